@@ -1,0 +1,72 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Complex-valued models for Hugging Face Transformers.
+
+Importing the package registers its models with the Auto classes. Everything public is found here and loaded when it is
+first used, so the import itself is fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .auto import register_all
+
+__version__ = "0.1.0"
+
+# module -> public names
+_EXPORTS: dict[str, tuple[str, ...]] = {
+    "data.tokenization": ("build_tokenizer",),
+    "data.word_order": ("word_order_dataset",),
+    "hub": ("write_hub_shim", "write_model_card"),
+    "models.complex_order.configuration_complex_order": ("ComplexOrderConfig",),
+    "models.complex_order.modeling_complex_order": (
+        "ComplexOrderForMaskedLM",
+        "ComplexOrderForSequenceClassification",
+        "ComplexOrderForTokenClassification",
+        "ComplexOrderModel",
+        "ComplexOrderPreTrainedModel",
+    ),
+    "nn.embedding": ("ComplexOrderEmbedding",),
+    "nn.linear": ("ComplexLinear",),
+    "training": ("ComplexTrainer", "decay_parameter_names", "optimizer_groups"),
+}
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+_SUBPACKAGES = ("analysis", "data", "hub", "models", "nn", "training")
+
+__all__ = ["__version__", "nn", *sorted(_MODULE_OF)]
+
+if TYPE_CHECKING:
+    from . import nn
+    from .data.tokenization import build_tokenizer
+    from .data.word_order import word_order_dataset
+    from .hub import write_hub_shim, write_model_card
+    from .models.complex_order.configuration_complex_order import ComplexOrderConfig
+    from .models.complex_order.modeling_complex_order import (
+        ComplexOrderForMaskedLM,
+        ComplexOrderForSequenceClassification,
+        ComplexOrderForTokenClassification,
+        ComplexOrderModel,
+        ComplexOrderPreTrainedModel,
+    )
+    from .nn.embedding import ComplexOrderEmbedding
+    from .nn.linear import ComplexLinear
+    from .training import ComplexTrainer, decay_parameter_names, optimizer_groups
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_SUBPACKAGES})
+
+
+register_all()

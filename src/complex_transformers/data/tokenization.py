@@ -1,0 +1,111 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tokenizers from any iterable of texts, saved as a plain ``tokenizer.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+__all__ = ["build_tokenizer"]
+
+_SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
+
+
+def _word() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordLevel(unk_token=_SPECIAL_TOKENS["unk_token"]))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()])
+    return tokenizer
+
+
+def _whitespace() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordLevel(unk_token=_SPECIAL_TOKENS["unk_token"]))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return tokenizer
+
+
+def _bpe() -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _character() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordLevel(unk_token=_SPECIAL_TOKENS["unk_token"]))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"(?s:.)"), "isolated")
+    tokenizer.decoder = decoders.Fuse()
+    return tokenizer
+
+
+_BUILDERS = {"word": _word, "whitespace": _whitespace, "bpe": _bpe, "character": _character}
+
+
+def build_tokenizer(
+    texts: Iterable[str],
+    kind: str = "word",
+    vocab_size: int = 30000,
+    min_frequency: int = 1,
+    lowercase: bool = True,
+    model_max_length: int | None = None,
+    padding_side: str = "right",
+) -> PreTrainedTokenizerFast:
+    """Train a tokenizer on ``texts``; save it with ``save_pretrained`` and load it with ``AutoTokenizer``.
+
+    Ids 0, 1, 2 are ``<pad>``, ``<unk>``, ``<mask>``. No token is added to a text.
+
+    Args:
+        texts: any iterable of strings (a list, a file, a column of a data set); read once.
+        kind: ``word`` (split at white space and punctuation), ``whitespace`` (text that is tokenised already),
+            ``bpe`` (byte level: any text without unknowns) or ``character``.
+        vocab_size: at most this many tokens, the most frequent ones.
+        min_frequency: leave out tokens seen less often.
+        lowercase: fold case first.
+        model_max_length: truncate to this many tokens when asked to; None for no limit.
+        padding_side: ``right`` or ``left``.
+
+    Raises:
+        ValueError: an unknown kind, no text, a vocabulary too small for the special tokens.
+        TypeError: a text that is not a string.
+    """
+    if kind not in _BUILDERS:
+        raise ValueError(f"kind must be one of {sorted(_BUILDERS)}, got {kind!r}")
+    special = list(_SPECIAL_TOKENS.values())
+    if vocab_size <= len(special):
+        raise ValueError(f"vocab_size must exceed the {len(special)} special tokens, got {vocab_size}")
+    if isinstance(texts, str):
+        raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
+    tokenizer = _BUILDERS[kind]()
+    steps = [normalizers.NFC()] + ([normalizers.Lowercase()] if lowercase else [])
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    options: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": special, "show_progress": False}
+    if kind == "bpe":
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        if vocab_size < len(alphabet) + len(special):
+            raise ValueError(
+                f"a byte-level vocabulary needs at least {len(alphabet) + len(special)} tokens, got {vocab_size}"
+            )
+        trainer = trainers.BpeTrainer(initial_alphabet=alphabet, min_frequency=min_frequency, **options)
+    else:
+        trainer = trainers.WordLevelTrainer(min_frequency=min_frequency, **options)
+    tokenizer.train_from_iterator(_checked(texts), trainer)
+    if tokenizer.get_vocab_size() <= len(special):
+        raise ValueError("no token was found in texts: it is empty, holds only empty texts, or min_frequency is too high")
+    limit = {} if model_max_length is None else {"model_max_length": model_max_length}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_input_names=["input_ids", "attention_mask"],
+        padding_side=padding_side,
+        **_SPECIAL_TOKENS,
+        **limit,
+    )
+
+
+def _checked(texts: Iterable[str]) -> Iterator[str]:
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"text {number} is not a string but {type(text).__name__}: {text!r}")
+        yield text

@@ -1,0 +1,101 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded word-order data set: is a sentence in order, or have its words been shuffled?
+
+Made on the spot from the docstrings of Python's standard library, which every machine has. Each sentence occurs once in
+order and once shuffled, both in the same split: the two hold the same words, so a model without order information
+gives them the same answer and stays at 50 %.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+
+__all__ = ["docstring_sentences", "word_order_dataset"]
+
+LABELS = ("shuffled", "in order")
+
+_SKIPPED_FOLDERS = {"test", "tests", "site-packages", "dist-packages", "idlelib", "lib2to3", "__pycache__"}
+_WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
+
+
+def docstring_sentences(min_words: int = 6, max_words: int = 20) -> list[str]:
+    """Distinct lower-case sentences of the standard library's docstrings, words only, in a fixed order."""
+    root = Path(os.__file__).parent
+    sentences: dict[str, None] = {}
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(set(folders) - _SKIPPED_FOLDERS)
+        for name in sorted(files):
+            if name.endswith(".py"):
+                for sentence in _sentences_of_file(Path(folder) / name):
+                    words = _WORD.findall(sentence.lower())
+                    if min_words <= len(words) <= max_words:
+                        sentences[" ".join(words)] = None
+    return list(sentences)
+
+
+def _sentences_of_file(path: Path) -> list[str]:
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, UnicodeDecodeError, ValueError):
+        return []  # a few files of the library are broken on purpose
+    sentences: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            text = ast.get_docstring(node) or ""
+            for paragraph in re.split(r"\n\s*\n", text):
+                # Prose only: code, tables and argument lists have brackets, signs or prompts.
+                if not re.search(r">>>|[|=<>{}\[\]_\\]", paragraph):
+                    sentences += re.split(r"(?<=[.!?])\s+", " ".join(paragraph.split()))
+    return sentences
+
+
+def _shuffled(words: list[str], generator: random.Random) -> list[str]:
+    """Another order of the same words."""
+    while True:
+        order = generator.sample(words, len(words))
+        if order != words:
+            return order
+
+
+def word_order_dataset(max_sentences: int | None = None, seed: int = 0) -> DatasetDict:
+    """The data set as ``datasets.DatasetDict``: splits train, validation, test (80/10/10 of the sentences).
+
+    Columns ``text`` and ``label`` (0 shuffled, 1 in order). Splits share no sentence and no bag of words.
+
+    Args:
+        max_sentences: use at most this many; None for all (about 10,000, depending on the Python version).
+        seed: of the split and of the shuffles.
+    """
+    try:
+        from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+    except ImportError as error:
+        raise ImportError("this data set needs datasets: pip install complex_transformers[train]") from error
+    generator = random.Random(seed)
+    # One sentence for each bag of words, so that no permutation of a test sentence is seen in training.
+    bags = {tuple(sorted(s.split())): s for s in docstring_sentences() if len(set(s.split())) > 1}
+    sentences = sorted(bags.values())
+    generator.shuffle(sentences)
+    sentences = sentences[:max_sentences]
+    held_out = len(sentences) // 10
+    parts = {
+        "test": sentences[:held_out],
+        "validation": sentences[held_out : 2 * held_out],
+        "train": sentences[2 * held_out :],
+    }
+    features = Features({"text": Value("string"), "label": ClassLabel(names=list(LABELS))})
+    splits = {}
+    for name in ("train", "validation", "test"):
+        words = [sentence.split() for sentence in parts[name]]
+        texts = [" ".join(w) for w in words] + [" ".join(_shuffled(w, generator)) for w in words]
+        labels = [1] * len(words) + [0] * len(words)
+        splits[name] = Dataset.from_dict({"text": texts, "label": labels}, features=features)
+    return DatasetDict(splits)

@@ -1,0 +1,137 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a saved folder needs to be shared: the shim for ``trust_remote_code`` and the model card."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["HubMixin", "write_hub_shim", "write_model_card"]
+
+SHIM_NAME = "complex_transformers_hub"
+_AUTO_CLASS_OF_HEAD = {
+    "Model": "AutoModel",
+    "ForMaskedLM": "AutoModelForMaskedLM",
+    "ForSequenceClassification": "AutoModelForSequenceClassification",
+    "ForTokenClassification": "AutoModelForTokenClassification",
+}
+_TASK_OF_HEAD = {
+    "Model": "feature-extraction",
+    "ForMaskedLM": "fill-mask",
+    "ForSequenceClassification": "text-classification",
+    "ForTokenClassification": "token-classification",
+}
+
+
+class HubMixin:
+    """Keeps ``save_pretrained`` from copying package files, which relative imports across folders would break."""
+
+    @classmethod
+    def register_for_auto_class(cls, auto_class: Any = None) -> None:
+        """No effect: the package registers its classes itself, and the shim of :func:`write_hub_shim` finds them."""
+
+
+def _head(model: PreTrainedModel) -> str:
+    """What follows the family's name in a class name, such as ``ForMaskedLM``."""
+    name = type(model).__name__
+    return name.removeprefix(type(model.config).__name__.removesuffix("Config"))
+
+
+def auto_map(model: PreTrainedModel) -> dict[str, str]:
+    """The ``auto_map`` of ``config.json`` that leads ``trust_remote_code=True`` to the shim."""
+    entries = {"AutoConfig": f"{SHIM_NAME}.{type(model.config).__name__}"}
+    if (auto_class := _AUTO_CLASS_OF_HEAD.get(_head(model))) is not None:
+        entries[auto_class] = f"{SHIM_NAME}.{type(model).__name__}"
+    return entries
+
+
+def write_hub_shim(directory: str | os.PathLike[str], model: PreTrainedModel) -> Path:
+    """Write the module through which ``trust_remote_code=True`` finds the installed package.
+
+    Without the package installed, loading fails with Transformers' message that names it. Returns the file's path.
+    """
+    names = sorted({type(model.config).__name__, type(model).__name__})
+    path = Path(directory) / f"{SHIM_NAME}.py"
+    path.write_text(
+        '"""Loads this model from the installed package: pip install complex_transformers"""\n\n'
+        f"from complex_transformers import {', '.join(names)}\n\n"
+        f"__all__ = {names}\n".replace("'", '"'),
+        encoding="utf-8",
+    )
+    return path
+
+
+def write_model_card(
+    directory: str | os.PathLike[str],
+    model: PreTrainedModel,
+    *,
+    training_data: str | None = None,
+    metrics: dict[str, float] | None = None,
+    limits: str | None = None,
+    license: str = "apache-2.0",
+    language: str | None = None,
+    overwrite: bool = True,
+) -> Path:
+    """Write ``README.md``: the card of a saved model, with its metadata block.
+
+    Args:
+        directory: a folder that ``save_pretrained`` has written.
+        model: the model saved there.
+        training_data, metrics, limits: what a reader must know; left out, the card says "not stated".
+        license, language: metadata of the Hub.
+        overwrite: replace a card that is there already.
+
+    Returns:
+        The path of the card.
+    """
+    path = Path(directory) / "README.md"
+    if path.exists() and not overwrite:
+        return path
+    config, head = model.config, _head(model)
+    auto_class, task = _AUTO_CLASS_OF_HEAD.get(head, "AutoModel"), _TASK_OF_HEAD.get(head)
+    header = ["---", "library_name: transformers", f"license: {license}"]
+    header += [f"language: {language}"] if language else []
+    header += [f"pipeline_tag: {task}"] if task else []
+    header += ["tags:", "- complex-valued", "- complex_transformers", f"- {config.model_type}", "---"]
+    rows = [f"| {name} | {value:.4f} |" for name, value in (metrics or {}).items()]
+    table = ["| metric | value |", "|---|---|", *rows] if rows else ["not stated"]
+    parameters = sum(p.numel() for p in model.parameters())
+    body = f"""
+# {type(model).__name__}
+
+A {config.number_field}-valued `{config.model_type}` model of
+[complex_transformers](https://pypi.org/project/complex_transformers): {parameters:,} parameters, hidden size
+{config.hidden_size}{f" ({config.hidden_size // 2} complex features)" if config.number_field == "complex" else ""},
+{config.num_hidden_layers} layer(s), {config.num_attention_heads} heads, embedding `{config.embedding_type}`.
+
+## Use
+
+```python
+import complex_transformers  # registers the model
+from transformers import AutoTokenizer, {auto_class}
+
+tokenizer = AutoTokenizer.from_pretrained("path-or-repo")
+model = {auto_class}.from_pretrained("path-or-repo")
+```
+
+With the package installed, `trust_remote_code=True` loads the model without the first import.
+
+## Training data
+
+{training_data or "not stated"}
+
+## Results
+
+{chr(10).join(table)}
+
+## Limits
+
+{limits or "not stated"}
+"""
+    path.write_text("\n".join(header) + "\n" + body, encoding="utf-8")
+    return path

@@ -1,0 +1,193 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Activations of both number fields (Thesis 2.8) and their registry ``ACT2CFN``.
+
+A bounded function that is complex-differentiable everywhere is constant (Liouville), so each activation gives up
+one of the two: the docstrings say which, and where it is singular. In the real field every one of them is the same
+formula on numbers without an imaginary part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from . import functional as CF
+from .arithmetic import arithmetic
+
+__all__ = [
+    "ACT2CFN",
+    "Cardioid",
+    "HiroseTanh",
+    "HolomorphicTanh",
+    "ModReLU",
+    "Modulus",
+    "Split",
+    "SquaredModulus",
+    "ZReLU",
+    "get_activation",
+]
+
+
+class _Activation(nn.Module):
+    """Base: ``num_features`` is the stored width (needed by activations with parameters)."""
+
+    def __init__(self, num_features: int | None = None, number_field: str = "complex") -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.number_field = number_field
+        self.numbers = arithmetic(number_field)
+
+    def extra_repr(self) -> str:
+        return f"number_field={self.number_field!r}"
+
+
+class Split(_Activation):
+    """f(re) + i f(im) for a real function f (Thesis 2.47; ComplexOrder Eq. 10).
+
+    Domain C. Bounded exactly when f is. Not holomorphic; singular only where f is (ReLU: on the two axes).
+    """
+
+    def __init__(
+        self, function: Callable[[Tensor], Tensor], num_features: int | None = None, number_field: str = "complex"
+    ) -> None:
+        super().__init__(num_features, number_field)
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.number_field == "complex":
+            CF.check_halves(x)
+        return self.function(x)
+
+    def extra_repr(self) -> str:
+        return f"{getattr(self.function, '__name__', self.function)}"
+
+
+class HolomorphicTanh(_Activation):
+    """tanh z = sinh z / cosh z (Thesis 2.46).
+
+    Domain C without the poles i(pi/2 + k pi); holomorphic there, unbounded near the poles. Computed as
+    (t + i s c (1 - t^2)) / (c^2 + t^2 s^2) with t = tanh re, s = sin im, c = cos im; the denominator is kept at
+    1e-6 or more, so the value stays below 1e3 at a pole and every other value is exact.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.numbers.num_parts == 1:
+            return torch.tanh(x)
+        real, imag = CF.split(x)
+        t, s, c = torch.tanh(real), torch.sin(imag), torch.cos(imag)
+        denominator = (c.square() + (t * s).square()).clamp(min=1e-6)
+        return CF.join(t / denominator, s * c * (1.0 - t.square()) / denominator)
+
+
+class ModReLU(_Activation):
+    """ReLU(|z| + b) z / |z| with a learned real b for each feature (Thesis 2.50; Arjovsky et al. 2016).
+
+    Domain C, unbounded, not holomorphic; keeps the phase. z / |z| is singular at 0: it is taken as
+    z / max(|z|, 1e-6), so the function and its gradient are finite everywhere. b starts at 0 (the identity).
+    """
+
+    def __init__(self, num_features: int | None = None, number_field: str = "complex") -> None:
+        super().__init__(num_features, number_field)
+        if num_features is None:
+            raise ValueError("modrelu has one bias for each feature: pass num_features, the width of its input")
+        self.bias = nn.Parameter(torch.zeros(self.numbers.num_features(num_features)))
+
+    def reset_parameters(self) -> None:
+        """b = 0."""
+        torch.nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        r = self.numbers.modulus(x)
+        return self.numbers.scale(x, F.relu(r + self.bias) / r.clamp(min=1e-6))
+
+
+class HiroseTanh(_Activation):
+    """tanh(|z| / m^2) z / |z| (Thesis 2.51; Hirose 1992), m = 1.
+
+    Domain C, bounded by 1, not holomorphic; keeps the phase; smooth at 0, where it is z / m^2.
+    """
+
+    def __init__(self, num_features: int | None = None, number_field: str = "complex", m: float = 1.0) -> None:
+        super().__init__(num_features, number_field)
+        self.m = m
+
+    def forward(self, x: Tensor) -> Tensor:
+        q = self.numbers.modulus(x) / self.m**2
+        away = q.clamp(min=1e-2)
+        # tanh(q) / q by its series near 0 (error 17/315 q^6 < 1e-13), where the quotient has no gradient.
+        near = 1.0 - q.square() / 3.0 + 2.0 * q.square().square() / 15.0
+        factor = torch.where(q < 1e-2, near, torch.tanh(away) / away)
+        return self.numbers.scale(x, factor / self.m**2)
+
+
+class Modulus(_Activation):
+    """|z| as a number with imaginary part 0 (Thesis 2.49). Domain C, unbounded, no derivative at 0 (taken as 0)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.numbers.from_real(self.numbers.modulus(x))
+
+
+class SquaredModulus(_Activation):
+    """|z|^2 with imaginary part 0 (Thesis 2.48). Domain C, unbounded, complex-differentiable at 0 only."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.numbers.from_real(self.numbers.squared_modulus(x))
+
+
+class Cardioid(_Activation):
+    """(1 + cos arg z) z / 2 (Virtue et al. 2017); ReLU on the real axis.
+
+    Domain C, unbounded, not holomorphic; keeps the phase; continuous at 0, where arg z is undefined.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        r = self.numbers.modulus(x)
+        cosine = self.numbers.parts(x)[0] / r.clamp(min=1e-30 if r.dtype != torch.float16 else 1e-7)
+        return self.numbers.scale(x, 0.5 * (1.0 + cosine))
+
+
+class ZReLU(_Activation):
+    """z where re >= 0 and im >= 0, else 0 (Guberman 2016).
+
+    Domain C, unbounded, holomorphic inside each quadrant, not continuous on the borders of the first one.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        inside = torch.stack([part >= 0 for part in self.numbers.parts(x)]).all(dim=0)
+        return self.numbers.scale(x, inside.to(x.dtype))
+
+
+def _split(function: Callable[[Tensor], Tensor]) -> Callable[..., nn.Module]:
+    return lambda num_features=None, number_field="complex": Split(function, num_features, number_field)
+
+
+def _identity(x: Tensor) -> Tensor:
+    return x
+
+
+ACT2CFN: dict[str, Callable[..., nn.Module]] = {
+    "identity": _split(_identity),
+    "split_relu": _split(F.relu),
+    "split_gelu": _split(F.gelu),
+    "split_silu": _split(F.silu),
+    "split_tanh": _split(torch.tanh),
+    "split_sigmoid": _split(torch.sigmoid),
+    "tanh": HolomorphicTanh,
+    "modrelu": ModReLU,
+    "hirose_tanh": HiroseTanh,
+    "modulus": Modulus,
+    "squared_modulus": SquaredModulus,
+    "cardioid": Cardioid,
+    "zrelu": ZReLU,
+}
+
+
+def get_activation(name: str, num_features: int | None = None, number_field: str = "complex") -> nn.Module:
+    """A new activation module by its name in ``ACT2CFN``; raises with the valid names."""
+    if name not in ACT2CFN:
+        raise ValueError(f"activation must be one of {sorted(ACT2CFN)}, got {name!r}")
+    return ACT2CFN[name](num_features=num_features, number_field=number_field)

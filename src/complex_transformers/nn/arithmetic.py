@@ -1,0 +1,91 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The few operations in which the two number fields differ, so that every layer above is written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from . import functional as CF
+
+__all__ = ["ARITHMETIC", "NUMBER_FIELDS", "Arithmetic", "arithmetic"]
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How numbers of one field are stored on the last axis and what their elementary functions are.
+
+    Attributes:
+        num_parts: real numbers per number, 2 for ``[real | imag]`` halves, 1 for real numbers.
+        parts: ``x -> (real, imag)`` or ``(x,)``.
+        modulus: ``[..., num_parts * d] -> [..., d]``, |z| or |x|.
+        squared_modulus: the same without the root.
+        scale: multiply each number by a real factor ``[..., d]``.
+        from_real: real numbers ``[..., d]`` as numbers of the field (imaginary part 0).
+    """
+
+    name: str
+    num_parts: int
+    parts: Callable[[Tensor], tuple[Tensor, ...]]
+    modulus: Callable[[Tensor], Tensor]
+    squared_modulus: Callable[[Tensor], Tensor]
+    scale: Callable[[Tensor, Tensor], Tensor]
+    from_real: Callable[[Tensor], Tensor]
+
+    def num_features(self, width: int) -> int:
+        """Numbers of the field in a stored tensor of ``width`` real values; raises when the halves do not match."""
+        if width % self.num_parts:
+            raise ValueError(f"a width of [real | imag] halves must be even, got {width}; use {width + 1}")
+        return width // self.num_parts
+
+
+def _complex_from_real(m: Tensor) -> Tensor:
+    return CF.join(m, torch.zeros_like(m))
+
+
+def _real_parts(x: Tensor) -> tuple[Tensor, ...]:
+    return (x,)
+
+
+def _real_from_real(m: Tensor) -> Tensor:
+    return m
+
+
+def _real_squared_modulus(x: Tensor) -> Tensor:
+    limit = torch.finfo(x.dtype).max ** 0.5 * 0.999
+    return x.clamp(-limit, limit).square()
+
+
+ARITHMETIC: dict[str, Arithmetic] = {
+    "complex": Arithmetic(
+        name="complex",
+        num_parts=2,
+        parts=CF.split,
+        modulus=CF.modulus,
+        squared_modulus=CF.squared_modulus,
+        scale=CF.scale,
+        from_real=_complex_from_real,
+    ),
+    "real": Arithmetic(
+        name="real",
+        num_parts=1,
+        parts=_real_parts,
+        modulus=torch.abs,
+        squared_modulus=_real_squared_modulus,
+        scale=torch.mul,
+        from_real=_real_from_real,
+    ),
+}
+
+NUMBER_FIELDS = tuple(ARITHMETIC)
+
+
+def arithmetic(number_field: str) -> Arithmetic:
+    """The arithmetic of a number field by name; raises with the valid names."""
+    if number_field not in ARITHMETIC:
+        raise ValueError(f"number_field must be one of {sorted(ARITHMETIC)}, got {number_field!r}")
+    return ARITHMETIC[number_field]

@@ -1,0 +1,426 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Word embeddings as functions of position (ComplexOrder), and the position embeddings they are compared with.
+
+Positions count real tokens from 1 (ComplexOrder App. C): pos = 1, 2, ... along ``attention_mask``, so padding on either
+side never shifts them. ``position_ids`` are these numbers, given from outside.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from . import functional as CF
+from .arithmetic import arithmetic
+
+__all__ = [
+    "EMBEDDING_TYPES",
+    "ComplexEmbedding",
+    "ComplexOrderEmbedding",
+    "WordPositionEmbedding",
+    "positions_from_mask",
+    "sinusoidal_frequencies",
+]
+
+EMBEDDING_TYPES = ("complex_order", "complex_vanilla", "word", "learned_position", "sinusoidal_position")
+
+SHARINGS = ("none", "word", "dimension")
+PHASES = ("none", "learned", "per_dimension")
+FREQUENCY_INITS = ("sinusoidal", "normal", "uniform")
+DAMPINGS = ("none", "learned")
+
+
+def check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:
+    """Raise a ValueError that lists the valid values."""
+    if value not in valid:
+        raise ValueError(f"{name} must be one of {sorted(valid)}, got {value!r}")
+
+
+def sinusoidal_frequencies(num_features: int) -> Tensor:
+    """omega_k = 10000^(-2k/(2d)) for k = 0..d-1, in rad per position (ComplexOrder Eq. 7 with d_model = 2d)."""
+    k = torch.arange(num_features, dtype=torch.float64)
+    return torch.pow(10000.0, -k / num_features).float()
+
+
+def positions_from_mask(input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    """pos = 1, 2, ... over real tokens: ``[B, N] -> [B, N]`` (``[1, N]`` without a mask); padding gets 1 or more."""
+    if attention_mask is None or attention_mask.dim() != 2:
+        return torch.arange(1, input_ids.shape[1] + 1, device=input_ids.device).unsqueeze(0)
+    return attention_mask.to(torch.long).cumsum(-1).clamp(min=1)
+
+
+def wave_phase(frequency: Tensor, positions: Tensor) -> Tensor:
+    """omega pos modulo 2 pi in [-pi, pi], in float32 or better: ``[..., d] x [...] -> [..., d]``.
+
+    The product is taken and reduced in float64: in float32 it is off by 0.06 rad at position 1e6.
+    """
+    turns = frequency.double() * (positions.double() / (2.0 * math.pi)).unsqueeze(-1)
+    phase = (turns - turns.round()) * (2.0 * math.pi)
+    return phase if frequency.dtype == torch.float64 else phase.float()
+
+
+class ComplexEmbedding(nn.Embedding):
+    """A free complex table, word -> C^d (Thesis 2.14): ``nn.Embedding`` of width 2d read as ``[real | imag]``.
+
+    Args:
+        num_embeddings: rows of the table.
+        embedding_dim: stored width 2d.
+        padding_idx: row kept at zero.
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, **kwargs: Any) -> None:
+        arithmetic("complex").num_features(embedding_dim)
+        super().__init__(num_embeddings, embedding_dim, padding_idx=padding_idx, **kwargs)
+
+
+class _TableEmbedding(nn.Module):
+    """What word embeddings of every type share: an id check, a main table ``weight`` and resizing of all tables."""
+
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+
+    def check_ids(self, input_ids: Tensor) -> None:
+        """Raise for ids outside the vocabulary (on the CPU; elsewhere the check would wait for the device)."""
+        if torch.compiler.is_compiling() or input_ids.device.type != "cpu" or input_ids.numel() == 0:
+            return
+        low, high = (int(v) for v in torch.aminmax(input_ids))
+        if low < 0 or high >= self.num_embeddings:
+            raise ValueError(
+                f"input_ids must lie in [0, {self.num_embeddings}), got {low if low < 0 else high}; use the tokenizer "
+                "the model was trained with, or model.resize_token_embeddings(len(tokenizer))"
+            )
+
+    def word_tables(self) -> list[str]:
+        """Names of the parameters with one row for each word."""
+        return [
+            name for name, value in self.named_parameters(recurse=False) if value.shape[0] == self.num_embeddings
+        ]
+
+    def reset_parameters(self) -> None:
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def resize(self, num_embeddings: int, mean_resizing: bool = True) -> None:
+        """Grow or cut every word table to ``num_embeddings`` rows; kept rows and shared tables stay as they are.
+
+        A new word starts as the mean of the old ones, or by ``reset_parameters`` when ``mean_resizing`` is false.
+        """
+        if num_embeddings < 1:
+            raise ValueError(f"a vocabulary needs at least one word, got {num_embeddings}")
+        old = {name: value.detach() for name, value in self.named_parameters(recurse=False)}
+        words = self.word_tables()
+        kept = min(num_embeddings, self.num_embeddings)
+        for name in words:
+            table = old[name].new_empty(num_embeddings, old[name].shape[1])
+            setattr(self, name, nn.Parameter(table, requires_grad=self.get_parameter(name).requires_grad))
+        shared = {name: old[name].clone() for name in old.keys() - set(words)}
+        self.num_embeddings = num_embeddings
+        if self.padding_idx is not None and self.padding_idx >= num_embeddings:
+            self.padding_idx = None
+        self.reset_parameters()
+        for name, value in shared.items():
+            self.get_parameter(name).copy_(value)
+        for name in words:
+            table = self.get_parameter(name)
+            table[:kept] = old[name][:kept]
+            if mean_resizing:
+                table[kept:] = old[name].mean(dim=0)
+
+    def _zero_padding_row(self, table: Tensor) -> None:
+        if self.padding_idx is not None and not getattr(table, "_is_hf_initialized", False):
+            with torch.no_grad():
+                table[self.padding_idx].zero_()
+
+
+class ComplexOrderEmbedding(_TableEmbedding):
+    """z_j(pos) = r_j exp(i (omega_j pos + theta_j)) (ComplexOrder Eq. 5): ``[B, N]`` ids -> ``[B, N, 2d]`` halves.
+
+    Tables: ``amplitude`` r ``[V, d]``, ``frequency`` omega ``[V, d]`` in rad per position, ``phase`` theta in rad.
+    Sharing (slides, Table 4) replaces a table by one row or one column: ``word`` r_{.,d} ``[1, d]`` for all words,
+    ``dimension`` r_{j,.} ``[V, 1]`` for all dimensions of a word. Phases are computed to 1e-3 rad or better up to
+    position 1e6 and beyond, whatever the dtype of the model. There is no longest text.
+
+    The embedding has ComplexOrder Property 1, z(pos + n) = z(pos) exp(i omega n), and Property 2, |z| <= r. It serves
+    real networks too: the halves are then 2d real features.
+
+    Args:
+        num_embeddings: V, words.
+        embedding_dim: stored width 2d.
+        padding_idx: word whose amplitude is zero and is not trained.
+        embedding_type: ``complex_order``, or ``complex_vanilla`` with omega = 0 and a learned phase (Wang et al. 2019).
+        amplitude_sharing, frequency_sharing: ``none``, ``word`` or ``dimension``.
+        phase: ``none`` (theta = 0), ``learned`` ``[V, d]`` or ``per_dimension`` ``[1, d]``; drawn from U(-pi, pi).
+        damping: ``learned`` multiplies by |z_1|^pos with |z_1| = exp(-softplus(damping)) < 1 (ComplexOrder Eq. 4);
+            ``none`` fixes |z_1| = 1 as the paper does.
+        frequency_init: ``sinusoidal`` 10000^(-k/d) for every word (ComplexOrder App. A), ``normal`` N(0, 1) or
+            ``uniform`` U(-pi, pi), all frequencies that integer positions can tell apart.
+        amplitude_std: standard deviation of the normal amplitudes.
+
+    Raises:
+        ValueError: an odd width, an unknown name, an id outside the vocabulary.
+    """
+
+    no_weight_decay = ("frequency", "phase", "damping")
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        embedding_type: str = "complex_order",
+        amplitude_sharing: str = "none",
+        frequency_sharing: str = "none",
+        phase: str = "none",
+        damping: str = "none",
+        frequency_init: str = "sinusoidal",
+        amplitude_std: float = 0.02,
+    ) -> None:
+        super().__init__()
+        check_choice("embedding_type", embedding_type, ("complex_order", "complex_vanilla"))
+        check_choice("amplitude_sharing", amplitude_sharing, SHARINGS)
+        check_choice("frequency_sharing", frequency_sharing, SHARINGS)
+        check_choice("phase", phase, PHASES)
+        check_choice("damping", damping, DAMPINGS)
+        check_choice("frequency_init", frequency_init, FREQUENCY_INITS)
+        if amplitude_sharing == "word" and frequency_sharing == "word" and phase != "learned":
+            raise ValueError(
+                "amplitude_sharing='word' with frequency_sharing='word' gives every word the same embedding; "
+                "share one of the two, or set phase='learned'"
+            )
+        self.num_features = arithmetic("complex").num_features(embedding_dim)
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
+        self.embedding_type = embedding_type
+        self.amplitude_sharing = amplitude_sharing
+        self.frequency_sharing = frequency_sharing
+        self.frequency_init = frequency_init
+        self.amplitude_std = amplitude_std
+        vanilla = embedding_type == "complex_vanilla"
+        self.amplitude = self._table(amplitude_sharing)
+        self.frequency = None if vanilla else self._table(frequency_sharing)
+        phase_shape = {"none": None, "learned": "none", "per_dimension": "word"}["learned" if vanilla else phase]
+        self.phase = None if phase_shape is None else self._table(phase_shape)
+        self.damping = self._table(frequency_sharing) if damping == "learned" and not vanilla else None
+        self.reset_parameters()
+
+    def _table(self, sharing: str) -> nn.Parameter:
+        rows = 1 if sharing == "word" else self.num_embeddings
+        columns = 1 if sharing == "dimension" else self.num_features
+        return nn.Parameter(torch.empty(rows, columns))
+
+    @property
+    def weight(self) -> Tensor:
+        """The amplitude table, what a word means apart from where it stands."""
+        return self.amplitude
+
+    def reset_parameters(self) -> None:
+        """Normal amplitudes, frequencies by ``frequency_init``, phases uniform, damping |z_1| = 0.999."""
+        torch.nn.init.normal_(self.amplitude, std=self.amplitude_std)
+        if self.amplitude_sharing != "word":
+            self._zero_padding_row(self.amplitude)
+        if self.frequency is not None:
+            self._reset_frequency(self.frequency)
+        if self.phase is not None:
+            torch.nn.init.uniform_(self.phase, -math.pi, math.pi)
+        if self.damping is not None:
+            torch.nn.init.constant_(self.damping, math.log(math.expm1(1e-3)))
+
+    def _reset_frequency(self, frequency: Tensor) -> None:
+        if self.frequency_init == "normal":
+            torch.nn.init.normal_(frequency)
+        elif self.frequency_init == "uniform":
+            torch.nn.init.uniform_(frequency, -math.pi, math.pi)
+        elif not getattr(frequency, "_is_hf_initialized", False):
+            # One frequency for all dimensions of a word: the middle of the geometric range.
+            columns = sinusoidal_frequencies(self.num_features) if frequency.shape[1] > 1 else torch.tensor([0.01])
+            with torch.no_grad():
+                frequency.copy_(columns.expand_as(frequency))
+
+    def forward(
+        self, input_ids: Tensor, position_ids: Tensor | None = None, attention_mask: Tensor | None = None
+    ) -> Tensor:
+        """Embed ids ``[B, N]`` at positions 1.. along ``attention_mask [B, N]``, or at ``position_ids [B, N]``."""
+        self.check_ids(input_ids)
+        amplitude = self._rows(self.amplitude, input_ids, self.padding_idx)
+        if self.frequency is None:
+            phase = self._phase_rows(input_ids)
+        else:
+            positions = positions_from_mask(input_ids, attention_mask) if position_ids is None else position_ids
+            phase = wave_phase(self._rows(self.frequency, input_ids), positions)
+            if self.phase is not None:
+                phase = phase + self._phase_rows(input_ids)
+            if self.damping is not None:
+                decay = F.softplus(self._rows(self.damping, input_ids).to(phase.dtype))
+                amplitude = amplitude * torch.exp(-decay * positions.unsqueeze(-1)).to(amplitude.dtype)
+        real, imag = amplitude * phase.cos().to(amplitude.dtype), amplitude * phase.sin().to(amplitude.dtype)
+        return CF.join(real, imag).expand(*input_ids.shape, self.embedding_dim)
+
+    def _phase_rows(self, input_ids: Tensor) -> Tensor:
+        rows = self._rows(self.phase, input_ids)
+        return rows.float() if rows.dtype in (torch.float16, torch.bfloat16) else rows
+
+    def _rows(self, table: Tensor | None, input_ids: Tensor, padding_idx: int | None = None) -> Tensor:
+        """Rows of a table for ids ``[B, N]``: ``[B, N, d]``, or ``[1, 1, d]`` of a table all words share."""
+        assert table is not None
+        if table.shape[0] == 1 and self.num_embeddings > 1:
+            return table.unsqueeze(0)
+        rows = F.embedding(input_ids, table, padding_idx)
+        return rows if rows.shape[-1] == self.num_features else rows.expand(*rows.shape[:-1], self.num_features)
+
+    @torch.no_grad()
+    def load_amplitudes(
+        self, vectors: Mapping[str, Any] | str | os.PathLike[str], vocabulary: Mapping[str, int]
+    ) -> float:
+        """Copy pretrained word vectors of d dimensions into the amplitudes (ComplexOrder section 3.1).
+
+        Args:
+            vectors: ``gensim`` ``KeyedVectors``, any mapping from word to vector, or the path of a word2vec or GloVe
+                file (needs the extra ``vectors``).
+            vocabulary: word -> id, as ``tokenizer.get_vocab()``.
+
+        Returns:
+            The share of the vocabulary that was found.
+
+        Raises:
+            ValueError: vectors of another dimension, or shared amplitudes.
+        """
+        if self.amplitude_sharing != "none":
+            raise ValueError(
+                f"pretrained amplitudes need amplitude_sharing='none', this embedding has {self.amplitude_sharing!r}"
+            )
+        if isinstance(vectors, (str, os.PathLike)):
+            vectors = _read_vectors(vectors)
+        found = [(word, index) for word, index in vocabulary.items() if word in vectors]
+        for word, index in found:
+            vector = torch.as_tensor(vectors[word], dtype=self.amplitude.dtype)
+            if vector.shape != (self.num_features,):
+                raise ValueError(
+                    f"vectors of shape {tuple(vector.shape)} do not fit {self.num_features} complex features; "
+                    f"use embedding_dim={2 * vector.numel()}"
+                )
+            self.amplitude[index] = vector
+        return len(found) / max(len(vocabulary), 1)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_embeddings}, {self.embedding_dim}, embedding_type={self.embedding_type!r}, "
+            f"amplitude_sharing={self.amplitude_sharing!r}, frequency_sharing={self.frequency_sharing!r}"
+        )
+
+
+def _read_vectors(path: str | os.PathLike[str]) -> Mapping[str, Any]:
+    try:
+        from gensim.models import KeyedVectors
+    except ImportError as error:
+        raise ImportError("reading word vectors needs gensim: pip install complex_transformers[vectors]") from error
+    binary = str(path).removesuffix(".gz").endswith(".bin")
+    if binary:
+        return KeyedVectors.load_word2vec_format(str(path), binary=True)
+    opener: Callable[..., Any] = open
+    if str(path).endswith(".gz"):
+        import gzip
+
+        opener = gzip.open
+    with opener(path, "rt", encoding="utf-8") as file:
+        no_header = len(file.readline().split()) != 2  # GloVe has no "count dimension" line
+    return KeyedVectors.load_word2vec_format(str(path), binary=False, no_header=no_header)
+
+
+class WordPositionEmbedding(_TableEmbedding):
+    """Word vectors without order, or with an added position vector (ComplexOrder Eq. 1): ``[B, N] -> [B, N, 2d]``.
+
+    - ``word``: a free table (Thesis 2.14).
+    - ``learned_position`` (PE, Gehring et al. 2017): plus a learned vector for each of ``max_position_embeddings``.
+    - ``sinusoidal_position`` (TPE, Vaswani et al. 2017): plus exp(i pos 10000^(-k/d)) as ``[cos | sin]`` halves, the
+      sines and cosines of ComplexOrder Eq. 7 with d_model = 2d (in the order of Eq. 8). No longest text.
+
+    In a complex network the table is complex (halves); in a real one it is the usual table of the same width.
+
+    Args:
+        num_embeddings: V, words.
+        embedding_dim: stored width.
+        padding_idx: word kept at zero.
+        embedding_type: one of the three above.
+        max_position_embeddings: longest text of ``learned_position``.
+        amplitude_std: standard deviation of the tables (each part).
+
+    Raises:
+        ValueError: an unknown name, an id outside the vocabulary, a position beyond ``max_position_embeddings``.
+    """
+
+    no_weight_decay = ()
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        embedding_type: str = "word",
+        max_position_embeddings: int = 512,
+        amplitude_std: float = 0.02,
+    ) -> None:
+        super().__init__()
+        check_choice("embedding_type", embedding_type, ("word", "learned_position", "sinusoidal_position"))
+        self.num_features = arithmetic("complex").num_features(embedding_dim)
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
+        self.embedding_type = embedding_type
+        self.max_position_embeddings = max_position_embeddings
+        self.amplitude_std = amplitude_std
+        self.weight = nn.Parameter(torch.empty(num_embeddings, embedding_dim))
+        learned = embedding_type == "learned_position"
+        self.position = nn.Parameter(torch.empty(max_position_embeddings, embedding_dim)) if learned else None
+        self.reset_parameters()
+
+    def word_tables(self) -> list[str]:
+        """The word table alone: positions are no words."""
+        return ["weight"]
+
+    def reset_parameters(self) -> None:
+        """Normal tables of standard deviation ``amplitude_std``."""
+        torch.nn.init.normal_(self.weight, std=self.amplitude_std)
+        self._zero_padding_row(self.weight)
+        if self.position is not None:
+            torch.nn.init.normal_(self.position, std=self.amplitude_std)
+
+    def forward(
+        self, input_ids: Tensor, position_ids: Tensor | None = None, attention_mask: Tensor | None = None
+    ) -> Tensor:
+        """Embed ids ``[B, N]`` at positions 1.. along ``attention_mask [B, N]``, or at ``position_ids [B, N]``."""
+        self.check_ids(input_ids)
+        words = F.embedding(input_ids, self.weight, self.padding_idx)
+        if self.embedding_type == "word":
+            return words
+        positions = positions_from_mask(input_ids, attention_mask) if position_ids is None else position_ids
+        if self.position is None:
+            phase = wave_phase(sinusoidal_frequencies(self.num_features).to(words.device), positions)
+            return words + CF.join(phase.cos(), phase.sin()).to(words.dtype)
+        self._check_positions(positions, given=position_ids is not None)
+        return words + F.embedding(positions - 1, self.position)
+
+    def _check_positions(self, positions: Tensor, given: bool) -> None:
+        limit = self.max_position_embeddings
+        too_long = not given and positions.shape[-1] > limit
+        if too_long and positions.device.type == "cpu":
+            too_long = int(positions.max()) > limit  # a long row may be padding
+        if given and positions.device.type == "cpu" and not torch.compiler.is_compiling():
+            too_long = int(positions.max()) > limit or int(positions.min()) < 1
+        if too_long:
+            raise ValueError(
+                f"positions must lie in [1, max_position_embeddings={limit}], got {positions.shape[-1]} tokens"
+                f"{' at given position_ids' if given else ''}; truncate the text, raise max_position_embeddings, or use "
+                "embedding_type='complex_order', which has no longest text"
+            )
+
+    def extra_repr(self) -> str:
+        return f"{self.num_embeddings}, {self.embedding_dim}, embedding_type={self.embedding_type!r}"

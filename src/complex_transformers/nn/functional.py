@@ -1,0 +1,341 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Complex arithmetic on real tensors: the one place that knows the halves layout.
+
+A complex tensor of d features is a real tensor of width 2d whose last axis holds ``[real | imag]``.
+Every function below takes and returns that layout unless it says otherwise. Nothing here uses a complex
+dtype except ``to_complex`` and ``from_complex``.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+__all__ = [
+    "block_linear",
+    "check_halves",
+    "complex_mse",
+    "conj",
+    "from_complex",
+    "hermitian_inner",
+    "join",
+    "linear",
+    "masked_mean",
+    "modulus",
+    "multiply",
+    "normalize_probability_amplitude",
+    "parameter_budget_width",
+    "probability_amplitude",
+    "probability_amplitude_sigmoid",
+    "rotate",
+    "scale",
+    "split",
+    "split_softmax",
+    "squared_modulus",
+    "squared_modulus_sigmoid",
+    "squared_modulus_softmax",
+    "to_complex",
+]
+
+_LOW_PRECISION = (torch.float16, torch.bfloat16)
+
+
+# --- layout -------------------------------------------------------------------------------------------------------
+
+
+def check_halves(x: Tensor) -> None:
+    """Raise unless ``x`` can be read as ``[real | imag]`` halves: a real floating tensor of even width."""
+    if x.is_complex():
+        raise TypeError(
+            f"expected real [real | imag] halves, got a tensor of dtype {x.dtype}; convert it with from_complex(z)"
+        )
+    if not x.is_floating_point():
+        raise TypeError(f"expected a floating-point tensor of halves, got dtype {x.dtype}")
+    if x.dim() == 0 or x.shape[-1] % 2:
+        raise ValueError(
+            f"the last axis holds [real | imag] halves and must be even, got shape {tuple(x.shape)}; "
+            "pad the features or pass a tensor of width 2 x features"
+        )
+
+
+def split(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Views of the real and the imaginary half: ``[..., 2d] -> [..., d], [..., d]``."""
+    check_halves(x)
+    real, imag = x.chunk(2, dim=-1)
+    return real, imag
+
+
+def join(real: Tensor, imag: Tensor) -> Tensor:
+    """Halves from two parts of equal shape: ``[..., d], [..., d] -> [..., 2d]``."""
+    return torch.cat([real, imag], dim=-1)
+
+
+def to_complex(x: Tensor) -> Tensor:
+    """Halves as a native complex tensor, ``[..., 2d] -> complex [..., d]``; exact.
+
+    float64 becomes complex128; float32, bfloat16 and float16 become complex64 (the smallest complex dtype with
+    arithmetic on every device).
+    """
+    real, imag = split(x)
+    if x.dtype in _LOW_PRECISION:
+        real, imag = real.float(), imag.float()
+    return torch.complex(real.contiguous(), imag.contiguous())
+
+
+def from_complex(z: Tensor) -> Tensor:
+    """A native complex tensor as halves, ``complex [..., d] -> [..., 2d]``; exact inverse of :func:`to_complex`."""
+    if not z.is_complex():
+        raise TypeError(f"expected a complex tensor, got dtype {z.dtype}; real halves need no conversion")
+    z = z.resolve_conj()
+    return join(z.real, z.imag)
+
+
+# --- arithmetic ---------------------------------------------------------------------------------------------------
+
+
+def conj(x: Tensor) -> Tensor:
+    """Complex conjugate, a + ib -> a - ib."""
+    real, imag = split(x)
+    return join(real, -imag)
+
+
+def multiply(x: Tensor, y: Tensor) -> Tensor:
+    """Element-wise complex product (a + ib)(c + id) = (ac - bd) + i(ad + bc) (Thesis 2.5), with broadcasting."""
+    a, b = split(x)
+    c, d = split(y)
+    return join(a * c - b * d, a * d + b * c)
+
+
+def scale(x: Tensor, factor: Tensor) -> Tensor:
+    """Multiply each complex number by a real factor: ``[..., 2d], [..., d] (or [..., 1]) -> [..., 2d]``."""
+    check_halves(x)
+    return (x.unflatten(-1, (2, -1)) * factor.unsqueeze(-2)).flatten(-2)
+
+
+def rotate(x: Tensor, phase: Tensor) -> Tensor:
+    """Multiply by exp(i phase): ``[..., 2d]``, phase in radians ``[..., d]`` -> ``[..., 2d]``.
+
+    sin and cos are taken in float32 or better whatever the dtype of ``x``.
+    """
+    phase = phase.float() if phase.dtype in _LOW_PRECISION else phase
+    return multiply(x, join(phase.cos(), phase.sin()).to(x.dtype))
+
+
+def modulus(x: Tensor) -> Tensor:
+    """|z| = sqrt(re^2 + im^2), ``[..., 2d] -> [..., d]``.
+
+    Computed without squaring, so neither 1e-30 nor 1e30 is lost, with gradient 0 at z = 0 (a subgradient: the modulus
+    has no derivative there). Values beyond the range of the dtype saturate at its largest number.
+    """
+    check_halves(x)
+    real, imag = split(x.float() if x.dtype in _LOW_PRECISION else x)
+    at_zero = (real == 0) & (imag == 0)
+    # hypot's own gradient is 0 / 0 at the origin: take it at 1 there and mask it out.
+    result = torch.hypot(real.masked_fill(at_zero, 1.0), imag).masked_fill(at_zero, 0.0)
+    return result.clamp(max=torch.finfo(x.dtype).max).to(x.dtype)
+
+
+def squared_modulus(x: Tensor) -> Tensor:
+    """|z|^2 = re^2 + im^2, ``[..., 2d] -> [..., d]``; saturates at the largest number of the dtype."""
+    check_halves(x)
+    real, imag = split(x.float() if x.dtype in _LOW_PRECISION else x)
+    # Saturating the parts keeps the gradient finite too: 2 re with |re| <= sqrt(max / 2).
+    limit = (torch.finfo(real.dtype).max / 2.0) ** 0.5 * 0.999
+    result = real.clamp(-limit, limit).square() + imag.clamp(-limit, limit).square()
+    return result.clamp(max=torch.finfo(x.dtype).max).to(x.dtype)
+
+
+def hermitian_inner(q: Tensor, k: Tensor) -> Tensor:
+    """<q, k> = sum_j q_j conj(k_j) over the last axis, ``[..., 2d], [..., 2d] -> [..., 2]`` ([real | imag]).
+
+    Linear in q, conjugate-linear in k (Thesis 2.39 with q and k in the order of 2.44).
+    """
+    a, b = split(q)
+    c, d = split(k)
+    return torch.stack([(a * c + b * d).sum(-1), (b * c - a * d).sum(-1)], dim=-1)
+
+
+# --- linear maps --------------------------------------------------------------------------------------------------
+
+
+class _GaussLinear(torch.autograd.Function):
+    """W z + b by three real products (Gauss); backward by three products for the input and three for the weight.
+
+    With s = z_re + z_im, D = B - A, S = A + B:  (W z)_re = A s - S z_im,  (W z)_im = A s + D z_re.
+    Autograd finds the same nine products; written out, the additions ride on the products (`addmm`), which is what
+    brings the time from 0.85 to 0.80 of a real layer of the same width.
+    """
+
+    @staticmethod
+    def forward(x: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:  # type: ignore[override]
+        out_features, in_features = a.shape
+        real, imag = x[:, :in_features], x[:, in_features:]
+        total = real + imag
+        shared = total @ a.t() if bias is None else torch.addmm(bias[:out_features], total, a.t())
+        out = x.new_empty(x.shape[0], 2 * out_features)
+        torch.addmm(shared, imag, (a + b).t(), alpha=-1, out=out[:, :out_features])
+        if bias is not None:
+            shared += bias[out_features:] - bias[:out_features]
+        torch.addmm(shared, real, (b - a).t(), out=out[:, out_features:])
+        return out
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        x, a, b, _ = inputs
+        ctx.save_for_backward(x, a, b)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        x, a, b = ctx.saved_tensors
+        out_features, in_features = a.shape
+        real, imag = x[:, :in_features], x[:, in_features:]
+        grad_real, grad_imag = grad[:, :out_features], grad[:, out_features:]
+        grad_total = grad_real + grad_imag
+        grad_x = grad_a = grad_b = grad_bias = None
+        if ctx.needs_input_grad[0]:  # conj(W)^T grad
+            shared = grad_total @ a
+            grad_x = torch.cat(
+                [torch.addmm(shared, grad_imag, b - a), torch.addmm(shared, grad_real, a + b, alpha=-1)], dim=-1
+            )
+        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:  # grad conj(z)^T
+            from_difference = grad_imag.t() @ real
+            from_sum = grad_real.t() @ imag
+            grad_a = grad_total.t() @ (real + imag) - from_difference - from_sum
+            grad_b = from_difference - from_sum
+        if ctx.needs_input_grad[3]:
+            grad_bias = grad.sum(0)
+        return grad_x, grad_a, grad_b, grad_bias
+
+
+# Rows of input below which three smaller products do not pay for their additions (docs/decisions/0002-linear.md).
+_GAUSS_MIN_ROWS = 256
+
+
+def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
+    """W z + b with W = A + iB (Thesis 2.16, SynCoNMT Eq. 7): ``[..., 2 in] -> [..., 2 out]``.
+
+    A = ``real`` and B = ``imag`` are ``[out, in]``, ``bias`` is ``[b_re | b_im]`` of width ``2 out``. Full-precision
+    batches on the CPU use three real products, everything else one block product with [[A, -B], [B, A]]; both agree
+    to rounding.
+    """
+    out_features, in_features = real.shape
+    rows = x.numel() // x.shape[-1] if x.shape[-1] else 0
+    if _use_three_products(x, real, rows):
+        flat = _GaussLinear.apply(x.reshape(-1, 2 * in_features), real, imag, bias)
+        return flat.view(*x.shape[:-1], 2 * out_features)
+    return block_linear(x, real, imag, bias)
+
+
+def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
+    """W z + b by one real product with the block matrix [[A, -B], [B, A]] (Thesis 2.7)."""
+    block = torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
+    return F.linear(x, block, bias)
+
+
+def _use_three_products(x: Tensor, weight: Tensor, rows: int) -> bool:
+    # Half precision stays with the block product: A + B and B - A would be rounded before they are used.
+    # A compiler fuses the additions by itself and is given the plain block product.
+    if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
+        return False
+    full_precision = x.dtype in (torch.float32, torch.float64) and x.dtype == weight.dtype
+    return full_precision and x.device.type == "cpu" and rows >= _GAUSS_MIN_ROWS
+
+
+# --- to real numbers ----------------------------------------------------------------------------------------------
+
+
+def squared_modulus_softmax(x: Tensor) -> Tensor:
+    """softmax(|z|^2) over the features (Thesis 2.53): ``[..., 2d] -> [..., d]``."""
+    return torch.softmax(squared_modulus(x), dim=-1)
+
+
+def squared_modulus_sigmoid(x: Tensor) -> Tensor:
+    """sigmoid(|z|^2) in [1/2, 1) (Thesis 2.52): ``[..., 2d] -> [..., d]``."""
+    return torch.sigmoid(squared_modulus(x))
+
+
+def probability_amplitude(x: Tensor) -> Tensor:
+    """psi_j(z) = |z_j|^2 / (1 + sum_a |z_a|^2) over the features (Thesis 2.37): ``[..., 2d] -> [..., d]``.
+
+    Computed from moduli divided by max(1, max_a |z_a|), which changes nothing and cannot overflow.
+    """
+    return normalize_probability_amplitude(modulus(x))
+
+
+def normalize_probability_amplitude(score: Tensor, mask: Tensor | None = None) -> Tensor:
+    """psi (Thesis 2.37) of real scores s: s_j^2 e^{mask_j} / (1 + sum_a s_a^2 e^{mask_a}) over the last axis.
+
+    ``mask`` is additive, as before a softmax: 0 keeps, the most negative number removes an element.
+    """
+    if mask is not None:
+        score = score * (0.5 * mask).exp()
+    peak = score.detach().abs().amax(dim=-1, keepdim=True).clamp(min=1.0)
+    weight = (score / peak).square()
+    return weight / (peak.reciprocal().square() + weight.sum(dim=-1, keepdim=True))
+
+
+def probability_amplitude_sigmoid(x: Tensor) -> Tensor:
+    """Psi(z) = |z|^2 / (1 + |z|^2) of each number (Thesis 2.38): ``[..., 2d] -> [..., d]``."""
+    return normalize_probability_amplitude(modulus(x).unsqueeze(-1)).squeeze(-1)
+
+
+def split_softmax(x: Tensor) -> Tensor:
+    """softmax(re) + i softmax(im) over the features (SynCoNMT Eq. 10 and 14): ``[..., 2d] -> [..., 2d]``."""
+    check_halves(x)
+    return torch.softmax(x.unflatten(-1, (2, -1)), dim=-1).flatten(-2)
+
+
+# --- reductions and losses ----------------------------------------------------------------------------------------
+
+
+def masked_mean(x: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Mean over axis -2 of the rows where ``mask`` is true: ``[..., N, C], [..., N] -> [..., C]``.
+
+    Masked rows are selected out, not multiplied by zero, so a NaN in the padding stays there. A row of ``mask``
+    without a true value gives zeros.
+    """
+    if mask is None:
+        return x.mean(dim=-2)
+    mask = mask.to(torch.bool).unsqueeze(-1)
+    return x.masked_fill(~mask, 0.0).sum(dim=-2) / mask.sum(dim=-2).clamp(min=1)
+
+
+def complex_mse(prediction: Tensor, target: Tensor) -> Tensor:
+    """Mean of |y - y_hat|^2 over all complex numbers (Thesis 2.54): halves of equal shape -> scalar."""
+    if prediction.shape != target.shape:
+        raise ValueError(
+            f"prediction and target must have one shape, got {tuple(prediction.shape)} and {tuple(target.shape)}"
+        )
+    return squared_modulus(prediction - target).mean()
+
+
+def parameter_budget_width(
+    input_size: int, num_classes: int, num_hidden_layers: int, budget: int, number_field: str = "complex"
+) -> int:
+    """Neurons per layer of an MLP with k hidden layers within a budget of real parameters (Thesis 3.5, 3.6).
+
+    Solves budget = c (n m + k m^2 + m classes) for m, with c = 1 for real and 2 for complex weights, and rounds to
+    the nearest integer.
+
+    Args:
+        input_size: n, features of the input.
+        num_classes: neurons of the last layer.
+        num_hidden_layers: k >= 0, the m x m layers between the first and the last.
+        budget: number of real parameters.
+        number_field: ``"complex"`` or ``"real"``.
+    """
+    factors = {"real": 1, "complex": 2}
+    if number_field not in factors:
+        raise ValueError(f"number_field must be one of {sorted(factors)}, got {number_field!r}")
+    if min(input_size, num_classes, budget) < 1 or num_hidden_layers < 0:
+        raise ValueError(
+            "input_size, num_classes and budget must be positive and num_hidden_layers >= 0, got "
+            f"{input_size}, {num_classes}, {budget}, {num_hidden_layers}"
+        )
+    parameters = budget / factors[number_field]
+    if num_hidden_layers == 0:
+        return round(parameters / (input_size + num_classes))
+    half = (input_size + num_classes) / (2 * num_hidden_layers)
+    return round(-half + (half**2 + parameters / num_hidden_layers) ** 0.5)

@@ -1,0 +1,83 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Initialisers of complex and real weights.
+
+A weight is given by its parts: two tensors of one shape for a complex weight W = A + iB, one for a real weight.
+*Convention*: a "variance" is that of the number, E|w|^2 (mean zero), shared equally by its parts.
+
+The random numbers are drawn by ``torch.nn.init`` functions, called through the module, so that Transformers' guard
+against re-initialising loaded weights sees every one of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+__all__ = ["INITIALIZERS", "glorot_", "he_", "initialize_", "normal_", "unitary_"]
+
+
+def _fans(weight: Tensor) -> tuple[int, int]:
+    if weight.dim() < 2:
+        raise ValueError(f"fan in and fan out need a weight of at least two axes, got shape {tuple(weight.shape)}")
+    receptive_field = math.prod(weight.shape[2:])
+    return weight.shape[1] * receptive_field, weight.shape[0] * receptive_field
+
+
+def _gaussian_(parts: tuple[Tensor, ...], variance: float) -> None:
+    # A Rayleigh modulus with a uniform phase (Trabelsi et al. 2017) *is* a pair of independent normal parts.
+    for part in parts:
+        torch.nn.init.normal_(part, std=math.sqrt(variance / len(parts)))
+
+
+def glorot_(*parts: Tensor, gain: float = 1.0) -> None:
+    """E|w|^2 = gain^2 * 2 / (fan_in + fan_out) (Glorot & Bengio 2010; complex: Trabelsi et al. 2017, section 3.6)."""
+    fan_in, fan_out = _fans(parts[0])
+    _gaussian_(parts, gain**2 * 2.0 / (fan_in + fan_out))
+
+
+def he_(*parts: Tensor, gain: float = 1.0) -> None:
+    """E|w|^2 = gain^2 * 2 / fan_in (He et al. 2015; complex: Trabelsi et al. 2017, section 3.6)."""
+    fan_in, _ = _fans(parts[0])
+    _gaussian_(parts, gain**2 * 2.0 / fan_in)
+
+
+def normal_(*parts: Tensor, gain: float = 1.0, std: float = 0.02) -> None:
+    """Each *part* normal with standard deviation ``gain * std``, so E|w|^2 = 2 (gain std)^2 for a complex weight."""
+    _gaussian_(parts, len(parts) * (gain * std) ** 2)
+
+
+@torch.no_grad()
+def unitary_(*parts: Tensor, gain: float = 1.0) -> None:
+    """W^H W = gain^2 I (rows orthonormal when W is wide), Haar distributed; orthogonal for a real weight."""
+    weight = parts[0]
+    if weight.dim() != 2:
+        raise ValueError(f"a unitary weight has two axes, got shape {tuple(weight.shape)}")
+    gaussian = [torch.nn.init.normal_(torch.empty_like(part, dtype=torch.float64)) for part in parts]
+    matrix = torch.complex(*gaussian) if len(parts) == 2 else gaussian[0]
+    wide = matrix.shape[0] < matrix.shape[1]
+    q, r = torch.linalg.qr(matrix.mH if wide else matrix)
+    diagonal = r.diagonal()
+    q = gain * q * (diagonal / diagonal.abs())
+    q = q.mH if wide else q
+    for part, value in zip(parts, (q.real, q.imag) if len(parts) == 2 else (q,), strict=True):
+        if not getattr(part, "_is_hf_initialized", False):
+            part.copy_(value)
+
+
+INITIALIZERS: dict[str, Callable[..., None]] = {
+    "glorot": glorot_,
+    "he": he_,
+    "unitary": unitary_,
+    "normal": normal_,
+}
+
+
+def initialize_(name: str, *parts: Tensor, gain: float = 1.0) -> None:
+    """Fill a weight by the initialiser called ``name``; raises with the valid names."""
+    if name not in INITIALIZERS:
+        raise ValueError(f"initializer must be one of {sorted(INITIALIZERS)}, got {name!r}")
+    INITIALIZERS[name](*parts, gain=gain)

@@ -1,0 +1,133 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Dense layers of both number fields."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from . import functional as CF
+from .arithmetic import arithmetic
+from .initialization import initialize_
+
+__all__ = ["ComplexLinear", "RealLinear"]
+
+
+class ComplexLinear(nn.Module):
+    """Complex dense layer: W z + b with W = A + iB (Thesis 2.16, ComplexOrder Eq. 10, SynCoNMT Eq. 7).
+
+    A and B are the ``nn.Linear`` sub-layers ``real`` and ``imag`` (no bias of their own), so LoRA, quantisation and
+    offloading find ordinary layers and the checkpoint reads ``real.weight``, ``imag.weight``, ``bias``.
+    The product is taken from both weights at once (:func:`functional.linear`); when a sub-layer has been replaced or
+    hooked it is taken by calling the sub-layers. Both give the same result to rounding.
+
+    Args:
+        in_features: width of the stored input tensor, ``[..., in_features]`` halves (twice the complex features).
+        out_features: width of the stored output.
+        bias: add b, one real vector ``[b_re | b_im]``.
+        share_parts: A = B, so W = (1 + i) A (ComplexOrder Table 4); only ``real`` is stored.
+
+    Raises:
+        ValueError: a width is odd or not positive.
+    """
+
+    bias: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        share_parts: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if min(in_features, out_features) < 1:
+            raise ValueError(f"in_features and out_features must be positive, got {in_features} and {out_features}")
+        numbers = arithmetic("complex")
+        sizes = numbers.num_features(in_features), numbers.num_features(out_features)
+        self.in_features = in_features
+        self.out_features = out_features
+        self.share_parts = share_parts
+        self.real = nn.Linear(*sizes, bias=False, device=device, dtype=dtype)
+        self.imag = None if share_parts else nn.Linear(*sizes, bias=False, device=device, dtype=dtype)
+        if bias:
+            self.bias = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self, initializer: str = "glorot") -> None:
+        """Fill W by an initialiser of ``INITIALIZERS`` (default Glorot, E|w|^2 = 2/(fan_in + fan_out)) and b by 0."""
+        if self.imag is None:  # |w|^2 = 2 a^2
+            initialize_(initializer, self.real.weight, gain=math.sqrt(0.5))
+        else:
+            initialize_(initializer, self.real.weight, self.imag.weight)
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[..., in_features] -> [..., out_features]`` halves."""
+        if x.is_complex():
+            CF.check_halves(x)
+        if x.shape[-1] != self.in_features:
+            raise ValueError(
+                f"expected halves of width {self.in_features}, got shape {tuple(x.shape)}; widths count real and "
+                "imaginary parts, twice the complex features"
+            )
+        if self.imag is not None and _is_plain(self.real) and _is_plain(self.imag):
+            return CF.linear(x, self.real.weight, self.imag.weight, self.bias)
+        return self._sublayer_forward(x)
+
+    def _sublayer_forward(self, x: Tensor) -> Tensor:
+        # [..., 2, in]: both parts of the input go through a sub-layer in one call.
+        parts = x.unflatten(-1, (2, -1))
+        a_real, a_imag = self.real(parts).unbind(-2)
+        if self.imag is None:  # (1 + i) A z
+            out = CF.join(a_real - a_imag, a_real + a_imag)
+        else:
+            b_real, b_imag = self.imag(parts).unbind(-2)
+            out = CF.join(a_real - b_imag, a_imag + b_real)
+        return out if self.bias is None else out + self.bias
+
+    def extra_repr(self) -> str:
+        text = f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        return text + ", share_parts=True" if self.share_parts else text
+
+
+def _is_plain(layer: nn.Module) -> bool:
+    """True when calling ``layer`` does nothing but multiply by its weight."""
+    return (
+        type(layer) is nn.Linear
+        and type(layer.weight) in (nn.Parameter, Tensor)
+        and layer.bias is None
+        and "forward" not in layer.__dict__
+        and not (layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks or layer._backward_pre_hooks)
+    )
+
+
+class RealLinear(nn.Linear):
+    """``nn.Linear`` with the signature of :class:`ComplexLinear`: its real twin of the same width."""
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        share_parts: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        if share_parts:
+            raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")
+        super().__init__(in_features, out_features, bias=bias, device=device, dtype=dtype)
+
+    def reset_parameters(self, initializer: str = "glorot") -> None:
+        """Fill the weight by an initialiser of ``INITIALIZERS`` (default Glorot) and the bias by 0."""
+        initialize_(initializer, self.weight)
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)

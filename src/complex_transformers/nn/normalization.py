@@ -1,0 +1,328 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Norms of both number fields: over the features of one token (layer, RMS) or over a batch."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from . import functional as CF
+from .arithmetic import arithmetic
+
+__all__ = ["ComplexBatchNorm1d", "ComplexBatchNorm2d", "ComplexLayerNorm", "ComplexRMSNorm", "RealBatchNorm1d"]
+
+_NORMS = ("split", "whitening")
+
+
+def _check_norm(norm: str) -> None:
+    if norm not in _NORMS:
+        raise ValueError(f"norm must be one of {sorted(_NORMS)}, got {norm!r}")
+
+
+def inverse_square_root(rr: Tensor, ri: Tensor, ii: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """M^(-1/2) of a positive definite M = [[rr, ri], [ri, ii]], as (rr, ri, ii) (Trabelsi et al. 2017, section 3.5).
+
+    With s = sqrt(det M) and t = sqrt(trace M + 2 s): M^(-1/2) = [[ii + s, -ri], [-ri, rr + s]] / (s t).
+    """
+    s = (rr * ii - ri.square()).clamp(min=torch.finfo(rr.dtype).tiny).sqrt()
+    t = (rr + ii + 2.0 * s).sqrt()
+    scale = 1.0 / (s * t)
+    return (ii + s) * scale, -ri * scale, (rr + s) * scale
+
+
+def _whiten(real: Tensor, imag: Tensor, covariance: tuple[Tensor, Tensor, Tensor], eps: float) -> tuple[Tensor, Tensor]:
+    """Centred parts times (covariance + eps I)^(-1/2); the scale is taken out first so that nothing overflows."""
+    rr, ri, ii = covariance
+    size = rr + ii + 2.0 * eps
+    # A floor on the smaller eigenvalue: rounding must not make a degenerate covariance indefinite.
+    floor = 1e-6 if rr.dtype == torch.float32 else 1e-12
+    w_rr, w_ri, w_ii = inverse_square_root((rr + eps) / size + floor, ri / size, (ii + eps) / size + floor)
+    root = size.rsqrt()
+    real, imag = real * root, imag * root
+    return w_rr * real + w_ri * imag, w_ri * real + w_ii * imag
+
+
+class _WhiteningGain(nn.Module):
+    """The affine map after whitening: a symmetric 2x2 real matrix for each feature, and a bias of both parts.
+
+    ``gain`` holds (rr, ri, ii) rows, ``[3, d]``, starting at (1/sqrt 2, 0, 1/sqrt 2), so E|z|^2 = 1
+    (Trabelsi et al. 2017).
+    """
+
+    def __init__(self, num_features: int, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.empty(3, num_features, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.empty(2, num_features, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """gain = I / sqrt 2, bias = 0."""
+        identity = torch.tensor([[1.0], [0.0], [1.0]], dtype=self.gain.dtype, device=self.gain.device)
+        torch.nn.init.zeros_(self.bias)
+        if not getattr(self.gain, "_is_hf_initialized", False):
+            with torch.no_grad():
+                self.gain.copy_((identity / math.sqrt(2.0)).expand_as(self.gain))
+
+    def forward(self, real: Tensor, imag: Tensor) -> Tensor:
+        rr, ri, ii = self.gain
+        return CF.join(rr * real + ri * imag + self.bias[0], ri * real + ii * imag + self.bias[1])
+
+
+class ComplexLayerNorm(nn.Module):
+    """Layer norm over the complex features of a token, ``[..., 2d] -> [..., 2d]``.
+
+    ``split``: each part has mean 0 and variance 1 over the features (ComplexOrder App. B, per token instead of per
+    batch), then a weight and a bias for each real number. ``whitening``: the pair (re, im) has mean 0 and covariance
+    I over the features, then a 2x2 gain (Trabelsi et al. 2017, section 3.5, per token). Neither commutes with a phase
+    rotation; :class:`ComplexRMSNorm` does.
+
+    Args:
+        normalized_shape: width 2d of the stored tensor.
+        eps: added to the variances.
+        elementwise_affine: learn gain and bias.
+        norm: ``"split"`` or ``"whitening"``.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        norm: str = "split",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _check_norm(norm)
+        self.num_features = arithmetic("complex").num_features(normalized_shape)
+        self.normalized_shape = normalized_shape
+        self.eps = eps
+        self.norm = norm
+        self.elementwise_affine = elementwise_affine
+        if elementwise_affine and norm == "split":
+            self.weight = nn.Parameter(torch.ones(normalized_shape, device=device, dtype=dtype))
+            self.bias = nn.Parameter(torch.zeros(normalized_shape, device=device, dtype=dtype))
+        elif elementwise_affine:
+            self.affine = _WhiteningGain(self.num_features, device, dtype)
+
+    def reset_parameters(self) -> None:
+        """Weight 1 and bias 0, or the gain I / sqrt 2."""
+        if self.elementwise_affine and self.norm == "split":
+            torch.nn.init.ones_(self.weight)
+            torch.nn.init.zeros_(self.bias)
+        elif self.elementwise_affine:
+            self.affine.reset_parameters()
+
+    def forward(self, x: Tensor) -> Tensor:
+        CF.check_halves(x)
+        if self.norm == "split":
+            parts = x.unflatten(-1, (2, -1))
+            out = F.layer_norm(parts, (self.num_features,), eps=self.eps).flatten(-2)
+            return torch.addcmul(self.bias, out, self.weight) if self.elementwise_affine else out
+        wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+        real, imag = CF.split(wide)
+        real, imag = real - real.mean(-1, keepdim=True), imag - imag.mean(-1, keepdim=True)
+        covariance = _covariance(real, imag, lambda product: product.mean(-1, keepdim=True))
+        real, imag = _whiten(real, imag, covariance, self.eps)
+        out = self.affine(real, imag) if self.elementwise_affine else CF.join(real, imag)
+        return out.to(x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, norm={self.norm!r}"
+
+
+def _covariance(real, imag, mean):  # type: ignore[no-untyped-def]
+    return mean(real * real), mean(real * imag), mean(imag * imag)
+
+
+class ComplexRMSNorm(nn.Module):
+    """z / sqrt(mean_j |z_j|^2 + eps) * weight, ``[..., 2d] -> [..., 2d]``: commutes with every phase rotation.
+
+    The RMS norm of Zhang & Sennrich (2019) with the modulus in place of the absolute value; one real weight for each
+    complex feature, no bias (it would fix a phase).
+
+    Args:
+        normalized_shape: width 2d of the stored tensor.
+        eps: added to the mean squared modulus.
+        elementwise_affine: learn the weight.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.num_features = arithmetic("complex").num_features(normalized_shape)
+        self.normalized_shape = normalized_shape
+        self.eps = eps
+        if elementwise_affine:
+            self.weight = nn.Parameter(torch.ones(self.num_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("weight", None)
+
+    def reset_parameters(self) -> None:
+        """Weight 1."""
+        if self.weight is not None:
+            torch.nn.init.ones_(self.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        CF.check_halves(x)
+        # mean_j |z_j|^2 over d features is twice the mean of squares over the 2d stored numbers.
+        out = F.rms_norm(x, (self.normalized_shape,), eps=self.eps / 2.0) * math.sqrt(0.5)
+        return out if self.weight is None else out * self.weight.repeat(2)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class _BatchNorm(nn.Module):
+    """Batch norm over axis 1 with an optional mask, for both number fields; see :class:`ComplexBatchNorm1d`."""
+
+    num_dims: tuple[int, ...] = (2, 3)
+    number_field = "complex"
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        norm: str = "split",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _check_norm(norm)
+        features = arithmetic(self.number_field).num_features(num_features)
+        if norm == "whitening" and self.number_field == "real":
+            raise ValueError("norm='whitening' needs number_field='complex': a real number has no second part")
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.norm = norm
+        self.affine_enabled = affine
+        if affine and norm == "split":
+            self.weight = nn.Parameter(torch.ones(num_features, device=device, dtype=dtype))
+            self.bias = nn.Parameter(torch.zeros(num_features, device=device, dtype=dtype))
+        elif affine:
+            self.affine = _WhiteningGain(features, device, dtype)
+        self.track_running_stats = track_running_stats
+        if track_running_stats:
+            variances = num_features if norm == "split" else (3, features)
+            self.register_buffer("running_mean", torch.zeros(num_features, device=device))
+            self.register_buffer("running_var", torch.ones(variances, device=device))
+            self.reset_running_stats()
+
+    def reset_running_stats(self) -> None:
+        """Mean 0, variance 1, covariance of the parts 0."""
+        if not self.track_running_stats:
+            return
+        torch.nn.init.zeros_(self.running_mean)
+        if not getattr(self.running_var, "_is_hf_initialized", False):
+            with torch.no_grad():
+                self.running_var.fill_(1.0)
+                if self.norm == "whitening":
+                    self.running_var[1] = 0.0
+
+    def reset_parameters(self) -> None:
+        """Running statistics and the affine map as at construction."""
+        self.reset_running_stats()
+        if self.affine_enabled and self.norm == "split":
+            torch.nn.init.ones_(self.weight)
+            torch.nn.init.zeros_(self.bias)
+        elif self.affine_enabled:
+            self.affine.reset_parameters()
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``x [B, C]``, ``[B, C, L]`` or ``[B, C, H, W]``, ``mask`` the same without C (true: counts)."""
+        if x.dim() not in self.num_dims or x.shape[1] != self.num_features:
+            raise ValueError(
+                f"expected {' or '.join(map(str, self.num_dims))} axes with {self.num_features} channels on axis 1, "
+                f"got shape {tuple(x.shape)}"
+            )
+        # [rows, C]: statistics run over rows.
+        rows = x.movedim(1, -1)
+        flat = rows.reshape(-1, self.num_features)
+        keep = None if mask is None else mask.reshape(-1).to(torch.bool)
+        if keep is not None and keep.shape[0] != flat.shape[0]:
+            raise ValueError(
+                f"mask must have the shape of x without its channels, got {tuple(mask.shape)} for {tuple(x.shape)}"
+            )
+        wide = flat.float() if flat.dtype in (torch.float16, torch.bfloat16) else flat
+        out = self._split(wide, keep) if self.norm == "split" else self._whitening(wide, keep)
+        return out.to(x.dtype).reshape(rows.shape).movedim(-1, 1)
+
+    def _mean(self, values: Tensor, keep: Tensor | None) -> Tensor:
+        return CF.masked_mean(values, keep)
+
+    def _update(self, buffer: Tensor, value: Tensor) -> None:
+        with torch.no_grad():
+            buffer.lerp_(value.to(buffer.dtype), self.momentum)
+
+    def _unbiased(self, keep: Tensor | None, rows: int) -> Tensor | float:
+        count: Tensor | int = rows if keep is None else keep.sum()
+        return count / (count - 1).clamp(min=1) if isinstance(count, Tensor) else count / max(count - 1, 1)
+
+    def _split(self, x: Tensor, keep: Tensor | None) -> Tensor:
+        if self.training or not self.track_running_stats:
+            mean = self._mean(x, keep)
+            variance = self._mean((x - mean).square(), keep)
+            if self.training and self.track_running_stats:
+                self._update(self.running_mean, mean)
+                self._update(self.running_var, variance * self._unbiased(keep, x.shape[0]))
+        else:
+            mean, variance = self.running_mean, self.running_var
+        out = (x - mean) * (variance + self.eps).rsqrt()
+        return torch.addcmul(self.bias, out, self.weight) if self.affine_enabled else out
+
+    def _whitening(self, x: Tensor, keep: Tensor | None) -> Tensor:
+        use_batch = self.training or not self.track_running_stats
+        mean = self._mean(x, keep) if use_batch else self.running_mean
+        real, imag = CF.split(x - mean)
+        if use_batch:
+            rr, ri, ii = _covariance(real, imag, lambda product: self._mean(product, keep))
+            if self.training and self.track_running_stats:
+                self._update(self.running_mean, mean)
+                self._update(self.running_var, torch.stack([rr, ri, ii]) * self._unbiased(keep, x.shape[0]))
+        else:
+            rr, ri, ii = self.running_var
+        real, imag = _whiten(real, imag, (rr, ri, ii), self.eps)
+        return self.affine(real, imag) if self.affine_enabled else CF.join(real, imag)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, norm={self.norm!r}"
+
+
+class ComplexBatchNorm1d(_BatchNorm):
+    """Batch norm of complex channels, ``[B, 2C]`` or ``[B, 2C, L]`` with ``[real | imag]`` halves on axis 1.
+
+    ``split``: each part of each channel has mean 0 and variance 1 over the batch (ComplexOrder App. B);
+    ``whitening``: the 2x2 covariance of its parts becomes I (Trabelsi et al. 2017, section 3.5). ``mask`` leaves
+    padding out of the statistics. Running statistics as in ``torch.nn.BatchNorm1d`` (unbiased variances).
+
+    Args:
+        num_features: stored channels, twice the complex ones.
+        eps, momentum, affine, track_running_stats: as in ``torch.nn.BatchNorm1d``.
+        norm: ``"split"`` or ``"whitening"``.
+    """
+
+
+class ComplexBatchNorm2d(_BatchNorm):
+    """:class:`ComplexBatchNorm1d` on images, ``[B, 2C, H, W]`` with mask ``[B, H, W]``."""
+
+    num_dims = (4,)
+
+
+class RealBatchNorm1d(_BatchNorm):
+    """``torch.nn.BatchNorm1d`` with a padding mask: the real twin of :class:`ComplexBatchNorm1d`."""
+
+    number_field = "real"

@@ -1,0 +1,74 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""``number_field("complex" | "real")``: the same layer names, signatures and widths over either field.
+
+A model file is written once, against a :class:`NumberField`; its real twin is the same file with the other field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from torch import nn
+
+from .activation import get_activation
+from .arithmetic import Arithmetic, arithmetic
+from .attention import ComplexMultiheadAttention
+from .dropout import ComplexDropout
+from .embedding import ComplexEmbedding
+from .linear import ComplexLinear, RealLinear
+from .normalization import ComplexBatchNorm1d, ComplexLayerNorm, ComplexRMSNorm, RealBatchNorm1d
+from .pooling import ModulusAvgPool1d, ModulusMaxPool1d
+from .readout import Readout
+
+__all__ = ["NumberField", "number_field"]
+
+
+@dataclass(frozen=True)
+class NumberField:
+    """The layers of a network over one number field. Widths count stored real numbers in both.
+
+    Attributes:
+        numbers: elementary functions (modulus, parts, ...).
+        Linear, Embedding, LayerNorm, RMSNorm, BatchNorm1d, Dropout: layer classes.
+        MultiheadAttention, Readout, activation, MaxPool1d, AvgPool1d: constructors with the field filled in.
+    """
+
+    name: str
+    numbers: Arithmetic
+    Linear: type[nn.Module]
+    Embedding: type[nn.Module]
+    LayerNorm: type[nn.Module]
+    RMSNorm: type[nn.Module]
+    BatchNorm1d: type[nn.Module]
+    Dropout: type[nn.Module]
+    MultiheadAttention: Callable[..., nn.Module]
+    Readout: Callable[..., nn.Module]
+    activation: Callable[..., nn.Module]
+    MaxPool1d: Callable[..., nn.Module]
+    AvgPool1d: Callable[..., nn.Module]
+
+
+def number_field(name: str) -> NumberField:
+    """The number field called ``name``; raises with the valid names."""
+    numbers = arithmetic(name)
+    is_complex = name == "complex"
+    return NumberField(
+        name=name,
+        numbers=numbers,
+        Linear=ComplexLinear if is_complex else RealLinear,
+        Embedding=ComplexEmbedding if is_complex else nn.Embedding,
+        LayerNorm=ComplexLayerNorm if is_complex else nn.LayerNorm,
+        RMSNorm=ComplexRMSNorm if is_complex else nn.RMSNorm,
+        BatchNorm1d=ComplexBatchNorm1d if is_complex else RealBatchNorm1d,
+        Dropout=ComplexDropout if is_complex else nn.Dropout,
+        MultiheadAttention=partial(
+            ComplexMultiheadAttention, number_field=name, **({} if is_complex else {"score": "real"})
+        ),
+        Readout=partial(Readout, number_field=name, **({} if is_complex else {"readout": "concat"})),
+        activation=partial(get_activation, number_field=name),
+        MaxPool1d=partial(ModulusMaxPool1d, number_field=name),
+        AvgPool1d=partial(ModulusAvgPool1d, number_field=name),
+    )

@@ -1,0 +1,93 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How complex features become real logits."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from .arithmetic import arithmetic
+from .linear import ComplexLinear, RealLinear
+
+__all__ = ["READOUTS", "Readout"]
+
+READOUTS: dict[str, tuple[str, ...]] = {
+    "modulus": ("complex",),
+    "squared_modulus": ("complex",),
+    "concat": ("complex", "real"),
+    "feature_modulus": ("complex",),
+}
+
+
+class Readout(nn.Module):
+    """Real logits from features of either number field, ``[..., in_features] -> [..., out_features]``.
+
+    - ``modulus``: |W z + b| with a complex W (ComplexOrder App. B "taking their norm", SynCoNMT Eq. 15), >= 0.
+    - ``squared_modulus``: |W z + b|^2 (Thesis 2.52, 2.53), >= 0.
+    - ``concat``: a real layer on the stored ``[real | imag]`` tensor; the only one of the real field.
+    - ``feature_modulus``: a real layer on the moduli |z_j| of the features.
+
+    Args:
+        in_features: stored width of the input.
+        out_features: number of real logits.
+        readout: one of the names above.
+        number_field: ``"complex"`` or ``"real"``.
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, readout: str = "modulus", number_field: str = "complex"
+    ) -> None:
+        super().__init__()
+        check_readout(readout, number_field)
+        self.readout = readout
+        self.in_features = in_features
+        self.out_features = out_features
+        self.numbers = arithmetic(number_field)
+        self.projection: ComplexLinear | RealLinear
+        if readout in ("modulus", "squared_modulus"):
+            self.projection = ComplexLinear(in_features, 2 * out_features)
+        elif readout == "concat":
+            self.projection = RealLinear(in_features, out_features)
+        else:
+            self.projection = RealLinear(self.numbers.num_features(in_features), out_features)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.readout == "modulus":
+            return self.numbers.modulus(self.projection(x))
+        if self.readout == "squared_modulus":
+            return self.numbers.squared_modulus(self.projection(x))
+        if self.readout == "feature_modulus":
+            return self.projection(self.numbers.modulus(x))
+        return self.projection(x)
+
+    @torch.no_grad()
+    def resize(self, out_features: int, mean_resizing: bool = True) -> None:
+        """Keep the first ``min(old, new)`` outputs; new ones start as the mean of the old, or by the initialiser."""
+        old = self.projection
+        some = next(old.parameters())
+        width = out_features * (old.out_features // self.out_features)
+        self.projection = type(old)(old.in_features, width, device=some.device, dtype=some.dtype)
+        self.projection.requires_grad_(some.requires_grad)
+        kept = min(out_features, self.out_features)
+        for name, value in old.named_parameters():
+            target = self.projection.get_parameter(name)
+            if value.dim() == 1:  # a bias is [b_re | b_im]: outputs are the last of two axes
+                groups = value.shape[0] // self.out_features
+                value, target = value.view(groups, -1).t(), target.view(groups, -1).t()
+            target[:kept] = value[:kept]
+            if mean_resizing:
+                target[kept:] = value.mean(dim=0)
+        self.out_features = out_features
+
+    def extra_repr(self) -> str:
+        return f"readout={self.readout!r}"
+
+
+def check_readout(readout: str, number_field: str, field: str = "readout") -> None:
+    """Raise unless ``readout`` is known and defined in ``number_field``; ``field`` names the setting in the message."""
+    if readout not in READOUTS:
+        raise ValueError(f"{field} must be one of {sorted(READOUTS)}, got {readout!r}")
+    arithmetic(number_field)
+    if number_field not in READOUTS[readout]:
+        raise ValueError(f"{field}={readout!r} needs number_field='complex'; the real field has {field}='concat'")

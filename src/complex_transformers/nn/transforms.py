@@ -1,0 +1,108 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms between time and frequency (Thesis 2.2, 4.3.3, 5.4).
+
+*Sign convention*: the forward transform has exp(-2 pi i k t / N), like ``torch.fft``; Thesis 2.11 prints the sign of
+the inverse. FFTs run in float32 or better and come back in the dtype of the input.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from . import functional as CF
+from .arithmetic import arithmetic
+
+__all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft"]
+
+
+def dft(x: Tensor) -> Tensor:
+    """F(k) = sum_t z_t exp(-2 pi i k t / N) over the features (Thesis 2.11, sign as above): ``[..., 2N] -> [..., 2N]``.
+
+    For a real signal pass ``torch.cat([x, zeros_like(x)], -1)``.
+    """
+    return CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=-1)).to(x.dtype)
+
+
+def inverse_dft(x: Tensor) -> Tensor:
+    """z_t = 1/N sum_k F_k exp(+2 pi i k t / N): the inverse of :func:`dft`."""
+    return CF.from_complex(torch.fft.ifft(CF.to_complex(x), dim=-1)).to(x.dtype)
+
+
+def dct(x: Tensor) -> Tensor:
+    """C(k) = sum_t f(t) cos(pi k (2t + 1) / (2N)), the unnormalised DCT-II of a real signal (Thesis 2.13).
+
+    ``[..., N] -> [..., N]``, as one product with the N x N cosine matrix (angles reduced in float64).
+    """
+    n = x.shape[-1]
+    k = torch.arange(n, dtype=torch.float64, device=x.device)
+    angle = torch.outer(2.0 * k + 1.0, k) * (math.pi / (2.0 * n))
+    return x @ angle.cos().to(x.dtype)
+
+
+class ZTransform(nn.Module):
+    """z_k a_k^(-k) for each feature k with learned complex a_k (Thesis 4.8, 4.9): ``[..., 2d] -> [..., 2d]``.
+
+    a_k = rho_k exp(i alpha_k). The series is causal in the features of one token and mixes no tokens. At
+    initialisation rho = 1 and alpha_k = 2 pi k / d: one row of a DFT. rho^(-k) is computed as
+    exp(-k log rho) with |k log rho| <= 30, so no power overflows.
+
+    Args:
+        num_features: stored width 2d.
+    """
+
+    def __init__(self, num_features: int) -> None:
+        super().__init__()
+        features = arithmetic("complex").num_features(num_features)
+        self.num_features = num_features
+        self.log_modulus = nn.Parameter(torch.empty(features))
+        self.phase = nn.Parameter(torch.empty(features))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """rho = 1, alpha_k = 2 pi k / d."""
+        torch.nn.init.zeros_(self.log_modulus)
+        if not getattr(self.phase, "_is_hf_initialized", False):
+            with torch.no_grad():
+                k = torch.arange(self.phase.numel(), device=self.phase.device)
+                self.phase.copy_(2.0 * math.pi * k / self.phase.numel())
+
+    def forward(self, x: Tensor) -> Tensor:
+        k = torch.arange(self.phase.numel(), device=x.device, dtype=torch.float32)
+        modulus = torch.exp((-k * self.log_modulus.float()).clamp(-30.0, 30.0))
+        return CF.scale(CF.rotate(x, -k * self.phase.float()), modulus.to(x.dtype))
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}"
+
+
+class FrequencyKernel(nn.Module):
+    """F(X) . K, an element-wise complex product with a learned kernel: a convolution in time (Thesis 5.9, 5.10).
+
+    ``[..., 2d] -> [..., 2d]``. Starts at K = 1, the identity.
+
+    Args:
+        num_features: stored width 2d.
+    """
+
+    def __init__(self, num_features: int) -> None:
+        super().__init__()
+        features = arithmetic("complex").num_features(num_features)
+        self.num_features = num_features
+        self.real = nn.Parameter(torch.empty(features))
+        self.imag = nn.Parameter(torch.empty(features))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """K = 1."""
+        torch.nn.init.ones_(self.real)
+        torch.nn.init.zeros_(self.imag)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return CF.multiply(x, CF.join(self.real, self.imag).to(x.dtype))
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}"

@@ -1,0 +1,51 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Training with Transformers' ``Trainer``: what weight decay must leave alone.
+
+Frequencies and phases are angles: decay would pull every wave towards the constant, which the paper names as the reason
+not to regularise them (ComplexOrder section 3.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+from transformers import Trainer
+from transformers.trainer_pt_utils import get_parameter_names
+
+__all__ = ["ComplexTrainer", "decay_parameter_names", "optimizer_groups"]
+
+_NO_DECAY_PATTERNS = [r"bias", r"layernorm", r"rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
+
+
+def _angles(model: nn.Module) -> set[str]:
+    names = set()
+    for prefix, module in model.named_modules():
+        for name in getattr(module, "no_weight_decay", ()):
+            names.add(f"{prefix}.{name}" if prefix else name)
+    return names
+
+
+def decay_parameter_names(model: nn.Module) -> list[str]:
+    """Parameters that weight decay applies to: no bias, no norm, no frequency, phase or damping."""
+    names = get_parameter_names(model, [nn.LayerNorm], _NO_DECAY_PATTERNS)
+    return [name for name in names if name not in _angles(model)]
+
+
+def optimizer_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """Two parameter groups for any torch optimizer: ``torch.optim.AdamW(optimizer_groups(model, 0.01), lr=1e-3)``."""
+    decay = set(decay_parameter_names(model))
+    parameters = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
+    return [
+        {"params": [value for name, value in parameters if name in decay], "weight_decay": weight_decay},
+        {"params": [value for name, value in parameters if name not in decay], "weight_decay": 0.0},
+    ]
+
+
+class ComplexTrainer(Trainer):
+    """``transformers.Trainer`` without weight decay on frequencies, phases and dampings; nothing else differs."""
+
+    def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
+        """See :func:`decay_parameter_names`."""
+        return decay_parameter_names(model)
