@@ -29,30 +29,42 @@ AUTO_CLASSES: dict[str, dict[str, str]] = {
     },
 }
 
-_CONFIGURATION_MODULE = "transformers.models.auto.configuration_auto"
-_MODELING_MODULE = "transformers.models.auto.modeling_auto"
+_CONFIGURATION_AUTO = "transformers.models.auto.configuration_auto"
+_MODELING_AUTO = "transformers.models.auto.modeling_auto"
 
 
-def _ours(name: str) -> Any:
-    return getattr(importlib.import_module(__package__), name)
+def _our_module(kind: str, model_type: str) -> str:
+    return f"{__package__}.models.{model_type}.{kind}_{model_type}"
 
 
-def _register_configurations(module: ModuleType) -> None:
+def _our_class(kind: str, model_type: str, name: str) -> Any:
+    """A class of ours, or None while its module is being imported: registration runs again after that."""
+    return getattr(importlib.import_module(_our_module(kind, model_type)), name, None)
+
+
+def _register_configurations() -> None:
+    if (auto := sys.modules.get(_CONFIGURATION_AUTO)) is None:
+        return
     for model_type, classes in AUTO_CLASSES.items():
-        module.AutoConfig.register(model_type, _ours(classes["AutoConfig"]), exist_ok=True)
+        if (config := _our_class("configuration", model_type, classes["AutoConfig"])) is not None:
+            auto.AutoConfig.register(model_type, config, exist_ok=True)
 
 
-def _register_models(module: ModuleType) -> None:
-    for classes in AUTO_CLASSES.values():
-        config = _ours(classes["AutoConfig"])
+def _register_models() -> None:
+    if (auto := sys.modules.get(_MODELING_AUTO)) is None:
+        return
+    for model_type, classes in AUTO_CLASSES.items():
+        config = _our_class("configuration", model_type, classes["AutoConfig"])
         for auto_class, name in classes.items():
-            if auto_class != "AutoConfig":
-                getattr(module, auto_class).register(config, _ours(name), exist_ok=True)
+            if auto_class != "AutoConfig" and (model := _our_class("modeling", model_type, name)) is not None:
+                getattr(auto, auto_class).register(config, model, exist_ok=True)
 
 
-_AFTER_IMPORT: dict[str, Callable[[ModuleType], None]] = {
-    _CONFIGURATION_MODULE: _register_configurations,
-    _MODELING_MODULE: _register_models,
+_AFTER_IMPORT: dict[str, Callable[[], None]] = {
+    _CONFIGURATION_AUTO: _register_configurations,
+    _MODELING_AUTO: _register_models,
+    **{_our_module("configuration", model_type): _register_configurations for model_type in AUTO_CLASSES},
+    **{_our_module("modeling", model_type): _register_models for model_type in AUTO_CLASSES},
 }
 
 
@@ -71,7 +83,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            _AFTER_IMPORT[fullname](module)
+            _AFTER_IMPORT[fullname]()
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
@@ -81,6 +93,5 @@ def register_all() -> None:
     """Register every model now, or as soon as Transformers' Auto classes are imported. Safe to call twice."""
     if not any(isinstance(finder, _AfterImport) for finder in sys.meta_path):
         sys.meta_path.insert(0, _AfterImport())
-    for name, register in _AFTER_IMPORT.items():
-        if name in sys.modules:
-            register(sys.modules[name])
+    _register_configurations()
+    _register_models()

@@ -1,0 +1,64 @@
+# Everything a stranger needs: each target sets up what it uses, from nothing, in .venv.
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# One thread for each worker: two would fight for the same cores.
+ONE_THREAD := OMP_NUM_THREADS=1
+
+.PHONY: quickstart test test-slow conformance lint format types docs bench stability clean
+
+quickstart: .venv/.run
+	$(BIN)/python examples/quickstart/quickstart.py
+
+test: .venv/.develop
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not slow" $(ARGS)
+
+test-slow: .venv/.develop
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) -m slow $(ARGS)
+
+conformance: .venv/.develop
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) tests/conformance $(ARGS)
+
+lint: .venv/.develop
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: .venv/.develop
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: .venv/.develop
+	$(BIN)/mypy
+
+docs: .venv/.docs
+	$(BIN)/mkdocs build --strict
+
+bench: .venv/.bench
+	$(BIN)/python -m benchmarks.bench $(ARGS)
+
+stability: .venv/.run
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.stability $(ARGS)
+
+.venv/.python:
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/.run: .venv/.python pyproject.toml constraints.txt
+	$(PIP) --editable ".[train,analysis]"
+	touch $@
+
+.venv/.develop: .venv/.python pyproject.toml constraints.txt
+	$(PIP) --editable ".[train,analysis,vectors,peft,test,quality,docs]"
+	touch $@ .venv/.run .venv/.docs
+
+.venv/.docs: .venv/.python pyproject.toml constraints.txt
+	$(PIP) --editable ".[docs]"
+	touch $@
+
+.venv/.bench: .venv/.python pyproject.toml constraints.txt
+	$(PIP) --editable ".[train,bench]"
+	touch $@
+
+clean:
+	rm -rf .venv .cache build site outputs
