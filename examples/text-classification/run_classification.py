@@ -1,0 +1,357 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Train a ComplexOrder text classifier from scratch on a data set of the Hub or on csv, tsv or json files.
+
+The best epoch is chosen on the validation part; the test part, where there is one, is scored once after each seed.
+
+    python examples/text-classification/run_classification.py --train_file train.tsv --test_file test.tsv --seeds 0 1 2
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import random
+import shlex
+import statistics
+import sys
+import time
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from datasets import ClassLabel, Dataset, DatasetDict, load_dataset
+from transformers import EarlyStoppingCallback, EvalPrediction, HfArgumentParser, PreTrainedTokenizerFast, set_seed
+
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForSequenceClassification,
+    ComplexTrainer,
+    build_tokenizer,
+    write_model_card,
+)
+
+
+@dataclass
+class ModelArguments:
+    """The network: fields of ``ComplexOrderConfig``, under the same names."""
+
+    embedding_type: str = field(
+        default="complex_order",
+        metadata={"help": "complex_order, complex_vanilla, word, learned_position or sinusoidal_position"},
+    )
+    number_field: str = field(default="complex", metadata={"help": "complex, or real for the real twin"})
+    hidden_size: int = field(default=512, metadata={"help": "width of the hidden states, real and imaginary together"})
+    num_hidden_layers: int = 1
+    num_attention_heads: int = 8
+    intermediate_size: int = 1024
+    hidden_act: str = "split_gelu"
+    attention_score: str | None = field(
+        default=None, metadata={"help": "modulus, real or bilinear_modulus; default: modulus, in the real field real"}
+    )
+    attention_normalization: str = field(
+        default="softmax", metadata={"help": "softmax, probability_amplitude or split_softmax"}
+    )
+    share_parts: bool = field(default=False, metadata={"help": "equal real and imaginary weights in q, k, v"})
+    amplitude_sharing: str = field(default="none", metadata={"help": "none, word or dimension"})
+    frequency_sharing: str = field(default="none", metadata={"help": "none, word or dimension"})
+    frequency_init: str = field(default="sinusoidal", metadata={"help": "sinusoidal, normal or uniform"})
+    phase: str = field(default="none", metadata={"help": "initial phases: none, learned or dimension"})
+    damping: str = field(default="none", metadata={"help": "none or learned"})
+    readout: str | None = field(
+        default=None,
+        metadata={"help": "modulus, squared_modulus, concat or feature_modulus; in the real field concat"},
+    )
+    norm_type: str = field(default="layer", metadata={"help": "layer, rms or batch"})
+    norm_position: str = field(default="post", metadata={"help": "post or pre"})
+    weight_init: str = field(default="glorot", metadata={"help": "glorot, he, unitary or normal"})
+    initializer_range: float = field(default=0.02, metadata={"help": "standard deviation of the embedding tables"})
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    classifier_dropout: float | None = None
+    max_position_embeddings: int = field(default=512, metadata={"help": "longest text, learned_position only"})
+
+
+@dataclass
+class DataArguments:
+    """The data: a name on the Hub or local files, and how text becomes tokens."""
+
+    dataset_name: str | None = field(default=None, metadata={"help": "a data set of the Hub, or a folder"})
+    dataset_config_name: str | None = None
+    train_file: str | None = field(default=None, metadata={"help": "csv, tsv, json or jsonl, also .gz"})
+    validation_file: str | None = None
+    test_file: str | None = None
+    text_column: str = "text"
+    label_column: str = "label"
+    validation_split: float = field(
+        default=0.1, metadata={"help": "share of the training part set aside, where no validation part is given"}
+    )
+    split_seed: int = field(default=0, metadata={"help": "of that split, the same for all seeds"})
+    allow_overlap: bool = field(default=False, metadata={"help": "go on although parts share texts"})
+    drop_overlap: bool = field(default=False, metadata={"help": "drop the copies in training (then in validation)"})
+    max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
+    tokenizer: str = field(default="word", metadata={"help": "word, whitespace, bpe or character"})
+    vocab_size: int = 30000
+    min_frequency: int = 1
+    keep_case: bool = False
+    max_length: int | None = field(default=None, metadata={"help": "cut texts to this many tokens; default: never"})
+
+
+@dataclass
+class TrainingArguments(transformers.TrainingArguments):
+    """``transformers.TrainingArguments`` with defaults that fit small models, and several seeds."""
+
+    output_dir: str | None = "outputs/text-classification"
+    num_train_epochs: float = 20
+    learning_rate: float = 1e-3
+    per_device_train_batch_size: int = 32
+    per_device_eval_batch_size: int = 128
+    eval_strategy: str = "epoch"
+    save_strategy: str = "epoch"
+    logging_strategy: str = "epoch"
+    save_total_limit: int | None = 1
+    load_best_model_at_end: bool = True
+    dataloader_pin_memory: bool = torch.cuda.is_available()  # without a GPU it only warns
+    metric_for_best_model: str | None = "accuracy"
+    seeds: list[int] = field(default_factory=lambda: [0], metadata={"help": "one run for each; replaces --seed"})
+    early_stopping_patience: int | None = field(
+        default=None, metadata={"help": "stop after this many epochs without a better validation accuracy"}
+    )
+    output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
+
+
+def read_file(path: str, data_args: DataArguments) -> Dataset:
+    """One local file as a data set, by its ending. Cells stay strings: "1", "None" and "01" mean what they say."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    kind = path.removesuffix(".gz").rsplit(".", 1)[-1]
+    if kind in ("json", "jsonl"):
+        return load_dataset("json", data_files=path, split="train")
+    if kind not in ("csv", "tsv"):
+        raise ValueError(f"{path} must end in .csv, .tsv, .json or .jsonl (and .gz)")
+    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {}
+    strings = {data_args.text_column: str, data_args.label_column: str}
+    return load_dataset("csv", data_files=path, split="train", keep_default_na=False, converters=strings, **options)
+
+
+def clean(name: str, part: Dataset, data_args: DataArguments) -> Dataset:
+    """The columns ``text`` and ``label`` as strings; errors name what is missing and the remedy."""
+    for option in ("text_column", "label_column"):
+        column = getattr(data_args, option)
+        if column not in part.column_names:
+            raise ValueError(
+                f"the {name} data has no column {column!r}, only {part.column_names}: name one of them with --{option}"
+            )
+    texts, labels = part[data_args.text_column], part[data_args.label_column]
+    feature = part.features[data_args.label_column]
+    if isinstance(feature, ClassLabel):
+        labels = [feature.names[label] if label is not None and label >= 0 else None for label in labels]
+    for column, values in (("text", texts), ("label", labels)):
+        bad = [row for row, value in enumerate(values) if value is None or not str(value).strip()]
+        if bad:
+            raise ValueError(
+                f"{len(bad)} row(s) of the {name} data have no {column} (first: row {bad[0]}): remove them"
+            )
+    return Dataset.from_dict({"text": [str(t) for t in texts], "label": [str(label) for label in labels]})
+
+
+def key(text: str) -> str:
+    """What makes two texts the same for the split check: case and spaces do not count."""
+    return " ".join(text.lower().split())
+
+
+def separate(parts: dict[str, Dataset], data_args: DataArguments) -> dict[str, Dataset]:
+    """Check that no text is in two parts: stop, report (``allow_overlap``) or drop the copies (``drop_overlap``)."""
+    order = [name for name in ("train", "validation", "test") if name in parts]
+    for index, name in enumerate(order):
+        for other in order[index + 1 :]:
+            known = {key(text) for text in parts[other]["text"]}
+            kept = [row for row, text in enumerate(parts[name]["text"]) if key(text) not in known]
+            if not (shared := len(parts[name]) - len(kept)):
+                continue
+            message = f"{shared} row(s) of the {name} data have a text that is also in the {other} data"
+            if data_args.drop_overlap:
+                print(f"{message}: dropped from the {name} data")
+                parts[name] = parts[name].select(kept)
+            elif data_args.allow_overlap:
+                print(f"warning: {message}: kept, as --allow_overlap asks")
+            else:
+                raise ValueError(f"{message}: use --drop_overlap (drop these rows of {name}) or --allow_overlap")
+    return parts
+
+
+def split_off(part: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
+    """Two parts with the same shares of labels; all copies of a text stay on the same side."""
+    if not 0.0 < fraction < 1.0:
+        raise ValueError(f"validation_split must be between 0 and 1, got {fraction}")
+    label_of: dict[str, str] = {}
+    for text, label in zip(part["text"], part["label"], strict=True):
+        label_of.setdefault(key(text), label)
+    texts_of = defaultdict(list)
+    for text, label in label_of.items():
+        texts_of[label].append(text)
+    generator = random.Random(seed)
+    held_out: set[str] = set()
+    for label in sorted(texts_of):
+        held_out.update(generator.sample(texts_of[label], round(fraction * len(texts_of[label]))))
+    if not held_out:
+        raise ValueError(
+            f"validation_split={fraction} of {len(part)} rows is nothing: raise it or give --validation_file"
+        )
+    inside = [key(text) in held_out for text in part["text"]]
+    return (
+        part.select([row for row, held in enumerate(inside) if not held]),
+        part.select([row for row, held in enumerate(inside) if held]),
+    )
+
+
+def load_parts(data_args: DataArguments) -> DatasetDict:
+    """Columns ``text`` and ``label`` of the parts train, validation and, where given, test; disjoint by text."""
+    if (data_args.dataset_name is None) == (data_args.train_file is None):
+        raise ValueError("give either --dataset_name or --train_file")
+    if data_args.dataset_name is not None:
+        loaded = load_dataset(data_args.dataset_name, data_args.dataset_config_name)
+        parts = {name: loaded[name] for name in ("train", "validation", "test") if name in loaded}
+        if "train" not in parts:
+            raise ValueError(f"{data_args.dataset_name} has no part 'train', only {list(loaded)}")
+    else:
+        parts = {}
+    files = {"train": data_args.train_file, "validation": data_args.validation_file, "test": data_args.test_file}
+    parts |= {name: read_file(path, data_args) for name, path in files.items() if path is not None}
+    parts = separate({name: clean(name, part, data_args) for name, part in parts.items()}, data_args)
+    if "validation" not in parts:
+        train, validation = split_off(parts["train"], data_args.validation_split, data_args.split_seed)
+        parts |= separate({"train": train, "validation": validation}, data_args)
+    if data_args.max_train_samples is not None:
+        sample = parts["train"].shuffle(seed=data_args.split_seed)
+        parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
+    return DatasetDict(parts)
+
+
+def encode(parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, label2id: dict[str, int], max_length: int | None):
+    """Token ids and label ids of every part."""
+    for name, part in parts.items():
+        if unknown := sorted(set(part["label"]) - set(label2id)):
+            raise ValueError(f"the {name} data has labels {unknown} that the training data lacks: {sorted(label2id)}")
+
+    def encode_batch(batch: dict[str, list[str]]) -> dict[str, Any]:
+        return {**tokenizer(batch["text"]), "label": [label2id[label] for label in batch["label"]]}
+
+    encoded = parts.map(encode_batch, batched=True, remove_columns=["text", "label"], desc="Tokenising")
+    if max_length is not None:
+        for name, part in encoded.items():
+            if long := sum(len(ids) > max_length for ids in part["input_ids"]):
+                print(f"{long} of {len(part)} {name} texts are cut to --max_length {max_length} tokens")
+        encoded = encoded.map(lambda row: {k: row[k][:max_length] for k in ("input_ids", "attention_mask")})
+    return encoded
+
+
+def accuracy(prediction: EvalPrediction) -> dict[str, float]:
+    """Share of texts whose largest logit is the label's."""
+    return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
+
+
+def train_once(
+    seed: int,
+    config: ComplexOrderConfig,
+    parts: DatasetDict,
+    tokenizer: PreTrainedTokenizerFast,
+    training_args: TrainingArguments,
+) -> tuple[ComplexTrainer, dict[str, Any]]:
+    """One seed: train, take the epoch that is best on validation, score the test part once."""
+    args = copy.deepcopy(training_args)
+    args.seed, args.output_dir = seed, f"{training_args.output_dir}/seed-{seed}"
+    set_seed(seed)
+    patience = args.early_stopping_patience
+    trainer = ComplexTrainer(
+        ComplexOrderForSequenceClassification(copy.deepcopy(config)),
+        args,
+        train_dataset=parts["train"],
+        eval_dataset=parts["validation"],
+        processing_class=tokenizer,  # pads each batch to its longest text
+        compute_metrics=accuracy,
+        callbacks=[] if patience is None else [EarlyStoppingCallback(patience)],
+    )
+    start = time.perf_counter()
+    trainer.train(resume_from_checkpoint=args.resume_from_checkpoint)
+    result: dict[str, Any] = {"seed": seed, "seconds": round(time.perf_counter() - start, 1)}
+    epochs = {log["epoch"]: log["eval_accuracy"] for log in trainer.state.log_history if "eval_accuracy" in log}
+    result["epochs"], result["best_epoch"] = len(epochs), max(epochs, key=epochs.__getitem__, default=None)
+    result["validation_accuracy"] = trainer.evaluate()["eval_accuracy"]
+    if "test" in parts:
+        result["test_accuracy"] = trainer.predict(parts["test"]).metrics["test_accuracy"]
+    return trainer, result
+
+
+def main() -> dict[str, Any]:
+    """Parse the command line, run every seed, write the results and save the last model."""
+    parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
+    model_args, data_args, training_args = parser.parse_args_into_dataclasses()
+    if training_args.resume_from_checkpoint is not None and len(training_args.seeds) > 1:
+        raise ValueError("--resume_from_checkpoint continues one run: give that run's seed alone in --seeds")
+
+    parts = load_parts(data_args)
+    tokenizer = build_tokenizer(
+        parts["train"]["text"],  # the training part alone: a word seen only in the test part is unknown
+        data_args.tokenizer,
+        vocab_size=data_args.vocab_size,
+        min_frequency=data_args.min_frequency,
+        lowercase=not data_args.keep_case,
+    )
+    labels = sorted(set(parts["train"]["label"]))
+    label2id = {label: index for index, label in enumerate(labels)}
+    parts = encode(parts, tokenizer, label2id, data_args.max_length)
+    config = ComplexOrderConfig(
+        **asdict(model_args),
+        vocab_size=len(tokenizer),
+        id2label=dict(enumerate(labels)),
+        label2id=label2id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+
+    runs = []
+    for seed in training_args.seeds:
+        trainer, run = train_once(seed, config, parts, tokenizer, training_args)
+        runs.append(run)
+        print({name: round(value, 4) if isinstance(value, float) else value for name, value in run.items()})
+
+    summary = {"command": shlex.join(["python", *sys.argv]), "rows": {name: len(part) for name, part in parts.items()}}
+    for metric in ("validation_accuracy", "test_accuracy"):
+        if values := [run[metric] for run in runs if metric in run]:
+            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            summary[metric] = {"mean": statistics.mean(values), "std": spread, "min": min(values), "max": max(values)}
+            print(f"{metric}: {100 * statistics.mean(values):.1f} +- {100 * spread:.1f} % ({len(values)} seeds)")
+    summary |= {
+        "parameters": trainer.model.num_parameters(),
+        "seconds": sum(run["seconds"] for run in runs),
+        "runs": runs,
+        "config": trainer.model.config.to_diff_dict(),
+        "data": asdict(data_args),
+        "environment": {
+            "torch": torch.__version__,
+            "device": str(training_args.device),
+            "threads": torch.get_num_threads(),
+        },
+    }
+    print(f"parameters: {summary['parameters']:,}; training: {summary['seconds']:.0f} s; rows: {summary['rows']}")
+
+    if trainer.is_world_process_zero():
+        output_dir = Path(training_args.output_dir)
+        trainer.model.save_pretrained(output_dir)
+        tokenizer.save_pretrained(output_dir)
+        metrics = {name: value for name, value in runs[-1].items() if name.endswith("accuracy")}
+        source = data_args.dataset_name or Path(data_args.train_file).name
+        write_model_card(output_dir, trainer.model, training_data=f"`{source}`, {summary['rows']}", metrics=metrics)
+        result_path = Path(training_args.output_json or output_dir / "results.json")
+        result_path.parent.mkdir(parents=True, exist_ok=True)
+        result_path.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        print(f"model: {output_dir}; results: {result_path}")
+    return summary
+
+
+if __name__ == "__main__":
+    main()
