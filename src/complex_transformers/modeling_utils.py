@@ -47,8 +47,8 @@ _eager_attention = partial(complex_attention, score="real", normalization="softm
 class Attention(ComplexMultiheadAttention):
     """:class:`nn.ComplexMultiheadAttention` whose function comes from Transformers' ``AttentionInterface``.
 
-    Score ``real`` with ``softmax`` is the dot product of halves: it follows ``attn_implementation`` (sdpa, eager, ...).
-    Every other pair is registered under its own name.
+    Score ``real`` with ``softmax`` is the dot product of halves: it follows ``attn_implementation`` (sdpa, eager,
+    ...). Every other pair is registered under its own name.
     """
 
     def __init__(self, config: Any, layer_idx: int | None = None, is_causal: bool = False) -> None:

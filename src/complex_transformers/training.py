@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training with Transformers' ``Trainer``: what weight decay must leave alone.
 
-Frequencies and phases are angles: decay would pull every wave towards the constant, which the paper names as the reason
-not to regularise them (ComplexOrder section 3.1).
+Frequencies and phases are angles: decay would pull every wave towards the constant, which the paper names as the
+reason not to regularise them (ComplexOrder section 3.1).
 """
 
 from __future__ import annotations

@@ -88,12 +88,16 @@ def build_tokenizer(
             raise ValueError(
                 f"a byte-level vocabulary needs at least {len(alphabet) + len(special)} tokens, got {vocab_size}"
             )
-        trainer = trainers.BpeTrainer(initial_alphabet=alphabet, min_frequency=min_frequency, **options)
+        trainer: trainers.Trainer = trainers.BpeTrainer(
+            initial_alphabet=alphabet, min_frequency=min_frequency, **options
+        )
     else:
         trainer = trainers.WordLevelTrainer(min_frequency=min_frequency, **options)
     tokenizer.train_from_iterator(_checked(texts), trainer)
     if tokenizer.get_vocab_size() <= len(special):
-        raise ValueError("no token was found in texts: it is empty, holds only empty texts, or min_frequency is too high")
+        raise ValueError(
+            "no token was found in texts: it is empty, holds only empty texts, or min_frequency is too high"
+        )
     limit = {} if model_max_length is None else {"model_max_length": model_max_length}
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

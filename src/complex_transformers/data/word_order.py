@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The embedded word-order data set: is a sentence in order, or have its words been shuffled?
 
-Made on the spot from the docstrings of Python's standard library, which every machine has. Each sentence occurs once in
-order and once shuffled, both in the same split: the two hold the same words, so a model without order information
+Made on the spot from the docstrings of Python's standard library, which every machine has. Each sentence occurs once
+in order and once shuffled, both in the same split: the two hold the same words, so a model without order information
 gives them the same answer and stays at 50 %.
 """
 

@@ -72,7 +72,10 @@ def _both_parts(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
 
 
 def complex_scores(query: Tensor, key: Tensor, bilinear: bool = False) -> tuple[Tensor, Tensor]:
-    """(Re, Im) of q k^H (ComplexOrder Eq. 14, Thesis 2.44), or of q k^T: ``[..., T, 2d], [..., S, 2d] -> [..., T, S]``."""
+    """(Re, Im) of q k^H (ComplexOrder Eq. 14, Thesis 2.44), or of q k^T when ``bilinear``.
+
+    ``[..., T, 2d], [..., S, 2d] -> [..., T, S]`` twice.
+    """
     real, imag = _both_parts(query, key, bilinear).unbind(-3)
     return real, imag
 
@@ -84,7 +87,7 @@ class _ScoreModulus(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(query: Tensor, key: Tensor, bilinear: bool) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def forward(query: Tensor, key: Tensor, bilinear: bool) -> tuple[Tensor, Tensor]:
         parts = _both_parts(query, key, bilinear)
         return torch.hypot(parts.select(-3, 0), parts.select(-3, 1)), parts
 

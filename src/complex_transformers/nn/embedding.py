@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Word embeddings as functions of position (ComplexOrder), and the position embeddings they are compared with.
 
-Positions count real tokens from 1 (ComplexOrder App. C): pos = 1, 2, ... along ``attention_mask``, so padding on either
-side never shifts them. ``position_ids`` are these numbers, given from outside.
+Positions count real tokens from 1 (ComplexOrder App. C): pos = 1, 2, ... along ``attention_mask``, so padding on
+either side never shifts them. ``position_ids`` are these numbers, given from outside.
 """
 
 from __future__ import annotations
@@ -100,9 +100,7 @@ class _TableEmbedding(nn.Module):
 
     def word_tables(self) -> list[str]:
         """Names of the parameters with one row for each word."""
-        return [
-            name for name, value in self.named_parameters(recurse=False) if value.shape[0] == self.num_embeddings
-        ]
+        return [name for name, value in self.named_parameters(recurse=False) if value.shape[0] == self.num_embeddings]
 
     def reset_parameters(self) -> None:
         raise NotImplementedError
@@ -155,7 +153,8 @@ class ComplexOrderEmbedding(_TableEmbedding):
         num_embeddings: V, words.
         embedding_dim: stored width 2d.
         padding_idx: word whose amplitude is zero and is not trained.
-        embedding_type: ``complex_order``, or ``complex_vanilla`` with omega = 0 and a learned phase (Wang et al. 2019).
+        embedding_type: ``complex_order``, or ``complex_vanilla`` with omega = 0 and a learned phase (Wang et al.
+            2019).
         amplitude_sharing, frequency_sharing: ``none``, ``word`` or ``dimension``.
         phase: ``none`` (theta = 0), ``learned`` ``[V, d]`` or ``per_dimension`` ``[1, d]``; drawn from U(-pi, pi).
         damping: ``learned`` multiplies by |z_1|^pos with |z_1| = exp(-softplus(damping)) < 1 (ComplexOrder Eq. 4);
@@ -418,8 +417,8 @@ class WordPositionEmbedding(_TableEmbedding):
         if too_long:
             raise ValueError(
                 f"positions must lie in [1, max_position_embeddings={limit}], got {positions.shape[-1]} tokens"
-                f"{' at given position_ids' if given else ''}; truncate the text, raise max_position_embeddings, or use "
-                "embedding_type='complex_order', which has no longest text"
+                f"{' at given position_ids' if given else ''}; truncate the text, raise max_position_embeddings, or "
+                "use embedding_type='complex_order', which has no longest text"
             )
 
     def extra_repr(self) -> str:

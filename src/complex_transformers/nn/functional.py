@@ -169,7 +169,7 @@ class _GaussLinear(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(x: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:  # type: ignore[override]
+    def forward(x: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:
         out_features, in_features = a.shape
         real, imag = x[:, :in_features], x[:, in_features:]
         total = real + imag

@@ -106,7 +106,9 @@ def _is_plain(layer: nn.Module) -> bool:
         and type(layer.weight) in (nn.Parameter, Tensor)
         and layer.bias is None
         and "forward" not in layer.__dict__
-        and not (layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks or layer._backward_pre_hooks)
+        and not (
+            layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks or layer._backward_pre_hooks
+        )
     )
 
 

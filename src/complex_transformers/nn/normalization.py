@@ -34,7 +34,9 @@ def inverse_square_root(rr: Tensor, ri: Tensor, ii: Tensor) -> tuple[Tensor, Ten
     return (ii + s) * scale, -ri * scale, (rr + s) * scale
 
 
-def _whiten(real: Tensor, imag: Tensor, covariance: tuple[Tensor, Tensor, Tensor], eps: float) -> tuple[Tensor, Tensor]:
+def _whiten(
+    real: Tensor, imag: Tensor, covariance: tuple[Tensor, Tensor, Tensor], eps: float
+) -> tuple[Tensor, Tensor]:
     """Centred parts times (covariance + eps I)^(-1/2); the scale is taken out first so that nothing overflows."""
     rr, ri, ii = covariance
     size = rr + ii + 2.0 * eps
@@ -188,6 +190,9 @@ class _BatchNorm(nn.Module):
 
     num_dims: tuple[int, ...] = (2, 3)
     number_field = "complex"
+    affine: _WhiteningGain
+    running_mean: Tensor
+    running_var: Tensor
 
     def __init__(
         self,
@@ -253,7 +258,7 @@ class _BatchNorm(nn.Module):
         rows = x.movedim(1, -1)
         flat = rows.reshape(-1, self.num_features)
         keep = None if mask is None else mask.reshape(-1).to(torch.bool)
-        if keep is not None and keep.shape[0] != flat.shape[0]:
+        if mask is not None and keep is not None and keep.shape[0] != flat.shape[0]:
             raise ValueError(
                 f"mask must have the shape of x without its channels, got {tuple(mask.shape)} for {tuple(x.shape)}"
             )

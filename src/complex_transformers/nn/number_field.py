@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from torch import nn
 
@@ -55,6 +56,9 @@ def number_field(name: str) -> NumberField:
     """The number field called ``name``; raises with the valid names."""
     numbers = arithmetic(name)
     is_complex = name == "complex"
+    # The only choices of the real field are its defaults.
+    score: dict[str, Any] = {} if is_complex else {"score": "real"}
+    readout: dict[str, Any] = {} if is_complex else {"readout": "concat"}
     return NumberField(
         name=name,
         numbers=numbers,
@@ -64,10 +68,8 @@ def number_field(name: str) -> NumberField:
         RMSNorm=ComplexRMSNorm if is_complex else nn.RMSNorm,
         BatchNorm1d=ComplexBatchNorm1d if is_complex else RealBatchNorm1d,
         Dropout=ComplexDropout if is_complex else nn.Dropout,
-        MultiheadAttention=partial(
-            ComplexMultiheadAttention, number_field=name, **({} if is_complex else {"score": "real"})
-        ),
-        Readout=partial(Readout, number_field=name, **({} if is_complex else {"readout": "concat"})),
+        MultiheadAttention=partial(ComplexMultiheadAttention, number_field=name, **score),
+        Readout=partial(Readout, number_field=name, **readout),
         activation=partial(get_activation, number_field=name),
         MaxPool1d=partial(ModulusMaxPool1d, number_field=name),
         AvgPool1d=partial(ModulusAvgPool1d, number_field=name),

@@ -55,7 +55,7 @@ class _ModulusPool1d(nn.Module):
         self.numbers: Arithmetic = arithmetic(number_field)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``[..., N, 2d] -> [..., (N - kernel_size) // stride + 1, 2d]``; ``mask`` is ``[..., N]``, true for tokens."""
+        """``[..., N, 2d] -> [..., (N - kernel_size) // stride + 1, 2d]``; ``mask`` is ``[..., N]``, true: counts."""
         if x.shape[-2] < self.kernel_size:
             raise ValueError(
                 f"a window of {self.kernel_size} does not fit a sequence of {x.shape[-2]} steps; pad the sequence"

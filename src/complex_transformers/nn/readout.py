@@ -70,8 +70,9 @@ class Readout(nn.Module):
         self.projection = type(old)(old.in_features, width, device=some.device, dtype=some.dtype)
         self.projection.requires_grad_(some.requires_grad)
         kept = min(out_features, self.out_features)
-        for name, value in old.named_parameters():
-            target = self.projection.get_parameter(name)
+        for name, parameter in old.named_parameters():
+            value: Tensor = parameter
+            target: Tensor = self.projection.get_parameter(name)
             if value.dim() == 1:  # a bias is [b_re | b_im]: outputs are the last of two axes
                 groups = value.shape[0] // self.out_features
                 value, target = value.view(groups, -1).t(), target.view(groups, -1).t()
@@ -85,7 +86,7 @@ class Readout(nn.Module):
 
 
 def check_readout(readout: str, number_field: str, field: str = "readout") -> None:
-    """Raise unless ``readout`` is known and defined in ``number_field``; ``field`` names the setting in the message."""
+    """Raise unless ``readout`` is known and exists in ``number_field``; ``field`` names the setting in the message."""
     if readout not in READOUTS:
         raise ValueError(f"{field} must be one of {sorted(READOUTS)}, got {readout!r}")
     arithmetic(number_field)

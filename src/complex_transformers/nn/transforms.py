@@ -20,9 +20,9 @@ __all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft"]
 
 
 def dft(x: Tensor) -> Tensor:
-    """F(k) = sum_t z_t exp(-2 pi i k t / N) over the features (Thesis 2.11, sign as above): ``[..., 2N] -> [..., 2N]``.
+    """F(k) = sum_t z_t exp(-2 pi i k t / N) over the features (Thesis 2.11, sign as above).
 
-    For a real signal pass ``torch.cat([x, zeros_like(x)], -1)``.
+    ``[..., 2N] -> [..., 2N]``. For a real signal pass ``torch.cat([x, zeros_like(x)], -1)``.
     """
     return CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=-1)).to(x.dtype)
 

@@ -159,6 +159,9 @@ class ComplexOrderConfig(HubMixin, PreTrainedConfig):
         check_choice("embedding_type", self.embedding_type, EMBEDDING_TYPES)
         check_choice("norm_type", self.norm_type, NORM_TYPES)
         check_choice("norm_position", self.norm_position, NORM_POSITIONS)
+        # __post_init__ has filled both in.
+        assert self.attention_score is not None
+        assert self.readout is not None
         check_attention(self.attention_score, self.attention_normalization, self.number_field)
         check_readout(self.readout, self.number_field)
         check_readout(self.lm_readout, self.number_field, "lm_readout")
@@ -195,8 +198,8 @@ class ComplexOrderConfig(HubMixin, PreTrainedConfig):
         fits = self.lm_readout == "concat" if free_table else self.lm_readout == "feature_modulus"
         if not fits or self.amplitude_sharing != "none":
             raise ValueError(
-                "tie_word_embeddings=True needs a head of the shape of the word table: lm_readout='concat' with a free "
-                "table (word, learned_position, sinusoidal_position), or lm_readout='feature_modulus' with unshared "
-                f"amplitudes; got lm_readout={self.lm_readout!r}, embedding_type={self.embedding_type!r}, "
+                "tie_word_embeddings=True needs a head of the shape of the word table: lm_readout='concat' with a "
+                "free table (word, learned_position, sinusoidal_position), or lm_readout='feature_modulus' with "
+                f"unshared amplitudes; got lm_readout={self.lm_readout!r}, embedding_type={self.embedding_type!r}, "
                 f"amplitude_sharing={self.amplitude_sharing!r}"
             )

@@ -4,10 +4,14 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers.masking_utils import create_bidirectional_mask
-from transformers.modeling_outputs import BaseModelOutput, MaskedLMOutput, SequenceClassifierOutput, TokenClassifierOutput
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    MaskedLMOutput,
+    SequenceClassifierOutput,
+    TokenClassifierOutput,
+)
 from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
@@ -27,7 +31,7 @@ __all__ = [
 
 def make_embedding(config: ComplexOrderConfig) -> ComplexOrderEmbedding | WordPositionEmbedding:
     """The embedding of ``config.embedding_type``."""
-    table = {
+    table: dict[str, Any] = {
         "num_embeddings": config.vocab_size,
         "embedding_dim": config.hidden_size,
         "padding_idx": config.pad_token_id,
@@ -125,7 +129,7 @@ class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel):
         return self.lm_head.projection
 
     def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
-        self.lm_head.projection = new_embeddings
+        self.lm_head.projection = new_embeddings  # type: ignore[assignment]
 
     @can_return_tuple
     def forward(
@@ -163,6 +167,7 @@ class _Classifier(ComplexOrderPreTrainedModel):
         self.num_labels = config.num_labels
         self.model = ComplexOrderModel(config)
         self.dropout = number_field(config.number_field).Dropout(dropout)
+        assert config.readout is not None  # filled in by the configuration
         self.classifier = Readout(config.hidden_size, config.num_labels, config.readout, config.number_field)
         self.post_init()
 
@@ -183,7 +188,7 @@ class ComplexOrderForSequenceClassification(_Classifier):
         labels: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> SequenceClassifierOutput:
-        """Logits ``[B, num_labels]`` and, with ``labels [B]`` (or ``[B, num_labels]``), the loss of ``problem_type``."""
+        """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``."""
         outputs = self.model(
             input_ids,
             attention_mask=attention_mask,
