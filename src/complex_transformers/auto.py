@@ -38,33 +38,48 @@ def _our_module(kind: str, model_type: str) -> str:
 
 
 def _our_class(kind: str, model_type: str, name: str) -> Any:
-    """A class of ours, or None while its module is being imported: registration runs again after that."""
-    return getattr(importlib.import_module(_our_module(kind, model_type)), name, None)
+    return getattr(importlib.import_module(_our_module(kind, model_type)), name)
+
+
+# Modules below that are being executed now. Transformers imports its Auto classes from inside modules that ours import:
+# registration then finds ours half done, and waits until they are complete.
+_executing: set[str] = set()
+
+
+def _ours_incomplete() -> bool:
+    return any(name.startswith(__package__) for name in _executing)
 
 
 def _register_configurations() -> None:
-    if (auto := sys.modules.get(_CONFIGURATION_AUTO)) is None:
+    auto = sys.modules.get(_CONFIGURATION_AUTO)
+    if auto is None or _ours_incomplete():
         return
     for model_type, classes in AUTO_CLASSES.items():
-        if (config := _our_class("configuration", model_type, classes["AutoConfig"])) is not None:
-            auto.AutoConfig.register(model_type, config, exist_ok=True)
+        config = _our_class("configuration", model_type, classes["AutoConfig"])
+        auto.AutoConfig.register(model_type, config, exist_ok=True)
 
 
 def _register_models() -> None:
-    if (auto := sys.modules.get(_MODELING_AUTO)) is None:
+    auto = sys.modules.get(_MODELING_AUTO)
+    if auto is None or _ours_incomplete():
         return
     for model_type, classes in AUTO_CLASSES.items():
         config = _our_class("configuration", model_type, classes["AutoConfig"])
         for auto_class, name in classes.items():
-            if auto_class != "AutoConfig" and (model := _our_class("modeling", model_type, name)) is not None:
-                getattr(auto, auto_class).register(config, model, exist_ok=True)
+            if auto_class != "AutoConfig":
+                getattr(auto, auto_class).register(config, _our_class("modeling", model_type, name), exist_ok=True)
+
+
+def _register() -> None:
+    _register_configurations()
+    _register_models()
 
 
 _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     _CONFIGURATION_AUTO: _register_configurations,
     _MODELING_AUTO: _register_models,
-    **{_our_module("configuration", model_type): _register_configurations for model_type in AUTO_CLASSES},
-    **{_our_module("modeling", model_type): _register_models for model_type in AUTO_CLASSES},
+    f"{__package__}.modeling_utils": _register,
+    **{_our_module(kind, name): _register for kind in ("configuration", "modeling") for name in AUTO_CLASSES},
 }
 
 
@@ -82,7 +97,11 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         execute = spec.loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            execute(module)
+            _executing.add(fullname)
+            try:
+                execute(module)
+            finally:
+                _executing.discard(fullname)
             _AFTER_IMPORT[fullname]()
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
@@ -93,5 +112,4 @@ def register_all() -> None:
     """Register every model now, or as soon as Transformers' Auto classes are imported. Safe to call twice."""
     if not any(isinstance(finder, _AfterImport) for finder in sys.meta_path):
         sys.meta_path.insert(0, _AfterImport())
-    _register_configurations()
-    _register_models()
+    _register()
