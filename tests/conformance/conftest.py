@@ -1,0 +1,91 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Makes Transformers' own test suite importable as the package ``hf_suite``, and teaches it our class names.
+
+The folder of the suite is ``HF_SDIST_TESTS``, or the cache of ``fetch_suite.py``, which is filled when it is empty.
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+# Nothing in the suite may ask the Hub.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+# Auto class -> the table of class names in which the suite looks up what a model is for.
+NAME_TABLES = {
+    "AutoModel": "MODEL_MAPPING_NAMES",
+    "AutoModelForMaskedLM": "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
+    "AutoModelForSequenceClassification": "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES",
+    "AutoModelForTokenClassification": "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES",
+}
+
+
+def _suite_folder() -> Path:
+    if given := os.environ.get("HF_SDIST_TESTS"):
+        if not (Path(given) / "test_modeling_common.py").is_file():
+            raise FileNotFoundError(f"HF_SDIST_TESTS={given} holds no test_modeling_common.py")
+        return Path(given)
+    spec = importlib.util.spec_from_file_location("fetch_suite", HERE / "fetch_suite.py")
+    fetch_suite = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fetch_suite)
+    return fetch_suite.fetch(importlib.metadata.version("transformers"))
+
+
+def _import_suite(folder: Path) -> None:
+    """Import the suite from ``folder``, with our stand-ins for what the source distribution leaves out."""
+    import transformers.utils
+
+    suite = types.ModuleType("hf_suite")
+    suite.__path__ = [str(HERE / "stubs"), str(folder)]  # relative imports of the suite resolve over both
+    sys.modules["hf_suite"] = suite
+    direct_import = transformers.utils.direct_transformers_import
+    # The suite would import Transformers from a source tree, which there is not.
+    transformers.utils.direct_transformers_import = lambda *args, **kwargs: transformers
+    try:
+        for name in ("test_configuration_common", "test_modeling_common", "test_training_mixin"):
+            importlib.import_module(f"hf_suite.{name}")
+    finally:
+        transformers.utils.direct_transformers_import = direct_import
+
+
+try:
+    _import_suite(_suite_folder())
+    SUITE_MISSING = None
+except RuntimeError as error:
+    SUITE_MISSING = f"{error}; connect once, or set HF_SDIST_TESTS to the tests folder of the source distribution"
+
+
+class _SkippedModule(pytest.Module):
+    def collect(self):
+        pytest.skip(SUITE_MISSING, allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    """Without the suite the modules of this folder cannot even be imported: skip them with the reason."""
+    if SUITE_MISSING and HERE in module_path.parents:
+        return _SkippedModule.from_parent(parent, path=module_path)
+    return None
+
+
+@pytest.fixture(autouse=True, scope="module")
+def class_names():
+    """Our class names in the tables of the suite, for as long as its tests run."""
+    from transformers.models.auto import modeling_auto
+
+    from complex_transformers.auto import AUTO_CLASSES
+
+    with pytest.MonkeyPatch.context() as patch:
+        for model_type, classes in AUTO_CLASSES.items():
+            for auto_class, table in NAME_TABLES.items():
+                if auto_class in classes:
+                    patch.setitem(getattr(modeling_auto, table), model_type, classes[auto_class])
+        yield
