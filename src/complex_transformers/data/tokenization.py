@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -93,7 +94,7 @@ def build_tokenizer(
         )
     else:
         trainer = trainers.WordLevelTrainer(min_frequency=min_frequency, **options)
-    tokenizer.train_from_iterator(_checked(texts), trainer)
+    tokenizer.train_from_iterator(_without_special_tokens(_checked(texts), lowercase), trainer)
     if tokenizer.get_vocab_size() <= len(special):
         raise ValueError(
             "no token was found in texts: it is empty, holds only empty texts, or min_frequency is too high"
@@ -113,3 +114,10 @@ def _checked(texts: Iterable[str]) -> Iterator[str]:
         if not isinstance(text, str):
             raise TypeError(f"text {number} is not a string but {type(text).__name__}: {text!r}")
         yield text
+
+
+def _without_special_tokens(texts: Iterable[str], lowercase: bool) -> Iterator[str]:
+    """Texts such as WikiText hold ``<unk>`` themselves: counted as a word, it would move from id 1 and leave a hole."""
+    special = re.compile("|".join(_SPECIAL_TOKENS.values()), re.IGNORECASE if lowercase else 0)
+    for text in texts:
+        yield special.sub(" ", text)
