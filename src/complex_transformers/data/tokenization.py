@@ -37,7 +37,7 @@ def _bpe() -> Tokenizer:
 
 def _character() -> Tokenizer:
     tokenizer = Tokenizer(models.WordLevel(unk_token=_SPECIAL_TOKENS["unk_token"]))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"(?s:.)"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     tokenizer.decoder = decoders.Fuse()
     return tokenizer
 
@@ -117,7 +117,7 @@ def _checked(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _without_special_tokens(texts: Iterable[str], lowercase: bool) -> Iterator[str]:
-    """Texts such as WikiText hold ``<unk>`` themselves: counted as a word, it would move from id 1 and leave a hole."""
+    """Texts that hold ``<unk>`` themselves (WikiText): counted as a word, it would move from id 1 and leave a hole."""
     special = re.compile("|".join(_SPECIAL_TOKENS.values()), re.IGNORECASE if lowercase else 0)
     for text in texts:
         yield special.sub(" ", text)
