@@ -33,7 +33,7 @@ class HubMixin:
 
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = None) -> None:
-        """No effect: the package registers its classes itself, and the shim of :func:`write_hub_shim` finds them."""
+        """No effect: the package registers its classes itself, and the shim of ``write_hub_shim`` finds them."""
 
 
 def _head(model: PreTrainedModel) -> str:

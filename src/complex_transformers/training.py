@@ -47,5 +47,5 @@ class ComplexTrainer(Trainer):
     """``transformers.Trainer`` without weight decay on frequencies, phases and dampings; nothing else differs."""
 
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
-        """See :func:`decay_parameter_names`."""
+        """See ``decay_parameter_names``."""
         return decay_parameter_names(model)

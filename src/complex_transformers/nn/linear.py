@@ -21,7 +21,7 @@ class ComplexLinear(nn.Module):
 
     A and B are the ``nn.Linear`` sub-layers ``real`` and ``imag`` (no bias of their own), so LoRA, quantisation and
     offloading find ordinary layers and the checkpoint reads ``real.weight``, ``imag.weight``, ``bias``.
-    The product is taken from both weights at once (:func:`functional.linear`); when a sub-layer has been replaced or
+    The product is taken from both weights at once (``functional.linear``); when a sub-layer has been replaced or
     hooked it is taken by calling the sub-layers. Both give the same result to rounding.
 
     Args:
@@ -113,7 +113,7 @@ def _is_plain(layer: nn.Module) -> bool:
 
 
 class RealLinear(nn.Linear):
-    """``nn.Linear`` with the signature of :class:`ComplexLinear`: its real twin of the same width."""
+    """``nn.Linear`` with the signature of ``ComplexLinear``: its real twin of the same width."""
 
     def __init__(
         self,

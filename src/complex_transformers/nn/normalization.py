@@ -79,8 +79,9 @@ class ComplexLayerNorm(nn.Module):
 
     ``split``: each part has mean 0 and variance 1 over the features (ComplexOrder App. B, per token instead of per
     batch), then a weight and a bias for each real number. ``whitening``: the pair (re, im) has mean 0 and covariance
-    I over the features, then a 2x2 gain (Trabelsi et al. 2017, section 3.5, per token). Neither commutes with a phase
-    rotation; :class:`ComplexRMSNorm` does.
+    I over the features, then a 2x2 gain (Trabelsi et al. 2017, section 3.5, per token). ``split`` does not commute
+    with a phase rotation; ``whitening`` commutes with one phase common to all features as long as its gain and bias
+    are those it starts with; ``ComplexRMSNorm`` always commutes.
 
     Args:
         normalized_shape: width 2d of the stored tensor.
@@ -186,7 +187,7 @@ class ComplexRMSNorm(nn.Module):
 
 
 class _BatchNorm(nn.Module):
-    """Batch norm over axis 1 with an optional mask, for both number fields; see :class:`ComplexBatchNorm1d`."""
+    """Batch norm over axis 1 with an optional mask, for both number fields; see ``ComplexBatchNorm1d``."""
 
     num_dims: tuple[int, ...] = (2, 3)
     number_field = "complex"
@@ -322,12 +323,12 @@ class ComplexBatchNorm1d(_BatchNorm):
 
 
 class ComplexBatchNorm2d(_BatchNorm):
-    """:class:`ComplexBatchNorm1d` on images, ``[B, 2C, H, W]`` with mask ``[B, H, W]``."""
+    """``ComplexBatchNorm1d`` on images, ``[B, 2C, H, W]`` with mask ``[B, H, W]``."""
 
     num_dims = (4,)
 
 
 class RealBatchNorm1d(_BatchNorm):
-    """``torch.nn.BatchNorm1d`` with a padding mask: the real twin of :class:`ComplexBatchNorm1d`."""
+    """``torch.nn.BatchNorm1d`` with a padding mask: the real twin of ``ComplexBatchNorm1d``."""
 
     number_field = "real"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``number_field("complex" | "real")``: the same layer names, signatures and widths over either field.
 
-A model file is written once, against a :class:`NumberField`; its real twin is the same file with the other field.
+A model file is written once, against a ``NumberField``; its real twin is the same file with the other field.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def dft(x: Tensor) -> Tensor:
 
 
 def inverse_dft(x: Tensor) -> Tensor:
-    """z_t = 1/N sum_k F_k exp(+2 pi i k t / N): the inverse of :func:`dft`."""
+    """z_t = 1/N sum_k F_k exp(+2 pi i k t / N): the inverse of ``dft``."""
     return CF.from_complex(torch.fft.ifft(CF.to_complex(x), dim=-1)).to(x.dtype)
 
 
