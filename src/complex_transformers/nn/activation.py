@@ -66,28 +66,42 @@ class Split(_Activation):
         return f"{getattr(self.function, '__name__', self.function)}"
 
 
-class HolomorphicTanh(_Activation):
+class _Quotient(_Activation):
+    """Base of the activations that divide: computed in float32 or better, since fp16 has no room for quotients."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+        # fp16 ends at 65504: with the smaller floor the gradient beside a singularity would be infinite.
+        return self._quotient(wide, 1e-4 if x.dtype == torch.float16 else 1e-6).to(x.dtype)
+
+    def _quotient(self, x: Tensor, floor: float) -> Tensor:
+        """The activation of ``x`` with denominators kept at ``floor`` or more."""
+        raise NotImplementedError
+
+
+class HolomorphicTanh(_Quotient):
     """tanh z = sinh z / cosh z (Thesis 2.46).
 
     Domain C without the poles i(pi/2 + k pi); holomorphic there, unbounded near the poles. Computed as
     (t + i s c (1 - t^2)) / (c^2 + t^2 s^2) with t = tanh re, s = sin im, c = cos im; the denominator is kept at
-    1e-6 or more, so the value stays below 1e3 at a pole and every other value is exact.
+    1e-6 (float16: 1e-4) or more, so the value stays below 1e3 at a pole and every other value is exact.
     """
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _quotient(self, x: Tensor, floor: float) -> Tensor:
         if self.numbers.num_parts == 1:
             return torch.tanh(x)
         real, imag = CF.split(x)
         t, s, c = torch.tanh(real), torch.sin(imag), torch.cos(imag)
-        denominator = (c.square() + (t * s).square()).clamp(min=1e-6)
+        denominator = (c.square() + (t * s).square()).clamp(min=floor)
         return CF.join(t / denominator, s * c * (1.0 - t.square()) / denominator)
 
 
-class ModReLU(_Activation):
+class ModReLU(_Quotient):
     """ReLU(|z| + b) z / |z| with a learned real b for each feature (Thesis 2.50; Arjovsky et al. 2016).
 
     Domain C, unbounded, not holomorphic; keeps the phase. z / |z| is singular at 0: it is taken as
-    z / max(|z|, 1e-6), so the function and its gradient are finite everywhere. b starts at 0 (the identity).
+    z / max(|z|, 1e-6) (float16: 1e-4), so the function and its gradient are finite everywhere. b starts at 0 (the
+    identity).
     """
 
     def __init__(self, num_features: int | None = None, number_field: str = "complex") -> None:
@@ -100,12 +114,12 @@ class ModReLU(_Activation):
         """b = 0."""
         torch.nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _quotient(self, x: Tensor, floor: float) -> Tensor:
         r = self.numbers.modulus(x)
-        return self.numbers.scale(x, F.relu(r + self.bias) / r.clamp(min=1e-6))
+        return self.numbers.scale(x, F.relu(r + self.bias) / r.clamp(min=floor))
 
 
-class HiroseTanh(_Activation):
+class HiroseTanh(_Quotient):
     """tanh(|z| / m^2) z / |z| (Thesis 2.51; Hirose 1992), m = 1.
 
     Domain C, bounded by 1, not holomorphic; keeps the phase; smooth at 0, where it is z / m^2.
@@ -115,11 +129,11 @@ class HiroseTanh(_Activation):
         super().__init__(num_features, number_field)
         self.m = m
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _quotient(self, x: Tensor, floor: float) -> Tensor:
         q = self.numbers.modulus(x) / self.m**2
-        away = q.clamp(min=1e-2)
         # tanh(q) / q by its series near 0 (error 17/315 q^6 < 1e-13), where the quotient has no gradient.
-        near = 1.0 - q.square() / 3.0 + 2.0 * q.square().square() / 15.0
+        away, square = q.clamp(min=1e-2), q.clamp(max=1e-2).square()
+        near = 1.0 - square / 3.0 + 2.0 * square.square() / 15.0
         factor = torch.where(q < 1e-2, near, torch.tanh(away) / away)
         return self.numbers.scale(x, factor / self.m**2)
 
@@ -138,15 +152,15 @@ class SquaredModulus(_Activation):
         return self.numbers.from_real(self.numbers.squared_modulus(x))
 
 
-class Cardioid(_Activation):
+class Cardioid(_Quotient):
     """(1 + cos arg z) z / 2 (Virtue et al. 2017); ReLU on the real axis.
 
     Domain C, unbounded, not holomorphic; keeps the phase; continuous at 0, where arg z is undefined.
     """
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _quotient(self, x: Tensor, floor: float) -> Tensor:
         r = self.numbers.modulus(x)
-        cosine = self.numbers.parts(x)[0] / r.clamp(min=1e-30 if r.dtype != torch.float16 else 1e-7)
+        cosine = self.numbers.parts(x)[0] / r.clamp(min=1e-30)  # at most 1: needs no larger floor
         return self.numbers.scale(x, 0.5 * (1.0 + cosine))
 
 

@@ -85,7 +85,7 @@ def to_complex(x: Tensor) -> Tensor:
 
 
 def from_complex(z: Tensor) -> Tensor:
-    """A native complex tensor as halves, ``complex [..., d] -> [..., 2d]``; exact inverse of :func:`to_complex`."""
+    """A native complex tensor as halves, ``complex [..., d] -> [..., 2d]``; exact inverse of ``to_complex``."""
     if not z.is_complex():
         raise TypeError(f"expected a complex tensor, got dtype {z.dtype}; real halves need no conversion")
     z = z.resolve_conj()
@@ -148,7 +148,7 @@ def squared_modulus(x: Tensor) -> Tensor:
 
 
 def hermitian_inner(q: Tensor, k: Tensor) -> Tensor:
-    """<q, k> = sum_j q_j conj(k_j) over the last axis, ``[..., 2d], [..., 2d] -> [..., 2]`` ([real | imag]).
+    """Inner product sum_j q_j conj(k_j) over the last axis, ``[..., 2d], [..., 2d] -> [..., 2]`` ([real | imag]).
 
     Linear in q, conjugate-linear in k (Thesis 2.39 with q and k in the order of 2.44).
     """
@@ -299,7 +299,9 @@ def masked_mean(x: Tensor, mask: Tensor | None = None) -> Tensor:
     if mask is None:
         return x.mean(dim=-2)
     mask = mask.to(torch.bool).unsqueeze(-1)
-    return x.masked_fill(~mask, 0.0).sum(dim=-2) / mask.sum(dim=-2).clamp(min=1)
+    # The sum of many fp16 numbers leaves the range that their mean is in.
+    wide = torch.float32 if x.dtype in _LOW_PRECISION else x.dtype
+    return (x.masked_fill(~mask, 0.0).sum(dim=-2, dtype=wide) / mask.sum(dim=-2).clamp(min=1)).to(x.dtype)
 
 
 def complex_mse(prediction: Tensor, target: Tensor) -> Tensor:

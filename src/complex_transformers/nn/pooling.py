@@ -7,6 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from . import functional as CF
 from .arithmetic import Arithmetic, arithmetic
 
 __all__ = ["ModulusAvgPool1d", "ModulusMaxPool1d", "modulus_average_pool", "modulus_max_pool"]
@@ -19,10 +20,7 @@ def modulus_average_pool(x: Tensor, mask: Tensor | None = None, number_field: st
     """
     numbers = arithmetic(number_field)
     r = numbers.modulus(x)
-    if mask is None:
-        return numbers.from_real(r.mean(dim=-2))
-    keep = mask.to(torch.bool).unsqueeze(-1)
-    return numbers.from_real(r.masked_fill(~keep, 0.0).sum(dim=-2) / keep.sum(dim=-2).clamp(min=1))
+    return numbers.from_real(CF.masked_mean(r, mask))
 
 
 def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = "complex") -> Tensor:
@@ -69,10 +67,10 @@ class _ModulusPool1d(nn.Module):
 
 
 class ModulusMaxPool1d(_ModulusPool1d):
-    """:func:`modulus_max_pool` in windows along axis -2; ``stride`` defaults to ``kernel_size``, no padding."""
+    """``modulus_max_pool`` in windows along axis -2; ``stride`` defaults to ``kernel_size``, no padding."""
 
 
 class ModulusAvgPool1d(_ModulusPool1d):
-    """:func:`modulus_average_pool` in windows along axis -2; ``stride`` defaults to ``kernel_size``, no padding."""
+    """``modulus_average_pool`` in windows along axis -2; ``stride`` defaults to ``kernel_size``, no padding."""
 
     pool = staticmethod(modulus_average_pool)

@@ -1,0 +1,74 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Native complex128 arithmetic for the tests, written without the package under test."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+LOW_PRECISION = (torch.float16, torch.bfloat16)
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+# Error of a short chain of operations relative to the size of the result.
+TOLERANCE = {torch.float64: 1e-11, torch.float32: 2e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}
+
+
+def z(x: Tensor) -> np.ndarray:
+    """Halves ``[..., 2d]`` as a complex128 array ``[..., d]``."""
+    values = x.detach().double().numpy()
+    d = values.shape[-1] // 2
+    return values[..., :d] + 1j * values[..., d:]
+
+
+def r(x: Tensor) -> np.ndarray:
+    """A real tensor as a float64 array."""
+    return x.detach().double().numpy()
+
+
+def halves(values: np.ndarray, dtype: torch.dtype = torch.float64) -> Tensor:
+    """A complex array as halves."""
+    return torch.from_numpy(np.concatenate([values.real, values.imag], axis=-1)).to(dtype)
+
+
+def randn(*shape: int, dtype: torch.dtype = torch.float64, grad: bool = False) -> Tensor:
+    """Normal numbers, optionally a leaf that wants a gradient."""
+    return torch.randn(*shape, dtype=torch.float64).to(dtype).requires_grad_(grad)
+
+
+def weight(layer: torch.nn.Module) -> np.ndarray:
+    """W = A + iB of a complex layer with sub-layers ``real`` and ``imag`` (A = B when ``imag`` is None)."""
+    a = r(layer.real.weight)
+    b = a if layer.imag is None else r(layer.imag.weight)
+    return a + 1j * b
+
+
+def bias(layer: torch.nn.Module) -> np.ndarray | float:
+    """The complex bias of a layer, 0 without one."""
+    return 0.0 if layer.bias is None else z(layer.bias)
+
+
+def close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e-11) -> None:
+    """Equal to ``tolerance`` relative to the largest expected number."""
+    assert actual.shape == expected.shape
+    size = max(1.0, float(np.abs(expected).max(initial=0.0)))
+    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=tolerance * size)
+
+
+def softmax(values: np.ndarray) -> np.ndarray:
+    """Softmax over the last axis."""
+    powers = np.exp(values - values.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def randomize(module: torch.nn.Module, scale: float = 0.5) -> torch.nn.Module:
+    """Fill every parameter with normal numbers, so that no test passes because a bias is 0 or a gain is 1."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(scale * torch.randn(parameter.shape, dtype=torch.float64))
+    return module
+
+
+def finite(*tensors: Tensor | None) -> bool:
+    """True when every tensor holds finite numbers only."""
+    return all(bool(torch.isfinite(t).all()) for t in tensors if t is not None)

@@ -1,0 +1,344 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import DTYPES, TOLERANCE, close, finite, halves, r, randn, softmax, z
+from torch.autograd import gradcheck, gradgradcheck
+
+import complex_transformers.nn.functional as CF
+
+shapes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 5))
+
+
+# --- layout -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_halves_are_real_then_imag_and_round_trip_exactly(dtype):
+    x = randn(2, 3, 8, dtype=dtype)
+    native = CF.to_complex(x)
+    assert native.dtype == (torch.complex128 if dtype == torch.float64 else torch.complex64)
+    np.testing.assert_array_equal(native.numpy().astype(np.complex128), z(x))
+    assert torch.equal(CF.from_complex(native).to(dtype), x)
+    real, imag = CF.split(x)
+    assert torch.equal(real, x[..., :4])
+    assert torch.equal(imag, x[..., 4:])
+    assert torch.equal(CF.join(real, imag), x)
+
+
+def test_from_complex_resolves_a_lazy_conjugate():
+    native = torch.randn(3, 4, dtype=torch.complex128)
+    np.testing.assert_array_equal(z(CF.from_complex(native.conj())), native.numpy().conj())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        CF.split,
+        CF.conj,
+        CF.modulus,
+        CF.squared_modulus,
+        CF.to_complex,
+        CF.split_softmax,
+        CF.probability_amplitude,
+        lambda x: CF.multiply(x, x),
+        lambda x: CF.scale(x, torch.ones(1)),
+        lambda x: CF.rotate(x, torch.ones(1)),
+        lambda x: CF.hermitian_inner(x, x),
+    ],
+)
+def test_bad_layout_is_refused_by_name(function):
+    with pytest.raises(TypeError, match=r"complex64.*from_complex"):
+        function(torch.zeros(2, 4, dtype=torch.complex64))
+    with pytest.raises(ValueError, match=r"must be even, got shape \(2, 5\)"):
+        function(torch.zeros(2, 5))
+    with pytest.raises(TypeError, match=r"int64"):
+        function(torch.zeros(2, 4, dtype=torch.int64))
+    with pytest.raises(ValueError, match="even"):
+        function(torch.tensor(1.0))
+
+
+def test_from_complex_refuses_real_numbers():
+    with pytest.raises(TypeError, match="float32"):
+        CF.from_complex(torch.zeros(4))
+
+
+# --- arithmetic ---------------------------------------------------------------------------------------------------
+
+
+@given(shapes, st.sampled_from(DTYPES))
+def test_arithmetic_is_that_of_complex_numbers(shape, dtype):
+    *lead, d = shape
+    x, y = randn(*lead, 2 * d, dtype=dtype), randn(*lead, 2 * d, dtype=dtype)
+    phase, factor = randn(*lead, d, dtype=dtype), randn(*lead, d, dtype=dtype)
+    tolerance = TOLERANCE[dtype]
+    close(z(CF.conj(x)), z(x).conj(), 0.0)
+    close(z(CF.multiply(x, y)), z(x) * z(y), tolerance)
+    close(z(CF.scale(x, factor)), z(x) * r(factor), tolerance)
+    close(z(CF.rotate(x, phase)), z(x) * np.exp(1j * r(phase)), tolerance)
+    close(r(CF.modulus(x)), np.abs(z(x)), tolerance)
+    close(r(CF.squared_modulus(x)), np.abs(z(x)) ** 2, tolerance)
+    close(z(CF.hermitian_inner(x, y))[..., 0], (z(x) * z(y).conj()).sum(-1), tolerance)
+    for result in (CF.multiply(x, y), CF.rotate(x, phase), CF.modulus(x), CF.squared_modulus(x)):
+        assert result.dtype == dtype
+
+
+def test_broadcasting():
+    x, y = randn(2, 3, 8), randn(8)
+    close(z(CF.multiply(x, y)), z(x) * z(y))
+    factor = randn(2, 3, 1)
+    close(z(CF.scale(x, factor)), z(x) * r(factor))
+    phase = randn(4)
+    close(z(CF.rotate(x, phase)), z(x) * np.exp(1j * r(phase)))
+
+
+def test_rotation_in_bfloat16_takes_large_phases_in_float32():
+    x = halves(np.ones((1, 1), complex), torch.bfloat16)
+    phase = torch.tensor([1000.7], dtype=torch.float32)  # bfloat16 keeps 1000 only
+    close(z(CF.rotate(x, phase)), np.exp(1j * r(phase))[None], 6e-3)
+
+
+def test_inner_product_is_linear_in_the_first_and_conjugate_linear_in_the_second():
+    q, k = randn(5, 6), randn(5, 6)
+    factor = np.exp(0.7j)
+    value = z(CF.hermitian_inner(q, k))
+    close(z(CF.hermitian_inner(halves(factor * z(q)), k)), factor * value)
+    close(z(CF.hermitian_inner(q, halves(factor * z(k)))), np.conj(factor) * value)
+    close(z(CF.hermitian_inner(q, q))[..., 0], (np.abs(z(q)) ** 2).sum(-1).astype(complex))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        CF.conj,
+        CF.modulus,
+        CF.squared_modulus,
+        lambda x: CF.multiply(x, x + 1.0),
+        lambda x: CF.hermitian_inner(x, x.flip(0) + 0.3),
+        lambda x: CF.rotate(x, x[..., :3]),
+        lambda x: CF.scale(x, x[..., :3]),
+        CF.squared_modulus_softmax,
+        CF.squared_modulus_sigmoid,
+        CF.probability_amplitude,
+        CF.probability_amplitude_sigmoid,
+        CF.split_softmax,
+        lambda x: CF.masked_mean(x, torch.tensor([True, False, True, True])),
+        lambda x: CF.complex_mse(x, x.flip(0) ** 2),
+    ],
+)
+def test_gradients(function):
+    assert gradcheck(function, (randn(4, 6, grad=True),))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
+def test_probability_amplitude_gradient_on_both_sides_of_its_peak(scale):
+    # The scores are divided by max(1, peak), which must not enter the gradient on either side of 1.
+    x = (scale * randn(3, 5)).requires_grad_()
+    mask = torch.tensor([0.0, 0.0, -1.0, 0.0, 0.0], dtype=torch.float64)
+    assert gradcheck(lambda s: CF.normalize_probability_amplitude(s, mask), (x,), eps=1e-6 * scale)
+    assert gradcheck(lambda s: CF.normalize_probability_amplitude(s, mask), ((x.detach() * 7).requires_grad_(),))
+
+
+# --- the modulus at its edges --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [CF.modulus, CF.squared_modulus])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_modulus_of_zero_has_gradient_zero(function, dtype):
+    x = torch.zeros(2, 6, dtype=dtype, requires_grad=True)
+    out = function(x)
+    out.sum().backward()
+    assert torch.equal(out, torch.zeros(2, 3, dtype=dtype))
+    assert torch.equal(x.grad, torch.zeros_like(x))
+
+
+def test_modulus_keeps_numbers_whose_squares_underflow_or_overflow():
+    values = np.array([3e-30 + 4e-30j, 3e30 - 4e30j, -3e-40 + 0j, 0 + 2e15j])
+    x = halves(values, torch.float32).requires_grad_()
+    out = CF.modulus(x)
+    out.sum().backward()
+    np.testing.assert_allclose(r(out), np.abs(values), rtol=2e-5)
+    np.testing.assert_allclose(z(x.grad), values / np.abs(values), rtol=1e-4, atol=1e-6)
+
+
+def test_modulus_saturates():
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        largest = torch.finfo(dtype).max
+        x = torch.full((1, 2), largest, dtype=dtype, requires_grad=True)
+        for function in (CF.modulus, CF.squared_modulus):
+            out = function(x)
+            assert out.item() == pytest.approx(largest, rel=4e-3)
+            (gradient,) = torch.autograd.grad(out.sum(), x)
+            assert finite(gradient)
+
+
+# --- linear maps --------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 300), st.integers(1, 6), st.integers(1, 6), st.booleans(), st.sampled_from(DTYPES))
+def test_linear_is_the_complex_product_on_both_paths(rows, d_in, d_out, with_bias, dtype):
+    x = randn(rows, 2 * d_in, dtype=dtype)
+    a, b = randn(d_out, d_in, dtype=dtype), randn(d_out, d_in, dtype=dtype)
+    bias = randn(2 * d_out, dtype=dtype) if with_bias else None
+    expected = z(x) @ (r(a) + 1j * r(b)).T + (z(bias) if with_bias else 0.0)
+    close(z(CF.linear(x, a, b, bias)), expected, TOLERANCE[dtype])
+    close(z(CF.block_linear(x, a, b, bias)), expected, TOLERANCE[dtype])
+
+
+def three_products(monkeypatch):
+    """Make every full-precision product take the three-multiplication path, and count its calls."""
+    calls = []
+    apply = CF._GaussLinear.apply
+    monkeypatch.setattr(CF, "_GAUSS_MIN_ROWS", 1)
+    monkeypatch.setattr(CF._GaussLinear, "apply", lambda *args: calls.append(1) or apply(*args))
+    return calls
+
+
+@pytest.mark.parametrize("gauss", [True, False])
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_linear_gradients(gauss, with_bias, monkeypatch):
+    calls = three_products(monkeypatch) if gauss else []
+    x, a, b = randn(2, 3, 6, grad=True), randn(2, 3, grad=True), randn(2, 3, grad=True)
+    inputs = (x, a, b, randn(4, grad=True)) if with_bias else (x, a, b)
+    assert gradcheck(CF.linear, inputs)
+    assert gradgradcheck(CF.linear, inputs)
+    assert bool(calls) == gauss
+
+
+@pytest.mark.parametrize("wanted", range(4))
+def test_three_products_give_each_gradient_alone(wanted, monkeypatch):
+    calls = three_products(monkeypatch)
+    tensors = [randn(5, 6), randn(2, 3), randn(2, 3), randn(4)]
+    gradients = {}
+    for function in (CF.linear, CF.block_linear):
+        leaves = [t.clone().requires_grad_(i == wanted) for i, t in enumerate(tensors)]
+        out = function(*leaves)
+        (out * torch.arange(20.0).view(5, 4)).sum().backward()
+        gradients[function] = leaves[wanted].grad
+        assert all(leaf.grad is None for i, leaf in enumerate(leaves) if i != wanted)
+    torch.testing.assert_close(gradients[CF.linear], gradients[CF.block_linear], rtol=0, atol=1e-10)
+    assert calls
+
+
+def test_path_is_chosen_by_rows_dtype_and_autocast(monkeypatch):
+    calls = []
+    apply = CF._GaussLinear.apply
+    monkeypatch.setattr(CF._GaussLinear, "apply", lambda *args: calls.append(1) or apply(*args))
+    a, b = randn(3, 3, dtype=torch.float32), randn(3, 3, dtype=torch.float32)
+    many, few = randn(4, 64, 6, dtype=torch.float32), randn(4, 3, 6, dtype=torch.float32)
+    CF.linear(few, a, b)
+    CF.linear(many.bfloat16(), a.bfloat16(), b.bfloat16())
+    with torch.autocast("cpu", torch.bfloat16):
+        low = CF.linear(many, a, b)
+    assert not calls
+    assert low.dtype == torch.bfloat16
+    close(z(low), z(many) @ (r(a) + 1j * r(b)).T, 3e-2)
+    CF.linear(many, a, b)
+    assert len(calls) == 1
+
+
+def test_linear_takes_non_contiguous_and_empty_input(monkeypatch):
+    three_products(monkeypatch)
+    a, b = randn(2, 3), randn(2, 3)
+    x = randn(6, 5, 4).permute(2, 1, 0)
+    close(z(CF.linear(x, a, b)), z(x) @ (r(a) + 1j * r(b)).T)
+    assert CF.linear(x[:0], a, b).shape == (0, 5, 4)
+
+
+# --- to real numbers ----------------------------------------------------------------------------------------------
+
+
+@given(shapes, st.sampled_from(DTYPES))
+def test_functions_to_real_numbers(shape, dtype):
+    *lead, d = shape
+    x = randn(*lead, 2 * d, dtype=dtype)
+    square = np.abs(z(x)) ** 2
+    tolerance = TOLERANCE[dtype]
+    close(r(CF.squared_modulus_softmax(x)), softmax(square), tolerance)
+    close(r(CF.squared_modulus_sigmoid(x)), 1.0 / (1.0 + np.exp(-square)), tolerance)
+    close(r(CF.probability_amplitude(x)), square / (1.0 + square.sum(-1, keepdims=True)), tolerance)
+    close(r(CF.probability_amplitude_sigmoid(x)), square / (1.0 + square), tolerance)
+    close(z(CF.split_softmax(x)), softmax(z(x).real) + 1j * softmax(z(x).imag), tolerance)
+
+
+@given(st.integers(1, 6), st.data())
+def test_probability_amplitude_with_a_mask_is_that_of_the_kept_scores(size, data):
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
+    score = randn(2, size) * 3.0
+    mask = torch.from_numpy(np.where(keep, 0.0, torch.finfo(torch.float64).min))
+    square = np.where(keep, r(score) ** 2, 0.0)
+    expected = square / (1.0 + square.sum(-1, keepdims=True))
+    close(r(CF.normalize_probability_amplitude(score, mask)), expected)
+    close(r(CF.normalize_probability_amplitude(score, mask.clamp(min=-np.inf).float())), expected, 1e-6)
+
+
+def test_probability_amplitude_of_huge_scores():
+    score = torch.tensor([[3e30, 4e30, 0.0]], requires_grad=True)
+    out = CF.normalize_probability_amplitude(score)
+    torch.testing.assert_close(out, torch.tensor([[9 / 25, 16 / 25, 0.0]]))
+    out[0, 0].backward()
+    assert finite(score.grad)
+
+
+# --- reductions and losses ----------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.data())
+def test_masked_mean_is_the_mean_of_what_is_kept(batch, length, data):
+    rows = st.lists(st.booleans(), min_size=length, max_size=length)
+    keep = np.array([data.draw(rows) for _ in range(batch)])
+    x = randn(batch, length, 4)
+    expected = np.stack([r(x)[i][keep[i]].mean(0) if keep[i].any() else np.zeros(4) for i in range(batch)])
+    for mask in (torch.from_numpy(keep), torch.from_numpy(keep).long(), torch.from_numpy(keep).double()):
+        close(r(CF.masked_mean(x, mask)), expected)
+    close(r(CF.masked_mean(x)), r(x).mean(1))
+
+
+def test_masked_mean_never_reads_padding():
+    x = randn(2, 3, 4, dtype=torch.float32)
+    mask = torch.tensor([[1, 1, 0], [0, 1, 1]])
+    expected = CF.masked_mean(x, mask)
+    for poison in (float("nan"), float("inf"), 1e30):
+        poisoned = x.masked_fill(mask.unsqueeze(-1) == 0, poison).requires_grad_()
+        out = CF.masked_mean(poisoned, mask)
+        out.sum().backward()
+        assert torch.equal(out, expected)
+        assert torch.equal(poisoned.grad, (mask / mask.sum(1, keepdim=True)).unsqueeze(-1).expand_as(x))
+
+
+def test_masked_mean_in_float16_does_not_overflow_in_its_sum():
+    x = torch.full((1, 200, 2), 1000.0, dtype=torch.float16)
+    mask = torch.ones(1, 200, dtype=torch.long)
+    assert torch.equal(CF.masked_mean(x, mask), torch.full((1, 2), 1000.0, dtype=torch.float16))
+
+
+def test_complex_mse():
+    x, y = randn(3, 4, 6), randn(3, 4, 6)
+    close(r(CF.complex_mse(x, y)), np.mean(np.abs(z(x) - z(y)) ** 2))
+    with pytest.raises(ValueError, match=r"\(3, 4, 6\) and \(4, 6\)"):
+        CF.complex_mse(x, y[0])
+
+
+@given(st.integers(1, 800), st.integers(1, 50), st.integers(0, 8), st.integers(20_000, 500_000))
+def test_parameter_budget_is_met(n, c, k, budget):
+    for field, factor in (("real", 1), ("complex", 2)):
+        m = CF.parameter_budget_width(n, c, k, budget, field)
+
+        def count(width, factor=factor):
+            return factor * (n * width + k * width**2 + width * c)
+
+        assert count(m - 0.5) <= budget * (1 + 1e-9)
+        assert count(m + 0.5) >= budget * (1 - 1e-9)
+
+
+def test_parameter_budget_bad_values():
+    with pytest.raises(ValueError, match=r"\['complex', 'real'\].*'quaternion'"):
+        CF.parameter_budget_width(10, 2, 1, 1000, "quaternion")
+    for bad in ((0, 2, 1, 1000), (10, 0, 1, 1000), (10, 2, -1, 1000), (10, 2, 1, 0)):
+        with pytest.raises(ValueError, match="positive"):
+            CF.parameter_budget_width(*bad)
