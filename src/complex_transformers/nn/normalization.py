@@ -250,6 +250,8 @@ class _BatchNorm(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``x [B, C]``, ``[B, C, L]`` or ``[B, C, H, W]``, ``mask`` the same without C (true: counts)."""
+        if x.is_complex():
+            CF.check_halves(x)
         if x.dim() not in self.num_dims or x.shape[1] != self.num_features:
             raise ValueError(
                 f"expected {' or '.join(map(str, self.num_dims))} axes with {self.num_features} channels on axis 1, "

@@ -1,0 +1,352 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import DTYPES, TOLERANCE, close, finite, halves, r, randn, randomize, z
+from torch import nn
+from torch.autograd import gradcheck
+
+from complex_transformers.nn import (
+    ComplexBatchNorm1d,
+    ComplexBatchNorm2d,
+    ComplexLayerNorm,
+    ComplexRMSNorm,
+    RealBatchNorm1d,
+)
+from complex_transformers.nn.normalization import inverse_square_root
+
+EPS = 1e-5
+
+
+def split_oracle(values: np.ndarray, mean: np.ndarray, variance: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Each part on its own to mean 0 and variance 1 (ComplexOrder App. B)."""
+    centred = values - mean
+    return centred.real / np.sqrt(variance[0] + EPS) + 1j * centred.imag / np.sqrt(variance[1] + EPS)
+
+
+def whitening_oracle(centred: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """(V + eps I)^(-1/2) [re, im] by eigenvectors (Trabelsi et al. 2017, section 3.5); ``covariance [..., 2, 2]``."""
+    values, vectors = np.linalg.eigh(covariance + EPS * np.eye(2))
+    root = (vectors / np.sqrt(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    out = np.einsum("...ij,...j->...i", root, np.stack([centred.real, centred.imag], axis=-1))
+    return out[..., 0] + 1j * out[..., 1]
+
+
+def covariance_of(values: np.ndarray, axis: int, unbiased: bool = False) -> np.ndarray:
+    """The 2x2 covariance of (re, im) along an axis, ``[..., 2, 2]``."""
+    assert axis >= 0
+    centred = values - values.mean(axis, keepdims=True)
+    pair = np.stack([centred.real, centred.imag], axis=-1)
+    outer = pair[..., :, None] * pair[..., None, :]
+    n = values.shape[axis]
+    return outer.sum(axis) / (max(n - 1, 1) if unbiased else n)
+
+
+def gain_oracle(affine: nn.Module, values: np.ndarray) -> np.ndarray:
+    """The symmetric 2x2 gain and the bias of both parts."""
+    rr, ri, ii = r(affine.gain)
+    b_re, b_im = r(affine.bias)
+    return rr * values.real + ri * values.imag + b_re + 1j * (ri * values.real + ii * values.imag + b_im)
+
+
+def affine_oracle(norm: nn.Module, values: np.ndarray) -> np.ndarray:
+    if norm.norm == "whitening":
+        return gain_oracle(norm.affine, values)
+    d = values.shape[-1]
+    w, b = r(norm.weight), r(norm.bias)
+    return values.real * w[:d] + b[:d] + 1j * (values.imag * w[d:] + b[d:])
+
+
+def correlated(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    """Complex numbers whose parts are correlated, off-centre and of different sizes."""
+    a, b = np.random.randn(*shape), np.random.randn(*shape)
+    return halves((2.0 * a + 0.5) + 1j * (1.2 * a + 0.4 * b - 1.0), dtype)
+
+
+# --- layer norm ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", ["split", "whitening"])
+@given(batch=st.integers(1, 3), d=st.integers(2, 6), dtype=st.sampled_from(DTYPES), affine=st.booleans())
+def test_layer_norm(norm, batch, d, dtype, affine):
+    layer = ComplexLayerNorm(2 * d, eps=EPS, norm=norm, elementwise_affine=affine)
+    randomize(layer).to(dtype)
+    x = correlated(batch, 3, d, dtype=dtype)
+    v = z(x)
+    mean = v.mean(-1, keepdims=True)
+    if norm == "split":
+        expected = split_oracle(v, mean, (v.real.var(-1, keepdims=True), v.imag.var(-1, keepdims=True)))
+    else:
+        expected = whitening_oracle(v - mean, covariance_of(v, v.ndim - 1)[..., None, :, :])
+    expected = affine_oracle(layer, expected) if affine else expected
+    out = layer(x)
+    assert out.dtype == dtype
+    tolerance = TOLERANCE[dtype] * 5
+    if norm == "whitening":  # rounding, and the floor under the smaller eigenvalue, grow with the condition number
+        eigenvalues = np.linalg.eigvalsh(covariance_of(v, v.ndim - 1) + EPS * np.eye(2))
+        tolerance *= (eigenvalues[..., 1] / eigenvalues[..., 0]).max()
+    close(z(out), expected, tolerance)
+
+
+def test_whitened_features_have_unit_covariance():
+    x = correlated(2, 500)
+    out = z(ComplexLayerNorm(1000, norm="whitening", elementwise_affine=False)(x))
+    np.testing.assert_allclose(covariance_of(out, 1), np.broadcast_to(np.eye(2), (2, 2, 2)), atol=1e-4)
+    np.testing.assert_allclose(out.mean(-1), 0.0, atol=1e-12)
+    affine = z(ComplexLayerNorm(1000, norm="whitening", dtype=torch.float64)(x))
+    np.testing.assert_allclose(np.mean(np.abs(affine) ** 2, -1), 1.0, atol=1e-4)
+
+
+def test_inverse_square_root():
+    a = np.random.randn(20, 2, 2)
+    m = a @ np.swapaxes(a, -1, -2) + 0.1 * np.eye(2)
+    rr, ri, ii = inverse_square_root(*(torch.from_numpy(m[:, i, j].copy()) for i, j in ((0, 0), (0, 1), (1, 1))))
+    root = np.stack([np.stack([rr, ri], -1), np.stack([ri, ii], -1)], -2)
+    np.testing.assert_allclose(root @ m @ root, np.broadcast_to(np.eye(2), m.shape), atol=1e-10)
+
+
+# --- RMS norm -----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 3), st.integers(1, 6), st.sampled_from(DTYPES), st.booleans())
+def test_rms_norm(batch, d, dtype, affine):
+    layer = randomize(ComplexRMSNorm(2 * d, eps=EPS, elementwise_affine=affine)).to(dtype)
+    x = randn(batch, 2, 2 * d, dtype=dtype)
+    v = z(x)
+    expected = v / np.sqrt((np.abs(v) ** 2).mean(-1, keepdims=True) + EPS)
+    close(z(layer(x)), expected * r(layer.weight) if affine else expected, TOLERANCE[dtype] * 2)
+
+
+def test_rms_norm_counts_eps_once_for_a_complex_number():
+    # At |z|^2 = eps the norm is z / sqrt(2 eps): an eps counted for each part would show.
+    x = halves(np.full((1, 4), np.sqrt(EPS) * np.exp(0.3j)))
+    close(np.abs(z(ComplexRMSNorm(8, eps=EPS, dtype=torch.float64)(x))), np.full((1, 4), np.sqrt(0.5)))
+
+
+def test_phase_rotation():
+    x, angle = randn(5, 8), np.exp(2.2j)
+    rotated = halves(z(x) * angle)
+    rms = randomize(ComplexRMSNorm(8, dtype=torch.float64))
+    close(z(rms(rotated)), z(rms(x)) * angle)
+    whitening = ComplexLayerNorm(8, norm="whitening", dtype=torch.float64)
+    close(z(whitening(rotated)), z(whitening(x)) * angle, 1e-6)
+    split = ComplexLayerNorm(8, dtype=torch.float64)
+    assert np.abs(z(split(rotated)) - z(split(x)) * angle).max() > 1e-2
+
+
+# --- batch norm ---------------------------------------------------------------------------------------------------
+
+
+def batch_oracle(norm: nn.Module, rows: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """Batch norm of rows ``[n, C]`` with the statistics of the kept rows, and the affine map."""
+    kept = rows[keep]
+    if norm.norm == "split":
+        out = split_oracle(rows, kept.mean(0), (kept.real.var(0), kept.imag.var(0)))
+    else:
+        out = whitening_oracle(rows - kept.mean(0), covariance_of(kept, 0))
+    return affine_oracle(norm, out)
+
+
+@pytest.mark.parametrize("norm", ["split", "whitening"])
+@given(batch=st.integers(3, 5), length=st.integers(2, 4), c=st.integers(1, 3), data=st.data())
+def test_batch_norm_with_a_mask(norm, batch, length, c, data):
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=batch * length, max_size=batch * length)))
+    keep[:4] = True
+    layer = randomize(ComplexBatchNorm1d(2 * c, eps=EPS, momentum=0.3, norm=norm, dtype=torch.float64))
+    layer.double()
+    rows = z(correlated(batch * length, c))
+    x = halves(rows).view(batch, length, 2 * c).transpose(1, 2)
+    mask = torch.from_numpy(keep).view(batch, length)
+
+    out = layer(x, mask)
+    close(z(out.transpose(1, 2).reshape(batch * length, -1)), batch_oracle(layer, rows, keep), 1e-8)
+
+    kept = rows[keep]
+    close(z(layer.running_mean), 0.3 * kept.mean(0))
+    if norm == "split":
+        variance = np.concatenate([kept.real.var(0, ddof=1), kept.imag.var(0, ddof=1)])
+        close(r(layer.running_var), 0.7 + 0.3 * variance, 1e-7)
+        running = (r(layer.running_var)[:c], r(layer.running_var)[c:])
+        expected = split_oracle(rows, z(layer.running_mean), running)
+    else:
+        v = covariance_of(kept, 0, unbiased=True)
+        start = np.array([1.0, 0.0, 1.0])[:, None]
+        close(r(layer.running_var), 0.7 * start + 0.3 * np.stack([v[:, 0, 0], v[:, 0, 1], v[:, 1, 1]]), 1e-7)
+        rr, ri, ii = r(layer.running_var)
+        matrix = np.stack([np.stack([rr, ri], -1), np.stack([ri, ii], -1)], -2)
+        expected = whitening_oracle(rows - z(layer.running_mean), matrix)
+
+    layer.eval()
+    before = layer.running_mean.clone()
+    out = layer(x)
+    close(z(out.transpose(1, 2).reshape(batch * length, -1)), affine_oracle(layer, expected), 1e-8)
+    assert torch.equal(layer.running_mean, before)
+
+
+@pytest.mark.parametrize("norm", ["split", "whitening"])
+def test_padding_does_not_change_batch_norm(norm):
+    x = correlated(4, 3, 2)
+    mask = torch.tensor([[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 1, 1]])
+    layer = ComplexBatchNorm1d(4, norm=norm, dtype=torch.float64).double()
+    out = layer(x.transpose(1, 2), mask).transpose(1, 2)
+    statistics = {k: v.clone() for k, v in layer.state_dict().items()}
+    layer.reset_running_stats()
+    poisoned = x.masked_fill(mask.unsqueeze(-1) == 0, 1e6)
+    other = layer(poisoned.transpose(1, 2), mask).transpose(1, 2)
+    close(z(other)[mask.bool().numpy()], z(out)[mask.bool().numpy()])
+    for name, value in layer.state_dict().items():
+        torch.testing.assert_close(value, statistics[name])
+    flat = ComplexBatchNorm1d(4, norm=norm, dtype=torch.float64).double()(x[mask.bool()])
+    close(z(flat), z(out)[mask.bool().numpy()])
+
+
+@pytest.mark.parametrize("norm", ["split", "whitening"])
+def test_batch_norm_of_images(norm):
+    layer = randomize(ComplexBatchNorm2d(4, eps=EPS, norm=norm, dtype=torch.float64)).double()
+    rows = z(correlated(2 * 3 * 3, 2))
+    x = halves(rows).view(2, 3, 3, 4).permute(0, 3, 1, 2)
+    keep = np.arange(18) % 4 != 0
+    out = layer(x, torch.from_numpy(keep).view(2, 3, 3))
+    close(z(out.permute(0, 2, 3, 1).reshape(18, 4)), batch_oracle(layer, rows, keep), 1e-8)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(6, 4), (3, 4, 5)])
+def test_real_twin_is_torch_batch_norm(training, shape):
+    layer, twin = RealBatchNorm1d(4, momentum=0.2), nn.BatchNorm1d(4, momentum=0.2)
+    for _ in range(3):
+        x = torch.randn(*shape) * 2 + 1
+        torch.testing.assert_close(layer(x), twin(x))
+    torch.testing.assert_close(layer.running_mean, twin.running_mean)
+    torch.testing.assert_close(layer.running_var, twin.running_var)
+    layer.train(training)
+    twin.train(training)
+    torch.testing.assert_close(layer(x), twin(x))
+
+
+def test_split_batch_norm_is_torch_batch_norm_of_the_channels():
+    layer, twin = ComplexBatchNorm1d(6), nn.BatchNorm1d(6)
+    x = torch.randn(5, 6, 4)
+    torch.testing.assert_close(layer(x), twin(x))
+    torch.testing.assert_close(layer.running_var, twin.running_var)
+
+
+def test_batch_norm_without_running_statistics_uses_the_batch():
+    layer = ComplexBatchNorm1d(4, track_running_stats=False, affine=False).eval()
+    x = torch.randn(6, 4) * 3 + 1
+    torch.testing.assert_close(layer(x), nn.functional.batch_norm(x, None, None, training=True))
+    assert not layer.state_dict()
+
+
+@pytest.mark.parametrize("norm", ["split", "whitening"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_batch_norm_in_every_dtype(norm, dtype):
+    layer = randomize(ComplexBatchNorm1d(4, norm=norm)).to(dtype)
+    rows = z(correlated(12, 2, dtype=dtype))
+    out = layer(halves(rows, dtype))
+    assert out.dtype == dtype
+    close(z(out), batch_oracle(layer, rows, np.ones(12, bool)), TOLERANCE[dtype] * 20)
+    assert layer.eval()(halves(rows, dtype)).dtype == dtype
+
+
+def test_resets():
+    for layer in (
+        ComplexLayerNorm(4),
+        ComplexLayerNorm(4, norm="whitening"),
+        ComplexRMSNorm(4),
+        ComplexBatchNorm1d(4),
+        ComplexBatchNorm1d(4, norm="whitening"),
+    ):
+        fresh = {name: value.clone() for name, value in layer.state_dict().items()}
+        with torch.no_grad():
+            for value in layer.state_dict().values():
+                value.normal_()
+        layer.reset_parameters()
+        for name, value in layer.state_dict().items():
+            assert torch.equal(value, fresh[name]), name
+
+
+# --- gradients and bad values -------------------------------------------------------------------------------------
+
+
+def _functional(layer):
+    names = [name for name, _ in layer.named_parameters()]
+    parameters = [p.detach().clone().double().requires_grad_() for p in layer.parameters()]
+    return names, parameters
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (ComplexLayerNorm(8), (2, 8)),
+        (ComplexLayerNorm(8, norm="whitening"), (2, 8)),
+        (ComplexRMSNorm(8), (2, 8)),
+        (ComplexBatchNorm1d(4), (3, 4, 2)),
+        (ComplexBatchNorm1d(4, norm="whitening"), (3, 4, 2)),
+        (RealBatchNorm1d(3), (3, 3, 2)),
+    ],
+    ids=["layer", "layer-whitening", "rms", "batch", "batch-whitening", "batch-real"],
+)
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradients(layer, shape, masked):
+    if masked and "Batch" not in type(layer).__name__:
+        pytest.skip("no statistics over the batch, no mask")
+    layer = randomize(layer.double())
+    names, parameters = _functional(layer)
+    extra = (torch.tensor([[1, 1], [1, 0], [1, 1]]),) if masked else ()
+
+    def function(x, *values):
+        return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x, *extra))
+
+    assert gradcheck(function, (randn(*shape, grad=True), *parameters))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("norm", ["split", "whitening"])
+def test_constant_and_fully_masked_batches_are_finite(norm, training):
+    for x in (torch.zeros(4, 4), torch.full((4, 4), 3.0), torch.ones(1, 4)):
+        for mask in (None, torch.zeros(len(x), dtype=torch.bool)):
+            layer = ComplexBatchNorm1d(4, norm=norm).train(training)
+            leaf = x.clone().requires_grad_()
+            out = layer(leaf, mask)
+            out.square().sum().backward()
+            assert finite(out, leaf.grad, layer.running_var, layer.running_mean)
+
+
+@pytest.mark.parametrize("layer", [ComplexLayerNorm(8), ComplexLayerNorm(8, norm="whitening"), ComplexRMSNorm(8)])
+def test_tokens_do_not_mix(layer):
+    x = torch.randn(3, 2, 8)
+    expected = layer(x)
+    x[1, 0, 2] = float("nan")
+    out = layer(x)
+    assert torch.equal(out[[0, 2]], expected[[0, 2]])
+    assert torch.equal(out[1, 1], expected[1, 1])
+    assert out[1, 0, :4].isnan().all()  # the imaginary part of a split norm is another statistic
+
+
+def test_bad_values():
+    for layer in (ComplexLayerNorm, ComplexRMSNorm, ComplexBatchNorm1d):
+        with pytest.raises(ValueError, match="even, got 5; use 6"):
+            layer(5)
+    for layer in (ComplexLayerNorm, ComplexBatchNorm1d):
+        with pytest.raises(ValueError, match=r"\['split', 'whitening'\], got 'modulus'"):
+            layer(4, norm="modulus")
+    with pytest.raises(ValueError, match="needs number_field='complex'"):
+        RealBatchNorm1d(4, norm="whitening")
+    for layer in (ComplexLayerNorm(4), ComplexLayerNorm(4, norm="whitening"), ComplexRMSNorm(4)):
+        with pytest.raises(TypeError, match="complex64"):
+            layer(torch.zeros(2, 4, dtype=torch.complex64))
+    batch = ComplexBatchNorm1d(4)
+    with pytest.raises(ValueError, match=r"4 channels on axis 1, got shape \(2, 3, 4\)"):
+        batch(torch.zeros(2, 3, 4))
+    with pytest.raises(ValueError, match=r"2 or 3 axes"):
+        batch(torch.zeros(2, 4, 3, 3))
+    with pytest.raises(ValueError, match=r"got \(2, 4\) for \(2, 4, 3\)"):
+        batch(torch.zeros(2, 4, 3), torch.ones(2, 4))
+    with pytest.raises(TypeError, match="complex64"):
+        batch(torch.zeros(2, 4, dtype=torch.complex64))
