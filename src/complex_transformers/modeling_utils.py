@@ -45,7 +45,7 @@ _eager_attention = partial(complex_attention, score="real", normalization="softm
 
 
 class Attention(ComplexMultiheadAttention):
-    """:class:`nn.ComplexMultiheadAttention` whose function comes from Transformers' ``AttentionInterface``.
+    """``nn.ComplexMultiheadAttention`` whose function comes from Transformers' ``AttentionInterface``.
 
     Score ``real`` with ``softmax`` is the dot product of halves: it follows ``attn_implementation`` (sdpa, eager,
     ...). Every other pair is registered under its own name.
@@ -203,6 +203,12 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
     # Phases of bf16 frequencies would be off by whole turns after a few hundred positions.
     _keep_in_fp32_modules_strict = {"frequency", "phase", "damping"}
 
+    def post_init(self) -> None:
+        """As in Transformers; names only tensors that exist to be kept in float32 (an embedding has some or none)."""
+        ends = {name.rpartition(".")[2] for name, _ in self.named_parameters()}
+        self._keep_in_fp32_modules_strict = set(type(self)._keep_in_fp32_modules_strict) & ends
+        super().post_init()
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
@@ -241,6 +247,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
         head = getattr(self, "lm_head", None)
         if isinstance(head, Readout):
             head.resize(new_num_tokens, mean_resizing)
+            head.projection._is_hf_initialized = True  # a later post_init() must not draw it again
         return embeddings
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:

@@ -83,7 +83,7 @@ def complex_scores(query: Tensor, key: Tensor, bilinear: bool = False) -> tuple[
 class _ScoreModulus(torch.autograd.Function):
     """|q k^H| or |q k^T|: the modulus and its gradient in one pass over the scores, 0 where the score is 0.
 
-    The same as ``hypot`` of :func:`complex_scores` under autograd, in three quarters of the time.
+    The same as ``hypot`` of ``complex_scores`` under autograd, in three quarters of the time.
     """
 
     @staticmethod
@@ -181,9 +181,10 @@ def complex_attention(
         mask = _additive(attention_mask, module, scores)
         scores = scores if mask is None else scores + (mask.unsqueeze(-3) if mask.dim() > 2 else mask)
         parts = F.dropout(torch.softmax(scores, dim=-1).to(value.dtype), dropout, module.training)
-        real, imag = parts.unbind(-3)
+        weights = CF.join(*parts.unbind(-3))
+        real, imag = CF.split(weights)  # from the returned tensor: gradients with respect to it can be asked for
         (a, b), (c, d) = CF.split(real @ value), CF.split(imag @ value)
-        return CF.join(a - d, b + c).transpose(1, 2), CF.join(real, imag)
+        return CF.join(a - d, b + c).transpose(1, 2), weights
 
     scores = query @ key.transpose(-1, -2) if score == "real" else _score_modulus(query, key, bilinear)
     scores = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
@@ -214,7 +215,7 @@ class ComplexMultiheadAttention(nn.Module):
         num_heads: H; divides the d complex features (the width, in the real field).
         dropout: on the attention weights.
         bias: biases of the projections.
-        score, normalization: see :func:`complex_attention`.
+        score, normalization: see ``complex_attention``.
         share_parts: Re(W) = Im(W) in q, k and v (ComplexOrder Table 4).
         is_causal: position t attends to positions <= t when no mask is given.
         layer_idx: index of this layer in a cache.

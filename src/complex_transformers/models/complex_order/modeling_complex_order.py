@@ -119,7 +119,8 @@ class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel):
         self.model = ComplexOrderModel(config)
         self.dense = field.Linear(config.hidden_size, config.hidden_size)
         self.activation = field.activation(config.hidden_act, num_features=config.hidden_size)
-        self.norm = field.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        # Not `norm`: loading would take it for the last norm of a pre-norm encoder, `model.norm` without its prefix.
+        self.head_norm = field.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.lm_head = Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
         table = "amplitude" if hasattr(self.model.embed_tokens, "amplitude") else "weight"
         self._tied_weights_keys = {"lm_head.projection.weight": f"model.embed_tokens.{table}"}
@@ -149,7 +150,7 @@ class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel):
             inputs_embeds=inputs_embeds,
             **kwargs,
         )
-        logits = self.lm_head(self.norm(self.activation(self.dense(outputs.last_hidden_state))))
+        logits = self.lm_head(self.head_norm(self.activation(self.dense(outputs.last_hidden_state))))
         loss = None
         if labels is not None:
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
