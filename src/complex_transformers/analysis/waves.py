@@ -1,0 +1,61 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Words as waves (ComplexOrder Figure 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..nn import ComplexOrderEmbedding, split
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_waves"]
+
+
+@torch.no_grad()
+def plot_waves(
+    model: torch.nn.Module, tokenizer: Any, words: Sequence[str], num_positions: int = 40, num_features: int = 3
+) -> Figure:
+    """Draw Re z_j,d(pos) = r cos(omega pos + theta) of some words (ComplexOrder Eq. 5, Figure 1).
+
+    One panel a word, with its ``num_features`` features of largest |r|; the horizontal axis is the position.
+
+    Args:
+        model: any model whose input embedding is a ``ComplexOrderEmbedding``.
+        tokenizer: the tokenizer it was trained with.
+        words: each one token of the vocabulary.
+        num_positions: positions 1..num_positions.
+        num_features: waves in a panel.
+
+    Raises:
+        ValueError: another embedding, or a word outside the vocabulary.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install complex_transformers[analysis]") from error
+    embedding = model.get_input_embeddings()  # type: ignore[operator]
+    if not isinstance(embedding, ComplexOrderEmbedding):
+        raise ValueError(f"waves need a ComplexOrderEmbedding, this model has {type(embedding).__name__}")
+    vocabulary = tokenizer.get_vocab()
+    if unknown := [word for word in words if word not in vocabulary]:
+        raise ValueError(f"not in the vocabulary: {unknown}")
+    figure = Figure(figsize=(8.0, 1.8 * len(words)), layout="constrained")
+    axes = figure.subplots(len(words), 1, sharex=True, squeeze=False)[:, 0]
+    positions = torch.arange(1, num_positions + 1).unsqueeze(0)
+    device = embedding.amplitude.device
+    for axis, word in zip(axes, words, strict=True):
+        ids = torch.full((1, num_positions), vocabulary[word])
+        real, imag = split(embedding(ids.to(device), position_ids=positions.to(device))[0].float().cpu())
+        largest = torch.hypot(real, imag).amax(dim=0).topk(num_features).indices
+        for feature in largest.tolist():
+            axis.plot(positions[0], real[:, feature], label=f"feature {feature}")
+        axis.set_ylabel(word)
+        axis.legend(loc="upper right", fontsize="x-small")
+    axes[-1].set_xlabel("position")
+    return figure
