@@ -60,7 +60,7 @@ class ModelArguments:
     amplitude_sharing: str = field(default="none", metadata={"help": "none, word or dimension"})
     frequency_sharing: str = field(default="none", metadata={"help": "none, word or dimension"})
     frequency_init: str = field(default="sinusoidal", metadata={"help": "sinusoidal, normal or uniform"})
-    phase: str = field(default="none", metadata={"help": "initial phases: none, learned or dimension"})
+    phase: str = field(default="none", metadata={"help": "initial phases: none, learned or per_dimension"})
     damping: str = field(default="none", metadata={"help": "none or learned"})
     readout: str | None = field(
         default=None,
