@@ -102,7 +102,8 @@ class _ScoreModulus(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor, _):  # type: ignore[no-untyped-def]
         query, key, modulus, parts = ctx.saved_tensors
-        unit = torch.where(modulus > 0, grad / modulus, 0.0).unsqueeze(-3)
+        # The floor keeps grad / modulus finite; below it (1e-19 in float32) the gradient fades to 0 at a score of 0.
+        unit = (grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)).unsqueeze(-3)
         real, imag = (parts * unit).to(query.dtype).unbind(-3)  # cotangents of Re and Im
         # Autograd of the two products: with k = [a | b], Re = q_re a +- q_im b and Im = q_im a -+ q_re b.
         sign = -1.0 if ctx.bilinear else 1.0
@@ -115,13 +116,18 @@ class _ScoreModulus(torch.autograd.Function):
         return grad_query, grad_key, None
 
 
+def _wide(x: Tensor) -> Tensor:
+    """``x`` in float32 or better."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
 def _score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
     if torch.compiler.is_compiling() or query.dtype in (torch.float16, torch.bfloat16):
         real, imag = complex_scores(query, key, bilinear)
-        return CF.modulus(CF.join(real.float(), imag.float()))
+        return CF.modulus(CF.join(_wide(real), _wide(imag)))
     if torch.is_autocast_enabled(query.device.type):
         real, imag = complex_scores(query, key, bilinear)
-        return CF.modulus(CF.join(real.float(), imag.float()))
+        return CF.modulus(CF.join(_wide(real), _wide(imag)))
     return _ScoreModulus.apply(query, key, bilinear)[0]
 
 
@@ -177,7 +183,7 @@ def complex_attention(
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     bilinear = score == "bilinear_modulus"
     if normalization == "split_softmax":
-        scores = torch.stack(complex_scores(query, key, bilinear), dim=-3).float()  # [B, H, 2, T, S]
+        scores = _wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
         mask = _additive(attention_mask, module, scores)
         scores = scores if mask is None else scores + (mask.unsqueeze(-3) if mask.dim() > 2 else mask)
         parts = F.dropout(torch.softmax(scores, dim=-1).to(value.dtype), dropout, module.training)
@@ -187,7 +193,7 @@ def complex_attention(
         return CF.join(a - d, b + c).transpose(1, 2), weights
 
     scores = query @ key.transpose(-1, -2) if score == "real" else _score_modulus(query, key, bilinear)
-    scores = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+    scores = _wide(scores)
     mask = _additive(attention_mask, module, scores)
     if normalization == "softmax":
         weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
