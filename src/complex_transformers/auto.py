@@ -41,28 +41,30 @@ def _our_class(kind: str, model_type: str, name: str) -> Any:
     return getattr(importlib.import_module(_our_module(kind, model_type)), name)
 
 
-# Modules below that are being executed now. Transformers imports its Auto classes from inside modules that ours import:
-# registration then finds ours half done, and waits until they are complete.
+# Modules below that are being executed now. Transformers imports its Auto classes from inside modules that ours
+# import, and ours from inside its own: registration that finds either half done waits until they are complete.
 _executing: set[str] = set()
 
 
-def _ours_incomplete() -> bool:
-    return any(name.startswith(__package__) for name in _executing)
+def _incomplete(auto_module: str) -> bool:
+    """True while ``auto_module``, or a module of ours, is not there or is half done."""
+    half_done = auto_module in _executing or any(name.startswith(__package__) for name in _executing)
+    return half_done or auto_module not in sys.modules
 
 
 def _register_configurations() -> None:
-    auto = sys.modules.get(_CONFIGURATION_AUTO)
-    if auto is None or _ours_incomplete():
+    if _incomplete(_CONFIGURATION_AUTO):
         return
+    auto = sys.modules[_CONFIGURATION_AUTO]
     for model_type, classes in AUTO_CLASSES.items():
         config = _our_class("configuration", model_type, classes["AutoConfig"])
         auto.AutoConfig.register(model_type, config, exist_ok=True)
 
 
 def _register_models() -> None:
-    auto = sys.modules.get(_MODELING_AUTO)
-    if auto is None or _ours_incomplete():
+    if _incomplete(_MODELING_AUTO):
         return
+    auto = sys.modules[_MODELING_AUTO]
     for model_type, classes in AUTO_CLASSES.items():
         config = _our_class("configuration", model_type, classes["AutoConfig"])
         for auto_class, name in classes.items():
