@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fetch the model test suite of the installed Transformers: ``python tests/conformance/fetch_suite.py``.
 
-The suite is in the source distribution alone, not in the wheel. It is unpacked into ``.cache/`` of the repository, once
-for each version, and its folder is printed.
+The suite is in the source distribution alone, not in the wheel. It is unpacked into ``.cache/`` of the repository,
+once for each version, and its folder is printed.
 """
 
 from __future__ import annotations
