@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -240,7 +241,7 @@ class ComplexOrderEmbedding(_TableEmbedding):
             torch.nn.init.uniform_(frequency, -math.pi, math.pi)
         elif not getattr(frequency, "_is_hf_initialized", False):
             # One frequency for all dimensions of a word: the middle of the geometric range.
-            columns = sinusoidal_frequencies(self.num_features) if frequency.shape[1] > 1 else torch.tensor([0.01])
+            columns = sinusoidal_frequencies(self.num_features) if self.frequency_sharing != "dimension" else torch.tensor([0.01])
             with torch.no_grad():
                 frequency.copy_(columns.expand_as(frequency))
 
@@ -300,7 +301,7 @@ class ComplexOrderEmbedding(_TableEmbedding):
             vectors = _read_vectors(vectors)
         found = [(word, index) for word, index in vocabulary.items() if word in vectors]
         for word, index in found:
-            vector = torch.as_tensor(vectors[word], dtype=self.amplitude.dtype)
+            vector = torch.as_tensor(numpy.array(vectors[word]), dtype=self.amplitude.dtype)
             if vector.shape != (self.num_features,):
                 raise ValueError(
                     f"vectors of shape {tuple(vector.shape)} do not fit {self.num_features} complex features; "
@@ -409,17 +410,23 @@ class WordPositionEmbedding(_TableEmbedding):
 
     def _check_positions(self, positions: Tensor, given: bool) -> None:
         limit = self.max_position_embeddings
-        too_long = not given and positions.shape[-1] > limit
-        if too_long and positions.device.type == "cpu":
-            too_long = int(positions.max()) > limit  # a long row may be padding
-        if given and positions.device.type == "cpu" and not torch.compiler.is_compiling():
-            too_long = int(positions.max()) > limit or int(positions.min()) < 1
-        if too_long:
-            raise ValueError(
-                f"positions must lie in [1, max_position_embeddings={limit}], got {positions.shape[-1]} tokens"
-                f"{' at given position_ids' if given else ''}; truncate the text, raise max_position_embeddings, or "
-                "use embedding_type='complex_order', which has no longest text"
-            )
+        if positions.device.type == "cpu":
+            # Positions counted along a mask can exceed the limit only in a long row, and a long row may be padding.
+            check = positions.numel() > 0 and (positions.shape[-1] > limit or given)
+            if not check or (given and torch.compiler.is_compiling()):
+                return
+            low, high = (int(v) for v in torch.aminmax(positions))
+            if low >= 1 and high <= limit:
+                return
+            wrong = f"position {low if low < 1 else high}"
+        elif given or positions.shape[-1] <= limit:
+            return
+        else:
+            wrong = f"{positions.shape[-1]} tokens"
+        raise ValueError(
+            f"positions must lie in [1, max_position_embeddings={limit}], got {wrong}; truncate the text, raise "
+            "max_position_embeddings, or use embedding_type='complex_order', which has no longest text"
+        )
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}, embedding_type={self.embedding_type!r}"

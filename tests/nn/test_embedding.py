@@ -1,0 +1,492 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import DTYPES, TOLERANCE, close, halves, r, randn, randomize, z
+from torch.autograd import gradcheck
+
+from complex_transformers.nn import (
+    ComplexEmbedding,
+    ComplexOrderEmbedding,
+    WordPositionEmbedding,
+    positions_from_mask,
+    sinusoidal_frequencies,
+)
+
+V, D = 7, 3
+SHARINGS = ("none", "word", "dimension")
+PHASES = ("none", "learned", "per_dimension")
+SCHEMES = [
+    {"amplitude_sharing": a, "frequency_sharing": f, "phase": p, "damping": g}
+    for a, f, p, g in itertools.product(SHARINGS, SHARINGS, PHASES, ("none", "learned"))
+    if not (a == f == "word" and p != "learned")
+]
+schemes = pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: "-".join(s.values()))
+
+
+def make(dtype=torch.float64, **kwargs):
+    return randomize(ComplexOrderEmbedding(V, 2 * D, **kwargs)).to(dtype)
+
+
+def table(parameter, ids, default=0.0):
+    """A table of any sharing scheme as ``[..., D]`` for ids."""
+    if parameter is None:
+        return np.full((*ids.shape, D), default)
+    return np.broadcast_to(r(parameter), (V, D))[ids]
+
+
+def oracle(embedding, ids, positions):
+    """r |z_1|^pos exp(i (omega pos + theta)) (ComplexOrder Eq. 4 and 5)."""
+    pos = np.asarray(positions)[..., None].astype(np.float64)
+    phase = table(embedding.frequency, ids) * pos + table(embedding.phase, ids)
+    decay = 1.0
+    if embedding.damping is not None:
+        decay = np.exp(-np.log1p(np.exp(table(embedding.damping, ids)))) ** pos
+    return table(embedding.amplitude, ids) * decay * np.exp(1j * phase)
+
+
+# --- the formula ----------------------------------------------------------------------------------------------------
+
+
+@schemes
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_formula_of_every_scheme(scheme, dtype):
+    embedding = make(dtype, **scheme)
+    ids = torch.randint(V, (2, 5))
+    out = embedding(ids)
+    assert out.dtype == dtype
+    assert out.shape == (2, 5, 2 * D)
+    close(z(out), oracle(embedding, ids.numpy(), np.arange(1, 6)[None]), TOLERANCE[dtype])
+
+
+@schemes
+def test_shapes_of_the_tables(scheme):
+    shapes = {"none": (V, D), "word": (1, D), "dimension": (V, 1)}
+    expected = {
+        "amplitude": shapes[scheme["amplitude_sharing"]],
+        "frequency": shapes[scheme["frequency_sharing"]],
+    }
+    if scheme["phase"] != "none":
+        expected["phase"] = {"learned": (V, D), "per_dimension": (1, D)}[scheme["phase"]]
+    if scheme["damping"] == "learned":
+        expected["damping"] = shapes[scheme["frequency_sharing"]]
+    embedding = ComplexOrderEmbedding(V, 2 * D, **scheme)
+    assert {name: tuple(value.shape) for name, value in embedding.named_parameters()} == expected
+    assert embedding.weight is embedding.amplitude
+
+
+@schemes
+def test_gradients_of_every_table(scheme):
+    embedding = make(**scheme)
+    names = [name for name, _ in embedding.named_parameters()]
+    ids = torch.tensor([[0, 3, 3], [6, 1, 0]])
+    mask = torch.tensor([[0, 1, 1], [1, 1, 0]])
+
+    def function(*values):
+        tables = dict(zip(names, values, strict=True))
+        return torch.func.functional_call(embedding, tables, (ids,), {"attention_mask": mask})
+
+    assert gradcheck(function, tuple(p.detach().clone().requires_grad_() for p in embedding.parameters()))
+
+
+def test_vanilla_is_a_phase_without_position():
+    embedding = make(embedding_type="complex_vanilla", amplitude_sharing="dimension")
+    assert {name: tuple(value.shape) for name, value in embedding.named_parameters()} == {
+        "amplitude": (V, 1),
+        "phase": (V, D),
+    }
+    ids = torch.randint(V, (2, 5))
+    expected = table(embedding.amplitude, ids.numpy()) * np.exp(1j * table(embedding.phase, ids.numpy()))
+    close(z(embedding(ids)), expected)
+    assert torch.equal(embedding(ids, position_ids=torch.full((2, 5), 9)), embedding(ids))
+
+
+# --- the properties of the paper --------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 10_000), st.integers(0, 10_000), st.sampled_from(SCHEMES[::2]))
+def test_property_1_moving_by_n_is_a_rotation_whatever_the_position(position, n, scheme):
+    embedding = make(**{**scheme, "damping": "none"})
+    ids = torch.arange(V)[None]
+    here = z(embedding(ids, position_ids=torch.full((1, V), position)))
+    there = z(embedding(ids, position_ids=torch.full((1, V), position + n)))
+    close(there, here * np.exp(1j * n * table(embedding.frequency, ids.numpy())), 1e-9)
+
+
+@schemes
+def test_property_2_bounded_by_the_amplitude(scheme):
+    embedding = make(**scheme)
+    ids = torch.arange(V)[None]
+    bound = np.abs(table(embedding.amplitude, ids.numpy()))
+    previous = bound
+    for position in (1, 2, 1000, 10**6):
+        modulus = np.abs(z(embedding(ids, position_ids=torch.full((1, V), position))))
+        if scheme["damping"] == "none":
+            close(modulus, bound)
+        else:
+            assert (modulus < previous + 1e-300).all()
+            previous = modulus
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 64])
+def test_appendix_a_the_sinusoidal_encoding_is_a_special_case(d):
+    embedding = ComplexOrderEmbedding(4, 2 * d, frequency_sharing="word")  # p = 2 pi 10000^(2k/d_model), theta = 0
+    with torch.no_grad():
+        embedding.amplitude.fill_(1.0)
+    length, d_model = 50, 2 * d
+    encoding = np.empty((length, d_model))  # ComplexOrder Eq. 7
+    for pos, k in itertools.product(range(1, length + 1), range(d)):
+        angle = pos / 10000 ** (2 * k / d_model)
+        encoding[pos - 1, 2 * k], encoding[pos - 1, 2 * k + 1] = math.sin(angle), math.cos(angle)
+    out = r(embedding(torch.zeros(1, length, dtype=torch.long)))[0]
+    np.testing.assert_allclose(out[:, d:], encoding[:, 0::2], atol=1e-5)  # Eq. 8: PE_2k is the imaginary part
+    np.testing.assert_allclose(out[:, :d], encoding[:, 1::2], atol=1e-5)  # and PE_2k+1 the real part
+    np.testing.assert_allclose(
+        r(sinusoidal_frequencies(d)), [10000 ** (-2 * k / d_model) for k in range(d)], rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_phase_is_exact_at_position_one_million(dtype):
+    embedding = ComplexOrderEmbedding(1, 64, frequency_init="uniform").to(dtype)
+    with torch.no_grad():
+        embedding.amplitude.fill_(1.0)
+    positions = np.array([1, 12_345, 1_000_000, 1_048_575])
+    out = embedding.double() if dtype == torch.float64 else embedding
+    value = z(out(torch.zeros(1, 4, dtype=torch.long), position_ids=torch.from_numpy(positions)[None]))[0]
+    turn = value * np.exp(-1j * r(embedding.frequency) * positions[:, None])
+    rounding = {torch.float16: 1e-3, torch.bfloat16: 8e-3}.get(dtype, 0.0)  # of the result, not of the phase
+    assert np.abs(np.angle(turn)).max() < 1e-3 + rounding
+    np.testing.assert_allclose(np.abs(turn), 1.0, atol=1e-3 + rounding)
+
+
+# --- positions ----------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 4), st.integers(1, 5), st.integers(0, 4))
+def test_positions_count_real_tokens_from_one(left, length, right):
+    mask = torch.tensor([[0] * left + [1] * length + [0] * right])
+    ids = torch.zeros_like(mask)
+    positions = positions_from_mask(ids, mask)
+    assert positions[0, left : left + length].tolist() == list(range(1, length + 1))
+    assert (positions >= 1).all()
+    assert torch.equal(positions_from_mask(ids, mask.bool()), positions)
+    assert positions_from_mask(ids).tolist() == [list(range(1, left + length + right + 1))]
+
+
+EMBEDDINGS = [
+    lambda: make(damping="learned", phase="learned"),
+    lambda: make(frequency_sharing="word"),
+    lambda: make(embedding_type="complex_vanilla"),
+    *(
+        lambda kind=kind: randomize(WordPositionEmbedding(V, 2 * D, embedding_type=kind, max_position_embeddings=9))
+        for kind in ("word", "learned_position", "sinusoidal_position")
+    ),
+]
+EMBEDDING_IDS = ["order", "order-word", "vanilla", "word", "learned_position", "sinusoidal_position"]
+embeddings = pytest.mark.parametrize("make_embedding", EMBEDDINGS, ids=EMBEDDING_IDS)
+
+
+@embeddings
+@given(st.integers(0, 3), st.integers(1, 4), st.integers(0, 3))
+def test_padding_never_shifts_a_position(make_embedding, left, length, right):
+    embedding = make_embedding()
+    ids = torch.randint(V, (1, length))
+    alone = embedding(ids)
+    padded = torch.cat([torch.zeros(1, left, dtype=torch.long), ids, torch.zeros(1, right, dtype=torch.long)], dim=1)
+    mask = torch.tensor([[0] * left + [1] * length + [0] * right])
+    batch = embedding(torch.cat([padded, padded.flip(1)]), attention_mask=torch.cat([mask, mask.flip(1)]))
+    torch.testing.assert_close(batch[:1, left : left + length], alone, rtol=0, atol=1e-14)
+    torch.testing.assert_close(batch[1:, right : right + length], embedding(ids.flip(1)), rtol=0, atol=1e-14)
+
+
+@embeddings
+def test_position_ids_override_the_mask_and_start_at_one(make_embedding):
+    embedding = make_embedding()
+    ids = torch.randint(V, (2, 3))
+    plain = embedding(ids)
+    mask = torch.tensor([[0, 0, 1], [1, 1, 1]])
+    counted = embedding(ids, position_ids=torch.tensor([[1, 2, 3]]).expand(2, 3), attention_mask=mask)
+    torch.testing.assert_close(counted, plain, rtol=0, atol=1e-14)
+    shuffled = embedding(ids, position_ids=torch.tensor([[3, 1, 2], [1, 2, 3]]))
+    torch.testing.assert_close(shuffled[:1], embedding(ids[:1, [1, 2, 0]])[:, [2, 0, 1]], rtol=0, atol=1e-14)
+    torch.testing.assert_close(shuffled[1:], plain[1:], rtol=0, atol=1e-14)
+
+
+# --- initialisation -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sharing", ["none", "word", "dimension"])
+def test_frequency_initialisation(sharing):
+    def frequency(init):
+        return r(ComplexOrderEmbedding(400, 64, frequency_sharing=sharing, frequency_init=init).frequency)
+
+    sinusoidal = frequency("sinusoidal")
+    expected = [[0.01]] if sharing == "dimension" else [10000.0 ** (-np.arange(32) / 32)]
+    np.testing.assert_allclose(sinusoidal, np.broadcast_to(expected, sinusoidal.shape), rtol=1e-6)
+    normal, uniform = frequency("normal"), frequency("uniform")
+    assert normal.std() == pytest.approx(1.0, abs=0.35 if sharing == "word" else 0.15)
+    assert np.abs(uniform).max() <= math.pi
+    assert uniform.std() == pytest.approx(math.pi / math.sqrt(3), abs=0.7 if sharing == "word" else 0.2)
+
+
+def test_amplitude_phase_and_damping_initialisation():
+    embedding = ComplexOrderEmbedding(500, 64, padding_idx=3, phase="learned", damping="learned", amplitude_std=0.3)
+    amplitude = r(embedding.amplitude)
+    assert not amplitude[3].any()
+    assert np.delete(amplitude, 3, 0).std() == pytest.approx(0.3, rel=0.03)
+    phase = r(embedding.phase)
+    assert np.abs(phase).max() <= math.pi
+    assert phase.std() == pytest.approx(math.pi / math.sqrt(3), rel=0.03)
+    np.testing.assert_allclose(np.exp(-np.log1p(np.exp(r(embedding.damping)))), 0.999, atol=1e-5)
+
+
+@embeddings
+def test_reset_parameters_starts_anew(make_embedding):
+    embedding = make_embedding()
+    with torch.no_grad():
+        for parameter in embedding.parameters():
+            parameter.fill_(50.0)
+    embedding.reset_parameters()
+    assert all((parameter.abs() < 7).all() for parameter in embedding.parameters())
+
+
+def test_padding_word_is_zero_and_stays_so():
+    ids = torch.tensor([[2, 0, 2]])
+    for embedding in (
+        ComplexOrderEmbedding(V, 2 * D, padding_idx=2),
+        WordPositionEmbedding(V, 2 * D, padding_idx=2),
+        ComplexEmbedding(V, 2 * D, padding_idx=2),
+    ):
+        out = embedding(ids)
+        assert not out[0, [0, 2]].any()
+        assert out[0, 1].all()
+        out.sum().backward()
+        assert not embedding.weight.grad[2].any()
+        assert embedding.weight.grad[0].any()
+
+
+# --- words added to positions -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_word_and_position_embeddings(dtype):
+    ids, positions = torch.randint(V, (2, 4)), np.arange(1, 5)
+    for kind in ("word", "learned_position", "sinusoidal_position"):
+        embedding = randomize(WordPositionEmbedding(V, 2 * D, embedding_type=kind, max_position_embeddings=6)).to(
+            dtype
+        )
+        expected = r(embedding.weight)[ids.numpy()]
+        if kind == "learned_position":
+            expected = expected + r(embedding.position)[positions - 1]
+        if kind == "sinusoidal_position":
+            wave = np.exp(1j * positions[:, None] * 10000.0 ** (-np.arange(D) / D))
+            expected = expected + np.concatenate([wave.real, wave.imag], -1)
+        out = embedding(ids)
+        assert out.dtype == dtype
+        close(r(out), expected, max(TOLERANCE[dtype], 1e-6))
+
+
+def test_gradients_of_words_and_positions():
+    ids, mask = torch.tensor([[0, 3, 3], [6, 1, 0]]), torch.tensor([[0, 1, 1], [1, 1, 0]])
+    embedding = WordPositionEmbedding(V, 2 * D, embedding_type="learned_position", max_position_embeddings=4)
+
+    def function(weight, position):
+        tables = {"weight": weight, "position": position}
+        return torch.func.functional_call(embedding, tables, (ids,), {"attention_mask": mask})
+
+    assert gradcheck(function, (randn(V, 2 * D, grad=True), randn(4, 2 * D, grad=True)))
+
+
+def test_sinusoidal_position_is_the_unit_wave_of_the_order_embedding():
+    order = ComplexOrderEmbedding(V, 2 * D, frequency_sharing="word").double()
+    with torch.no_grad():
+        order.amplitude.fill_(1.0)
+    words = WordPositionEmbedding(V, 2 * D, embedding_type="sinusoidal_position").double()
+    ids = torch.randint(V, (1, 6))
+    close(z(words(ids)) - r(words.weight)[ids.numpy()] @ np.vstack([np.eye(D), 1j * np.eye(D)]), z(order(ids)), 1e-6)
+
+
+def test_free_complex_table():
+    embedding = ComplexEmbedding(V, 2 * D)
+    ids = torch.randint(V, (2, 4))
+    values = r(embedding.weight)
+    close(z(embedding(ids)), (values[:, :D] + 1j * values[:, D:])[ids.numpy()])
+
+
+# --- resizing -----------------------------------------------------------------------------------------------------
+
+
+@schemes
+@pytest.mark.parametrize(("size", "mean"), [(10, True), (10, False), (4, True)])
+def test_resizing_keeps_rows_and_shared_tables(scheme, size, mean):
+    embedding = make(**scheme)
+    old = {name: value.detach().clone() for name, value in embedding.named_parameters()}
+    embedding.frequency.requires_grad_(False)
+    embedding.resize(size, mean_resizing=mean)
+    assert embedding.num_embeddings == size
+    assert not embedding.frequency.requires_grad
+    assert embedding.amplitude.requires_grad
+    for name, value in embedding.named_parameters():
+        assert value.dtype == torch.float64
+        if old[name].shape[0] == 1:
+            assert torch.equal(value, old[name])
+            continue
+        assert value.shape == (size, old[name].shape[1])
+        assert torch.equal(value[:V], old[name][:size])
+        if size > V and mean:
+            torch.testing.assert_close(value[V:], old[name].mean(0).expand(size - V, -1))
+        elif size > V:
+            assert torch.isfinite(value[V:]).all()
+            assert (value[V:] - old[name].mean(0)).abs().max() > 1e-6
+    ids = torch.tensor([[size - 1, 0]])
+    assert embedding(ids).shape == (1, 2, 2 * D)
+    with pytest.raises(ValueError, match=rf"\[0, {size}\), got {size}"):
+        embedding(torch.tensor([[size]]))
+
+
+@pytest.mark.parametrize("positions", [V, 5])
+def test_resizing_words_leaves_positions_alone(positions):
+    embedding = WordPositionEmbedding(V, 2 * D, embedding_type="learned_position", max_position_embeddings=positions)
+    word, position = embedding.weight.detach().clone(), embedding.position.detach().clone()
+    embedding.resize(V + 2)
+    assert torch.equal(embedding.weight[:V], word)
+    assert torch.equal(embedding.position, position)
+
+
+def test_resizing_and_padding():
+    embedding = ComplexOrderEmbedding(V, 2 * D, padding_idx=6)
+    embedding.resize(V + 1)
+    assert not embedding(torch.tensor([[6]])).any()
+    embedding.resize(3)
+    assert embedding.padding_idx is None
+    with pytest.raises(ValueError, match="at least one word, got 0"):
+        embedding.resize(0)
+
+
+# --- pretrained amplitudes ------------------------------------------------------------------------------------------
+
+VECTORS = {"cat": np.array([1.0, 2.0, 3.0]), "dog": np.array([-1.0, 0.5, 0.25]), "unused": np.array([9.0, 9.0, 9.0])}
+VOCABULARY = {"[PAD]": 0, "dog": 4, "cat": 2, "bird": 1}
+
+
+def check_loaded(load):
+    embedding = make(torch.float32)
+    before = embedding.amplitude.detach().clone()
+    frequency = embedding.frequency.detach().clone()
+    share = load(embedding)
+    assert share == pytest.approx(0.5)
+    np.testing.assert_array_equal(r(embedding.amplitude)[2], VECTORS["cat"])
+    np.testing.assert_array_equal(r(embedding.amplitude)[4], VECTORS["dog"])
+    others = [0, 1, 3, 5, 6]
+    assert torch.equal(embedding.amplitude[others], before[others])
+    assert torch.equal(embedding.frequency, frequency)
+    assert embedding.amplitude.requires_grad
+
+
+def test_amplitudes_from_a_mapping():
+    check_loaded(lambda e: e.load_amplitudes(VECTORS, VOCABULARY))
+
+
+@pytest.mark.parametrize("header", [True, False], ids=["word2vec", "glove"])
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
+def test_amplitudes_from_a_text_file(tmp_path, header, suffix):
+    pytest.importorskip("gensim")
+    import gzip
+
+    path = tmp_path / f"vectors{suffix}"
+    lines = [f"{word} {' '.join(map(str, vector))}" for word, vector in VECTORS.items()]
+    text = "\n".join(([f"{len(VECTORS)} 3"] if header else []) + lines) + "\n"
+    with gzip.open(path, "wt") if suffix.endswith("gz") else open(path, "w") as file:
+        file.write(text)
+    check_loaded(lambda e: e.load_amplitudes(path, VOCABULARY))
+    check_loaded(lambda e: e.load_amplitudes(str(path), VOCABULARY))
+
+
+def test_amplitudes_from_gensim_and_a_binary_file(tmp_path):
+    models = pytest.importorskip("gensim.models")
+    vectors = models.KeyedVectors(vector_size=3)
+    vectors.add_vectors(list(VECTORS), np.stack(list(VECTORS.values())))
+    check_loaded(lambda e: e.load_amplitudes(vectors, VOCABULARY))
+    vectors.save_word2vec_format(str(tmp_path / "vectors.bin"), binary=True)
+    check_loaded(lambda e: e.load_amplitudes(tmp_path / "vectors.bin", VOCABULARY))
+
+
+def test_amplitudes_that_do_not_fit():
+    with pytest.raises(ValueError, match=r"\(5,\) do not fit 3 complex features; use embedding_dim=10"):
+        make().load_amplitudes({"cat": np.ones(5)}, VOCABULARY)
+    with pytest.raises(ValueError, match="amplitude_sharing='none', this embedding has 'word'"):
+        make(amplitude_sharing="word").load_amplitudes(VECTORS, VOCABULARY)
+    with pytest.raises(FileNotFoundError):
+        make().load_amplitudes("nowhere.txt", VOCABULARY)
+
+
+# --- bad input ----------------------------------------------------------------------------------------------------
+
+
+@embeddings
+@pytest.mark.parametrize("bad", [-1, V, 10**6])
+def test_ids_outside_the_vocabulary(make_embedding, bad):
+    with pytest.raises(ValueError, match=rf"\[0, {V}\), got {bad}; use the tokenizer"):
+        make_embedding()(torch.tensor([[0, bad]]))
+
+
+@embeddings
+def test_empty_text_has_an_empty_embedding(make_embedding):
+    assert make_embedding()(torch.zeros(2, 0, dtype=torch.long)).shape == (2, 0, 2 * D)
+
+
+def test_text_longer_than_its_positions():
+    embedding = WordPositionEmbedding(V, 2 * D, embedding_type="learned_position", max_position_embeddings=4)
+    ids = torch.zeros(1, 6, dtype=torch.long)
+    with pytest.raises(ValueError, match=r"max_position_embeddings=4.*got position 6.*complex_order"):
+        embedding(ids)
+    mask = torch.tensor([[0, 0, 1, 1, 1, 1]])
+    assert embedding(ids, attention_mask=mask).shape == (1, 6, 2 * D)  # two of the six are padding
+    with pytest.raises(ValueError, match="max_position_embeddings=4"):
+        embedding(ids, attention_mask=torch.ones(1, 6))
+    for bad in (0, -3, 5):
+        with pytest.raises(ValueError, match=rf"\[1, max_position_embeddings=4\], got position {bad}"):
+            embedding(ids[:, :2], position_ids=torch.tensor([[1, bad]]))
+
+
+def test_bad_names_and_widths():
+    for name, valid, wrong in (
+        ("embedding_type", r"\['complex_order', 'complex_vanilla'\]", "word"),
+        ("amplitude_sharing", r"\['dimension', 'none', 'word'\]", "all"),
+        ("frequency_sharing", r"\['dimension', 'none', 'word'\]", "all"),
+        ("phase", r"\['learned', 'none', 'per_dimension'\]", "random"),
+        ("damping", r"\['learned', 'none'\]", "fixed"),
+        ("frequency_init", r"\['normal', 'sinusoidal', 'uniform'\]", "index"),
+    ):
+        with pytest.raises(ValueError, match=rf"{name} must be one of {valid}, got '{wrong}'"):
+            ComplexOrderEmbedding(V, 2 * D, **{name: wrong})
+    with pytest.raises(ValueError, match=r"embedding_type must be one of \['learned_position', .*got 'rotary'"):
+        WordPositionEmbedding(V, 2 * D, embedding_type="rotary")
+    with pytest.raises(ValueError, match="the same embedding"):
+        ComplexOrderEmbedding(V, 2 * D, amplitude_sharing="word", frequency_sharing="word")
+    for layer in (ComplexOrderEmbedding, WordPositionEmbedding, ComplexEmbedding):
+        with pytest.raises(ValueError, match="even, got 5; use 6"):
+            layer(V, 5)
+
+
+def test_parameters_that_must_not_decay_exist():
+    embedding = ComplexOrderEmbedding(V, 2 * D, phase="learned", damping="learned")
+    assert set(embedding.no_weight_decay) == {"frequency", "phase", "damping"}
+    assert set(embedding.no_weight_decay) < {name for name, _ in embedding.named_parameters()}
+
+
+def test_tiny_numbers_of_words():
+    # One word: a table of one row is not a shared table by mistake.
+    embedding = randomize(ComplexOrderEmbedding(1, 2 * D)).double()
+    out = z(embedding(torch.zeros(1, 4, dtype=torch.long)))[0]
+    close(out, r(embedding.amplitude) * np.exp(1j * np.arange(1, 5)[:, None] * r(embedding.frequency)))
+    assert halves(out).shape == (4, 2 * D)
