@@ -226,6 +226,13 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
 
         initialize_(self.config.weight_init, module.weight)
 
+    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
+        """As in Transformers, which reads the new size off ``weight``: one row where all words share it."""
+        embeddings = super().resize_token_embeddings(*args, **kwargs)
+        if isinstance(embeddings, _TableEmbedding):
+            self.config.vocab_size = self.vocab_size = embeddings.num_embeddings
+        return embeddings
+
     def _resize_token_embeddings(
         self, new_num_tokens: int | None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
     ) -> nn.Module:
