@@ -23,7 +23,7 @@ schemes = pytest.mark.parametrize(("score", "normalization"), SCHEMES)
 fields = pytest.mark.parametrize(("score", "normalization", "field"), FIELDS)
 
 
-# --- the oracle: one head, native complex numbers -------------------------------------------------------------------
+# --- the oracle: one head, native complex numbers --------------------------------------------------------------------
 
 
 def oracle(q, k, v, keep, score, normalization, scaling):
@@ -72,7 +72,7 @@ def make(score, normalization, field="complex", **kwargs):
     return randomize(layer.double()).eval()
 
 
-# --- scores -------------------------------------------------------------------------------------------------------
+# --- scores ----------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.sampled_from(DTYPES))
@@ -149,7 +149,7 @@ def test_conjugation_tells_the_two_products_apart():
         assert np.allclose(z(one), z(two), atol=1e-10) == same
 
 
-# --- attention functions --------------------------------------------------------------------------------------------
+# --- attention functions ---------------------------------------------------------------------------------------------
 
 
 @schemes
@@ -208,7 +208,7 @@ def test_dropout_acts_in_training_only_and_keeps_the_mean(score, normalization):
     torch.testing.assert_close(dropped[~zeros], kept[~zeros] / 0.75)
 
 
-# --- the layer ------------------------------------------------------------------------------------------------------
+# --- the layer -------------------------------------------------------------------------------------------------------
 
 
 @fields

@@ -53,7 +53,7 @@ def oracle(embedding, ids, positions):
     return table(embedding.amplitude, ids) * decay * np.exp(1j * phase)
 
 
-# --- the formula ----------------------------------------------------------------------------------------------------
+# --- the formula -----------------------------------------------------------------------------------------------------
 
 
 @schemes
@@ -109,7 +109,7 @@ def test_vanilla_is_a_phase_without_position():
     assert torch.equal(embedding(ids, position_ids=torch.full((2, 5), 9)), embedding(ids))
 
 
-# --- the properties of the paper --------------------------------------------------------------------------------------
+# --- the properties of the paper -------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 10_000), st.integers(0, 10_000), st.sampled_from(SCHEMES[::2]))
@@ -168,7 +168,7 @@ def test_phase_is_exact_at_position_one_million(dtype):
     np.testing.assert_allclose(np.abs(turn), 1.0, atol=1e-3 + rounding)
 
 
-# --- positions ----------------------------------------------------------------------------------------------------
+# --- positions -------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 4), st.integers(1, 5), st.integers(0, 4))
@@ -221,7 +221,7 @@ def test_position_ids_override_the_mask_and_start_at_one(make_embedding):
     torch.testing.assert_close(shuffled[1:], plain[1:], rtol=0, atol=1e-14)
 
 
-# --- initialisation -----------------------------------------------------------------------------------------------
+# --- initialisation --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sharing", ["none", "word", "dimension"])
@@ -274,7 +274,7 @@ def test_padding_word_is_zero_and_stays_so():
         assert embedding.weight.grad[0].any()
 
 
-# --- words added to positions -----------------------------------------------------------------------------------------
+# --- words added to positions ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -322,7 +322,7 @@ def test_free_complex_table():
     close(z(embedding(ids)), (values[:, :D] + 1j * values[:, D:])[ids.numpy()])
 
 
-# --- resizing -----------------------------------------------------------------------------------------------------
+# --- resizing --------------------------------------------------------------------------------------------------------
 
 
 @schemes
@@ -372,7 +372,7 @@ def test_resizing_and_padding():
         embedding.resize(0)
 
 
-# --- pretrained amplitudes ------------------------------------------------------------------------------------------
+# --- pretrained amplitudes -------------------------------------------------------------------------------------------
 
 VECTORS = {"cat": np.array([1.0, 2.0, 3.0]), "dog": np.array([-1.0, 0.5, 0.25]), "unused": np.array([9.0, 9.0, 9.0])}
 VOCABULARY = {"[PAD]": 0, "dog": 4, "cat": 2, "bird": 1}
@@ -429,7 +429,7 @@ def test_amplitudes_that_do_not_fit():
         make().load_amplitudes("nowhere.txt", VOCABULARY)
 
 
-# --- bad input ----------------------------------------------------------------------------------------------------
+# --- bad input -------------------------------------------------------------------------------------------------------
 
 
 @embeddings

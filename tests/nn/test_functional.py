@@ -15,7 +15,7 @@ import complex_transformers.nn.functional as CF
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 5))
 
 
-# --- layout -------------------------------------------------------------------------------------------------------
+# --- layout ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -68,7 +68,7 @@ def test_from_complex_refuses_real_numbers():
         CF.from_complex(torch.zeros(4))
 
 
-# --- arithmetic ---------------------------------------------------------------------------------------------------
+# --- arithmetic ------------------------------------------------------------------------------------------------------
 
 
 @given(shapes, st.sampled_from(DTYPES))
@@ -144,7 +144,7 @@ def test_probability_amplitude_gradient_on_both_sides_of_its_peak(scale):
     assert gradcheck(lambda s: CF.normalize_probability_amplitude(s, mask), ((x.detach() * 7).requires_grad_(),))
 
 
-# --- the modulus at its edges --------------------------------------------------------------------------------------
+# --- the modulus at its edges ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("function", [CF.modulus, CF.squared_modulus])
@@ -177,7 +177,7 @@ def test_modulus_saturates():
             assert finite(gradient)
 
 
-# --- linear maps --------------------------------------------------------------------------------------------------
+# --- linear maps -----------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 300), st.integers(1, 6), st.integers(1, 6), st.booleans(), st.sampled_from(DTYPES))
@@ -250,7 +250,7 @@ def test_linear_takes_non_contiguous_and_empty_input(monkeypatch):
     assert CF.linear(x[:0], a, b).shape == (0, 5, 4)
 
 
-# --- to real numbers ----------------------------------------------------------------------------------------------
+# --- to real numbers -------------------------------------------------------------------------------------------------
 
 
 @given(shapes, st.sampled_from(DTYPES))
@@ -285,7 +285,7 @@ def test_probability_amplitude_of_huge_scores():
     assert finite(score.grad)
 
 
-# --- reductions and losses ----------------------------------------------------------------------------------------
+# --- reductions and losses -------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.data())

@@ -68,7 +68,7 @@ def correlated(*shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     return halves((2.0 * a + 0.5) + 1j * (1.2 * a + 0.4 * b - 1.0), dtype)
 
 
-# --- layer norm ---------------------------------------------------------------------------------------------------
+# --- layer norm ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("norm", ["split", "whitening"])
@@ -110,7 +110,7 @@ def test_inverse_square_root():
     np.testing.assert_allclose(root @ m @ root, np.broadcast_to(np.eye(2), m.shape), atol=1e-10)
 
 
-# --- RMS norm -----------------------------------------------------------------------------------------------------
+# --- RMS norm --------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 3), st.integers(1, 6), st.sampled_from(DTYPES), st.booleans())
@@ -139,7 +139,7 @@ def test_phase_rotation():
     assert np.abs(z(split(rotated)) - z(split(x)) * angle).max() > 1e-2
 
 
-# --- batch norm ---------------------------------------------------------------------------------------------------
+# --- batch norm ------------------------------------------------------------------------------------------------------
 
 
 def batch_oracle(norm: nn.Module, rows: np.ndarray, keep: np.ndarray) -> np.ndarray:
@@ -271,7 +271,7 @@ def test_resets():
             assert torch.equal(value, fresh[name]), name
 
 
-# --- gradients and bad values -------------------------------------------------------------------------------------
+# --- gradients and bad values ----------------------------------------------------------------------------------------
 
 
 def _functional(layer):

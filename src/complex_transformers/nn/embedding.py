@@ -241,7 +241,8 @@ class ComplexOrderEmbedding(_TableEmbedding):
             torch.nn.init.uniform_(frequency, -math.pi, math.pi)
         elif not getattr(frequency, "_is_hf_initialized", False):
             # One frequency for all dimensions of a word: the middle of the geometric range.
-            columns = sinusoidal_frequencies(self.num_features) if self.frequency_sharing != "dimension" else torch.tensor([0.01])
+            shared = self.frequency_sharing == "dimension"
+            columns = torch.tensor([0.01]) if shared else sinusoidal_frequencies(self.num_features)
             with torch.no_grad():
                 frequency.copy_(columns.expand_as(frequency))
 

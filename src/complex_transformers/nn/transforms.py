@@ -71,9 +71,10 @@ class ZTransform(nn.Module):
                 self.phase.copy_(2.0 * math.pi * k / self.phase.numel())
 
     def forward(self, x: Tensor) -> Tensor:
-        k = torch.arange(self.phase.numel(), device=x.device, dtype=torch.float32)
-        modulus = torch.exp((-k * self.log_modulus.float()).clamp(-30.0, 30.0))
-        return CF.scale(CF.rotate(x, -k * self.phase.float()), modulus.to(x.dtype))
+        # float64: k alpha reaches thousands of rad in wide models; these are d numbers, not B N d.
+        k = torch.arange(self.phase.numel(), device=x.device, dtype=torch.float64)
+        modulus = torch.exp((-k * self.log_modulus.double()).clamp(-30.0, 30.0))
+        return CF.scale(CF.rotate(x, -k * self.phase.double()), modulus.to(x.dtype))
 
     def extra_repr(self) -> str:
         return f"{self.num_features}"

@@ -1,0 +1,56 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from oracles import DTYPES, TOLERANCE, close, randn, z
+
+from complex_transformers.nn import ComplexDropout
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_whole_numbers_are_dropped_at_the_given_rate(p):
+    x = randn(50, 400, grad=True)
+    out = ComplexDropout(p)(x)
+    kept = z(out) != 0
+    assert np.array_equal(kept, (z(out).real != 0) & (z(out).imag != 0))  # never one part alone
+    assert kept.mean() == pytest.approx(1.0 - p, abs=0.02)
+    close(z(out)[kept], z(x)[kept] / (1.0 - p))
+    assert 0.05 < kept[:, 0].mean() < 0.99  # rows have masks of their own
+    assert len(np.unique(kept, axis=0)) == 50
+    out.sum().backward()
+    close(z(x.grad), np.where(kept, (1 + 1j) / (1.0 - p), 0))
+
+
+def test_identity_in_evaluation_and_at_rate_zero():
+    x = randn(4, 8)
+    assert ComplexDropout(0.5).eval()(x) is x
+    assert ComplexDropout(0.0)(x) is x
+    assert not ComplexDropout(1.0)(x).any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(dtype):
+    x = randn(40, 20, dtype=dtype)
+    out = ComplexDropout(0.5)(x)
+    assert out.dtype == dtype
+    close(z(out), np.where(z(out) != 0, 2.0 * z(x), 0.0), TOLERANCE[dtype])
+
+
+def test_phases_survive():
+    x = randn(30, 20)
+    out = ComplexDropout(0.4)(x)
+    kept = z(out) != 0
+    np.testing.assert_allclose(np.angle(z(out)[kept]), np.angle(z(x)[kept]), atol=1e-12)
+
+
+def test_bad_values():
+    for p in (-0.1, 1.5, float("nan")):
+        with pytest.raises(ValueError, match=f"between 0 and 1, got {p}"):
+            ComplexDropout(p)
+    with pytest.raises(ValueError, match="even"):
+        ComplexDropout()(torch.zeros(2, 3))
+    with pytest.raises(TypeError, match="complex64"):
+        ComplexDropout().eval()(torch.zeros(2, 4, dtype=torch.complex64))

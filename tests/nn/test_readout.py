@@ -1,0 +1,114 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import DTYPES, TOLERANCE, bias, close, halves, r, randn, randomize, weight, z
+from torch.autograd import gradcheck
+
+from complex_transformers.nn import READOUTS, Readout
+
+NAMES = sorted(READOUTS)
+CASES = [(name, field) for name in NAMES for field in READOUTS[name]]
+cases = pytest.mark.parametrize(("name", "field"), CASES)
+
+
+def oracle(readout, x):
+    """Logits by the formulas: SynCoNMT Eq. 15, Thesis 2.52, a real layer on halves or on moduli."""
+    p = readout.projection
+    if readout.readout == "modulus":
+        return np.abs(z(x) @ weight(p).T + bias(p))
+    if readout.readout == "squared_modulus":
+        return np.abs(z(x) @ weight(p).T + bias(p)) ** 2
+    features = np.abs(z(x)) if readout.readout == "feature_modulus" else r(x)
+    return features @ r(p.weight).T + r(p.bias)
+
+
+@cases
+@given(d=st.integers(1, 4), out=st.integers(1, 5), dtype=st.sampled_from(DTYPES))
+def test_formula(name, field, d, out, dtype):
+    readout = randomize(Readout(2 * d, out, name, field)).to(dtype)
+    x = randn(2, 3, 2 * d, dtype=dtype)
+    logits = readout(x)
+    assert logits.shape == (2, 3, out)
+    assert logits.dtype == dtype
+    close(r(logits), oracle(readout, x), TOLERANCE[dtype] * 2)
+
+
+@cases
+def test_gradients(name, field):
+    readout = randomize(Readout(6, 2, name, field).double())
+    names = [n for n, _ in readout.named_parameters()]
+
+    def function(x, *values):
+        return torch.func.functional_call(readout, dict(zip(names, values, strict=True)), (x,))
+
+    parameters = [p.detach().clone().requires_grad_() for p in readout.parameters()]
+    assert gradcheck(function, (randn(3, 6, grad=True), *parameters))
+
+
+def test_phase_of_the_features_is_invisible_where_it_should_be():
+    x = randn(3, 6)
+    turned = halves(z(x) * np.exp(1.1j))
+    for name in NAMES:
+        readout = randomize(Readout(6, 2, name).double())
+        if name != "concat":
+            with torch.no_grad():
+                readout.projection.bias.zero_()
+        same = np.allclose(r(readout(turned)), r(readout(x)), atol=1e-10)
+        assert same == (name != "concat")
+
+
+@cases
+@pytest.mark.parametrize(("size", "mean"), [(5, True), (5, False), (2, True)])
+def test_resize(name, field, size, mean):
+    readout = randomize(Readout(6, 3, name, field).double())
+    readout.projection.requires_grad_(False)
+    old = {n: p.clone() for n, p in readout.projection.named_parameters()}
+    x = randn(4, 6)
+    before = r(readout(x))
+    readout.resize(size, mean_resizing=mean)
+    assert readout.out_features == size
+    assert not any(p.requires_grad for p in readout.parameters())
+    after = r(readout(x))
+    assert after.shape == (4, size)
+    close(after, oracle(readout, x))
+    close(after[:, :3], before[:, :size])
+    if size > 3 and mean:  # a new class has the mean weight and the mean bias
+        for n, p in readout.projection.named_parameters():
+            if p.dim() == 2:
+                torch.testing.assert_close(p[3:], old[n].mean(0).expand(2, -1))
+            else:
+                parts = old[n].view(-1, 3).mean(1)
+                torch.testing.assert_close(p.view(-1, size)[:, 3:], parts[:, None].expand(-1, 2))
+
+
+@cases
+def test_nan_stays_in_its_row(name, field):
+    readout = Readout(6, 2, name, field)
+    x = torch.randn(3, 6)
+    expected = readout(x)
+    x[1] = float("nan")
+    out = readout(x)
+    assert torch.equal(out[[0, 2]], expected[[0, 2]])
+    assert out[1].isnan().all()
+
+
+def test_bad_values():
+    with pytest.raises(
+        ValueError, match=r"readout must be one of \['concat', 'feature_modulus', 'modulus', 'squared_m"
+    ):
+        Readout(4, 2, "norm")
+    with pytest.raises(ValueError, match=r"number_field must be one of \['complex', 'real'\], got 'dual'"):
+        Readout(4, 2, "concat", "dual")
+    for name in ("modulus", "squared_modulus", "feature_modulus"):
+        with pytest.raises(ValueError, match="the real field has readout='concat'"):
+            Readout(4, 2, name, "real")
+        with pytest.raises(ValueError, match="even, got 5; use 6"):
+            Readout(5, 2, name)
+        with pytest.raises(TypeError, match="complex64"):
+            Readout(4, 2, name)(torch.zeros(1, 4, dtype=torch.complex64))

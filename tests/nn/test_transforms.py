@@ -1,0 +1,144 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import DTYPES, TOLERANCE, close, finite, halves, r, randn, randomize, z
+from torch.autograd import gradcheck
+
+from complex_transformers.nn import FrequencyKernel, ZTransform, dct, dft, inverse_dft
+
+
+def dft_oracle(values: np.ndarray, sign: float) -> np.ndarray:
+    """sum_t f(t) exp(sign 2 pi i k t / N), term by term (Thesis 2.11)."""
+    n = values.shape[-1]
+    out = np.zeros_like(values)
+    for k in range(n):
+        for t in range(n):
+            out[..., k] += values[..., t] * np.exp(sign * 2j * np.pi * k * t / n)
+    return out
+
+
+@given(st.integers(1, 9), st.sampled_from(DTYPES))
+def test_dft_has_the_minus_sign_and_its_inverse_the_plus(n, dtype):
+    x = randn(2, 3, 2 * n, dtype=dtype)
+    close(z(dft(x)), dft_oracle(z(x), -1.0), TOLERANCE[dtype])
+    close(z(inverse_dft(x)), dft_oracle(z(x), 1.0) / n, TOLERANCE[dtype])
+    close(z(inverse_dft(dft(x))), z(x), TOLERANCE[dtype] * 3)
+    assert dft(x).dtype == dtype
+
+
+@given(st.integers(1, 9), st.sampled_from(DTYPES))
+def test_dct(n, dtype):
+    x = randn(2, n, dtype=dtype)
+    t = np.arange(n)
+    expected = np.stack([(r(x) * np.cos(np.pi * k * (2 * t + 1) / (2 * n))).sum(-1) for k in range(n)], -1)
+    close(r(dct(x)), expected, TOLERANCE[dtype] * 3)
+
+
+def test_dct_of_a_long_signal_keeps_its_angles():
+    n = 3000
+    x = torch.zeros(n, dtype=torch.float32)
+    x[n - 1] = 1.0
+    k = np.arange(n)
+    close(r(dct(x)), np.cos(np.pi * k * (2 * n - 1) / (2 * n)), 1e-6)
+
+
+@given(st.integers(1, 6), st.sampled_from(DTYPES))
+def test_z_transform(d, dtype):
+    layer = randomize(ZTransform(2 * d), scale=0.3).to(dtype)
+    x = randn(2, 3, 2 * d, dtype=dtype)
+    a = np.exp(r(layer.log_modulus)) * np.exp(1j * r(layer.phase))
+    close(z(layer(x)), z(x) * a ** -np.arange(d), TOLERANCE[dtype])  # Thesis 4.8, 4.9
+
+
+def test_z_transform_starts_as_a_row_of_the_dft_and_resets():
+    layer, d = ZTransform(10).double(), 5
+    a = np.exp(2j * np.pi * np.arange(d) / d)
+    x = randn(3, 2 * d)
+    close(z(layer(x)), z(x) * a ** -np.arange(d), 1e-5)
+    randomize(layer).reset_parameters()
+    close(z(layer(x)), z(x) * a ** -np.arange(d), 1e-5)
+
+
+def test_z_transform_of_a_wide_model_keeps_its_phase():
+    layer, d = ZTransform(2 * 4096), 4096
+    with torch.no_grad():
+        layer.phase.uniform_(-3.0, 3.0)
+    out = z(layer(halves(np.ones((1, d)), torch.float32)))[0]
+    turn = out * np.exp(1j * np.arange(d) * r(layer.phase))
+    assert np.abs(np.angle(turn)).max() < 1e-3
+
+
+def test_z_transform_mixes_no_tokens_and_no_features():
+    layer = randomize(ZTransform(8))
+    x = torch.randn(2, 3, 8)
+    expected = layer(x)
+    x[1, 2, 3] = float("nan")
+    changed = ~torch.isclose(layer(x), expected, equal_nan=False)
+    assert changed.nonzero().tolist() == [[1, 2, 3], [1, 2, 7]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_powers_do_not_overflow(dtype):
+    layer = ZTransform(2000).to(dtype)
+    for value in (-5.0, 5.0):
+        with torch.no_grad():
+            layer.log_modulus.fill_(value)
+        x = randn(2, 2000, dtype=dtype, grad=True)
+        out = layer(x)
+        out.sum().backward()
+        assert finite(out, x.grad, layer.log_modulus.grad, layer.phase.grad)
+
+
+def test_frequency_kernel_is_a_circular_convolution_in_time():
+    layer, n = randomize(FrequencyKernel(10).double()), 5
+    f, kernel = np.random.randn(2, n) + 1j * np.random.randn(2, n), r(layer.real) + 1j * r(layer.imag)
+    close(z(layer(halves(f))), f * kernel)
+    g = dft_oracle(kernel, 1.0) / n
+    convolution = np.zeros_like(f)
+    for t in range(n):
+        for s in range(n):
+            convolution[:, t] += f[:, s] * g[(t - s) % n]
+    close(z(inverse_dft(layer(dft(halves(f))))), convolution)  # Thesis 5.9, 5.10
+
+
+def test_frequency_kernel_starts_as_the_identity_and_resets():
+    layer, x = FrequencyKernel(8), torch.randn(3, 8)
+    assert torch.equal(layer(x), x)
+    randomize(layer).reset_parameters()
+    assert torch.equal(layer(x), x)
+
+
+@pytest.mark.parametrize("function", [dft, inverse_dft, dct])
+def test_gradients_of_the_transforms(function):
+    assert gradcheck(function, (randn(2, 6, grad=True),))
+
+
+@pytest.mark.parametrize("layer", [ZTransform(6), FrequencyKernel(6)])
+def test_gradients_of_the_layers(layer):
+    layer = randomize(layer.double())
+    names = [name for name, _ in layer.named_parameters()]
+
+    def function(x, *values):
+        return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x,))
+
+    parameters = [p.detach().clone().requires_grad_() for p in layer.parameters()]
+    assert gradcheck(function, (randn(2, 6, grad=True), *parameters))
+
+
+def test_bad_values():
+    for layer in (ZTransform, FrequencyKernel):
+        with pytest.raises(ValueError, match="even, got 7; use 8"):
+            layer(7)
+        with pytest.raises(TypeError, match="complex64"):
+            layer(4)(torch.zeros(2, 4, dtype=torch.complex64))
+    for function in (dft, inverse_dft):
+        with pytest.raises(ValueError, match="even"):
+            function(torch.zeros(2, 3))
+        with pytest.raises(TypeError, match="complex64"):
+            function(torch.zeros(2, 4, dtype=torch.complex64))
