@@ -1,0 +1,247 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Every example runs end to end on data written here, and says what is wrong with bad data."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import json
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+TINY = ["--hidden_size", "16", "--num_attention_heads", "2", "--intermediate_size", "32"]
+ONE_EPOCH = ["--num_train_epochs", "1", "--disable_tqdm", "true"]
+Rows = list[tuple[str, str]]
+
+
+def load_example(path: str) -> ModuleType:
+    """An example as a module: folders with a hyphen cannot be imported by name."""
+    name = "example_" + Path(path).stem
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up here
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """Call an example's ``main`` with a command line, its caches and outputs below ``tmp_path``."""
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+
+    def call(path: str, *arguments: str | Path) -> Any:
+        output = ["--output_dir", str(tmp_path / "out")]
+        monkeypatch.setattr(sys, "argv", [f"examples/{path}", *output, *map(str, arguments)])
+        return load_example(path).main()
+
+    return call
+
+
+def make_rows(number: int, seed: int) -> Rows:
+    """Distinct texts with a label that their words give away; commas and a quote must survive the files."""
+    generator = random.Random(seed)
+    rows = []
+    for index in range(number):
+        label, word = generator.choice([("good", "fine"), ("bad", "poor")])
+        rows.append((f'a {word} film, number {seed} {index} , "{generator.choice("abcdef")}', label))
+    return rows
+
+
+def write(path: Path, rows: Rows, columns: tuple[str, str] = ("text", "label")) -> Path:
+    """Write rows in the format of the file's ending."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    kind = path.name.removesuffix(".gz").rsplit(".", 1)[-1]
+    with opener(path, "wt", encoding="utf-8", newline="") as file:
+        if kind == "csv":
+            csv.writer(file).writerows([columns, *rows])
+        elif kind == "tsv":
+            file.writelines("\t".join(row) + "\n" for row in [columns, *rows])
+        else:
+            file.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
+    return path
+
+
+CLASSIFICATION = "text-classification/run_classification.py"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "json", "jsonl.gz"])
+def test_classification_reads_every_format(run: Callable[..., Any], tmp_path: Path, ending: str) -> None:
+    rows = make_rows(60, seed=1)
+    train = write(tmp_path / f"train.{ending}", rows)
+    test = write(tmp_path / f"test.{ending}", make_rows(20, seed=2))
+    seeds = ["--seeds", "0", "1"] if ending == "csv" else []
+    results = run(CLASSIFICATION, "--train_file", train, "--test_file", test, *seeds, *TINY, *ONE_EPOCH)
+    assert results["rows"] == {"train": 54, "validation": 6, "test": 20}
+    assert len(results["runs"]) == max(len(seeds) - 1, 1)
+    for part in ("validation_accuracy", "test_accuracy"):
+        assert 0.0 <= results[part]["mean"] <= 1.0
+    saved = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert saved["config"]["id2label"] == {"0": "bad", "1": "good"}
+    assert saved["command"].startswith("python examples/text-classification")
+    answers = pipeline("text-classification", model=str(tmp_path / "out"))(rows[0][0])
+    assert answers[0]["label"] in ("good", "bad")
+    assert (tmp_path / "out" / "README.md").is_file()
+
+
+def test_classification_learns_and_stops_early(run: Callable[..., Any], tmp_path: Path) -> None:
+    train = write(tmp_path / "train.tsv", make_rows(200, seed=1))
+    validation = write(tmp_path / "validation.tsv", make_rows(50, seed=2))
+    results = run(
+        *(CLASSIFICATION, "--train_file", train, "--validation_file", validation, *TINY, "--disable_tqdm", "true"),
+        *("--num_train_epochs", "30", "--learning_rate", "0.005", "--early_stopping_patience", "3"),
+        *("--output_json", tmp_path / "json" / "figures.json"),
+    )
+    assert results["validation_accuracy"]["mean"] >= 0.95
+    assert results["runs"][0]["epochs"] < 30
+    assert "test_accuracy" not in results
+    assert json.loads((tmp_path / "json" / "figures.json").read_text())["runs"] == results["runs"]
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+@pytest.mark.parametrize("embedding", ["complex_vanilla", "word", "learned_position", "sinusoidal_position"])
+def test_classification_runs_every_embedding(
+    run: Callable[..., Any], tmp_path: Path, embedding: str, field: str
+) -> None:
+    train = write(tmp_path / "train.csv", make_rows(20, seed=1), columns=("sentence", "class"))
+    results = run(
+        *(CLASSIFICATION, "--train_file", train, "--text_column", "sentence", "--label_column", "class"),
+        *("--embedding_type", embedding, "--number_field", field, *TINY, *ONE_EPOCH, "--save_strategy", "no"),
+        *("--load_best_model_at_end", "false", "--tokenizer", "character", "--max_length", "5"),
+    )
+    assert results["config"]["number_field"] == field
+    assert results["parameters"] > 0
+
+
+def test_labels_and_texts_that_look_like_numbers_stay_strings(run: Callable[..., Any], tmp_path: Path) -> None:
+    rows = [(f"{n:03d}", label) for n in range(40) for label in [("01", "1", "None")[n % 3]]]
+    run(CLASSIFICATION, "--train_file", write(tmp_path / "train.csv", rows), *TINY, *ONE_EPOCH)
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
+    assert sorted(model.config.label2id) == ["01", "1", "None"]
+    assert "007" in AutoTokenizer.from_pretrained(tmp_path / "out").get_vocab()
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "message"),
+    [
+        (("sentence", "label"), [], r"no column 'text', only \['sentence', 'label'\].*--text_column"),
+        (("text", "class"), [], r"no column 'label', only \['text', 'class'\].*--label_column"),
+        (("text", "label"), ["--text_column", "words"], r"no column 'words'.*--text_column"),
+    ],
+)
+def test_missing_columns_are_named(
+    run: Callable[..., Any], tmp_path: Path, columns: tuple[str, str], arguments: list[str], message: str
+) -> None:
+    train = write(tmp_path / "train.csv", make_rows(5, seed=1), columns)
+    with pytest.raises(ValueError, match=message):
+        run(CLASSIFICATION, "--train_file", train, *arguments)
+
+
+def test_bad_classification_data_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+    train = write(tmp_path / "train.csv", make_rows(20, seed=1))
+    with pytest.raises(ValueError, match="either --dataset_name or --train_file"):
+        run(CLASSIFICATION)
+    with pytest.raises(FileNotFoundError, match=r"no such file: absent\.csv"):
+        run(CLASSIFICATION, "--train_file", "absent.csv")
+    with pytest.raises(ValueError, match=r"must end in \.csv"):
+        run(CLASSIFICATION, "--train_file", write(tmp_path / "train.txt", make_rows(5, seed=1)))
+    empty = write(tmp_path / "empty.csv", [*make_rows(5, seed=1), ("  ", "good")])
+    with pytest.raises(ValueError, match=r"1 row\(s\) of the train data have no text \(first: row 5\)"):
+        run(CLASSIFICATION, "--train_file", empty)
+    other = write(tmp_path / "other.csv", [("a film", "dull")])
+    with pytest.raises(ValueError, match=r"validation data has labels \['dull'\]"):
+        run(CLASSIFICATION, "--train_file", train, "--validation_file", other)
+    for split in ("0", "1.5"):
+        with pytest.raises(ValueError, match="validation_split must be between 0 and 1"):
+            run(CLASSIFICATION, "--train_file", train, "--validation_split", split)
+
+
+def test_parts_that_share_texts(run: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = make_rows(40, seed=1)
+    train = write(tmp_path / "train.csv", rows)
+    copies = [(rows[0][0].upper(), rows[0][1]), (rows[1][0] + " ", rows[1][1])]  # case and spaces do not count
+    test = write(tmp_path / "test.csv", [*make_rows(10, seed=2), *copies])
+    arguments = [CLASSIFICATION, "--train_file", train, "--test_file", test, *TINY, *ONE_EPOCH]
+    with pytest.raises(ValueError, match=r"2 row\(s\) of the train data .* also in the test data: use --drop_overlap"):
+        run(*arguments)
+    assert run(*arguments, "--drop_overlap")["rows"] == {"train": 34, "validation": 4, "test": 12}
+    assert "2 row(s) of the train data" in capsys.readouterr().out
+    assert run(*arguments, "--allow_overlap")["rows"] == {"train": 36, "validation": 4, "test": 12}
+    assert "warning: 2 row(s)" in capsys.readouterr().out
+
+
+def test_copies_of_a_text_stay_on_one_side_of_the_split() -> None:
+    example = load_example(CLASSIFICATION)
+    rows = make_rows(60, seed=1) * 3
+    part = example.Dataset.from_dict({"text": [text for text, _ in rows], "label": [label for _, label in rows]})
+    train, validation = example.split_off(part, 0.25, seed=0)
+    assert not set(train["text"]) & set(validation["text"])
+    assert len(train) + len(validation) == 180
+    for label in ("good", "bad"):  # the same share of every label
+        share = validation["label"].count(label) / part["label"].count(label)
+        assert share == pytest.approx(0.25, abs=0.03)
+    again = example.split_off(part, 0.25, seed=0)[1]
+    assert again["text"] == validation["text"]
+
+
+MLM = "language-modeling/run_mlm.py"
+
+
+def write_lines(path: Path, seed: int) -> Path:
+    generator = random.Random(seed)
+    words = ["the", "<unk>", "cat", "dog", "sat", "on", "a", "mat", "."]
+    lines = [" ".join(generator.choices(words, k=9)) for _ in range(60)]
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("\n\n".join(lines))
+    return path
+
+
+def test_masked_language_model(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = {part: write_lines(tmp_path / f"{part}.txt.gz", seed) for seed, part in enumerate(("train", "valid", "t"))}
+    results = run(
+        *(MLM, "--train_file", files["train"], "--validation_file", files["valid"], "--test_file", files["t"]),
+        *("--block_size", "16", *TINY, *ONE_EPOCH, "--fill_mask", "the <mask> sat on the mat ."),
+    )
+    assert results["blocks"] == dict.fromkeys(("train", "validation", "test"), 34)  # 540 tokens, none is dropped
+    assert 1.0 < results["test"]["perplexity"] < 50.0
+    assert len(results["fill_mask"]["the <mask> sat on the mat ."]) == 3
+
+
+def test_bad_language_model_data_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+    train, valid = write_lines(tmp_path / "train.txt.gz", 0), write_lines(tmp_path / "valid.txt.gz", 1)
+    with pytest.raises(ValueError, match=r"no part \['validation'\].*--validation_file"):
+        run(MLM, "--train_file", train)
+    with pytest.raises(ValueError, match="the parts share a file"):
+        run(MLM, "--train_file", train, "--validation_file", train)
+    with pytest.raises(ValueError, match="no column 'words'"):
+        run(MLM, "--train_file", train, "--validation_file", valid, "--text_column", "words")
+    with pytest.raises(ValueError, match="--fill_mask needs sentences with <mask>"):
+        run(MLM, "--train_file", train, "--validation_file", valid, "--fill_mask", "no gap")
+
+
+def test_bert_with_complex_order(run: Callable[..., Any]) -> None:
+    results = run(
+        "drop-in/train_bert_with_complex_order.py",
+        *("--hidden_size", "16", "--num_hidden_layers", "1", "--max_sentences", "100", "--num_train_epochs", "1"),
+    )
+    assert results["BertWithoutPositions"] == pytest.approx(0.5)  # both orders of a sentence get the same answer
+    assert set(results) == {"BertWithoutPositions", "BertWithComplexOrder"}
+
+
+def test_lora_is_saved_loaded_and_merged(run: Callable[..., Any]) -> None:
+    pytest.importorskip("peft")
+    results = run("drop-in/lora.py", "--max_steps", "4", "--max_sentences", "100")
+    assert results["adapted - base"] > 1e-3
+    assert results["loaded - adapted"] == 0.0
+    assert results["merged - adapted"] < 1e-5
