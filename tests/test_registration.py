@@ -10,9 +10,13 @@ import pytest
 ORDERS = {
     "ours first": "import complex_transformers; from transformers import AutoModel",
     "theirs first": "from transformers import AutoModel; import complex_transformers",
-    "ours between": "from transformers import AutoConfig; import complex_transformers; from transformers import AutoModel",
+    "ours between": (
+        "from transformers import AutoConfig; import complex_transformers; from transformers import AutoModel"
+    ),
     "our model first": "from complex_transformers import ComplexOrderModel; from transformers import AutoModel",
-    "pipeline first": "import complex_transformers; from transformers import pipeline; from transformers import AutoModel",
+    "pipeline first": (
+        "import complex_transformers; from transformers import pipeline; from transformers import AutoModel"
+    ),
 }
 CHECK = """
 from transformers import AutoConfig, AutoModelForMaskedLM
