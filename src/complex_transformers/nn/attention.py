@@ -174,6 +174,7 @@ def complex_attention(
         attention_mask: additive or boolean (true attends), broadcast to ``[B, H, T, S]``; None for no mask.
         scaling: factor on the scores, default D^(-1/2).
         dropout: probability on the weights, while training.
+        score, normalization: names of the formulas above.
 
     Returns:
         The context ``[B, T, H, D_v]`` and the weights ``[B, H, T, S]`` (``[real | imag]`` halves, ``[B, H, T, 2S]``,

@@ -55,6 +55,8 @@ class ComplexOrderConfig(HubMixin, PreTrainedConfig):
             ``weight_init="normal"``.
         layer_norm_eps: added to the variances of every norm.
         max_position_embeddings: longest text, for ``learned_position`` only; the others have none.
+        pad_token_id: its amplitude is zero and stays so; None for no such word.
+        bos_token_id, eos_token_id: for tokenizers that have them; no model here reads them.
         tie_word_embeddings: use the word table as the weight of the language-model head: ``lm_readout="concat"`` with
             a free table, ``"feature_modulus"`` with unshared amplitudes.
 
