@@ -1,0 +1,357 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Speed and memory against what a user would take instead: ``make bench``.
+
+    python -m benchmarks.bench [--case linear --case encoder ...] [--rounds N] [--output FOLDER]
+
+float32 on the CPU, two threads, dropout 0 on both sides; a training step is forward + backward. Every case first
+proves that both sides compute what they claim. Each case writes ``benchmarks/results/<case>.json`` and its table in
+``docs/benchmarks.md``. A ratio is ours / theirs: below 1, ours is faster (smaller).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.layers import (
+    bert_layer,
+    check_real_twin,
+    check_score,
+    complex_layer,
+    peers,
+    real_twin,
+)
+from benchmarks.linear_paths import REAL, check_paths, paths, steps
+from benchmarks.reporting import (
+    DOCS,
+    RESULTS,
+    ROOT,
+    machine_facts,
+    machine_line,
+    markdown_table,
+    read_json,
+    write_json,
+    write_part,
+)
+from benchmarks.timing import Quartiles, Step, check_gradients, ratio, time_rounds, training_step
+from complex_transformers.nn import ComplexLinear, ComplexOrderEmbedding
+
+THREADS = 2
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two contestants and the largest ratio of them that is good enough (None: for information)."""
+
+    ours: str
+    reference: str
+    bar: float | None = None
+
+
+@dataclass
+class Outcome:
+    """What a case found."""
+
+    rows: list[dict[str, Any]]
+    notes: list[str]
+
+
+def _row(group: str, comparison: Comparison, ours: list[float], reference: list[float], unit: str) -> dict[str, Any]:
+    quotient = ratio(ours, reference)
+    return {
+        "group": group,
+        "ours": comparison.ours,
+        "reference": comparison.reference,
+        "unit": unit,
+        "ours_value": Quartiles.of(ours).to_dict(),
+        "reference_value": Quartiles.of(reference).to_dict(),
+        "ratio": quotient.to_dict(),
+        "bar": comparison.bar,
+        "met": None if comparison.bar is None else quotient.median <= comparison.bar,
+    }
+
+
+def _race(
+    group: str, contestants: Mapping[str, Step], comparisons: Sequence[Comparison], rounds: int
+) -> list[dict[str, Any]]:
+    seconds = time_rounds(contestants, rounds)
+    milliseconds = {name: [1e3 * s for s in values] for name, values in seconds.items()}
+    rows = [_row(group, c, milliseconds[c.ours], milliseconds[c.reference], "ms") for c in comparisons]
+    for row in rows:
+        print(f"  {group}: {row['ours']} / {row['reference']} = {row['ratio']['median']:.3f}", flush=True)
+    return rows
+
+
+def _check_output(name: str, out: Tensor, shape: torch.Size) -> None:
+    if out.shape != shape or not out.isfinite().all():
+        raise AssertionError(
+            f"{name} gives {tuple(out.shape)} (expected {tuple(shape)}) or a number that is not finite"
+        )
+
+
+def _layer_steps(layers: Mapping[str, nn.Module], x: Tensor) -> dict[str, Step]:
+    """A training step of each layer on ``x``, halves or a native complex tensor, with its output checked."""
+    contestants = {}
+    for name, layer in layers.items():
+        with torch.no_grad():
+            _check_output(name, layer(x), x.shape)
+        contestants[name] = training_step(layer, list(layer.parameters()), x)
+        check_gradients(name, layer, contestants[name])
+    return contestants
+
+
+# --- cases --------------------------------------------------------------------------------------------------------
+
+
+def linear(rounds: int) -> Outcome:
+    """ComplexLinear(1024, 1024) against nn.Linear(1024, 1024): 4096 tokens in training, few rows in inference."""
+    width = 1024
+    check_paths(width, 300)
+    real, layer = nn.Linear(width, width), ComplexLinear(width, width)
+    x = torch.randn(32, 128, width)
+    contestants = _layer_steps({REAL: real, "ComplexLinear": layer}, x)
+    contestants |= {
+        f"by {name}": training_step(call, list(layer.parameters()), x) for name, call in paths(layer).items()
+    }
+    comparisons = [Comparison("ComplexLinear", REAL, 0.82)]
+    comparisons += [Comparison(f"by {name}", REAL) for name in paths(layer)]
+    rows = _race("4096 tokens, training step", contestants, comparisons, rounds)
+    for count in (1, 64, 256, 1024):
+        contestants = {**steps(width, count, training=False), "ComplexLinear": _chosen(width, count)}
+        comparisons = [Comparison(name, REAL) for name in contestants if name != REAL]
+        rows += _race(f"{count} row{'s' if count > 1 else ''}, forward only", contestants, comparisons, rounds)
+    return Outcome(rows, [])
+
+
+def _chosen(width: int, rows: int) -> Step:
+    layer, x = ComplexLinear(width, width), torch.randn(rows, width)
+
+    def step() -> None:
+        with torch.no_grad():
+            layer(x)
+
+    return step
+
+
+def encoder(rounds: int) -> Outcome:
+    """An encoder layer (hidden 512, feed-forward 2048, 8 heads) on 16 x 128 tokens against Transformers' BertLayer."""
+    sizes = 512, 2048, 8
+    x = torch.randn(16, 128, 512)
+    bert, twin = bert_layer(*sizes), real_twin(*sizes)
+    check_real_twin(bert, twin, x)
+    layers = {
+        "BertLayer": bert,
+        "score real": complex_layer(*sizes, "real"),
+        "score modulus": complex_layer(*sizes, "modulus"),
+        "real twin": twin,
+    }
+    check_score(layers["score real"], "real", x[:2])
+    check_score(layers["score modulus"], "modulus", x[:2])
+    comparisons = [
+        Comparison("score real", "BertLayer", 0.95),
+        Comparison("score modulus", "BertLayer", 1.00),
+        Comparison("real twin", "BertLayer"),
+        Comparison("score real", "real twin"),
+        Comparison("score modulus", "real twin"),
+    ]
+    return Outcome(_race("training step", _layer_steps(layers, x), comparisons, rounds), [])
+
+
+def embedding(rounds: int) -> Outcome:
+    """ComplexOrderEmbedding of 30,000 words and width 512 on 16 x 128 tokens against nn.Embedding of the same size."""
+    words, width = 30_000, 512
+    ids = torch.randint(1, words, (16, 128))
+    tables = {
+        "nn.Embedding": nn.Embedding(words, width, padding_idx=0),
+        "complex_order": ComplexOrderEmbedding(words, width, padding_idx=0),
+        "complex_order, frequencies shared by words": ComplexOrderEmbedding(
+            words, width, padding_idx=0, frequency_sharing="word"
+        ),
+        "complex_vanilla": ComplexOrderEmbedding(words, width, padding_idx=0, embedding_type="complex_vanilla"),
+    }
+    _check_waves(tables["complex_order"], ids)
+    contestants = {}
+    for name, table in tables.items():
+        with torch.no_grad():
+            _check_output(name, table(ids), torch.Size([16, 128, width]))
+        contestants[name] = training_step(table, list(table.parameters()), ids)
+        check_gradients(name, table, contestants[name])
+    comparisons = [
+        Comparison(name, "nn.Embedding", 3.0 if name == "complex_order" else None)
+        for name in tables
+        if name != "nn.Embedding"
+    ]
+    return Outcome(_race("training step", contestants, comparisons, rounds), [])
+
+
+@torch.no_grad()
+def _check_waves(table: ComplexOrderEmbedding, ids: Tensor) -> None:
+    position = torch.arange(1, ids.shape[1] + 1, dtype=torch.float64).unsqueeze(-1)
+    phase = table.frequency[ids].double() * position
+    wave = torch.polar(table.amplitude[ids].double().abs(), phase) * table.amplitude[ids].double().sign()
+    torch.testing.assert_close(table(ids), torch.cat([wave.real, wave.imag], dim=-1).float())
+
+
+def memory(rounds: int) -> Outcome:
+    """Peak memory of a training step of the encoder layer (hidden 512, feed-forward 2048, 8 heads), one sentence."""
+    lengths = (1024, 2048, 4096)
+    rows, notes = [], []
+    for score, bar in (("real", 2.3), ("modulus", None)):
+        peak: dict[int, list[float]] = {}
+        for length in lengths:
+            # Eight heads, about nine float32 numbers for each score.
+            needed = 0 if score == "real" else 12 * 8 * length**2 * 4
+            if needed > _available_memory():
+                notes.append(f"score {score} at {length} tokens left out: {needed / 2**30:.0f} GiB are not free")
+                continue
+            peak[length] = [_peak(score, length) for _ in range(rounds)]
+        for short, long in pairwise(lengths):
+            if long in peak:
+                comparison = Comparison(f"{long} tokens", f"{short} tokens", bar if short == 2048 else None)
+                rows.append(_row(f"score {score}", comparison, peak[long], peak[short], "MiB"))
+                print(f"  score {score}: {long} / {short} tokens = {rows[-1]['ratio']['median']:.3f}", flush=True)
+    return Outcome(rows, notes)
+
+
+def _available_memory() -> float:
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="utf-8")
+    except OSError:
+        return 0.0
+    match = re.search(r"MemAvailable:\s+(\d+) kB", text)
+    return 1024.0 * int(match.group(1)) if match else 0.0
+
+
+def _peak(score: str, length: int) -> float:
+    command = [sys.executable, "-m", "benchmarks.memory", "--score", score, "--length", str(length)]
+    # Blocks of 64 KiB or more go back to the system as soon as they are freed; see benchmarks/memory.py.
+    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "OMP_NUM_THREADS": str(THREADS)}
+    out = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
+    return json.loads(out.splitlines()[-1])["peak_mib"]
+
+
+def against_peers(rounds: int) -> Outcome:
+    """Encoder layers of other libraries of the same size: 256 complex features, feed-forward 1024, 8 heads."""
+    features, feed_forward, heads = 256, 1024, 8
+    available, notes = {}, []
+    for name, peer in peers().items():
+        if importlib.util.find_spec(peer.package) is None:
+            notes.append(f"{name} is not installed and was left out: pip install complex_transformers[bench]")
+            continue
+        available[name] = peer.build(features, feed_forward, heads)
+        notes.append(f"{name}: {peer.description}; {_size(available[name]):,} real parameters")
+    ours = {f"score {score}": complex_layer(512, 2048, heads, score) for score in ("real", "modulus")}
+    notes.append(f"ours: GELU of both parts, norms of each part; {_size(ours['score real']):,} real parameters")
+    rows = []
+    for length, batch, bar in ((256, 8, 1.3), (1024, 2, 3.0)):
+        z = torch.randn(batch, length, features, dtype=torch.complex64)
+        contestants = {**_layer_steps(ours, torch.view_as_real(z).transpose(-1, -2).flatten(-2))}
+        contestants |= _layer_steps(available, z)
+        comparisons = [Comparison(score, name, round(1 / bar, 3)) for name in available for score in ours]
+        rows += _race(f"{batch} x {length} tokens", contestants, comparisons, rounds)
+    return Outcome(rows, notes)
+
+
+def _size(layer: nn.Module) -> int:
+    return sum(p.numel() * (2 if p.is_complex() else 1) for p in layer.parameters())
+
+
+# name -> case and its rounds
+CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
+    "linear": (linear, 30),
+    "encoder": (encoder, 30),
+    "embedding": (embedding, 30),
+    "memory": (memory, 3),
+    "peers": (against_peers, 10),
+}
+
+
+# --- output -------------------------------------------------------------------------------------------------------
+
+
+def _figure(value: dict[str, float], unit: str) -> str:
+    median = value["median"]
+    return f"{median:,.0f} {unit}" if median >= 100 else f"{median:.3g} {unit}"
+
+
+def render(data: dict[str, Any], page: Path) -> None:
+    """Write the table of a case into the page."""
+    rows = []
+    for row in data["rows"]:
+        quotient = row["ratio"]
+        verdict = "" if row["bar"] is None else f"{row['bar']:.3g}, {'met' if row['met'] else '**missed**'}"
+        rows.append(
+            [
+                f"{row['group']}: {row['ours']} / {row['reference']}",
+                _figure(row["ours_value"], row["unit"]),
+                _figure(row["reference_value"], row["unit"]),
+                f"{quotient['median']:.2f} ({quotient['low']:.2f} to {quotient['high']:.2f})",
+                verdict,
+            ]
+        )
+    text = [data["what"], markdown_table(["", "ours", "reference", "ratio (quartiles)", "at most"], rows)]
+    if data["notes"]:
+        text.append("\n".join(f"- {note}" for note in data["notes"]))
+    text.append(f"Medians of {data['rounds']} rounds. {machine_line(data['machine'])}")
+    write_part(page, f"bench-{data['case']}", "\n\n".join(text))
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", action="append", choices=list(CASES), help="one or more cases (default: all)")
+    parser.add_argument("--rounds", type=int, help="rounds of every case, at least 2 (default: by case)")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the JSON files")
+    parser.add_argument("--page", type=Path, default=DOCS / "benchmarks.md", help="page that shows the tables")
+    parser.add_argument("--render-only", action="store_true", help="write the tables from what has been measured")
+    arguments = parser.parse_args()
+    if arguments.rounds is not None and arguments.rounds < 2:
+        parser.error(f"--rounds must be at least 2 to have quartiles, got {arguments.rounds}")
+    torch.set_num_threads(THREADS)
+    missed = []
+    for name in arguments.case or CASES:
+        case, rounds = CASES[name]
+        path = arguments.output / f"{name}.json"
+        if not arguments.render_only:
+            rounds = arguments.rounds or rounds
+            print(f"{name} ({rounds} rounds)", flush=True)
+            torch.manual_seed(0)
+            start = time.perf_counter()
+            outcome = case(rounds)
+            data = {
+                "case": name,
+                "what": str(case.__doc__),
+                "rounds": rounds,
+                "seconds": round(time.perf_counter() - start),
+                "machine": machine_facts("complextorch", "torchcvnn") if name == "peers" else machine_facts(),
+                "notes": outcome.notes,
+                "rows": outcome.rows,
+            }
+            write_json(path, data)
+        data = read_json(path)
+        render(data, arguments.page)
+        missed += [
+            f"{name}, {r['group']}: {r['ours']} / {r['reference']} is {r['ratio']['median']:.3f}, allowed {r['bar']}"
+            for r in data["rows"]
+            if r["met"] is False
+        ]
+    print("\n".join(missed) if missed else "every bar is met")
+
+
+if __name__ == "__main__":
+    main()

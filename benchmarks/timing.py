@@ -1,0 +1,108 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Fair timing on a machine that does other things too.
+
+Contestants take turns within a round, and what is reported is the ratio within a round: whatever slows the machine
+down for longer than a round slows all of them. The order is reversed from round to round, so that none profits from
+its place.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Quartiles", "Step", "check_gradients", "ratio", "time_rounds", "training_step"]
+
+Step = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """Median and quartiles of a sample."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: list[float]) -> Quartiles:
+        """Of at least two values."""
+        low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(median, low, high)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def _time(step: Step, repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        step()
+    return (time.perf_counter() - start) / repeats
+
+
+def time_rounds(contestants: Mapping[str, Step], rounds: int, min_seconds: float = 0.02) -> dict[str, list[float]]:
+    """Seconds of one call of each contestant in each round; short ones are repeated for ``min_seconds`` at a time."""
+    repeats = {}
+    for name, step in contestants.items():
+        step()  # allocates, plans and caches
+        repeats[name] = max(1, round(min_seconds / max(_time(step, 1), 1e-9)))
+        _time(step, repeats[name])
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    names = list(contestants)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            names.reverse()
+            for name in names:
+                seconds[name].append(_time(contestants[name], repeats[name]))
+            gc.collect()
+    finally:
+        if collecting:
+            gc.enable()
+    return seconds
+
+
+def ratio(numerator: list[float], denominator: list[float]) -> Quartiles:
+    """Quartiles of the ratio of two contestants over the rounds."""
+    return Quartiles.of([a / b for a, b in zip(numerator, denominator, strict=True)])
+
+
+def training_step(call: Callable[..., Tensor], parameters: list[nn.Parameter], *inputs: Tensor) -> Step:
+    """Forward and backward with a fixed cotangent, gradients for all parameters and for floating-point inputs.
+
+    Gradients are released before each step, as ``optimizer.zero_grad()`` does. A random cotangent, since that of a
+    plain sum is a broadcast scalar, which some kernels treat as a special case.
+    """
+    inputs = tuple(
+        x.detach().clone().requires_grad_() if x.is_floating_point() or x.is_complex() else x for x in inputs
+    )
+    with torch.no_grad():
+        cotangent = torch.randn_like(call(*inputs))
+    leaves = [*parameters, *(x for x in inputs if x.requires_grad)]
+
+    def step() -> None:
+        for leaf in leaves:
+            leaf.grad = None
+        call(*inputs).backward(cotangent)
+
+    return step
+
+
+def check_gradients(name: str, module: nn.Module, step: Step) -> None:
+    """Raise unless a training step gives every parameter a finite gradient that is not zero throughout."""
+    step()
+    for parameter_name, parameter in module.named_parameters():
+        gradient = parameter.grad
+        if gradient is None or not gradient.isfinite().all() or not gradient.count_nonzero():
+            raise AssertionError(f"{name}: {parameter_name} has no usable gradient; the comparison would be void")
