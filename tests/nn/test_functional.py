@@ -277,6 +277,13 @@ def test_probability_amplitude_with_a_mask_is_that_of_the_kept_scores(size, data
     close(r(CF.normalize_probability_amplitude(score, mask.clamp(min=-np.inf).float())), expected, 1e-6)
 
 
+def test_probability_amplitude_weighs_squares_by_a_finite_mask():
+    score, mask = randn(2, 4) * 2.0, randn(4)
+    square = r(score) ** 2 * np.exp(r(mask))
+    expected = square / (1.0 + square.sum(-1, keepdims=True))
+    close(r(CF.normalize_probability_amplitude(score, mask)), expected)
+
+
 def test_probability_amplitude_of_huge_scores():
     score = torch.tensor([[3e30, 4e30, 0.0]], requires_grad=True)
     out = CF.normalize_probability_amplitude(score)
