@@ -156,7 +156,9 @@ def main() -> None:
         print(f"\ntraining the network {name} ...", flush=True)
         results[name] = train(embedding_type, encoded, tokenizer, args)
 
-    print(f"\n{'network':<20}{'accuracy':>10}{'parameters':>13}{'seconds':>9}   ({len(held_out(data))} held-out texts)")
+    print(
+        f"\n{'network':<20}{'accuracy':>10}{'parameters':>13}{'seconds':>9}   ({len(held_out(data))} held-out texts)"
+    )
     for name, (model, score, seconds) in results.items():
         print(f"{name:<20}{score:>10.3f}{model.num_parameters():>13,}{seconds:>9.0f}")
 

@@ -17,6 +17,8 @@ __version__ = "0.1.0"
 
 # module -> public names
 _EXPORTS: dict[str, tuple[str, ...]] = {
+    "analysis.waves": ("plot_waves",),
+    "data.text_files": ("load_text_dataset",),
     "data.tokenization": ("build_tokenizer",),
     "data.word_order": ("word_order_dataset",),
     "hub": ("write_hub_shim", "write_model_card"),
@@ -39,6 +41,8 @@ __all__ = ["__version__", "nn", *sorted(_MODULE_OF)]
 
 if TYPE_CHECKING:
     from . import nn
+    from .analysis.waves import plot_waves
+    from .data.text_files import load_text_dataset
     from .data.tokenization import build_tokenizer
     from .data.word_order import word_order_dataset
     from .hub import write_hub_shim, write_model_card

@@ -17,7 +17,16 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .hub import HubMixin, auto_map, write_hub_shim, write_model_card
-from .nn import ATTENTION_FUNCTIONS, ComplexMultiheadAttention, NumberField, Readout, complex_attention, number_field
+from .nn import (
+    ATTENTION_FUNCTIONS,
+    ComplexLinear,
+    ComplexMultiheadAttention,
+    NumberField,
+    Readout,
+    complex_attention,
+    initialize_,
+    number_field,
+)
 from .nn.embedding import _TableEmbedding
 
 __all__ = [
@@ -213,18 +222,13 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
         # Children come first: a ComplexLinear redraws its two sub-layers, which are drawn as plain layers before.
-        if isinstance(module, nn.Linear):
-            self._init_linear(module)
-        elif (reset := getattr(module, "reset_parameters", None)) is not None and _is_ours(module):
-            if hasattr(module, "share_parts"):
-                reset(initializer=self.config.weight_init)
-            else:
-                reset()
-
-    def _init_linear(self, module: nn.Linear) -> None:
-        from .nn import initialize_
-
-        initialize_(self.config.weight_init, module.weight)
+        options = {"std": self.config.initializer_range} if self.config.weight_init == "normal" else {}
+        if isinstance(module, ComplexLinear):
+            module.reset_parameters(self.config.weight_init, **options)
+        elif isinstance(module, nn.Linear):
+            initialize_(self.config.weight_init, module.weight, **options)
+        elif _is_ours(module) and not isinstance(module, nn.Embedding) and hasattr(module, "reset_parameters"):
+            module.reset_parameters()
 
     def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
         """As in Transformers, which reads the new size off ``weight``: one row where all words share it."""
@@ -267,4 +271,5 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
 
 
 def _is_ours(module: nn.Module) -> bool:
-    return type(module).__module__.startswith(__package__ + ".")
+    """True for a layer of this package or of a class derived from one."""
+    return any(base.__module__.startswith(f"{__package__}.") for base in type(module).__mro__)

@@ -76,8 +76,8 @@ INITIALIZERS: dict[str, Callable[..., None]] = {
 }
 
 
-def initialize_(name: str, *parts: Tensor, gain: float = 1.0) -> None:
-    """Fill a weight by the initialiser called ``name``; raises with the valid names."""
+def initialize_(name: str, *parts: Tensor, gain: float = 1.0, **options: float) -> None:
+    """Fill a weight by the initialiser called ``name``, with its own options; raises with the valid names."""
     if name not in INITIALIZERS:
         raise ValueError(f"initializer must be one of {sorted(INITIALIZERS)}, got {name!r}")
-    INITIALIZERS[name](*parts, gain=gain)
+    INITIALIZERS[name](*parts, gain=gain, **options)

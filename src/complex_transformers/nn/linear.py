@@ -61,12 +61,17 @@ class ComplexLinear(nn.Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
-    def reset_parameters(self, initializer: str = "glorot") -> None:
-        """Fill W by an initialiser of ``INITIALIZERS`` (default Glorot, E|w|^2 = 2/(fan_in + fan_out)) and b by 0."""
-        if self.imag is None:  # |w|^2 = 2 a^2
-            initialize_(initializer, self.real.weight, gain=math.sqrt(0.5))
+    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
+        """Fill W by an initialiser of ``INITIALIZERS`` (default Glorot, E|w|^2 = 2/(fan_in + fan_out)) and b by 0.
+
+        ``options`` go to the initialiser (``std`` of ``normal``).
+        """
+        if self.imag is None:
+            # |w|^2 = 2 a^2; "normal" states the deviation of each part, the others that of the number.
+            gain = 1.0 if initializer == "normal" else math.sqrt(0.5)
+            initialize_(initializer, self.real.weight, gain=gain, **options)
         else:
-            initialize_(initializer, self.real.weight, self.imag.weight)
+            initialize_(initializer, self.real.weight, self.imag.weight, **options)
         if self.bias is not None:
             torch.nn.init.zeros_(self.bias)
 
@@ -128,8 +133,8 @@ class RealLinear(nn.Linear):
             raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")
         super().__init__(in_features, out_features, bias=bias, device=device, dtype=dtype)
 
-    def reset_parameters(self, initializer: str = "glorot") -> None:
+    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
         """Fill the weight by an initialiser of ``INITIALIZERS`` (default Glorot) and the bias by 0."""
-        initialize_(initializer, self.weight)
+        initialize_(initializer, self.weight, **options)
         if self.bias is not None:
             torch.nn.init.zeros_(self.bias)
