@@ -1,0 +1,43 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The package as it is imported: light, complete, and known to every Auto class."""
+
+import subprocess
+import sys
+
+import pytest
+
+import complex_transformers
+from complex_transformers.auto import AUTO_CLASSES, register_all
+
+
+def test_import_is_light():
+    # Neither torch nor Transformers: their import is paid for when something of ours is first used.
+    code = (
+        "import sys, complex_transformers; print([n for n in ('torch', 'transformers', 'numpy') if n in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_everything_public_is_there_and_nothing_else():
+    for name in complex_transformers.__all__:
+        assert getattr(complex_transformers, name) is not None
+    assert set(complex_transformers.__all__) <= set(dir(complex_transformers))
+    with pytest.raises(AttributeError, match="ComplexOrderForPoetry"):
+        complex_transformers.ComplexOrderForPoetry
+
+
+def test_auto_classes_build_our_classes():
+    import transformers
+
+    register_all()  # once more does no harm
+    for model_type, classes in AUTO_CLASSES.items():
+        config = transformers.AutoConfig.for_model(
+            model_type, vocab_size=9, hidden_size=8, num_attention_heads=2, intermediate_size=8
+        )
+        assert type(config).__name__ == classes["AutoConfig"]
+        for auto_class, name in classes.items():
+            if auto_class != "AutoConfig":
+                model = getattr(transformers, auto_class).from_config(config)
+                assert type(model) is getattr(complex_transformers, name)

@@ -1,0 +1,153 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A saved folder as it would stand on the Hub: the shim of trust_remote_code, the model card."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+import yaml
+
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForMaskedLM,
+    ComplexOrderForSequenceClassification,
+    ComplexOrderForTokenClassification,
+    ComplexOrderModel,
+    write_model_card,
+)
+
+CLASSES = {
+    "AutoModel": ComplexOrderModel,
+    "AutoModelForMaskedLM": ComplexOrderForMaskedLM,
+    "AutoModelForSequenceClassification": ComplexOrderForSequenceClassification,
+    "AutoModelForTokenClassification": ComplexOrderForTokenClassification,
+}
+
+
+def build(model_class, **changes):
+    config = ComplexOrderConfig(vocab_size=20, hidden_size=16, num_attention_heads=2, intermediate_size=16, **changes)
+    return model_class(config).eval()
+
+
+def run(code, *arguments, home):
+    environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+
+
+LOAD = """
+import sys, torch
+import transformers
+folder, target, names = sys.argv[1:]
+for name in names.split():
+    assert name == "AutoModel" or "complex_transformers" in sys.modules
+    model = getattr(transformers, name).from_pretrained(f"{folder}/{name}", trust_remote_code=True)
+    with torch.no_grad():
+        assert torch.equal(model(torch.tensor([[3, 4, 5]]))[0], torch.load(f"{folder}/{name}.pt")), name
+    assert type(model).__module__.startswith("complex_transformers.models"), type(model).__module__
+    model.save_pretrained(f"{target}/{name}")
+print("loaded")
+"""
+
+
+def test_remote_code_loads_without_import_and_saves_again(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for name, model_class in CLASSES.items():
+        model = build(model_class)
+        model.save_pretrained(first / name)
+        with torch.no_grad():
+            torch.save(model(torch.tensor([[3, 4, 5]]))[0], first / f"{name}.pt")
+    done = run(LOAD, first, second, " ".join(CLASSES), home=tmp_path / "home")
+    assert done.stdout.strip().endswith("loaded"), done.stderr
+    for name in CLASSES:
+        files = {path.name for path in (first / name).iterdir()}
+        assert files == {"config.json", "model.safetensors", "README.md", "complex_transformers_hub.py"}
+        assert {path.name for path in (second / name).iterdir()} == files  # no file of the package is copied
+        for file in files:
+            assert (first / name / file).read_bytes() == (second / name / file).read_bytes(), file
+
+
+def test_without_the_package_the_error_names_it(tmp_path):
+    build(ComplexOrderModel).save_pretrained(tmp_path / "model")
+    code = """
+import sys
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name == "complex_transformers":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, NotInstalled())
+from transformers import AutoModel
+AutoModel.from_pretrained(sys.argv[1], trust_remote_code=True)
+"""
+    done = run(code, tmp_path / "model", home=tmp_path / "home")
+    assert done.returncode != 0
+    assert "pip install complex_transformers" in done.stderr.replace("`", "")
+
+
+def test_configuration_points_to_the_shim(tmp_path):
+    build(ComplexOrderForMaskedLM).save_pretrained(tmp_path)
+    stored = json.loads((tmp_path / "config.json").read_text())
+    assert stored["auto_map"] == {
+        "AutoConfig": "complex_transformers_hub.ComplexOrderConfig",
+        "AutoModelForMaskedLM": "complex_transformers_hub.ComplexOrderForMaskedLM",
+    }
+    assert stored["architectures"] == ["ComplexOrderForMaskedLM"]
+    # A head made from it maps to its own class, not to that of the folder it came from.
+    ComplexOrderForTokenClassification.from_pretrained(tmp_path).save_pretrained(tmp_path / "head")
+    stored = json.loads((tmp_path / "head" / "config.json").read_text())
+    assert stored["auto_map"] == {
+        "AutoConfig": "complex_transformers_hub.ComplexOrderConfig",
+        "AutoModelForTokenClassification": "complex_transformers_hub.ComplexOrderForTokenClassification",
+    }
+
+
+@pytest.mark.parametrize(
+    ("model_class", "auto_class", "task"),
+    [
+        (ComplexOrderModel, "AutoModel", "feature-extraction"),
+        (ComplexOrderForMaskedLM, "AutoModelForMaskedLM", "fill-mask"),
+        (ComplexOrderForSequenceClassification, "AutoModelForSequenceClassification", "text-classification"),
+        (ComplexOrderForTokenClassification, "AutoModelForTokenClassification", "token-classification"),
+    ],
+)
+def test_model_card(tmp_path, model_class, auto_class, task):
+    model = build(model_class)
+    path = write_model_card(
+        tmp_path,
+        model,
+        training_data="Ten sentences about cats.",
+        metrics={"accuracy": 0.87654},
+        limits="Knows cats only.",
+        license="mit",
+        language="en",
+    )
+    _, header, body = path.read_text().split("---\n", 2)
+    metadata = yaml.safe_load(header)
+    assert metadata["library_name"] == "transformers"
+    assert metadata["pipeline_tag"] == task
+    assert (metadata["license"], metadata["language"]) == ("mit", "en")
+    assert {"complex-valued", "complex_order"} <= set(metadata["tags"])
+    for part in ("import complex_transformers", auto_class, "Ten sentences about cats.", "Knows cats only.", "0.8765"):
+        assert part in body
+    assert f"{sum(p.numel() for p in model.parameters()):,} parameters" in body
+    assert "8 complex features" in body
+
+
+def test_card_of_the_user_is_kept_and_replaced_only_on_request(tmp_path):
+    model = build(ComplexOrderModel, number_field="real")
+    (tmp_path / "README.md").write_text("mine")
+    model.save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "mine"
+    card = write_model_card(tmp_path, model).read_text()
+    assert "not stated" in card
+    assert "A real-valued" in card
+    assert "complex features" not in card

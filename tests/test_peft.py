@@ -1,0 +1,86 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""LoRA by PEFT on the real and imaginary sub-layers: trained, saved, loaded, merged."""
+
+import pytest
+import torch
+
+from complex_transformers import ComplexOrderConfig, ComplexOrderForSequenceClassification, ComplexTrainer
+from complex_transformers.nn import functional as CF
+
+peft = pytest.importorskip("peft")
+pytest.importorskip("accelerate")
+
+
+@pytest.fixture
+def base(tmp_path):
+    config = ComplexOrderConfig(
+        vocab_size=20,
+        hidden_size=16,
+        num_attention_heads=2,
+        intermediate_size=16,
+        num_labels=3,
+        initializer_range=0.5,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    ComplexOrderForSequenceClassification(config).save_pretrained(tmp_path / "base")
+    return tmp_path / "base"
+
+
+def load(base):
+    return ComplexOrderForSequenceClassification.from_pretrained(base)
+
+
+def answers(model):
+    ids = torch.arange(3, 18).view(3, 5)
+    with torch.no_grad():
+        return model.eval()(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+
+
+def test_lora_trains_saves_loads_and_merges(base, tmp_path):
+    from transformers import TrainingArguments
+
+    plain = load(base)
+    before = answers(plain)
+    lora = peft.LoraConfig(r=2, lora_alpha=8, target_modules=["real", "imag"], lora_dropout=0.0)
+    model = peft.get_peft_model(load(base), lora)
+    wrapped = [name for name, module in model.named_modules() if isinstance(module, peft.tuners.lora.Linear)]
+    assert len(wrapped) == 14  # q, k, v, out, up, down and the readout, two parts each
+    torch.testing.assert_close(answers(model), before, atol=1e-6, rtol=1e-6)  # B starts at zero
+
+    rows = [{"input_ids": torch.randint(3, 20, (5,)), "labels": torch.tensor(i % 3)} for i in range(12)]
+    arguments = TrainingArguments(str(tmp_path / "run"), use_cpu=True, max_steps=5, learning_rate=5e-2,
+                                  save_strategy="no", disable_tqdm=True)  # fmt: skip
+    ComplexTrainer(model, arguments, train_dataset=rows).train()
+    trained = answers(model)
+    assert (trained - before).abs().max() > 1e-2
+
+    model.save_pretrained(tmp_path / "adapter")
+    assert {path.name for path in (tmp_path / "adapter").iterdir()} >= {
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    }
+    again = peft.PeftModel.from_pretrained(load(base), tmp_path / "adapter")
+    torch.testing.assert_close(answers(again), trained, atol=1e-6, rtol=1e-6)
+
+    merged = again.merge_and_unload()
+    assert isinstance(merged, ComplexOrderForSequenceClassification)
+    torch.testing.assert_close(answers(merged), trained, atol=1e-5, rtol=1e-5)
+    merged.save_pretrained(tmp_path / "merged")
+    torch.testing.assert_close(answers(load(tmp_path / "merged")), trained, atol=1e-5, rtol=1e-5)
+    # Training touched the adapters alone.
+    for name, value in load(base).state_dict().items():
+        assert torch.equal(value, plain.state_dict()[name])
+
+
+def test_adapted_layer_is_a_complex_product_of_the_adapted_weights(base):
+    model = peft.get_peft_model(
+        load(base), peft.LoraConfig(r=2, target_modules=["real", "imag"], init_lora_weights=False)
+    )
+    layer = model.base_model.model.model.layers[0].self_attn.q_proj
+    weights = [part.weight + part.get_delta_weight("default") for part in (layer.real, layer.imag)]
+    x = torch.randn(4, 16)
+    w, z = torch.complex(*(weight.detach() for weight in weights)), CF.to_complex(x)
+    expected = z @ w.T + CF.to_complex(layer.bias.detach())
+    torch.testing.assert_close(CF.to_complex(layer(x).detach()), expected, atol=1e-5, rtol=1e-5)

@@ -1,0 +1,241 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Training with Trainer: weight decay, accumulation, resuming, and a process that is killed on the way."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import TrainingArguments
+from transformers.trainer_utils import get_last_checkpoint
+
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForMaskedLM,
+    ComplexOrderForSequenceClassification,
+    ComplexOrderForTokenClassification,
+    ComplexTrainer,
+    decay_parameter_names,
+    optimizer_groups,
+)
+
+pytest.importorskip("accelerate")
+
+
+def build(head=ComplexOrderForSequenceClassification, **changes):
+    torch.manual_seed(0)
+    sizes = {
+        "vocab_size": 20,
+        "hidden_size": 16,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "num_labels": 3,
+        "initializer_range": 0.5,
+    }
+    return head(ComplexOrderConfig(**{**sizes, **changes}))
+
+
+def rows(kind, count=16, length=6):
+    generator = torch.Generator().manual_seed(1)
+    data = []
+    for index in range(count):
+        ids = torch.randint(3, 20, (length,), generator=generator)
+        mask = torch.ones(length, dtype=torch.long)
+        mask[length - index % 3 :] = 0 if index % 3 else 1
+        if kind == "sequence":
+            labels = ids[0] % 3
+        else:
+            labels = ids if kind == "lm" else ids % 3
+            # Another number of counted tokens in every row: a mean of means would give another loss.
+            labels = labels.masked_fill((torch.arange(length) % (1 + index % 4) != 0) | (mask == 0), -100)
+        data.append({"input_ids": ids, "attention_mask": mask, "labels": labels})
+    return data
+
+
+def arguments(folder, **changes):
+    settings = {
+        "output_dir": str(folder),
+        "use_cpu": True,
+        "per_device_train_batch_size": 4,
+        "max_steps": 6,
+        "learning_rate": 1e-2,
+        "weight_decay": 0.1,
+        "save_strategy": "no",
+        "logging_steps": 1,
+        "disable_tqdm": True,
+        "seed": 7,
+    }
+    return TrainingArguments(**{**settings, **changes})
+
+
+# --- weight decay ---------------------------------------------------------------------------------------------------
+
+
+def test_angles_norms_and_biases_are_not_decayed():
+    model = build(phase="learned", damping="learned", norm_type="batch", norm_position="pre")
+    decayed = set(decay_parameter_names(model))
+    assert "model.embed_tokens.amplitude" in decayed
+    assert "classifier.projection.real.weight" in decayed
+    assert "model.layers.0.self_attn.q_proj.imag.weight" in decayed
+    for name, _ in model.named_parameters():
+        angle = name.endswith(("frequency", "phase", "damping"))
+        assert (name not in decayed) == (angle or "bias" in name or "norm" in name), name
+
+
+def test_two_groups_hold_every_trainable_parameter_once():
+    model = build(phase="learned")
+    model.classifier.requires_grad_(False)
+    with_decay, without = optimizer_groups(model, 0.3)
+    assert (with_decay["weight_decay"], without["weight_decay"]) == (0.3, 0.0)
+    ids = [id(p) for p in (*with_decay["params"], *without["params"])]
+    assert sorted(ids) == sorted(id(p) for p in model.parameters() if p.requires_grad)
+    assert any(p is model.model.embed_tokens.frequency for p in without["params"])
+
+
+def test_trainer_pulls_on_amplitudes_but_not_on_frequencies(tmp_path):
+    model = build()
+    for parameter in model.parameters():
+        parameter.register_hook(torch.zeros_like)  # no gradient: what is left of a step is the decay
+    before = {name: value.detach().clone() for name, value in model.named_parameters()}
+    ComplexTrainer(model, arguments(tmp_path, max_steps=1, weight_decay=0.5), train_dataset=rows("sequence")).train()
+    assert torch.equal(model.model.embed_tokens.frequency, before["model.embed_tokens.frequency"])
+    torch.testing.assert_close(
+        model.model.embed_tokens.amplitude.detach(), before["model.embed_tokens.amplitude"] * (1 - 0.5 * 1e-2)
+    )
+
+
+# --- train, evaluate, predict, resume -------------------------------------------------------------------------------
+
+
+def test_trainer_learns_evaluates_and_predicts(tmp_path):
+    data = rows("sequence", count=24)
+    model = build(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    trainer = ComplexTrainer(
+        model,
+        arguments(tmp_path, max_steps=60, learning_rate=3e-2, per_device_train_batch_size=8),
+        train_dataset=data,
+        eval_dataset=data,
+        compute_metrics=lambda p: {"accuracy": float((p.predictions.argmax(-1) == p.label_ids).mean())},
+    )
+    before = trainer.evaluate()
+    trainer.train()
+    after = trainer.evaluate()
+    assert before["eval_accuracy"] < 0.8
+    assert after["eval_accuracy"] > 0.95
+    assert after["eval_loss"] < 0.3 * before["eval_loss"]
+    out = trainer.predict(data)
+    assert out.predictions.shape == (24, 3)
+    assert out.predictions.dtype == np.float32
+    batch = {name: torch.stack([row[name] for row in data]) for name in ("input_ids", "attention_mask")}
+    with torch.no_grad():
+        expected = model.eval()(**batch).logits
+    np.testing.assert_allclose(out.predictions, expected.numpy(), atol=1e-5)
+
+
+def test_resumed_training_equals_an_uninterrupted_one(tmp_path):
+    # Dropout is on: the random state is part of what is restored.
+    whole = build()
+    straight = ComplexTrainer(whole, arguments(tmp_path / "a", save_steps=3, save_strategy="steps"),
+                              train_dataset=rows("sequence"))  # fmt: skip
+    straight.train()
+    torch.manual_seed(99)  # a resumed process starts from anywhere
+    again = build()
+    resumed = ComplexTrainer(again, arguments(tmp_path / "b"), train_dataset=rows("sequence"))
+    resumed.train(resume_from_checkpoint=str(tmp_path / "a" / "checkpoint-3"))
+    for (name, a), b in zip(whole.named_parameters(), again.parameters(), strict=True):
+        assert torch.equal(a, b), name
+    losses = [[h["loss"] for h in t.state.log_history if "loss" in h] for t in (straight, resumed)]
+    assert len(losses[0]) == 6
+    assert losses[0] == losses[1]
+
+
+# --- accumulation ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (ComplexOrderForMaskedLM, "lm"),
+        (ComplexOrderForTokenClassification, "token"),
+        (ComplexOrderForSequenceClassification, "sequence"),
+    ],
+)
+def test_accumulated_batches_equal_the_full_batch(tmp_path, head, kind):
+    def step(size, accumulation):
+        model = build(head, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+        before = {name: value.detach().clone() for name, value in model.named_parameters()}
+        # Plain gradient descent with step 1 and no clipping: the change of the weights is the gradient.
+        settings = arguments(
+            tmp_path,
+            per_device_train_batch_size=size,
+            gradient_accumulation_steps=accumulation,
+            max_steps=1,
+            optim="sgd",
+            learning_rate=1.0,
+            lr_scheduler_type="constant",
+            weight_decay=0.0,
+            max_grad_norm=0.0,
+        )
+        trainer = ComplexTrainer(model, settings, train_dataset=rows(kind))
+        loss = trainer.train().training_loss
+        return loss, {name: before[name] - value.detach() for name, value in model.named_parameters()}
+
+    loss, gradients = step(16, 1)
+    accumulated_loss, accumulated = step(4, 4)
+    assert accumulated_loss == pytest.approx(loss, rel=1e-5)
+    for name, value in gradients.items():
+        torch.testing.assert_close(accumulated[name], value, atol=1e-5, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
+    # The loss is the plain one of the whole batch.
+    model = build(head, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    data = rows(kind)
+    batch = {name: torch.stack([row[name] for row in data]) for name in data[0]}
+    assert loss == pytest.approx(model(**batch).loss.item(), rel=1e-5)
+    assert max(value.abs().max() for value in gradients.values()) > 1e-3
+
+
+# --- kill -9 --------------------------------------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[2])
+import torch
+torch.set_num_threads(1)
+from transformers import TrainerCallback
+from test_training import ComplexTrainer, arguments, build, rows
+
+class Kill(TrainerCallback):
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+settings = arguments(sys.argv[1], save_steps=2, save_strategy="steps", max_steps=8)
+ComplexTrainer(build(), settings, train_dataset=rows("sequence"), callbacks=[Kill()]).train()
+"""
+
+
+def test_killed_training_resumes_to_bit_equal_weights(tmp_path):
+    folder = tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == -signal.SIGKILL, run.stderr
+    checkpoint = get_last_checkpoint(str(folder))
+    assert checkpoint.endswith("checkpoint-4")
+
+    def trainer(target):
+        model = build()
+        settings = arguments(target, save_steps=2, save_strategy="steps", max_steps=8)
+        return model, ComplexTrainer(model, settings, train_dataset=rows("sequence"))
+
+    resumed, second = trainer(folder)
+    second.train(resume_from_checkpoint=True)
+    whole, straight = trainer(tmp_path / "whole")
+    straight.train()
+    for (name, a), b in zip(whole.named_parameters(), resumed.parameters(), strict=True):
+        assert torch.equal(a, b), name
+    files = [load_file(path / "checkpoint-8" / "model.safetensors") for path in (folder, tmp_path / "whole")]
+    assert all(torch.equal(files[0][name], files[1][name]) for name in files[0])
