@@ -1,0 +1,73 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Two processes (DDP, FSDP2) and gradient accumulation give the losses of one process with the whole batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+WORKER = Path(__file__).with_name("train_worker.py")
+
+pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
+
+
+def train(folder: Path, processes: int = 1) -> dict[str, dict[str, Any]]:
+    """Run the worker in its own process or under torchrun: its results by head and way of training."""
+    launch = [sys.executable]
+    if processes > 1:
+        launch += ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
+    output = folder / "results.json"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    run = subprocess.run([*launch, str(WORKER), str(output)], env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-4000:]
+    return json.loads(output.read_text(encoding="utf-8"))
+
+
+def assert_same_training(result: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert len(set(expected["losses"])) == 5
+    for name in ("losses", "grad_norms", "eval_loss"):
+        if name in expected:
+            assert result[name] == pytest.approx(expected[name], abs=1e-4), name
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    return train(tmp_path_factory.mktemp("single"))
+
+
+@pytest.fixture(scope="module")
+def double(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    return train(tmp_path_factory.mktemp("double"), processes=2)
+
+
+HEADS = pytest.mark.parametrize("head", ["classification", "mlm"])
+
+
+@HEADS
+def test_gradient_accumulation(single: dict[str, dict[str, Any]], head: str) -> None:
+    assert_same_training(single[f"{head}-2"], single[f"{head}-1"])
+
+
+@HEADS
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_ddp(
+    single: dict[str, dict[str, Any]], double: dict[str, dict[str, Any]], head: str, accumulation: int
+) -> None:
+    result = double[f"{head}-{accumulation}"]
+    assert result["world_size"] == 2  # a launcher that quietly starts one process would pass the comparison
+    assert_same_training(result, single[f"{head}-1"])
+
+
+@HEADS
+def test_fsdp2(single: dict[str, dict[str, Any]], double: dict[str, dict[str, Any]], head: str) -> None:
+    result = double[f"{head}-sharded"]
+    assert result["sharded"]
+    assert_same_training(result, single[f"{head}-sharded"])

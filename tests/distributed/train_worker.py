@@ -1,0 +1,144 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Train tiny models on this process, or as one of torchrun's processes, and write their losses (rank 0).
+
+python train_worker.py OUTPUT_JSON
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from torch import distributed
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
+from transformers import TrainingArguments, set_seed
+
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForMaskedLM,
+    ComplexOrderForSequenceClassification,
+    ComplexTrainer,
+    optimizer_groups,
+)
+from complex_transformers.modeling_utils import ComplexPreTrainedModel
+
+BATCH, STEPS, VOCABULARY, LENGTH = 8, 5, 40, 10
+
+
+def make_data(head: str) -> Dataset:
+    """Padded rows; in the masked language model every row has another number of labels."""
+    generator = torch.Generator().manual_seed(0)
+    rows = []
+    for index in range(BATCH * STEPS):
+        ids = torch.randint(3, VOCABULARY, (LENGTH,), generator=generator)
+        mask = (torch.arange(LENGTH) < 4 + index % 7).long()
+        labels = torch.where((torch.arange(LENGTH) <= index % 4), ids, -100) if head == "mlm" else ids[0] % 2
+        rows.append({"input_ids": (ids * mask).tolist(), "attention_mask": mask.tolist(), "labels": labels.tolist()})
+    return Dataset.from_list(rows)
+
+
+def make_model(head: str) -> ComplexPreTrainedModel:
+    """The same weights in every process."""
+    set_seed(0)
+    config = ComplexOrderConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        hidden_dropout_prob=0.0,  # each process would drop other units than the single one
+        attention_probs_dropout_prob=0.0,
+        initializer_range=1.0,
+    )
+    return (ComplexOrderForMaskedLM if head == "mlm" else ComplexOrderForSequenceClassification)(config)
+
+
+def train_with_trainer(head: str, accumulation: int, output_dir: Path) -> dict[str, Any]:
+    """Trainer on one process, or DDP: ``{world_size, losses, grad_norms, eval_loss}``."""
+    world_size = int(os.environ.get("WORLD_SIZE", "1"))
+    args = TrainingArguments(
+        output_dir=str(output_dir),
+        use_cpu=True,
+        max_steps=STEPS,
+        per_device_train_batch_size=BATCH // world_size // accumulation,
+        per_device_eval_batch_size=BATCH // world_size,
+        gradient_accumulation_steps=accumulation,
+        learning_rate=1e-2,
+        lr_scheduler_type="constant",
+        logging_steps=1,
+        save_strategy="no",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        seed=0,
+    )
+    data = make_data(head)
+    trainer = ComplexTrainer(make_model(head), args, train_dataset=data, eval_dataset=data)
+    trainer.train()
+    history = trainer.state.log_history
+    return {
+        "world_size": distributed.get_world_size() if distributed.is_initialized() else 1,
+        "losses": [log["loss"] for log in history if "loss" in log],
+        "grad_norms": [log["grad_norm"] for log in history if "grad_norm" in log],
+        "eval_loss": trainer.evaluate()["eval_loss"],
+    }
+
+
+def train_sharded(head: str) -> dict[str, Any]:
+    """FSDP2 on several processes, the same loop without it on one: ``{losses, grad_norms, sharded}``.
+
+    By hand: Accelerate drops an FSDP plugin without a word when the processes are on the CPU, and trains with DDP.
+    """
+    world_size, rank = (
+        (distributed.get_world_size(), distributed.get_rank()) if distributed.is_initialized() else (1, 0)
+    )
+    model = make_model(head)
+    if world_size > 1:
+        mesh = init_device_mesh("cpu", (world_size,))
+        for module in [*model.model.layers, model]:
+            fully_shard(module, mesh=mesh)
+    optimizer = torch.optim.AdamW(optimizer_groups(model, weight_decay=0.01), lr=1e-2)
+    data = make_data(head).with_format("torch")
+    losses, norms = [], []
+    for step in range(STEPS):
+        batch = data[step * BATCH : (step + 1) * BATCH]
+        # The mean over processes must be the mean over all labels, wherever they are.
+        count = {"num_items_in_batch": (batch["labels"] != -100).sum() / world_size} if head == "mlm" else {}
+        share = {name: values.chunk(world_size)[rank] for name, values in batch.items()}
+        loss = model(**share, **count).loss
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        loss = loss.detach()
+        if world_size > 1:
+            distributed.all_reduce(loss)
+        losses.append(loss.item() / world_size)
+        norms.append((norm.full_tensor() if isinstance(norm, DTensor) else norm).item())
+    sharded = all(isinstance(parameter, DTensor) for parameter in model.parameters())
+    return {"losses": losses, "grad_norms": norms, "sharded": sharded}
+
+
+def main() -> None:
+    """Train both heads in every way: starting a process costs more than training."""
+    output = Path(sys.argv[1])
+    results = {}
+    for head in ("classification", "mlm"):
+        for accumulation in (1, 2):
+            results[f"{head}-{accumulation}"] = train_with_trainer(head, accumulation, output.parent / "out")
+        results[f"{head}-sharded"] = train_sharded(head)
+    if os.environ.get("RANK", "0") == "0":
+        output.write_text(json.dumps(results), encoding="utf-8")
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
