@@ -228,7 +228,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
         elif isinstance(module, nn.Linear):
             initialize_(self.config.weight_init, module.weight, **options)
         elif _is_ours(module) and not isinstance(module, nn.Embedding) and hasattr(module, "reset_parameters"):
-            module.reset_parameters()
+            module.reset_parameters()  # type: ignore[operator]
 
     def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
         """As in Transformers, which reads the new size off ``weight``: one row where all words share it."""
@@ -258,7 +258,8 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
         head = getattr(self, "lm_head", None)
         if isinstance(head, Readout):
             head.resize(new_num_tokens, mean_resizing)
-            head.projection._is_hf_initialized = True  # a later post_init() must not draw it again
+            # A later post_init() must not draw it again.
+            head.projection._is_hf_initialized = True  # type: ignore[assignment]
         return embeddings
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
