@@ -122,10 +122,8 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
-    if torch.compiler.is_compiling() or query.dtype in (torch.float16, torch.bfloat16):
-        real, imag = complex_scores(query, key, bilinear)
-        return CF.modulus(CF.join(_wide(real), _wide(imag)))
-    if torch.is_autocast_enabled(query.device.type):
+    half_precision = query.dtype in (torch.float16, torch.bfloat16) or torch.is_autocast_enabled(query.device.type)
+    if half_precision or torch.compiler.is_compiling():
         real, imag = complex_scores(query, key, bilinear)
         return CF.modulus(CF.join(_wide(real), _wide(imag)))
     return _ScoreModulus.apply(query, key, bilinear)[0]
@@ -142,10 +140,10 @@ def _additive(mask: Tensor | None, module: nn.Module, scores: Tensor) -> Tensor 
             return None
         mask = torch.ones(length, size, dtype=torch.bool, device=scores.device).tril(size - length)
     if mask.dtype == torch.bool:
-        mask = torch.zeros(mask.shape, dtype=scores.dtype, device=mask.device).masked_fill(
-            ~mask, torch.finfo(scores.dtype).min
-        )
-    return mask[..., :size]
+        removed, mask = ~mask, torch.zeros(mask.shape, dtype=scores.dtype, device=mask.device)
+    else:  # the lowest number of a narrow dtype is not low beside wide scores
+        removed, mask = mask <= torch.finfo(mask.dtype).min, mask.to(scores.dtype)
+    return mask.masked_fill(removed, torch.finfo(scores.dtype).min)[..., :size]
 
 
 def complex_attention(
@@ -222,7 +220,7 @@ class ComplexMultiheadAttention(nn.Module):
         num_heads: H; divides the d complex features (the width, in the real field).
         dropout: on the attention weights.
         bias: biases of the projections.
-        score, normalization: see ``complex_attention``.
+        score, normalization: see ``complex_attention``; the score defaults to ``modulus``, in the real field ``real``.
         share_parts: Re(W) = Im(W) in q, k and v (ComplexOrder Table 4).
         is_causal: position t attends to positions <= t when no mask is given.
         layer_idx: index of this layer in a cache.
@@ -235,7 +233,7 @@ class ComplexMultiheadAttention(nn.Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
-        score: str = "modulus",
+        score: str | None = None,
         normalization: str = "softmax",
         share_parts: bool = False,
         is_causal: bool = False,
@@ -243,8 +241,9 @@ class ComplexMultiheadAttention(nn.Module):
         number_field: str = "complex",
     ) -> None:
         super().__init__()
-        check_attention(score, normalization, number_field)
         self.numbers = arithmetic(number_field)
+        score = ("modulus" if number_field == "complex" else "real") if score is None else score
+        check_attention(score, normalization, number_field)
         features = self.numbers.num_features(embed_dim)
         if num_heads < 1 or features % num_heads:
             raise ValueError(

@@ -101,7 +101,7 @@ class _TableEmbedding(nn.Module):
 
     def word_tables(self) -> list[str]:
         """Names of the parameters with one row for each word."""
-        return [name for name, value in self.named_parameters(recurse=False) if value.shape[0] == self.num_embeddings]
+        raise NotImplementedError
 
     def reset_parameters(self) -> None:
         raise NotImplementedError
@@ -205,16 +205,25 @@ class ComplexOrderEmbedding(_TableEmbedding):
         self.frequency_init = frequency_init
         self.amplitude_std = amplitude_std
         vanilla = embedding_type == "complex_vanilla"
-        self.amplitude = self._table(amplitude_sharing)
-        self.frequency = None if vanilla else self._table(frequency_sharing)
-        phase_shape = {"none": None, "learned": "none", "per_dimension": "word"}["learned" if vanilla else phase]
-        self.phase = None if phase_shape is None else self._table(phase_shape)
-        self.damping = self._table(frequency_sharing) if damping == "learned" and not vanilla else None
+        self._sharing = {
+            "amplitude": amplitude_sharing,
+            "frequency": frequency_sharing,
+            "phase": "word" if phase == "per_dimension" and not vanilla else "none",
+            "damping": frequency_sharing,
+        }
+        self.amplitude = self._table("amplitude")
+        self.frequency = None if vanilla else self._table("frequency")
+        self.phase = self._table("phase") if vanilla or phase != "none" else None
+        self.damping = self._table("damping") if damping == "learned" and not vanilla else None
         self.reset_parameters()
 
-    def _table(self, sharing: str) -> nn.Parameter:
-        rows = 1 if sharing == "word" else self.num_embeddings
-        columns = 1 if sharing == "dimension" else self.num_features
+    def word_tables(self) -> list[str]:
+        """Names of the tables that are not shared by all words."""
+        return [name for name, _ in self.named_parameters(recurse=False) if self._sharing[name] != "word"]
+
+    def _table(self, name: str) -> nn.Parameter:
+        rows = 1 if self._sharing[name] == "word" else self.num_embeddings
+        columns = 1 if self._sharing[name] == "dimension" else self.num_features
         return nn.Parameter(torch.empty(rows, columns))
 
     @property
@@ -251,28 +260,28 @@ class ComplexOrderEmbedding(_TableEmbedding):
     ) -> Tensor:
         """Embed ids ``[B, N]`` at positions 1.. along ``attention_mask [B, N]``, or at ``position_ids [B, N]``."""
         self.check_ids(input_ids)
-        amplitude = self._rows(self.amplitude, input_ids, self.padding_idx)
+        amplitude = self._rows("amplitude", input_ids, self.padding_idx)
         if self.frequency is None:
             phase = self._phase_rows(input_ids)
         else:
             positions = positions_from_mask(input_ids, attention_mask) if position_ids is None else position_ids
-            phase = wave_phase(self._rows(self.frequency, input_ids), positions)
+            phase = wave_phase(self._rows("frequency", input_ids), positions)
             if self.phase is not None:
                 phase = phase + self._phase_rows(input_ids)
             if self.damping is not None:
-                decay = F.softplus(self._rows(self.damping, input_ids).to(phase.dtype))
+                decay = F.softplus(self._rows("damping", input_ids).to(phase.dtype))
                 amplitude = amplitude * torch.exp(-decay * positions.unsqueeze(-1)).to(amplitude.dtype)
         real, imag = amplitude * phase.cos().to(amplitude.dtype), amplitude * phase.sin().to(amplitude.dtype)
         return CF.join(real, imag).expand(*input_ids.shape, self.embedding_dim)
 
     def _phase_rows(self, input_ids: Tensor) -> Tensor:
-        rows = self._rows(self.phase, input_ids)
+        rows = self._rows("phase", input_ids)
         return rows.float() if rows.dtype in (torch.float16, torch.bfloat16) else rows
 
-    def _rows(self, table: Tensor | None, input_ids: Tensor, padding_idx: int | None = None) -> Tensor:
+    def _rows(self, name: str, input_ids: Tensor, padding_idx: int | None = None) -> Tensor:
         """Rows of a table for ids ``[B, N]``: ``[B, N, d]``, or ``[1, 1, d]`` of a table all words share."""
-        assert table is not None
-        if table.shape[0] == 1 and self.num_embeddings > 1:
+        table = getattr(self, name)
+        if self._sharing[name] == "word":
             return table.unsqueeze(0)
         rows = F.embedding(input_ids, table, padding_idx)
         return rows if rows.shape[-1] == self.num_features else rows.expand(*rows.shape[:-1], self.num_features)

@@ -31,14 +31,15 @@ class Readout(nn.Module):
     Args:
         in_features: stored width of the input.
         out_features: number of real logits.
-        readout: one of the names above.
+        readout: one of the names above; default ``modulus``, in the real field ``concat``.
         number_field: ``"complex"`` or ``"real"``.
     """
 
     def __init__(
-        self, in_features: int, out_features: int, readout: str = "modulus", number_field: str = "complex"
+        self, in_features: int, out_features: int, readout: str | None = None, number_field: str = "complex"
     ) -> None:
         super().__init__()
+        readout = ("modulus" if number_field == "complex" else "concat") if readout is None else readout
         check_readout(readout, number_field)
         self.readout = readout
         self.in_features = in_features
