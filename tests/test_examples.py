@@ -16,7 +16,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from datasets import Dataset
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+from complex_transformers.data.text_files import split_by_label
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = ["--hidden_size", "16", "--num_attention_heads", "2", "--intermediate_size", "32"]
@@ -135,9 +138,9 @@ def test_labels_and_texts_that_look_like_numbers_stay_strings(run: Callable[...,
 @pytest.mark.parametrize(
     ("columns", "arguments", "message"),
     [
-        (("sentence", "label"), [], r"no column 'text', only \['sentence', 'label'\].*--text_column"),
-        (("text", "class"), [], r"no column 'label', only \['text', 'class'\].*--label_column"),
-        (("text", "label"), ["--text_column", "words"], r"no column 'words'.*--text_column"),
+        (("sentence", "label"), [], r"no column 'text', only \['sentence', 'label'\].*text_column"),
+        (("text", "class"), [], r"no column 'label', only \['text', 'class'\].*label_column"),
+        (("text", "label"), ["--text_column", "words"], r"no column 'words'.*text_column"),
     ],
 )
 def test_missing_columns_are_named(
@@ -150,7 +153,7 @@ def test_missing_columns_are_named(
 
 def test_bad_classification_data_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     train = write(tmp_path / "train.csv", make_rows(20, seed=1))
-    with pytest.raises(ValueError, match="either --dataset_name or --train_file"):
+    with pytest.raises(ValueError, match="either dataset_name or train_file"):
         run(CLASSIFICATION)
     with pytest.raises(FileNotFoundError, match=r"no such file: absent\.csv"):
         run(CLASSIFICATION, "--train_file", "absent.csv")
@@ -173,25 +176,24 @@ def test_parts_that_share_texts(run: Callable[..., Any], tmp_path: Path, capsys:
     copies = [(rows[0][0].upper(), rows[0][1]), (rows[1][0] + " ", rows[1][1])]  # case and spaces do not count
     test = write(tmp_path / "test.csv", [*make_rows(10, seed=2), *copies])
     arguments = [CLASSIFICATION, "--train_file", train, "--test_file", test, *TINY, *ONE_EPOCH]
-    with pytest.raises(ValueError, match=r"2 row\(s\) of the train data .* also in the test data: use --drop_overlap"):
+    with pytest.raises(ValueError, match=r"2 row\(s\) of the train data .* also in the test data: use overlap='drop'"):
         run(*arguments)
-    assert run(*arguments, "--drop_overlap")["rows"] == {"train": 34, "validation": 4, "test": 12}
+    assert run(*arguments, "--overlap", "drop")["rows"] == {"train": 34, "validation": 4, "test": 12}
     assert "2 row(s) of the train data" in capsys.readouterr().out
-    assert run(*arguments, "--allow_overlap")["rows"] == {"train": 36, "validation": 4, "test": 12}
-    assert "warning: 2 row(s)" in capsys.readouterr().out
+    assert run(*arguments, "--overlap", "allow")["rows"] == {"train": 36, "validation": 4, "test": 12}
+    assert "also in the test data: kept" in capsys.readouterr().out
 
 
 def test_copies_of_a_text_stay_on_one_side_of_the_split() -> None:
-    example = load_example(CLASSIFICATION)
     rows = make_rows(60, seed=1) * 3
-    part = example.Dataset.from_dict({"text": [text for text, _ in rows], "label": [label for _, label in rows]})
-    train, validation = example.split_off(part, 0.25, seed=0)
+    part = Dataset.from_dict({"text": [text for text, _ in rows], "label": [label for _, label in rows]})
+    train, validation = split_by_label(part, 0.25, seed=0)
     assert not set(train["text"]) & set(validation["text"])
     assert len(train) + len(validation) == 180
     for label in ("good", "bad"):  # the same share of every label
         share = validation["label"].count(label) / part["label"].count(label)
         assert share == pytest.approx(0.25, abs=0.03)
-    again = example.split_off(part, 0.25, seed=0)[1]
+    again = split_by_label(part, 0.25, seed=0)[1]
     assert again["text"] == validation["text"]
 
 

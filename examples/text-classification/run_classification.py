@@ -10,21 +10,18 @@ The best epoch is chosen on the validation part; the test part, where there is o
 from __future__ import annotations
 
 import copy
-import csv
 import json
-import random
 import shlex
 import statistics
 import sys
 import time
-from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from datasets import ClassLabel, Dataset, DatasetDict, load_dataset
+from datasets import DatasetDict
 from transformers import EarlyStoppingCallback, EvalPrediction, HfArgumentParser, PreTrainedTokenizerFast, set_seed
 
 from complex_transformers import (
@@ -32,6 +29,7 @@ from complex_transformers import (
     ComplexOrderForSequenceClassification,
     ComplexTrainer,
     build_tokenizer,
+    load_text_dataset,
     write_model_card,
 )
 
@@ -91,8 +89,9 @@ class DataArguments:
         default=0.1, metadata={"help": "share of the training part set aside, where no validation part is given"}
     )
     split_seed: int = field(default=0, metadata={"help": "of that split, the same for all seeds"})
-    allow_overlap: bool = field(default=False, metadata={"help": "go on although parts share texts"})
-    drop_overlap: bool = field(default=False, metadata={"help": "drop the copies in training (then in validation)"})
+    overlap: str = field(
+        default="error", metadata={"help": "texts in two parts: error, drop (from the earlier part) or allow"}
+    )
     max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
     tokenizer: str = field(default="word", metadata={"help": "word, whitespace, bpe or character"})
     vocab_size: int = 30000
@@ -124,112 +123,24 @@ class TrainingArguments(transformers.TrainingArguments):
     output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
 
 
-def read_file(path: str, data_args: DataArguments) -> Dataset:
-    """One local file as a data set, by its ending. Cells stay strings: "1", "None" and "01" mean what they say."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no such file: {path}")
-    kind = path.removesuffix(".gz").rsplit(".", 1)[-1]
-    if kind in ("json", "jsonl"):
-        return load_dataset("json", data_files=path, split="train")
-    if kind not in ("csv", "tsv"):
-        raise ValueError(f"{path} must end in .csv, .tsv, .json or .jsonl (and .gz)")
-    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {}
-    strings = {data_args.text_column: str, data_args.label_column: str}
-    return load_dataset("csv", data_files=path, split="train", keep_default_na=False, converters=strings, **options)
-
-
-def clean(name: str, part: Dataset, data_args: DataArguments) -> Dataset:
-    """The columns ``text`` and ``label`` as strings; errors name what is missing and the remedy."""
-    for option in ("text_column", "label_column"):
-        column = getattr(data_args, option)
-        if column not in part.column_names:
-            raise ValueError(
-                f"the {name} data has no column {column!r}, only {part.column_names}: name one of them with --{option}"
-            )
-    texts, labels = part[data_args.text_column], part[data_args.label_column]
-    feature = part.features[data_args.label_column]
-    if isinstance(feature, ClassLabel):
-        labels = [feature.names[label] if label is not None and label >= 0 else None for label in labels]
-    for column, values in (("text", texts), ("label", labels)):
-        bad = [row for row, value in enumerate(values) if value is None or not str(value).strip()]
-        if bad:
-            raise ValueError(
-                f"{len(bad)} row(s) of the {name} data have no {column} (first: row {bad[0]}): remove them"
-            )
-    return Dataset.from_dict({"text": [str(t) for t in texts], "label": [str(label) for label in labels]})
-
-
-def key(text: str) -> str:
-    """What makes two texts the same for the split check: case and spaces do not count."""
-    return " ".join(text.lower().split())
-
-
-def separate(parts: dict[str, Dataset], data_args: DataArguments) -> dict[str, Dataset]:
-    """Check that no text is in two parts: stop, report (``allow_overlap``) or drop the copies (``drop_overlap``)."""
-    order = [name for name in ("train", "validation", "test") if name in parts]
-    for index, name in enumerate(order):
-        for other in order[index + 1 :]:
-            known = {key(text) for text in parts[other]["text"]}
-            kept = [row for row, text in enumerate(parts[name]["text"]) if key(text) not in known]
-            if not (shared := len(parts[name]) - len(kept)):
-                continue
-            message = f"{shared} row(s) of the {name} data have a text that is also in the {other} data"
-            if data_args.drop_overlap:
-                print(f"{message}: dropped from the {name} data")
-                parts[name] = parts[name].select(kept)
-            elif data_args.allow_overlap:
-                print(f"warning: {message}: kept, as --allow_overlap asks")
-            else:
-                raise ValueError(f"{message}: use --drop_overlap (drop these rows of {name}) or --allow_overlap")
-    return parts
-
-
-def split_off(part: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Two parts with the same shares of labels; all copies of a text stay on the same side."""
-    if not 0.0 < fraction < 1.0:
-        raise ValueError(f"validation_split must be between 0 and 1, got {fraction}")
-    label_of: dict[str, str] = {}
-    for text, label in zip(part["text"], part["label"], strict=True):
-        label_of.setdefault(key(text), label)
-    texts_of = defaultdict(list)
-    for text, label in label_of.items():
-        texts_of[label].append(text)
-    generator = random.Random(seed)
-    held_out: set[str] = set()
-    for label in sorted(texts_of):
-        held_out.update(generator.sample(texts_of[label], round(fraction * len(texts_of[label]))))
-    if not held_out:
-        raise ValueError(
-            f"validation_split={fraction} of {len(part)} rows is nothing: raise it or give --validation_file"
-        )
-    inside = [key(text) in held_out for text in part["text"]]
-    return (
-        part.select([row for row, held in enumerate(inside) if not held]),
-        part.select([row for row, held in enumerate(inside) if held]),
-    )
-
-
 def load_parts(data_args: DataArguments) -> DatasetDict:
     """Columns ``text`` and ``label`` of the parts train, validation and, where given, test; disjoint by text."""
-    if (data_args.dataset_name is None) == (data_args.train_file is None):
-        raise ValueError("give either --dataset_name or --train_file")
-    if data_args.dataset_name is not None:
-        loaded = load_dataset(data_args.dataset_name, data_args.dataset_config_name)
-        parts = {name: loaded[name] for name in ("train", "validation", "test") if name in loaded}
-        if "train" not in parts:
-            raise ValueError(f"{data_args.dataset_name} has no part 'train', only {list(loaded)}")
-    else:
-        parts = {}
-    files = {"train": data_args.train_file, "validation": data_args.validation_file, "test": data_args.test_file}
-    parts |= {name: read_file(path, data_args) for name, path in files.items() if path is not None}
-    parts = separate({name: clean(name, part, data_args) for name, part in parts.items()}, data_args)
-    if "validation" not in parts:
-        train, validation = split_off(parts["train"], data_args.validation_split, data_args.split_seed)
-        parts |= separate({"train": train, "validation": validation}, data_args)
+    parts = load_text_dataset(
+        data_args.train_file,
+        data_args.validation_file,
+        data_args.test_file,
+        dataset_name=data_args.dataset_name,
+        dataset_config_name=data_args.dataset_config_name,
+        text_column=data_args.text_column,
+        label_column=data_args.label_column,
+        validation_split=data_args.validation_split,
+        split_seed=data_args.split_seed,
+        overlap=data_args.overlap,
+    )
     if data_args.max_train_samples is not None:
         sample = parts["train"].shuffle(seed=data_args.split_seed)
         parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
-    return DatasetDict(parts)
+    return parts
 
 
 def encode(parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, label2id: dict[str, int], max_length: int | None):
