@@ -44,6 +44,15 @@ def check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {sorted(valid)}, got {value!r}")
 
 
+def check_words_differ(amplitude_sharing: str, frequency_sharing: str, phase: str) -> None:
+    """Raise when no table of a complex-order embedding is left to tell one word from another."""
+    if amplitude_sharing == frequency_sharing == "word" and phase != "learned":
+        raise ValueError(
+            "amplitude_sharing='word' with frequency_sharing='word' gives every word the same embedding; "
+            "share one of the two, or set phase='learned'"
+        )
+
+
 def sinusoidal_frequencies(num_features: int) -> Tensor:
     """omega_k = 10000^(-2k/(2d)) for k = 0..d-1, in rad per position (ComplexOrder Eq. 7 with d_model = 2d)."""
     k = torch.arange(num_features, dtype=torch.float64)
@@ -190,11 +199,8 @@ class ComplexOrderEmbedding(_TableEmbedding):
         check_choice("phase", phase, PHASES)
         check_choice("damping", damping, DAMPINGS)
         check_choice("frequency_init", frequency_init, FREQUENCY_INITS)
-        if amplitude_sharing == "word" and frequency_sharing == "word" and phase != "learned":
-            raise ValueError(
-                "amplitude_sharing='word' with frequency_sharing='word' gives every word the same embedding; "
-                "share one of the two, or set phase='learned'"
-            )
+        if embedding_type == "complex_order":
+            check_words_differ(amplitude_sharing, frequency_sharing, phase)
         self.num_features = arithmetic("complex").num_features(embedding_dim)
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim

@@ -10,7 +10,15 @@ from transformers import PreTrainedConfig
 from ...hub import HubMixin
 from ...nn.activation import ACT2CFN
 from ...nn.attention import check_attention
-from ...nn.embedding import DAMPINGS, EMBEDDING_TYPES, FREQUENCY_INITS, PHASES, SHARINGS, check_choice
+from ...nn.embedding import (
+    DAMPINGS,
+    EMBEDDING_TYPES,
+    FREQUENCY_INITS,
+    PHASES,
+    SHARINGS,
+    check_choice,
+    check_words_differ,
+)
 from ...nn.initialization import INITIALIZERS
 from ...nn.readout import check_readout
 
@@ -192,6 +200,8 @@ class ComplexOrderConfig(HubMixin, PreTrainedConfig):
                     f"{name}={getattr(self, name)!r} has no effect with embedding_type={self.embedding_type!r}; "
                     f"leave it at {default!r}, or use embedding_type='complex_order'"
                 )
+        if self.embedding_type == "complex_order":
+            check_words_differ(self.amplitude_sharing, self.frequency_sharing, self.phase)
         if self.tie_word_embeddings:
             self._validate_tying()
 
