@@ -33,7 +33,7 @@ from benchmarks.timing import Step, ratio, time_rounds, training_step
 from complex_transformers.nn import ComplexLinear
 from complex_transformers.nn import functional as CF
 
-ROWS = (1, 16, 64, 256, 1024, 4096)
+ROWS = (1, 16, 64, 128, 256, 1024, 4096)
 WIDTHS = (256, 512, 1024, 2048)
 REAL = "nn.Linear"
 
@@ -108,12 +108,14 @@ def measure(rounds: int, threads: int) -> dict[str, Any]:
 def render(data: dict[str, Any], page: Path) -> None:
     """Two tables: three ratios in each cell, the smallest in bold."""
     names = ("three products", "block", "sub-layers")
+    widths = sorted({row["width"] for row in data["rows"]})
+    counts = sorted({row["rows"] for row in data["rows"]})
     text = []
     for training in (False, True):
         rows = []
-        for count in ROWS:
+        for count in counts:
             cells = [str(count)]
-            for width in WIDTHS:
+            for width in widths:
                 (row,) = [
                     r for r in data["rows"] if (r["training"], r["width"], r["rows"]) == (training, width, count)
                 ]
@@ -122,8 +124,10 @@ def render(data: dict[str, Any], page: Path) -> None:
                 cells.append(" / ".join(f"**{v:.2f}**" if v == best else f"{v:.2f}" for v in ratios.values()))
             rows.append(cells)
         title = "Training step (forward + backward)" if training else "Forward only"
-        text.append(f"**{title}**\n\n" + markdown_table(["rows", *(f"width {w}" for w in WIDTHS)], rows))
-    text.append(f"Medians of {data['rounds']} interleaved rounds. {machine_line(data['machine'])}")
+        text.append(f"**{title}**\n\n" + markdown_table(["rows", *(f"width {w}" for w in widths)], rows))
+    text.append(
+        f"Medians of {data['rounds']} interleaved rounds. {machine_line(data['machine'])}{data.get('note', '')}"
+    )
     write_part(page, "linear_paths", "\n\n".join(text))
 
 
