@@ -55,7 +55,7 @@ class Arguments:
     hidden_size: int = field(default=128, metadata={"help": "width: half of it complex features"})
     num_hidden_layers: int = 2
     num_attention_heads: int = 4
-    num_train_epochs: float = 5
+    num_train_epochs: float = 4
     learning_rate: float = 1e-3
     batch_size: int = 64
     seed: int = 0
