@@ -44,7 +44,7 @@ def paths(layer: ComplexLinear) -> dict[str, Callable[[Tensor], Tensor]]:
     return {
         "three products": lambda x: CF._GaussLinear.apply(x.flatten(0, -2), *weights).unflatten(0, x.shape[:-1]),
         "block": lambda x: CF.block_linear(x, *weights),
-        "sub-layers": layer._sublayer_forward,
+        "sub-layers": lambda x: CF.sublayer_linear(x, layer.real, layer.imag, layer.bias),
     }
 
 

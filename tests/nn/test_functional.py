@@ -194,9 +194,27 @@ def three_products(monkeypatch):
     """Make every full-precision product take the three-multiplication path, and count its calls."""
     calls = []
     apply = CF._GaussLinear.apply
-    monkeypatch.setattr(CF, "_GAUSS_MIN_ROWS", 1)
+    monkeypatch.setattr(CF, "_MIN_ROWS_SMALL", 1)
     monkeypatch.setattr(CF._GaussLinear, "apply", lambda *args: calls.append(1) or apply(*args))
     return calls
+
+
+@pytest.mark.parametrize(
+    ("rows", "features", "path"),
+    [
+        ((1,), 256, "sublayer"),
+        ((2, 63), 256, "sublayer"),
+        ((2, 64), 256, "three_products"),
+        ((8, 127), 16, "block"),
+        ((8, 128), 16, "three_products"),
+    ],
+)
+def test_the_path_follows_from_shapes_and_changes_nothing(rows, features, path):
+    x = randn(*rows, 2 * features)
+    a, b, bias = randn(features, features), randn(features, features), randn(2 * features)
+    assert CF.linear_path(x, a) == path
+    assert CF.linear_path(x.bfloat16(), a.bfloat16()) == "block"
+    close(z(CF.linear(x, a, b, bias)), z(x) @ (r(a) + 1j * r(b)).T + z(bias), 1e-10)
 
 
 @pytest.mark.parametrize("gauss", [True, False])
@@ -230,7 +248,7 @@ def test_path_is_chosen_by_rows_dtype_and_autocast(monkeypatch):
     apply = CF._GaussLinear.apply
     monkeypatch.setattr(CF._GaussLinear, "apply", lambda *args: calls.append(1) or apply(*args))
     a, b = randn(3, 3, dtype=torch.float32), randn(3, 3, dtype=torch.float32)
-    many, few = randn(4, 64, 6, dtype=torch.float32), randn(4, 3, 6, dtype=torch.float32)
+    many, few = randn(16, 64, 6, dtype=torch.float32), randn(4, 3, 6, dtype=torch.float32)
     CF.linear(few, a, b)
     CF.linear(many.bfloat16(), a.bfloat16(), b.bfloat16())
     with torch.autocast("cpu", torch.bfloat16):

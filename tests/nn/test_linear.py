@@ -107,7 +107,7 @@ def test_all_paths_agree(change, name, monkeypatch):
         return [out, *gradients]
 
     block = results(layer)
-    monkeypatch.setattr(CF, "_GAUSS_MIN_ROWS", 1)
+    monkeypatch.setattr(CF, "_MIN_ROWS_SMALL", 1)
     gauss = results(layer)
     changed = copy.deepcopy(layer)
     change(changed, name)
@@ -142,7 +142,7 @@ def test_sublayer_with_a_bias_of_its_own_is_not_ignored():
 def test_gradients(path, monkeypatch):
     layer = make(3, 2, share_parts=path == "share")
     if path == "gauss":
-        monkeypatch.setattr(CF, "_GAUSS_MIN_ROWS", 1)
+        monkeypatch.setattr(CF, "_MIN_ROWS_SMALL", 1)
     if path == "sublayers":
         _hook(layer, "real")
 

@@ -9,6 +9,9 @@ dtype except ``to_complex`` and ``from_complex``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -22,6 +25,7 @@ __all__ = [
     "hermitian_inner",
     "join",
     "linear",
+    "linear_path",
     "masked_mean",
     "modulus",
     "multiply",
@@ -36,6 +40,7 @@ __all__ = [
     "squared_modulus",
     "squared_modulus_sigmoid",
     "squared_modulus_softmax",
+    "sublayer_linear",
     "to_complex",
 ]
 
@@ -209,23 +214,41 @@ class _GaussLinear(torch.autograd.Function):
         return grad_x, grad_a, grad_b, grad_bias
 
 
-# Rows of input below which three smaller products do not pay for their additions (docs/decisions/0002-linear.md).
-_GAUSS_MIN_ROWS = 256
+# Which product is fastest follows from shapes alone (docs/decisions/0002-linear.md, measured): layers of this many
+# features have few rows multiplied by the sub-layers, smaller ones by the block; three products need the given rows.
+_LARGE_LAYER = 256
+_MIN_ROWS_LARGE, _MIN_ROWS_SMALL = 128, 1024
+
+
+def linear_path(x: Tensor, weight: Tensor) -> str:
+    """``three_products``, ``block`` or ``sublayer``: how ``linear`` multiplies ``x`` by parts like ``weight``."""
+    # Half precision stays with the block product: A + B and B - A would be rounded before they are used.
+    # A compiler fuses the additions by itself and is given the plain block product.
+    if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type) or x.device.type != "cpu":
+        return "block"
+    if x.dtype != weight.dtype or x.dtype in _LOW_PRECISION:
+        return "block"
+    rows = x.shape[:-1].numel()
+    large = min(weight.shape) >= _LARGE_LAYER
+    if rows >= (_MIN_ROWS_LARGE if large else _MIN_ROWS_SMALL):
+        return "three_products"
+    return "sublayer" if large else "block"
 
 
 def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
     """W z + b with W = A + iB (Thesis 2.16, SynCoNMT Eq. 7): ``[..., 2 in] -> [..., 2 out]``.
 
-    A = ``real`` and B = ``imag`` are ``[out, in]``, ``bias`` is ``[b_re | b_im]`` of width ``2 out``. Full-precision
-    batches on the CPU use three real products, everything else one block product with [[A, -B], [B, A]]; both agree
-    to rounding.
+    A = ``real`` and B = ``imag`` are ``[out, in]``, ``bias`` is ``[b_re | b_im]`` of width ``2 out``. Computed by
+    three real products, one block product or four products, whichever is fastest; all agree to rounding.
     """
+    path = linear_path(x, real)
+    if path == "block":
+        return block_linear(x, real, imag, bias)
+    if path == "sublayer":
+        return sublayer_linear(x, partial(F.linear, weight=real), partial(F.linear, weight=imag), bias)
     out_features, in_features = real.shape
-    rows = x.numel() // x.shape[-1] if x.shape[-1] else 0
-    if _use_three_products(x, real, rows):
-        flat = _GaussLinear.apply(x.reshape(-1, 2 * in_features), real, imag, bias)
-        return flat.view(*x.shape[:-1], 2 * out_features)
-    return block_linear(x, real, imag, bias)
+    flat = _GaussLinear.apply(x.reshape(-1, 2 * in_features), real, imag, bias)
+    return flat.view(*x.shape[:-1], 2 * out_features)
 
 
 def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -234,13 +257,21 @@ def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = No
     return F.linear(x, block, bias)
 
 
-def _use_three_products(x: Tensor, weight: Tensor, rows: int) -> bool:
-    # Half precision stays with the block product: A + B and B - A would be rounded before they are used.
-    # A compiler fuses the additions by itself and is given the plain block product.
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
-        return False
-    full_precision = x.dtype in (torch.float32, torch.float64) and x.dtype == weight.dtype
-    return full_precision and x.device.type == "cpu" and rows >= _GAUSS_MIN_ROWS
+def sublayer_linear(
+    x: Tensor,
+    real: Callable[[Tensor], Tensor],
+    imag: Callable[[Tensor], Tensor] | None,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """W z + b from the maps A = ``real`` and B = ``imag`` (None: B = A), each called once on both parts of z."""
+    parts = x.unflatten(-1, (2, -1))  # [..., 2, in]
+    a_real, a_imag = real(parts).unbind(-2)
+    if imag is None:  # (1 + i) A z
+        out = join(a_real - a_imag, a_real + a_imag)
+    else:
+        b_real, b_imag = imag(parts).unbind(-2)
+        out = join(a_real - b_imag, a_imag + b_real)
+    return out if bias is None else out + bias
 
 
 # --- to real numbers ----------------------------------------------------------------------------------------------

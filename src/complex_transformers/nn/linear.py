@@ -86,18 +86,7 @@ class ComplexLinear(nn.Module):
             )
         if self.imag is not None and _is_plain(self.real) and _is_plain(self.imag):
             return CF.linear(x, self.real.weight, self.imag.weight, self.bias)
-        return self._sublayer_forward(x)
-
-    def _sublayer_forward(self, x: Tensor) -> Tensor:
-        # [..., 2, in]: both parts of the input go through a sub-layer in one call.
-        parts = x.unflatten(-1, (2, -1))
-        a_real, a_imag = self.real(parts).unbind(-2)
-        if self.imag is None:  # (1 + i) A z
-            out = CF.join(a_real - a_imag, a_real + a_imag)
-        else:
-            b_real, b_imag = self.imag(parts).unbind(-2)
-            out = CF.join(a_real - b_imag, a_imag + b_real)
-        return out if self.bias is None else out + self.bias
+        return CF.sublayer_linear(x, self.real, self.imag, self.bias)
 
     def extra_repr(self) -> str:
         text = f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
