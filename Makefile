@@ -32,7 +32,7 @@ types: .venv/.develop
 	$(BIN)/mypy
 
 docs: .venv/.docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks.bench $(ARGS)
