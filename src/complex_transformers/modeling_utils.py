@@ -74,6 +74,12 @@ class Attention(ComplexMultiheadAttention):
         )
         self.config = config
 
+    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+        """As in the base class; weights are kept for ``eager`` attention or when they are asked for."""
+        wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
+        kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
+        return super().forward(hidden_states, *args, **kwargs)
+
     def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
         if (self.score, self.normalization) == ("real", "softmax"):
             return ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, _eager_attention)

@@ -11,7 +11,13 @@ from oracles import DTYPES, TOLERANCE, bias, close, finite, halves, r, randn, ra
 from torch import nn
 from torch.autograd import gradcheck
 
-from complex_transformers.nn import ATTENTION_FUNCTIONS, ComplexMultiheadAttention, complex_attention, complex_scores
+from complex_transformers.nn import (
+    ATTENTION_FUNCTIONS,
+    ComplexMultiheadAttention,
+    attention,
+    complex_attention,
+    complex_scores,
+)
 from complex_transformers.nn.attention import _ScoreModulus, check_attention
 
 SCHEMES = sorted(ATTENTION_FUNCTIONS)
@@ -194,6 +200,79 @@ def test_function_gradients(score, normalization, masked):
     assert gradcheck(
         function, (randn(1, 2, 2, 4, grad=True), randn(1, 2, 3, 4, grad=True), randn(1, 2, 3, 4, grad=True))
     )
+
+
+# --- in blocks -------------------------------------------------------------------------------------------------------
+
+
+def blocks(monkeypatch, scores):
+    """Blocks of that many scores; returns the number of blocks every call has been cut into."""
+    counts = []
+    cut = attention._BlockedModulusAttention._blocks
+    monkeypatch.setattr(attention, "_BLOCK_SCORES", scores)
+    monkeypatch.setattr(
+        attention._BlockedModulusAttention,
+        "_blocks",
+        staticmethod(lambda *args: counts.append(len(list(cut(*args)))) or cut(*args)),
+    )
+    return counts
+
+
+MASKS = {
+    "none": lambda: None,
+    "padding": lambda: torch.rand(3, 1, 1, 7) > 0.3,
+    "padding of one row": lambda: torch.rand(1, 1, 1, 7) > 0.3,
+    "each head": lambda: torch.rand(3, 2, 5, 7) > 0.3,
+    "additive": lambda: randn(3, 1, 5, 7),
+    "two axes": lambda: torch.ones(5, 7, dtype=torch.bool).tril(2),
+}
+
+
+@pytest.mark.parametrize("score", ["modulus", "bilinear_modulus"])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("scores", [1, 2 * 7 * 2, 10**6])
+def test_blocks_give_what_the_whole_gives(score, mask, scores, monkeypatch):
+    counts = blocks(monkeypatch, scores)
+    inputs = (randn(3, 2, 5, 4, grad=True), randn(3, 2, 7, 4, grad=True), randn(3, 2, 7, 6, grad=True))
+    mask, cotangent = MASKS[mask](), randn(3, 5, 2, 6)
+    whole, weights = complex_attention(nn.Identity(), *inputs, mask, score=score)
+    blocked, none = complex_attention(nn.Identity(), *inputs, mask, score=score, need_weights=False)
+    assert weights is not None
+    assert none is None
+    assert counts == [{1: 15, 28: 9, 10**6: 3}[scores]]
+    torch.testing.assert_close(blocked, whole, rtol=0, atol=1e-12)
+    for one, two in zip(*(torch.autograd.grad(out, inputs, cotangent) for out in (blocked, whole)), strict=True):
+        torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("score", ["modulus", "bilinear_modulus"])
+def test_gradients_of_blocks(score, monkeypatch):
+    counts = blocks(monkeypatch, 1)
+    mask = torch.tensor([[[[True, False, True], [True, True, False]]]])
+
+    def function(q, k, v):
+        return complex_attention(nn.Identity(), q, k, v, mask, 0.8, score=score, need_weights=False)[0]
+
+    assert gradcheck(
+        function, (randn(1, 2, 2, 4, grad=True), randn(1, 2, 3, 4, grad=True), randn(1, 2, 3, 4, grad=True))
+    )
+    assert counts
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-30, 1e15])
+def test_blocks_are_finite_at_any_size(size, monkeypatch):
+    counts = blocks(monkeypatch, 1)
+    inputs = [randn(1, 2, 3, 4, dtype=torch.float32).mul_(size).requires_grad_() for _ in range(3)]
+    context, _ = complex_attention(nn.Identity(), *inputs, None, need_weights=False)
+    assert finite(context, *torch.autograd.grad(context.sum(), inputs))
+    assert counts
+
+
+def test_weights_that_are_dropped_are_not_cut_into_blocks(monkeypatch):
+    counts = blocks(monkeypatch, 1)
+    q, k, v = randn(1, 2, 3, 4), randn(1, 2, 3, 4), randn(1, 2, 3, 4)
+    complex_attention(nn.Identity(), q, k, v, None, dropout=0.5, need_weights=False)
+    assert not counts  # modules start in training mode
 
 
 @schemes

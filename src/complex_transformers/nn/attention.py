@@ -59,16 +59,23 @@ def check_attention(score: str, normalization: str, number_field: str = "complex
 # --- scores -------------------------------------------------------------------------------------------------------
 
 
-def _both_parts(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
-    """Real and imaginary part of q k^H (or of q k^T) from one real product: ``-> [..., 2, T, S]``.
+def _stack(query: Tensor, bilinear: bool) -> Tensor:
+    """Queries whose real products with k are Re and Im of the score: ``[..., T, 2d] -> [..., 2 T, 2d]``.
 
     q k^H = ([q_re | q_im] . k) + i ([q_im | -q_re] . k), q k^T = ([q_re | -q_im] . k) + i ([q_im | q_re] . k).
     """
     real, imag = CF.split(query)
-    rows = [real, -imag, imag, real] if bilinear else [real, imag, imag, -real]
-    stacked = torch.cat(rows, dim=-1).unflatten(-1, (2, -1))  # [..., T, 2, 2 d_h]
-    stacked = stacked.transpose(-2, -3).flatten(-3, -2)  # [..., 2 T, 2 d_h]
-    return (stacked @ key.transpose(-1, -2)).unflatten(-2, (2, -1))
+    for_real = [real, -imag] if bilinear else [real, imag]
+    for_imag = [imag, real] if bilinear else [imag, -real]
+    return torch.cat([torch.cat(for_real, dim=-1), torch.cat(for_imag, dim=-1)], dim=-2)
+
+
+def _unstack(grad: Tensor, bilinear: bool) -> Tensor:
+    """The adjoint of ``_stack``: the gradient of q from that of the stacked queries, ``[..., 2 T, 2d]``."""
+    (real_a, real_b), (imag_a, imag_b) = (CF.split(part) for part in grad.chunk(2, dim=-2))
+    if bilinear:
+        return CF.join(real_a + imag_b, imag_a - real_b)
+    return CF.join(real_a - imag_b, real_b + imag_a)
 
 
 def complex_scores(query: Tensor, key: Tensor, bilinear: bool = False) -> tuple[Tensor, Tensor]:
@@ -76,8 +83,17 @@ def complex_scores(query: Tensor, key: Tensor, bilinear: bool = False) -> tuple[
 
     ``[..., T, 2d], [..., S, 2d] -> [..., T, S]`` twice.
     """
-    real, imag = _both_parts(query, key, bilinear).unbind(-3)
+    real, imag = (_stack(query, bilinear) @ key.transpose(-1, -2)).chunk(2, dim=-2)
     return real, imag
+
+
+def _modulus_gradient_(parts: Tensor, modulus: Tensor, grad: Tensor) -> Tensor:
+    """Gradient of (Re, Im), ``[..., 2 T, S]``, from that of the modulus; overwrites ``parts``. 0 at a score of 0."""
+    # The floor keeps grad / modulus finite; below it (1e-19 in float32) the gradient fades to 0 at a score of 0.
+    unit = grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)
+    for part in parts.chunk(2, dim=-2):
+        part.mul_(unit)
+    return parts
 
 
 class _ScoreModulus(torch.autograd.Function):
@@ -88,8 +104,8 @@ class _ScoreModulus(torch.autograd.Function):
 
     @staticmethod
     def forward(query: Tensor, key: Tensor, bilinear: bool) -> tuple[Tensor, Tensor]:
-        parts = _both_parts(query, key, bilinear)
-        return torch.hypot(parts.select(-3, 0), parts.select(-3, 1)), parts
+        parts = _stack(query, bilinear) @ key.transpose(-1, -2)
+        return torch.hypot(*parts.chunk(2, dim=-2)), parts
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -102,18 +118,73 @@ class _ScoreModulus(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor, _):  # type: ignore[no-untyped-def]
         query, key, modulus, parts = ctx.saved_tensors
-        # The floor keeps grad / modulus finite; below it (1e-19 in float32) the gradient fades to 0 at a score of 0.
-        unit = (grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)).unsqueeze(-3)
-        real, imag = (parts * unit).to(query.dtype).unbind(-3)  # cotangents of Re and Im
-        # Autograd of the two products: with k = [a | b], Re = q_re a +- q_im b and Im = q_im a -+ q_re b.
-        sign = -1.0 if ctx.bilinear else 1.0
-        from_real, from_imag = real @ key, imag @ key
-        (ra, rb), (ia, ib) = CF.split(from_real), CF.split(from_imag)
-        grad_query = CF.join(ra - sign * ib, sign * rb + ia)
-        q_re, q_im = CF.split(query)
-        grad_key = real.transpose(-1, -2) @ CF.join(q_re, sign * q_im)
-        grad_key = grad_key + imag.transpose(-1, -2) @ CF.join(q_im, -sign * q_re)
-        return grad_query, grad_key, None
+        grad_parts = _modulus_gradient_(parts.clone(), modulus, grad)
+        grad_query = _unstack(grad_parts @ key, ctx.bilinear)
+        return grad_query, grad_parts.transpose(-1, -2) @ _stack(query, ctx.bilinear), None
+
+
+# Scores in a block of queries: small enough for a cache, large enough to occupy the threads.
+_BLOCK_SCORES = 2**19
+
+
+class _BlockedModulusAttention(torch.autograd.Function):
+    """softmax(|q k^H| + mask) v, one sample and one block of queries at a time: memory linear in the length.
+
+    Nothing of size T x S is kept: the backward pass computes the scores of a block again (Rabe & Staats 2021, with
+    whole rows of the softmax). Blocks stay in the cache, which is worth more than the second product costs.
+    """
+
+    @staticmethod
+    def _blocks(query: Tensor, key: Tensor, mask: Tensor | None):  # type: ignore[no-untyped-def]
+        rows = max(1, _BLOCK_SCORES // (query.shape[1] * key.shape[2]))
+        for sample in range(query.shape[0]):
+            for start in range(0, query.shape[2], rows):
+                part = slice(start, start + rows)
+                if mask is None:
+                    yield sample, part, None
+                else:
+                    own = mask[sample if mask.shape[0] > 1 else 0]
+                    yield sample, part, own if own.shape[-2] == 1 else own[:, part]
+
+    @staticmethod
+    def _weights(stacked: Tensor, key: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        parts = stacked @ key.transpose(-1, -2)
+        modulus = torch.hypot(*parts.chunk(2, dim=-2))
+        return parts, modulus, torch.softmax(modulus if mask is None else modulus + mask, dim=-1)
+
+    @staticmethod
+    def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool) -> Tensor:
+        blocked = _BlockedModulusAttention
+        out = value.new_empty(*query.shape[:-1], value.shape[-1])
+        for sample, rows, own_mask in blocked._blocks(query, key, mask):
+            stacked = _stack(query[sample, :, rows], bilinear)
+            weights = blocked._weights(stacked, key[sample], own_mask)[-1]
+            out[sample, :, rows] = weights @ value[sample]
+        return out
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        query, key, value, mask, ctx.bilinear = inputs
+        ctx.save_for_backward(query, key, value, mask, output)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        blocked = _BlockedModulusAttention
+        query, key, value, mask, out = ctx.saved_tensors
+        grad_query, grad_key, grad_value = torch.empty_like(query), torch.zeros_like(key), torch.zeros_like(value)
+        for sample, rows, own_mask in blocked._blocks(query, key, mask):
+            stacked = _stack(query[sample, :, rows], ctx.bilinear)
+            parts, modulus, weights = blocked._weights(stacked, key[sample], own_mask)
+            own_grad = grad[sample, :, rows]
+            grad_value[sample] += weights.transpose(-1, -2) @ own_grad
+            # softmax: dS = w (dW - sum w dW), and sum w dW = out . dout
+            inner = (own_grad * out[sample, :, rows]).sum(dim=-1, keepdim=True)
+            grad_scores = (own_grad @ value[sample].transpose(-1, -2)).sub_(inner).mul_(weights)
+            grad_parts = _modulus_gradient_(parts, modulus, grad_scores)
+            grad_query[sample, :, rows] = _unstack(grad_parts @ key[sample], ctx.bilinear)
+            grad_key[sample] += grad_parts.transpose(-1, -2) @ stacked
+        return grad_query, grad_key, grad_value, None, None
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -121,29 +192,34 @@ def _wide(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
+def _plain_cpu(query: Tensor) -> bool:
+    """True where our own gradients pay: full precision on the CPU, not compiled."""
+    if torch.compiler.is_compiling() or torch.is_autocast_enabled(query.device.type):
+        return False
+    return query.device.type == "cpu" and query.dtype in (torch.float32, torch.float64)
+
+
 def _score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
-    half_precision = query.dtype in (torch.float16, torch.bfloat16) or torch.is_autocast_enabled(query.device.type)
-    if half_precision or torch.compiler.is_compiling():
-        real, imag = complex_scores(query, key, bilinear)
-        return CF.modulus(CF.join(_wide(real), _wide(imag)))
-    return _ScoreModulus.apply(query, key, bilinear)[0]
+    if _plain_cpu(query):
+        return _ScoreModulus.apply(query, key, bilinear)[0]
+    real, imag = complex_scores(query, key, bilinear)
+    return CF.modulus(CF.join(_wide(real), _wide(imag)))
 
 
 # --- attention ----------------------------------------------------------------------------------------------------
 
 
-def _additive(mask: Tensor | None, module: nn.Module, scores: Tensor) -> Tensor | None:
+def _additive(mask: Tensor | None, module: nn.Module, length: int, size: int, like: Tensor) -> Tensor | None:
     """A mask as Transformers passes it (None, boolean with true = attend, or additive) as an additive one."""
-    length, size = scores.shape[-2:]
     if mask is None:
         if not getattr(module, "is_causal", False) or length == 1:
             return None
-        mask = torch.ones(length, size, dtype=torch.bool, device=scores.device).tril(size - length)
+        mask = torch.ones(length, size, dtype=torch.bool, device=like.device).tril(size - length)
     if mask.dtype == torch.bool:
-        removed, mask = ~mask, torch.zeros(mask.shape, dtype=scores.dtype, device=mask.device)
+        removed, mask = ~mask, torch.zeros(mask.shape, dtype=like.dtype, device=mask.device)
     else:  # the lowest number of a narrow dtype is not low beside wide scores
-        removed, mask = mask <= torch.finfo(mask.dtype).min, mask.to(scores.dtype)
-    return mask.masked_fill(removed, torch.finfo(scores.dtype).min)[..., :size]
+        removed, mask = mask <= torch.finfo(mask.dtype).min, mask.to(like.dtype)
+    return mask.masked_fill(removed, torch.finfo(like.dtype).min)[..., :size]
 
 
 def complex_attention(
@@ -157,8 +233,9 @@ def complex_attention(
     *,
     score: str = "modulus",
     normalization: str = "softmax",
+    need_weights: bool = True,
     **kwargs: Any,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """softmax(|q k^H| scaling + mask) v (ComplexOrder Eq. 13, 14), and the other scores and normalisations.
 
     Scores: ``modulus`` |q k^H|; ``real`` Re(q k^H), the plain dot product of halves (also of real numbers);
@@ -173,27 +250,35 @@ def complex_attention(
         scaling: factor on the scores, default D^(-1/2).
         dropout: probability on the weights, while training.
         score, normalization: names of the formulas above.
+        need_weights: False allows modulus scores with ``softmax`` to be computed block by block on the CPU: memory
+            linear in the length, no weights returned.
 
     Returns:
         The context ``[B, T, H, D_v]`` and the weights ``[B, H, T, S]`` (``[real | imag]`` halves, ``[B, H, T, 2S]``,
-        for ``split_softmax``).
+        for ``split_softmax``), or None.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     bilinear = score == "bilinear_modulus"
+    dropped = module.training and dropout > 0.0
+    if not need_weights and not dropped and score != "real" and normalization == "softmax" and _plain_cpu(query):
+        mask = _additive(attention_mask, module, query.shape[-2], key.shape[-2], query)
+        mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
+        return _BlockedModulusAttention.apply(query, key, value, mask, bilinear).transpose(1, 2), None
     if normalization == "split_softmax":
         scores = _wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
-        mask = _additive(attention_mask, module, scores)
+        mask = _additive(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
         scores = scores if mask is None else scores + (mask.unsqueeze(-3) if mask.dim() > 2 else mask)
-        parts = F.dropout(torch.softmax(scores, dim=-1).to(value.dtype), dropout, module.training)
-        weights = CF.join(*parts.unbind(-3))
+        parts = torch.softmax(scores, dim=-1).to(value.dtype)
+        keep = F.dropout(torch.ones_like(parts[:, :, 0]), dropout, module.training)  # one mask for both parts
+        weights = CF.join(*(part * keep for part in parts.unbind(-3)))
         real, imag = CF.split(weights)  # from the returned tensor: gradients with respect to it can be asked for
         (a, b), (c, d) = CF.split(real @ value), CF.split(imag @ value)
         return CF.join(a - d, b + c).transpose(1, 2), weights
 
     scores = query @ key.transpose(-1, -2) if score == "real" else _score_modulus(query, key, bilinear)
     scores = _wide(scores)
-    mask = _additive(attention_mask, module, scores)
+    mask = _additive(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
     if normalization == "softmax":
         weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
     else:
