@@ -268,11 +268,25 @@ def test_blocks_are_finite_at_any_size(size, monkeypatch):
     assert counts
 
 
-def test_weights_that_are_dropped_are_not_cut_into_blocks(monkeypatch):
+def test_blocks_drop_the_same_weights_forward_and_backward(monkeypatch):
     counts = blocks(monkeypatch, 1)
-    q, k, v = randn(1, 2, 3, 4), randn(1, 2, 3, 4), randn(1, 2, 3, 4)
-    complex_attention(nn.Identity(), q, k, v, None, dropout=0.5, need_weights=False)
-    assert not counts  # modules start in training mode
+    q, k = randn(1, 2, 3, 4, grad=True), randn(1, 2, 50, 4, grad=True)
+    module, one_hot = nn.Identity(), torch.eye(50, dtype=torch.float64).expand(1, 2, 50, 50)
+
+    def function(q, k, v):
+        torch.manual_seed(1)
+        return complex_attention(module, q, k, v, None, dropout=0.4, need_weights=False)[0]
+
+    dropped = function(q, k, one_hot).transpose(1, 2)  # values that are unit vectors show the weights themselves
+    _, weights = complex_attention(module, q, k, one_hot, None)
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], weights[kept] / 0.6)
+    assert 0.4 < kept.double().mean() < 0.8
+    v = randn(1, 2, 50, 4, grad=True)
+    assert gradcheck(function, (q, k, v))
+    module.eval()
+    torch.testing.assert_close(function(q, k, v), complex_attention(module, q, k, v, None)[0])
+    assert counts
 
 
 @schemes

@@ -131,7 +131,8 @@ class _BlockedModulusAttention(torch.autograd.Function):
     """softmax(|q k^H| + mask) v, one sample and one block of queries at a time: memory linear in the length.
 
     Nothing of size T x S is kept: the backward pass computes the scores of a block again (Rabe & Staats 2021, with
-    whole rows of the softmax). Blocks stay in the cache, which is worth more than the second product costs.
+    whole rows of the softmax). Blocks stay in the cache, which is worth more than the second product costs. Dropout
+    draws from a generator of its own, so that both passes drop the same weights.
     """
 
     @staticmethod
@@ -153,38 +154,53 @@ class _BlockedModulusAttention(torch.autograd.Function):
         return parts, modulus, torch.softmax(modulus if mask is None else modulus + mask, dim=-1)
 
     @staticmethod
-    def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool) -> Tensor:
+    def _keep(weights: Tensor, dropout: float, generator: torch.Generator) -> Tensor | None:
+        """Factors on the weights: 0 with probability ``dropout``, else 1 / (1 - dropout)."""
+        if dropout == 0.0:
+            return None
+        return torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator).div_(1.0 - dropout)
+
+    @staticmethod
+    def forward(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool, dropout: float, seed: int
+    ) -> Tensor:
         blocked = _BlockedModulusAttention
+        generator = torch.Generator().manual_seed(seed)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for sample, rows, own_mask in blocked._blocks(query, key, mask):
             stacked = _stack(query[sample, :, rows], bilinear)
             weights = blocked._weights(stacked, key[sample], own_mask)[-1]
-            out[sample, :, rows] = weights @ value[sample]
+            keep = blocked._keep(weights, dropout, generator)
+            out[sample, :, rows] = (weights if keep is None else weights * keep) @ value[sample]
         return out
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        query, key, value, mask, ctx.bilinear = inputs
+        query, key, value, mask, ctx.bilinear, ctx.dropout, ctx.seed = inputs
         ctx.save_for_backward(query, key, value, mask, output)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         blocked = _BlockedModulusAttention
+        generator = torch.Generator().manual_seed(ctx.seed)
         query, key, value, mask, out = ctx.saved_tensors
         grad_query, grad_key, grad_value = torch.empty_like(query), torch.zeros_like(key), torch.zeros_like(value)
         for sample, rows, own_mask in blocked._blocks(query, key, mask):
             stacked = _stack(query[sample, :, rows], ctx.bilinear)
             parts, modulus, weights = blocked._weights(stacked, key[sample], own_mask)
+            keep = blocked._keep(weights, ctx.dropout, generator)
             own_grad = grad[sample, :, rows]
-            grad_value[sample] += weights.transpose(-1, -2) @ own_grad
+            grad_value[sample] += (weights if keep is None else weights * keep).transpose(-1, -2) @ own_grad
             # softmax: dS = w (dW - sum w dW), and sum w dW = out . dout
             inner = (own_grad * out[sample, :, rows]).sum(dim=-1, keepdim=True)
-            grad_scores = (own_grad @ value[sample].transpose(-1, -2)).sub_(inner).mul_(weights)
+            grad_weights = own_grad @ value[sample].transpose(-1, -2)
+            grad_weights = grad_weights if keep is None else grad_weights.mul_(keep)
+            grad_scores = grad_weights.sub_(inner).mul_(weights)
             grad_parts = _modulus_gradient_(parts, modulus, grad_scores)
             grad_query[sample, :, rows] = _unstack(grad_parts @ key[sample], ctx.bilinear)
             grad_key[sample] += grad_parts.transpose(-1, -2) @ stacked
-        return grad_query, grad_key, grad_value, None, None
+        return grad_query, grad_key, grad_value, None, None, None, None
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -260,17 +276,19 @@ def complex_attention(
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     bilinear = score == "bilinear_modulus"
-    dropped = module.training and dropout > 0.0
-    if not need_weights and not dropped and score != "real" and normalization == "softmax" and _plain_cpu(query):
+    dropout = dropout if module.training else 0.0
+    if not need_weights and score != "real" and normalization == "softmax" and _plain_cpu(query):
         mask = _additive(attention_mask, module, query.shape[-2], key.shape[-2], query)
         mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
-        return _BlockedModulusAttention.apply(query, key, value, mask, bilinear).transpose(1, 2), None
+        seed = int(torch.randint(2**62, ())) if dropout else 0
+        context = _BlockedModulusAttention.apply(query, key, value, mask, bilinear, dropout, seed)
+        return context.transpose(1, 2), None
     if normalization == "split_softmax":
         scores = _wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
         mask = _additive(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
         scores = scores if mask is None else scores + (mask.unsqueeze(-3) if mask.dim() > 2 else mask)
         parts = torch.softmax(scores, dim=-1).to(value.dtype)
-        keep = F.dropout(torch.ones_like(parts[:, :, 0]), dropout, module.training)  # one mask for both parts
+        keep = F.dropout(torch.ones_like(parts[:, :, 0]), dropout)  # one mask for both parts
         weights = CF.join(*(part * keep for part in parts.unbind(-3)))
         real, imag = CF.split(weights)  # from the returned tensor: gradients with respect to it can be asked for
         (a, b), (c, d) = CF.split(real @ value), CF.split(imag @ value)
@@ -283,7 +301,7 @@ def complex_attention(
         weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
     else:
         weights = CF.normalize_probability_amplitude(scores, mask)
-    weights = F.dropout(weights.to(value.dtype), dropout, module.training)
+    weights = F.dropout(weights.to(value.dtype), dropout)
     return (weights @ value).transpose(1, 2), weights
 
 
