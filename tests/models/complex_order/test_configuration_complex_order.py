@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, ComplexOrderModel
+from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,10 @@ from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, Co
             {"embedding_type": "complex_vanilla", "frequency_init": "normal"},
             ["frequency_init='normal'", "no effect", "complex_vanilla"],
         ),
+        (
+            {"amplitude_sharing": "word", "frequency_sharing": "word"},
+            ["every word the same embedding", "share one of the two", "phase='learned'"],
+        ),
         ({"tie_word_embeddings": True}, ["tie_word_embeddings=True", "lm_readout='feature_modulus'", "'concat'"]),
         (
             {"tie_word_embeddings": True, "lm_readout": "feature_modulus", "amplitude_sharing": "dimension"},
@@ -71,13 +75,6 @@ def test_wrong_value_names_itself_and_the_remedy(changes, parts):
 def test_wrong_type_names_the_field(changes):
     with pytest.raises(Exception, match=next(iter(changes))):
         ComplexOrderConfig(**changes)
-
-
-def test_embedding_that_tells_no_word_from_another_is_refused():
-    # Nothing in the configuration alone: the embedding knows, and the model cannot be built.
-    config = ComplexOrderConfig(amplitude_sharing="word", frequency_sharing="word")
-    with pytest.raises(ValueError, match="every word the same embedding"):
-        ComplexOrderModel(config)
 
 
 def test_defaults_are_the_paper_and_follow_the_field():
