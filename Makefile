@@ -12,13 +12,13 @@ quickstart: .venv/.run
 	$(BIN)/python examples/quickstart/quickstart.py
 
 test: .venv/.develop
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not slow" $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadscope -m "not slow" $(ARGS)
 
 test-slow: .venv/.develop
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) -m slow $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadscope -m slow $(ARGS)
 
 conformance: .venv/.develop
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) tests/conformance $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadscope tests/conformance $(ARGS)
 
 lint: .venv/.develop
 	$(BIN)/ruff check .
