@@ -191,7 +191,7 @@ class _BlockedModulusAttention(torch.autograd.Function):
             parts, modulus, weights = blocked._weights(stacked, key[sample], own_mask)
             keep = blocked._keep(weights, ctx.dropout, generator)
             own_grad = grad[sample, :, rows]
-            grad_value[sample] += (weights if keep is None else weights * keep).transpose(-1, -2) @ own_grad
+            grad_value[sample].baddbmm_((weights if keep is None else weights * keep).mT, own_grad)
             # softmax: dS = w (dW - sum w dW), and sum w dW = out . dout
             inner = (own_grad * out[sample, :, rows]).sum(dim=-1, keepdim=True)
             grad_weights = own_grad @ value[sample].transpose(-1, -2)
@@ -199,7 +199,7 @@ class _BlockedModulusAttention(torch.autograd.Function):
             grad_scores = grad_weights.sub_(inner).mul_(weights)
             grad_parts = _modulus_gradient_(parts, modulus, grad_scores)
             grad_query[sample, :, rows] = _unstack(grad_parts @ key[sample], ctx.bilinear)
-            grad_key[sample] += grad_parts.transpose(-1, -2) @ stacked
+            grad_key[sample].baddbmm_(grad_parts.mT, stacked)
         return grad_query, grad_key, grad_value, None, None, None, None
 
 
