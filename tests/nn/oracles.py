@@ -48,7 +48,7 @@ def bias(layer: torch.nn.Module) -> np.ndarray | float:
     return 0.0 if layer.bias is None else z(layer.bias)
 
 
-def close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e-11) -> None:
+def assert_close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e-11) -> None:
     """Equal to ``tolerance`` relative to the largest expected number."""
     assert actual.shape == expected.shape
     size = max(1.0, float(np.abs(expected).max(initial=0.0)))

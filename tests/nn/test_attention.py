@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, bias, close, finite, halves, r, randn, randomize, softmax, weight, z
+from oracles import DTYPES, TOLERANCE, assert_close, bias, finite, halves, r, randn, randomize, softmax, weight, z
 from torch import nn
 from torch.autograd import gradcheck
 
@@ -86,14 +86,14 @@ def test_complex_scores(t, s, d, bilinear, dtype):
     q, k = randn(2, t, 2 * d, dtype=dtype), randn(2, s, 2 * d, dtype=dtype)
     expected = z(q) @ np.swapaxes(z(k) if bilinear else z(k).conj(), -1, -2)
     real, imag = complex_scores(q, k, bilinear)
-    close(r(real) + 1j * r(imag), expected, TOLERANCE[dtype] * 2)
+    assert_close(r(real) + 1j * r(imag), expected, TOLERANCE[dtype] * 2)
 
 
 @pytest.mark.parametrize("bilinear", [False, True])
 def test_score_modulus_and_its_gradient(bilinear):
     q, k = randn(2, 3, 4, grad=True), randn(2, 5, 4, grad=True)
     modulus = _ScoreModulus.apply(q, k, bilinear)[0]
-    close(r(modulus), np.abs(z(q) @ np.swapaxes(z(k) if bilinear else z(k).conj(), -1, -2)))
+    assert_close(r(modulus), np.abs(z(q) @ np.swapaxes(z(k) if bilinear else z(k).conj(), -1, -2)))
     assert gradcheck(lambda q, k: _ScoreModulus.apply(q, k, bilinear)[0], (q, k))
     zero = torch.zeros_like(q, requires_grad=True)
     gradients = torch.autograd.grad(_ScoreModulus.apply(zero, k, bilinear)[0].sum(), (zero, k))
@@ -142,7 +142,7 @@ def test_modulus_score_ignores_every_phase_of_queries_and_keys():
     for score in ("modulus", "bilinear_modulus"):
         one, _ = complex_attention(nn.Identity(), q, k, v, None, score=score)
         two, _ = complex_attention(nn.Identity(), halves(z(q) * phase_q), halves(z(k) * phase_k), v, None, score=score)
-        close(z(two), z(one))
+        assert_close(z(two), z(one))
 
 
 def test_conjugation_tells_the_two_products_apart():
@@ -176,9 +176,9 @@ def test_attention_function(score, normalization, t, s, d, dtype, data):
             for h in range(2):
                 arrays = (z(part[i, h]) for part in (q, k, v))
                 expected, w = oracle(*arrays, keep, score, normalization, 0.7)
-                close(z(context[i, :, h]), expected, TOLERANCE[dtype] * 3)
+                assert_close(z(context[i, :, h]), expected, TOLERANCE[dtype] * 3)
                 got = z(weights[i, h]) if normalization == "split_softmax" else r(weights[i, h])
-                close(got, w, TOLERANCE[dtype] * 3)
+                assert_close(got, w, TOLERANCE[dtype] * 3)
 
 
 @schemes
@@ -186,7 +186,7 @@ def test_float64_is_kept(score, normalization):
     q, k, v = randn(1, 1, 3, 4), randn(1, 1, 5, 4), randn(1, 1, 5, 4)
     context, _ = complex_attention(nn.Identity(), q, k, v, None, 1.0, score=score, normalization=normalization)
     expected, _ = oracle(z(q[0, 0]), z(k[0, 0]), z(v[0, 0]), True, score, normalization, 1.0)
-    close(z(context[0, :, 0]), expected, 1e-14)
+    assert_close(z(context[0, :, 0]), expected, 1e-14)
 
 
 @schemes
@@ -314,8 +314,8 @@ def test_self_attention_layer(score, normalization, field, t, data):
     out, weights = layer(x, torch.from_numpy(keep).expand(2, 1, t, t))
     for i in range(2):
         expected, w = layer_oracle(layer, numbers(layer, x[i]), numbers(layer, x[i]), keep)
-        close(numbers(layer, out[i]), expected)
-        close(z(weights[i]) if normalization == "split_softmax" else r(weights[i]), w)
+        assert_close(numbers(layer, out[i]), expected)
+        assert_close(z(weights[i]) if normalization == "split_softmax" else r(weights[i]), w)
 
 
 @fields
@@ -326,7 +326,7 @@ def test_cross_attention_layer(score, normalization, field):
     out, _ = layer(x, torch.from_numpy(keep).expand(2, 1, 3, 5), key_value_states=source)
     for i in range(2):
         expected, _ = layer_oracle(layer, numbers(layer, x[i]), numbers(layer, source[i]), keep)
-        close(numbers(layer, out[i]), expected)
+        assert_close(numbers(layer, out[i]), expected)
 
 
 def test_shared_parts_of_the_projections():
@@ -335,7 +335,7 @@ def test_shared_parts_of_the_projections():
     assert layer.out_proj.imag is not None
     x = randn(1, 4, 12)
     expected, _ = layer_oracle(layer, z(x[0]), z(x[0]), True)
-    close(z(layer(x)[0][0]), expected)
+    assert_close(z(layer(x)[0][0]), expected)
 
 
 @fields
@@ -344,7 +344,7 @@ def test_causality(score, normalization, field):
     x = randn(2, 5, 12)
     out, weights = layer(x)
     expected, _ = layer_oracle(layer, numbers(layer, x[0]), numbers(layer, x[0]), np.tri(5, dtype=bool))
-    close(numbers(layer, out[0]), expected)
+    assert_close(numbers(layer, out[0]), expected)
     changed = x.clone()
     changed[:, -1] = 100.0 * torch.randn(2, 12)
     other, _ = layer(changed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from oracles import DTYPES, TOLERANCE, close, randn, z
+from oracles import DTYPES, TOLERANCE, assert_close, randn, z
 
 from complex_transformers.nn import ComplexDropout
 
@@ -17,11 +17,11 @@ def test_whole_numbers_are_dropped_at_the_given_rate(p):
     kept = z(out) != 0
     assert np.array_equal(kept, (z(out).real != 0) & (z(out).imag != 0))  # never one part alone
     assert kept.mean() == pytest.approx(1.0 - p, abs=0.02)
-    close(z(out)[kept], z(x)[kept] / (1.0 - p))
+    assert_close(z(out)[kept], z(x)[kept] / (1.0 - p))
     assert 0.05 < kept[:, 0].mean() < 0.99  # rows have masks of their own
     assert len(np.unique(kept, axis=0)) == 50
     out.sum().backward()
-    close(z(x.grad), np.where(kept, (1 + 1j) / (1.0 - p), 0))
+    assert_close(z(x.grad), np.where(kept, (1 + 1j) / (1.0 - p), 0))
 
 
 def test_identity_in_evaluation_and_at_rate_zero():
@@ -36,7 +36,7 @@ def test_dtypes(dtype):
     x = randn(40, 20, dtype=dtype)
     out = ComplexDropout(0.5)(x)
     assert out.dtype == dtype
-    close(z(out), np.where(z(out) != 0, 2.0 * z(x), 0.0), TOLERANCE[dtype])
+    assert_close(z(out), np.where(z(out) != 0, 2.0 * z(x), 0.0), TOLERANCE[dtype])
 
 
 def test_phases_survive():

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, close, halves, r, randn, randomize, z
+from oracles import DTYPES, TOLERANCE, assert_close, halves, r, randn, randomize, z
 from torch.autograd import gradcheck
 
 from complex_transformers.nn import (
@@ -64,7 +64,7 @@ def test_formula_of_every_scheme(scheme, dtype):
     out = embedding(ids)
     assert out.dtype == dtype
     assert out.shape == (2, 5, 2 * D)
-    close(z(out), oracle(embedding, ids.numpy(), np.arange(1, 6)[None]), TOLERANCE[dtype])
+    assert_close(z(out), oracle(embedding, ids.numpy(), np.arange(1, 6)[None]), TOLERANCE[dtype])
 
 
 @schemes
@@ -105,7 +105,7 @@ def test_vanilla_is_a_phase_without_position():
     }
     ids = torch.randint(V, (2, 5))
     expected = table(embedding.amplitude, ids.numpy()) * np.exp(1j * table(embedding.phase, ids.numpy()))
-    close(z(embedding(ids)), expected)
+    assert_close(z(embedding(ids)), expected)
     assert torch.equal(embedding(ids, position_ids=torch.full((2, 5), 9)), embedding(ids))
 
 
@@ -118,7 +118,7 @@ def test_property_1_moving_by_n_is_a_rotation_whatever_the_position(position, n,
     ids = torch.arange(V)[None]
     here = z(embedding(ids, position_ids=torch.full((1, V), position)))
     there = z(embedding(ids, position_ids=torch.full((1, V), position + n)))
-    close(there, here * np.exp(1j * n * table(embedding.frequency, ids.numpy())), 1e-9)
+    assert_close(there, here * np.exp(1j * n * table(embedding.frequency, ids.numpy())), 1e-9)
 
 
 @schemes
@@ -130,7 +130,7 @@ def test_property_2_bounded_by_the_amplitude(scheme):
     for position in (1, 2, 1000, 10**6):
         modulus = np.abs(z(embedding(ids, position_ids=torch.full((1, V), position))))
         if scheme["damping"] == "none":
-            close(modulus, bound)
+            assert_close(modulus, bound)
         else:
             assert (modulus < previous + 1e-300).all()
             previous = modulus
@@ -292,7 +292,7 @@ def test_word_and_position_embeddings(dtype):
             expected = expected + np.concatenate([wave.real, wave.imag], -1)
         out = embedding(ids)
         assert out.dtype == dtype
-        close(r(out), expected, max(TOLERANCE[dtype], 1e-6))
+        assert_close(r(out), expected, max(TOLERANCE[dtype], 1e-6))
 
 
 def test_gradients_of_words_and_positions():
@@ -312,14 +312,16 @@ def test_sinusoidal_position_is_the_unit_wave_of_the_order_embedding():
         order.amplitude.fill_(1.0)
     words = WordPositionEmbedding(V, 2 * D, embedding_type="sinusoidal_position").double()
     ids = torch.randint(V, (1, 6))
-    close(z(words(ids)) - r(words.weight)[ids.numpy()] @ np.vstack([np.eye(D), 1j * np.eye(D)]), z(order(ids)), 1e-6)
+    assert_close(
+        z(words(ids)) - r(words.weight)[ids.numpy()] @ np.vstack([np.eye(D), 1j * np.eye(D)]), z(order(ids)), 1e-6
+    )
 
 
 def test_free_complex_table():
     embedding = ComplexEmbedding(V, 2 * D)
     ids = torch.randint(V, (2, 4))
     values = r(embedding.weight)
-    close(z(embedding(ids)), (values[:, :D] + 1j * values[:, D:])[ids.numpy()])
+    assert_close(z(embedding(ids)), (values[:, :D] + 1j * values[:, D:])[ids.numpy()])
 
 
 # --- resizing --------------------------------------------------------------------------------------------------------
@@ -488,5 +490,5 @@ def test_tiny_numbers_of_words():
     # One word: a table of one row is not a shared table by mistake.
     embedding = randomize(ComplexOrderEmbedding(1, 2 * D)).double()
     out = z(embedding(torch.zeros(1, 4, dtype=torch.long)))[0]
-    close(out, r(embedding.amplitude) * np.exp(1j * np.arange(1, 5)[:, None] * r(embedding.frequency)))
+    assert_close(out, r(embedding.amplitude) * np.exp(1j * np.arange(1, 5)[:, None] * r(embedding.frequency)))
     assert halves(out).shape == (4, 2 * D)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, close, finite, halves, r, randn, softmax, z
+from oracles import DTYPES, TOLERANCE, assert_close, finite, halves, r, randn, softmax, z
 from torch.autograd import gradcheck, gradgradcheck
 
 import complex_transformers.nn.functional as CF
@@ -77,39 +77,39 @@ def test_arithmetic_is_that_of_complex_numbers(shape, dtype):
     x, y = randn(*lead, 2 * d, dtype=dtype), randn(*lead, 2 * d, dtype=dtype)
     phase, factor = randn(*lead, d, dtype=dtype), randn(*lead, d, dtype=dtype)
     tolerance = TOLERANCE[dtype]
-    close(z(CF.conj(x)), z(x).conj(), 0.0)
-    close(z(CF.multiply(x, y)), z(x) * z(y), tolerance)
-    close(z(CF.scale(x, factor)), z(x) * r(factor), tolerance)
-    close(z(CF.rotate(x, phase)), z(x) * np.exp(1j * r(phase)), tolerance)
-    close(r(CF.modulus(x)), np.abs(z(x)), tolerance)
-    close(r(CF.squared_modulus(x)), np.abs(z(x)) ** 2, tolerance)
-    close(z(CF.hermitian_inner(x, y))[..., 0], (z(x) * z(y).conj()).sum(-1), tolerance)
+    assert_close(z(CF.conj(x)), z(x).conj(), 0.0)
+    assert_close(z(CF.multiply(x, y)), z(x) * z(y), tolerance)
+    assert_close(z(CF.scale(x, factor)), z(x) * r(factor), tolerance)
+    assert_close(z(CF.rotate(x, phase)), z(x) * np.exp(1j * r(phase)), tolerance)
+    assert_close(r(CF.modulus(x)), np.abs(z(x)), tolerance)
+    assert_close(r(CF.squared_modulus(x)), np.abs(z(x)) ** 2, tolerance)
+    assert_close(z(CF.hermitian_inner(x, y))[..., 0], (z(x) * z(y).conj()).sum(-1), tolerance)
     for result in (CF.multiply(x, y), CF.rotate(x, phase), CF.modulus(x), CF.squared_modulus(x)):
         assert result.dtype == dtype
 
 
 def test_broadcasting():
     x, y = randn(2, 3, 8), randn(8)
-    close(z(CF.multiply(x, y)), z(x) * z(y))
+    assert_close(z(CF.multiply(x, y)), z(x) * z(y))
     factor = randn(2, 3, 1)
-    close(z(CF.scale(x, factor)), z(x) * r(factor))
+    assert_close(z(CF.scale(x, factor)), z(x) * r(factor))
     phase = randn(4)
-    close(z(CF.rotate(x, phase)), z(x) * np.exp(1j * r(phase)))
+    assert_close(z(CF.rotate(x, phase)), z(x) * np.exp(1j * r(phase)))
 
 
 def test_rotation_in_bfloat16_takes_large_phases_in_float32():
     x = halves(np.ones((1, 1), complex), torch.bfloat16)
     phase = torch.tensor([1000.7], dtype=torch.float32)  # bfloat16 keeps 1000 only
-    close(z(CF.rotate(x, phase)), np.exp(1j * r(phase))[None], 6e-3)
+    assert_close(z(CF.rotate(x, phase)), np.exp(1j * r(phase))[None], 6e-3)
 
 
 def test_inner_product_is_linear_in_the_first_and_conjugate_linear_in_the_second():
     q, k = randn(5, 6), randn(5, 6)
     factor = np.exp(0.7j)
     value = z(CF.hermitian_inner(q, k))
-    close(z(CF.hermitian_inner(halves(factor * z(q)), k)), factor * value)
-    close(z(CF.hermitian_inner(q, halves(factor * z(k)))), np.conj(factor) * value)
-    close(z(CF.hermitian_inner(q, q))[..., 0], (np.abs(z(q)) ** 2).sum(-1).astype(complex))
+    assert_close(z(CF.hermitian_inner(halves(factor * z(q)), k)), factor * value)
+    assert_close(z(CF.hermitian_inner(q, halves(factor * z(k)))), np.conj(factor) * value)
+    assert_close(z(CF.hermitian_inner(q, q))[..., 0], (np.abs(z(q)) ** 2).sum(-1).astype(complex))
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_linear_is_the_complex_product_on_both_paths(rows, d_in, d_out, with_bia
     a, b = randn(d_out, d_in, dtype=dtype), randn(d_out, d_in, dtype=dtype)
     bias = randn(2 * d_out, dtype=dtype) if with_bias else None
     expected = z(x) @ (r(a) + 1j * r(b)).T + (z(bias) if with_bias else 0.0)
-    close(z(CF.linear(x, a, b, bias)), expected, TOLERANCE[dtype])
-    close(z(CF.block_linear(x, a, b, bias)), expected, TOLERANCE[dtype])
+    assert_close(z(CF.linear(x, a, b, bias)), expected, TOLERANCE[dtype])
+    assert_close(z(CF.block_linear(x, a, b, bias)), expected, TOLERANCE[dtype])
 
 
 def three_products(monkeypatch):
@@ -214,7 +214,7 @@ def test_the_path_follows_from_shapes_and_changes_nothing(rows, features, path):
     a, b, bias = randn(features, features), randn(features, features), randn(2 * features)
     assert CF.linear_path(x, a) == path
     assert CF.linear_path(x.bfloat16(), a.bfloat16()) == "block"
-    close(z(CF.linear(x, a, b, bias)), z(x) @ (r(a) + 1j * r(b)).T + z(bias), 1e-10)
+    assert_close(z(CF.linear(x, a, b, bias)), z(x) @ (r(a) + 1j * r(b)).T + z(bias), 1e-10)
 
 
 @pytest.mark.parametrize("gauss", [True, False])
@@ -255,7 +255,7 @@ def test_path_is_chosen_by_rows_dtype_and_autocast(monkeypatch):
         low = CF.linear(many, a, b)
     assert not calls
     assert low.dtype == torch.bfloat16
-    close(z(low), z(many) @ (r(a) + 1j * r(b)).T, 3e-2)
+    assert_close(z(low), z(many) @ (r(a) + 1j * r(b)).T, 3e-2)
     CF.linear(many, a, b)
     assert len(calls) == 1
 
@@ -264,7 +264,7 @@ def test_linear_takes_non_contiguous_and_empty_input(monkeypatch):
     three_products(monkeypatch)
     a, b = randn(2, 3), randn(2, 3)
     x = randn(6, 5, 4).permute(2, 1, 0)
-    close(z(CF.linear(x, a, b)), z(x) @ (r(a) + 1j * r(b)).T)
+    assert_close(z(CF.linear(x, a, b)), z(x) @ (r(a) + 1j * r(b)).T)
     assert CF.linear(x[:0], a, b).shape == (0, 5, 4)
 
 
@@ -277,11 +277,11 @@ def test_functions_to_real_numbers(shape, dtype):
     x = randn(*lead, 2 * d, dtype=dtype)
     square = np.abs(z(x)) ** 2
     tolerance = TOLERANCE[dtype]
-    close(r(CF.squared_modulus_softmax(x)), softmax(square), tolerance)
-    close(r(CF.squared_modulus_sigmoid(x)), 1.0 / (1.0 + np.exp(-square)), tolerance)
-    close(r(CF.probability_amplitude(x)), square / (1.0 + square.sum(-1, keepdims=True)), tolerance)
-    close(r(CF.probability_amplitude_sigmoid(x)), square / (1.0 + square), tolerance)
-    close(z(CF.split_softmax(x)), softmax(z(x).real) + 1j * softmax(z(x).imag), tolerance)
+    assert_close(r(CF.squared_modulus_softmax(x)), softmax(square), tolerance)
+    assert_close(r(CF.squared_modulus_sigmoid(x)), 1.0 / (1.0 + np.exp(-square)), tolerance)
+    assert_close(r(CF.probability_amplitude(x)), square / (1.0 + square.sum(-1, keepdims=True)), tolerance)
+    assert_close(r(CF.probability_amplitude_sigmoid(x)), square / (1.0 + square), tolerance)
+    assert_close(z(CF.split_softmax(x)), softmax(z(x).real) + 1j * softmax(z(x).imag), tolerance)
 
 
 @given(st.integers(1, 6), st.data())
@@ -291,15 +291,15 @@ def test_probability_amplitude_with_a_mask_is_that_of_the_kept_scores(size, data
     mask = torch.from_numpy(np.where(keep, 0.0, torch.finfo(torch.float64).min))
     square = np.where(keep, r(score) ** 2, 0.0)
     expected = square / (1.0 + square.sum(-1, keepdims=True))
-    close(r(CF.normalize_probability_amplitude(score, mask)), expected)
-    close(r(CF.normalize_probability_amplitude(score, mask.clamp(min=-np.inf).float())), expected, 1e-6)
+    assert_close(r(CF.normalize_probability_amplitude(score, mask)), expected)
+    assert_close(r(CF.normalize_probability_amplitude(score, mask.clamp(min=-np.inf).float())), expected, 1e-6)
 
 
 def test_probability_amplitude_weighs_squares_by_a_finite_mask():
     score, mask = randn(2, 4) * 2.0, randn(4)
     square = r(score) ** 2 * np.exp(r(mask))
     expected = square / (1.0 + square.sum(-1, keepdims=True))
-    close(r(CF.normalize_probability_amplitude(score, mask)), expected)
+    assert_close(r(CF.normalize_probability_amplitude(score, mask)), expected)
 
 
 def test_probability_amplitude_of_huge_scores():
@@ -320,8 +320,8 @@ def test_masked_mean_is_the_mean_of_what_is_kept(batch, length, data):
     x = randn(batch, length, 4)
     expected = np.stack([r(x)[i][keep[i]].mean(0) if keep[i].any() else np.zeros(4) for i in range(batch)])
     for mask in (torch.from_numpy(keep), torch.from_numpy(keep).long(), torch.from_numpy(keep).double()):
-        close(r(CF.masked_mean(x, mask)), expected)
-    close(r(CF.masked_mean(x)), r(x).mean(1))
+        assert_close(r(CF.masked_mean(x, mask)), expected)
+    assert_close(r(CF.masked_mean(x)), r(x).mean(1))
 
 
 def test_masked_mean_never_reads_padding():
@@ -344,7 +344,7 @@ def test_masked_mean_in_float16_does_not_overflow_in_its_sum():
 
 def test_complex_mse():
     x, y = randn(3, 4, 6), randn(3, 4, 6)
-    close(r(CF.complex_mse(x, y)), np.mean(np.abs(z(x) - z(y)) ** 2))
+    assert_close(r(CF.complex_mse(x, y)), np.mean(np.abs(z(x) - z(y)) ** 2))
     with pytest.raises(ValueError, match=r"\(3, 4, 6\) and \(4, 6\)"):
         CF.complex_mse(x, y[0])
 

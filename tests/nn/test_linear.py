@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, bias, close, halves, r, randn, randomize, weight, z
+from oracles import DTYPES, TOLERANCE, assert_close, bias, halves, r, randn, randomize, weight, z
 from torch import nn
 from torch.autograd import gradcheck
 
@@ -34,7 +34,7 @@ def test_layer_is_w_z_plus_b(lead, d_in, d_out, with_bias, share, dtype):
     x = randn(*lead, 2 * d_in, dtype=dtype)
     out = layer(x)
     assert out.dtype == dtype
-    close(z(out), z(x) @ weight(layer).T + bias(layer), TOLERANCE[dtype])
+    assert_close(z(out), z(x) @ weight(layer).T + bias(layer), TOLERANCE[dtype])
 
 
 def test_layout_of_the_checkpoint():
@@ -115,7 +115,7 @@ def test_all_paths_agree(change, name, monkeypatch):
     monkeypatch.setattr(CF, "linear", lambda *args: called.append(args))
     sublayers = results(changed)
     assert not called  # the changed sub-layer has really been called
-    close(z(block[0]), expected)
+    assert_close(z(block[0]), expected)
     for other in (gauss, sublayers):
         for one, two in zip(block, other, strict=True):
             torch.testing.assert_close(one, two, rtol=0, atol=1e-11)
@@ -127,7 +127,7 @@ def test_low_rank_update_of_both_parts_is_a_complex_update():
     low_rank = [r(part.up) @ r(part.down) for part in (layer.real, layer.imag)]
     w = r(layer.real.weight) + low_rank[0] + 1j * (r(layer.imag.weight) + low_rank[1])
     x = randn(5, 8)
-    close(z(layer(x)), z(x) @ w.T + bias(layer))
+    assert_close(z(layer(x)), z(x) @ w.T + bias(layer))
 
 
 def test_sublayer_with_a_bias_of_its_own_is_not_ignored():
@@ -135,7 +135,7 @@ def test_sublayer_with_a_bias_of_its_own_is_not_ignored():
     layer.real.bias = nn.Parameter(randn(2))
     x = randn(4, 6)
     offset = r(layer.real.bias) * (1 + 1j)  # A is called on both parts
-    close(z(layer(x)), z(x) @ weight(layer).T + offset + bias(layer))
+    assert_close(z(layer(x)), z(x) @ weight(layer).T + offset + bias(layer))
 
 
 @pytest.mark.parametrize("path", ["block", "gauss", "sublayers", "share"])
@@ -159,7 +159,7 @@ def test_gradients(path, monkeypatch):
 def test_phase_rotation_commutes_without_a_bias(share, rows):
     layer, x = make(4, 3, bias=False, share_parts=share), randn(rows, 8)
     angle = np.exp(1.3j)
-    close(z(layer(halves(z(x) * angle))), z(layer(x)) * angle)
+    assert_close(z(layer(halves(z(x) * angle))), z(layer(x)) * angle)
     biased = make(4, 3)
     assert np.abs(z(biased(halves(z(x) * angle))) - z(biased(x)) * angle).max() > 1e-3
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, close, finite, halves, r, randn, randomize, z
+from oracles import DTYPES, TOLERANCE, assert_close, finite, halves, r, randn, randomize, z
 from torch import nn
 from torch.autograd import gradcheck
 
@@ -90,7 +90,7 @@ def test_layer_norm(norm, batch, d, dtype, affine):
     if norm == "whitening":  # rounding, and the floor under the smaller eigenvalue, grow with the condition number
         eigenvalues = np.linalg.eigvalsh(covariance_of(v, v.ndim - 1) + EPS * np.eye(2))
         tolerance *= (eigenvalues[..., 1] / eigenvalues[..., 0]).max()
-    close(z(out), expected, tolerance)
+    assert_close(z(out), expected, tolerance)
 
 
 def test_whitened_features_have_unit_covariance():
@@ -119,22 +119,22 @@ def test_rms_norm(batch, d, dtype, affine):
     x = randn(batch, 2, 2 * d, dtype=dtype)
     v = z(x)
     expected = v / np.sqrt((np.abs(v) ** 2).mean(-1, keepdims=True) + EPS)
-    close(z(layer(x)), expected * r(layer.weight) if affine else expected, TOLERANCE[dtype] * 2)
+    assert_close(z(layer(x)), expected * r(layer.weight) if affine else expected, TOLERANCE[dtype] * 2)
 
 
 def test_rms_norm_counts_eps_once_for_a_complex_number():
     # At |z|^2 = eps the norm is z / sqrt(2 eps): an eps counted for each part would show.
     x = halves(np.full((1, 4), np.sqrt(EPS) * np.exp(0.3j)))
-    close(np.abs(z(ComplexRMSNorm(8, eps=EPS, dtype=torch.float64)(x))), np.full((1, 4), np.sqrt(0.5)))
+    assert_close(np.abs(z(ComplexRMSNorm(8, eps=EPS, dtype=torch.float64)(x))), np.full((1, 4), np.sqrt(0.5)))
 
 
 def test_phase_rotation():
     x, angle = randn(5, 8), np.exp(2.2j)
     rotated = halves(z(x) * angle)
     rms = randomize(ComplexRMSNorm(8, dtype=torch.float64))
-    close(z(rms(rotated)), z(rms(x)) * angle)
+    assert_close(z(rms(rotated)), z(rms(x)) * angle)
     whitening = ComplexLayerNorm(8, norm="whitening", dtype=torch.float64)
-    close(z(whitening(rotated)), z(whitening(x)) * angle, 1e-6)
+    assert_close(z(whitening(rotated)), z(whitening(x)) * angle, 1e-6)
     split = ComplexLayerNorm(8, dtype=torch.float64)
     assert np.abs(z(split(rotated)) - z(split(x)) * angle).max() > 1e-2
 
@@ -164,19 +164,19 @@ def test_batch_norm_with_a_mask(norm, batch, length, c, data):
     mask = torch.from_numpy(keep).view(batch, length)
 
     out = layer(x, mask)
-    close(z(out.transpose(1, 2).reshape(batch * length, -1)), batch_oracle(layer, rows, keep), 1e-8)
+    assert_close(z(out.transpose(1, 2).reshape(batch * length, -1)), batch_oracle(layer, rows, keep), 1e-8)
 
     kept = rows[keep]
-    close(z(layer.running_mean), 0.3 * kept.mean(0))
+    assert_close(z(layer.running_mean), 0.3 * kept.mean(0))
     if norm == "split":
         variance = np.concatenate([kept.real.var(0, ddof=1), kept.imag.var(0, ddof=1)])
-        close(r(layer.running_var), 0.7 + 0.3 * variance, 1e-7)
+        assert_close(r(layer.running_var), 0.7 + 0.3 * variance, 1e-7)
         running = (r(layer.running_var)[:c], r(layer.running_var)[c:])
         expected = split_oracle(rows, z(layer.running_mean), running)
     else:
         v = covariance_of(kept, 0, unbiased=True)
         start = np.array([1.0, 0.0, 1.0])[:, None]
-        close(r(layer.running_var), 0.7 * start + 0.3 * np.stack([v[:, 0, 0], v[:, 0, 1], v[:, 1, 1]]), 1e-7)
+        assert_close(r(layer.running_var), 0.7 * start + 0.3 * np.stack([v[:, 0, 0], v[:, 0, 1], v[:, 1, 1]]), 1e-7)
         rr, ri, ii = r(layer.running_var)
         matrix = np.stack([np.stack([rr, ri], -1), np.stack([ri, ii], -1)], -2)
         expected = whitening_oracle(rows - z(layer.running_mean), matrix)
@@ -184,7 +184,7 @@ def test_batch_norm_with_a_mask(norm, batch, length, c, data):
     layer.eval()
     before = layer.running_mean.clone()
     out = layer(x)
-    close(z(out.transpose(1, 2).reshape(batch * length, -1)), affine_oracle(layer, expected), 1e-8)
+    assert_close(z(out.transpose(1, 2).reshape(batch * length, -1)), affine_oracle(layer, expected), 1e-8)
     assert torch.equal(layer.running_mean, before)
 
 
@@ -198,11 +198,11 @@ def test_padding_does_not_change_batch_norm(norm):
     layer.reset_running_stats()
     poisoned = x.masked_fill(mask.unsqueeze(-1) == 0, 1e6)
     other = layer(poisoned.transpose(1, 2), mask).transpose(1, 2)
-    close(z(other)[mask.bool().numpy()], z(out)[mask.bool().numpy()])
+    assert_close(z(other)[mask.bool().numpy()], z(out)[mask.bool().numpy()])
     for name, value in layer.state_dict().items():
         torch.testing.assert_close(value, statistics[name])
     flat = ComplexBatchNorm1d(4, norm=norm, dtype=torch.float64).double()(x[mask.bool()])
-    close(z(flat), z(out)[mask.bool().numpy()])
+    assert_close(z(flat), z(out)[mask.bool().numpy()])
 
 
 @pytest.mark.parametrize("norm", ["split", "whitening"])
@@ -212,7 +212,7 @@ def test_batch_norm_of_images(norm):
     x = halves(rows).view(2, 3, 3, 4).permute(0, 3, 1, 2)
     keep = np.arange(18) % 4 != 0
     out = layer(x, torch.from_numpy(keep).view(2, 3, 3))
-    close(z(out.permute(0, 2, 3, 1).reshape(18, 4)), batch_oracle(layer, rows, keep), 1e-8)
+    assert_close(z(out.permute(0, 2, 3, 1).reshape(18, 4)), batch_oracle(layer, rows, keep), 1e-8)
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -250,7 +250,7 @@ def test_batch_norm_in_every_dtype(norm, dtype):
     rows = z(correlated(12, 2, dtype=dtype))
     out = layer(halves(rows, dtype))
     assert out.dtype == dtype
-    close(z(out), batch_oracle(layer, rows, np.ones(12, bool)), TOLERANCE[dtype] * 20)
+    assert_close(z(out), batch_oracle(layer, rows, np.ones(12, bool)), TOLERANCE[dtype] * 20)
     assert layer.eval()(halves(rows, dtype)).dtype == dtype
 
 

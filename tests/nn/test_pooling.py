@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, close, halves, r, randn, z
+from oracles import DTYPES, TOLERANCE, assert_close, halves, r, randn, z
 from torch.autograd import gradcheck
 
 from complex_transformers.nn import ModulusAvgPool1d, ModulusMaxPool1d
@@ -46,8 +46,8 @@ def test_pooling_over_the_kept_elements(function, layer, oracle, data):
         if function is modulus_max_pool and dtype in (torch.bfloat16, torch.float16):
             continue  # rounding makes equal moduli: which of them wins is left open
         expected = oracle(z(x)[i][keep]) if keep.any() else np.zeros(d, complex)
-        close(z(function(x, mask))[i], expected, TOLERANCE[dtype])
-        close(z(function(x))[i], oracle(z(x)[i]), TOLERANCE[dtype])
+        assert_close(z(function(x, mask))[i], expected, TOLERANCE[dtype])
+        assert_close(z(function(x))[i], oracle(z(x)[i]), TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize(("function", "layer", "oracle"), POOLS)
@@ -62,8 +62,8 @@ def test_windows(function, layer, oracle, length, kernel, stride, data):
     assert out.shape == masked.shape == (1, (length - kernel) // stride + 1, 2)
     for w in range(out.shape[1]):
         window, kept = z(x)[0, w * stride :][:kernel], keep[w * stride :][:kernel]
-        close(out[0, w], oracle(window))
-        close(masked[0, w], oracle(window[kept]) if kept.any() else np.zeros(2, complex))
+        assert_close(out[0, w], oracle(window))
+        assert_close(masked[0, w], oracle(window[kept]) if kept.any() else np.zeros(2, complex))
 
 
 def test_stride_defaults_to_the_window():
@@ -84,7 +84,7 @@ def test_largest_modulus_keeps_its_phase_and_takes_the_gradient():
     out = modulus_max_pool(x)
     assert z(out).item() == -3 - 4j
     out.sum().backward()
-    close(z(x.grad)[0, :, 0], np.array([0, 1 + 1j, 0]))
+    assert_close(z(x.grad)[0, :, 0], np.array([0, 1 + 1j, 0]))
 
 
 def test_first_of_equal_moduli_wins():
@@ -112,23 +112,23 @@ def test_padding_and_other_rows_have_no_influence(function, field):
 def test_rotation():
     x, angle = randn(2, 5, 6), np.exp(0.9j)
     rotated = halves(z(x) * angle)
-    close(z(modulus_max_pool(rotated)), z(modulus_max_pool(x)) * angle)
-    close(z(modulus_average_pool(rotated)), z(modulus_average_pool(x)))
+    assert_close(z(modulus_max_pool(rotated)), z(modulus_max_pool(x)) * angle)
+    assert_close(z(modulus_average_pool(rotated)), z(modulus_average_pool(x)))
 
 
 def test_real_twin_is_the_pooling_of_absolute_values():
     x = randn(2, 6, 3)
     windows = r(x).reshape(2, 3, 2, 3)
-    close(r(ModulusAvgPool1d(2, number_field="real")(x)), np.abs(windows).mean(2))
+    assert_close(r(ModulusAvgPool1d(2, number_field="real")(x)), np.abs(windows).mean(2))
     index = np.abs(windows).argmax(2)[:, :, None]
-    close(r(ModulusMaxPool1d(2, number_field="real")(x)), np.take_along_axis(windows, index, 2)[:, :, 0])
+    assert_close(r(ModulusMaxPool1d(2, number_field="real")(x)), np.take_along_axis(windows, index, 2)[:, :, 0])
 
 
 def test_float16_average_of_large_moduli_does_not_overflow():
     x = torch.full((1, 300, 2), 600.0, dtype=torch.float16)
     expected = np.full((1, 1), 600.0 * np.sqrt(2.0)) + 0j
-    close(z(modulus_average_pool(x, torch.ones(1, 300))), expected, 1e-3)
-    close(z(modulus_average_pool(x)), expected, 1e-3)
+    assert_close(z(modulus_average_pool(x, torch.ones(1, 300))), expected, 1e-3)
+    assert_close(z(modulus_average_pool(x)), expected, 1e-3)
 
 
 def test_bad_values():

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, bias, close, halves, r, randn, randomize, weight, z
+from oracles import DTYPES, TOLERANCE, assert_close, bias, halves, r, randn, randomize, weight, z
 from torch.autograd import gradcheck
 
 from complex_transformers.nn import READOUTS, Readout
@@ -36,7 +36,7 @@ def test_formula(name, field, d, out, dtype):
     logits = readout(x)
     assert logits.shape == (2, 3, out)
     assert logits.dtype == dtype
-    close(r(logits), oracle(readout, x), TOLERANCE[dtype] * 2)
+    assert_close(r(logits), oracle(readout, x), TOLERANCE[dtype] * 2)
 
 
 @cases
@@ -76,8 +76,8 @@ def test_resize(name, field, size, mean):
     assert not any(p.requires_grad for p in readout.parameters())
     after = r(readout(x))
     assert after.shape == (4, size)
-    close(after, oracle(readout, x))
-    close(after[:, :3], before[:, :size])
+    assert_close(after, oracle(readout, x))
+    assert_close(after[:, :3], before[:, :size])
     if size > 3 and mean:  # a new class has the mean weight and the mean bias
         for n, p in readout.projection.named_parameters():
             if p.dim() == 2:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, close, finite, halves, r, randn, randomize, z
+from oracles import DTYPES, TOLERANCE, assert_close, finite, halves, r, randn, randomize, z
 from torch.autograd import gradcheck
 
 from complex_transformers.nn import FrequencyKernel, ZTransform, dct, dft, inverse_dft
@@ -26,9 +26,9 @@ def dft_oracle(values: np.ndarray, sign: float) -> np.ndarray:
 @given(st.integers(1, 9), st.sampled_from(DTYPES))
 def test_dft_has_the_minus_sign_and_its_inverse_the_plus(n, dtype):
     x = randn(2, 3, 2 * n, dtype=dtype)
-    close(z(dft(x)), dft_oracle(z(x), -1.0), TOLERANCE[dtype])
-    close(z(inverse_dft(x)), dft_oracle(z(x), 1.0) / n, TOLERANCE[dtype])
-    close(z(inverse_dft(dft(x))), z(x), TOLERANCE[dtype] * 3)
+    assert_close(z(dft(x)), dft_oracle(z(x), -1.0), TOLERANCE[dtype])
+    assert_close(z(inverse_dft(x)), dft_oracle(z(x), 1.0) / n, TOLERANCE[dtype])
+    assert_close(z(inverse_dft(dft(x))), z(x), TOLERANCE[dtype] * 3)
     assert dft(x).dtype == dtype
 
 
@@ -37,7 +37,7 @@ def test_dct(n, dtype):
     x = randn(2, n, dtype=dtype)
     t = np.arange(n)
     expected = np.stack([(r(x) * np.cos(np.pi * k * (2 * t + 1) / (2 * n))).sum(-1) for k in range(n)], -1)
-    close(r(dct(x)), expected, TOLERANCE[dtype] * 3)
+    assert_close(r(dct(x)), expected, TOLERANCE[dtype] * 3)
 
 
 def test_dct_of_a_long_signal_keeps_its_angles():
@@ -45,7 +45,7 @@ def test_dct_of_a_long_signal_keeps_its_angles():
     x = torch.zeros(n, dtype=torch.float32)
     x[n - 1] = 1.0
     k = np.arange(n)
-    close(r(dct(x)), np.cos(np.pi * k * (2 * n - 1) / (2 * n)), 1e-6)
+    assert_close(r(dct(x)), np.cos(np.pi * k * (2 * n - 1) / (2 * n)), 1e-6)
 
 
 @given(st.integers(1, 6), st.sampled_from(DTYPES))
@@ -53,16 +53,16 @@ def test_z_transform(d, dtype):
     layer = randomize(ZTransform(2 * d), scale=0.3).to(dtype)
     x = randn(2, 3, 2 * d, dtype=dtype)
     a = np.exp(r(layer.log_modulus)) * np.exp(1j * r(layer.phase))
-    close(z(layer(x)), z(x) * a ** -np.arange(d), TOLERANCE[dtype])  # Thesis 4.8, 4.9
+    assert_close(z(layer(x)), z(x) * a ** -np.arange(d), TOLERANCE[dtype])  # Thesis 4.8, 4.9
 
 
 def test_z_transform_starts_as_a_row_of_the_dft_and_resets():
     layer, d = ZTransform(10).double(), 5
     a = np.exp(2j * np.pi * np.arange(d) / d)
     x = randn(3, 2 * d)
-    close(z(layer(x)), z(x) * a ** -np.arange(d), 1e-5)
+    assert_close(z(layer(x)), z(x) * a ** -np.arange(d), 1e-5)
     randomize(layer).reset_parameters()
-    close(z(layer(x)), z(x) * a ** -np.arange(d), 1e-5)
+    assert_close(z(layer(x)), z(x) * a ** -np.arange(d), 1e-5)
 
 
 def test_z_transform_of_a_wide_model_keeps_its_phase():
@@ -98,13 +98,13 @@ def test_powers_do_not_overflow(dtype):
 def test_frequency_kernel_is_a_circular_convolution_in_time():
     layer, n = randomize(FrequencyKernel(10).double()), 5
     f, kernel = np.random.randn(2, n) + 1j * np.random.randn(2, n), r(layer.real) + 1j * r(layer.imag)
-    close(z(layer(halves(f))), f * kernel)
+    assert_close(z(layer(halves(f))), f * kernel)
     g = dft_oracle(kernel, 1.0) / n
     convolution = np.zeros_like(f)
     for t in range(n):
         for s in range(n):
             convolution[:, t] += f[:, s] * g[(t - s) % n]
-    close(z(inverse_dft(layer(dft(halves(f))))), convolution)  # Thesis 5.9, 5.10
+    assert_close(z(inverse_dft(layer(dft(halves(f))))), convolution)  # Thesis 5.9, 5.10
 
 
 def test_frequency_kernel_starts_as_the_identity_and_resets():
