@@ -91,6 +91,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        """The usual spec of a module of ``_AFTER_IMPORT``, its loader followed by the function; None for others."""
         if fullname not in _AFTER_IMPORT:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)

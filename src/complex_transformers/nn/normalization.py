@@ -121,6 +121,7 @@ class ComplexLayerNorm(nn.Module):
             self.affine.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
+        """``[..., 2d] -> [..., 2d]``; raises for complex tensors and odd widths."""
         CF.check_halves(x)
         if self.norm == "split":
             parts = x.unflatten(-1, (2, -1))
