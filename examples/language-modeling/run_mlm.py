@@ -63,6 +63,7 @@ class ModelArguments:
     norm_position: str = field(default="post", metadata={"help": "post or pre"})
     lm_readout: str = field(default="concat", metadata={"help": "concat, modulus, squared_modulus or feature_modulus"})
     tie_word_embeddings: bool = False
+    initializer_range: float = field(default=0.02, metadata={"help": "standard deviation of the embedding tables"})
     hidden_dropout_prob: float = 0.1
     attention_probs_dropout_prob: float = 0.1
 

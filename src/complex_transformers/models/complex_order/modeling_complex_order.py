@@ -2,22 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """ComplexOrder encoder (Wang et al., ICLR 2020): embedding, Transformer encoder and its heads."""
 
-from typing import Any
-
 from torch import Tensor, nn
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_outputs import (
     BaseModelOutput,
     MaskedLMOutput,
-    SequenceClassifierOutput,
     TokenClassifierOutput,
 )
 from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
-from ...modeling_utils import Attention, ComplexPreTrainedModel, EncoderLayer, check_text_inputs, make_norm
-from ...nn import ComplexOrderEmbedding, Readout, WordPositionEmbedding, masked_mean, number_field
+from ...modeling_text import SequenceClassifier, TextModel, classification_head, padding_mask
+from ...modeling_utils import Attention, ComplexPreTrainedModel, EncoderLayer, make_norm
+from ...nn import Readout, number_field
 from .configuration_complex_order import ComplexOrderConfig
 
 __all__ = [
@@ -29,27 +27,6 @@ __all__ = [
 ]
 
 
-def make_embedding(config: ComplexOrderConfig) -> ComplexOrderEmbedding | WordPositionEmbedding:
-    """The embedding of ``config.embedding_type``."""
-    table: dict[str, Any] = {
-        "num_embeddings": config.vocab_size,
-        "embedding_dim": config.hidden_size,
-        "padding_idx": config.pad_token_id,
-        "embedding_type": config.embedding_type,
-        "amplitude_std": config.initializer_range,
-    }
-    if config.embedding_type not in ("complex_order", "complex_vanilla"):
-        return WordPositionEmbedding(**table, max_position_embeddings=config.max_position_embeddings)
-    return ComplexOrderEmbedding(
-        **table,
-        amplitude_sharing=config.amplitude_sharing,
-        frequency_sharing=config.frequency_sharing,
-        phase=config.phase,
-        damping=config.damping,
-        frequency_init=config.frequency_init,
-    )
-
-
 class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
     """Base of the family: configuration and what can be recorded."""
 
@@ -57,7 +34,7 @@ class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
     _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": Attention}
 
 
-class ComplexOrderModel(ComplexOrderPreTrainedModel):
+class ComplexOrderModel(TextModel, ComplexOrderPreTrainedModel):
     """ComplexOrder encoder: embedding (Eq. 5) and Transformer layers (Eq. 13, 14, App. B).
 
     Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves.
@@ -66,8 +43,6 @@ class ComplexOrderModel(ComplexOrderPreTrainedModel):
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__(config)
         field = number_field(config.number_field)
-        self.embed_tokens = make_embedding(config)
-        self.dropout = field.Dropout(config.hidden_dropout_prob)
         self.layers = nn.ModuleList([EncoderLayer(config, index) for index in range(config.num_hidden_layers)])
         self.norm = make_norm(config, field) if config.norm_position == "pre" else None
         self.gradient_checkpointing = False
@@ -94,19 +69,17 @@ class ComplexOrderModel(ComplexOrderPreTrainedModel):
         Raises:
             ValueError: empty input, a row of padding only, shapes that do not match, ids outside the vocabulary.
         """
-        check_text_inputs(input_ids, inputs_embeds, attention_mask, self.config.hidden_size)
-        if inputs_embeds is None:
-            inputs_embeds = self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
-        padding_mask = attention_mask if attention_mask is not None and attention_mask.dim() == 2 else None
+        inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
+        tokens = padding_mask(attention_mask)
         score_mask = create_bidirectional_mask(
             config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
         )
         hidden_states = self.dropout(inputs_embeds)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, score_mask, padding_mask, **kwargs)
+            hidden_states = layer(hidden_states, score_mask, tokens, **kwargs)
         if self.norm is not None:
             batch_norm = self.config.norm_type == "batch"
-            hidden_states = self.norm(hidden_states, padding_mask) if batch_norm else self.norm(hidden_states)
+            hidden_states = self.norm(hidden_states, tokens) if batch_norm else self.norm(hidden_states)
         return BaseModelOutput(last_hidden_state=hidden_states)
 
 
@@ -159,56 +132,21 @@ class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel):
         )
 
 
-class _Classifier(ComplexOrderPreTrainedModel):
-    """What both classification heads share: the encoder, dropout and the readout."""
+class ComplexOrderForSequenceClassification(SequenceClassifier, ComplexOrderPreTrainedModel):
+    """ComplexOrder encoder, masked mean of the last hidden state, ``readout`` (models of ComplexOrder Table 2)."""
+
+    model_class = ComplexOrderModel
+
+
+class ComplexOrderForTokenClassification(ComplexOrderPreTrainedModel):
+    """ComplexOrder encoder and the ``readout`` of every token."""
 
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__(config)
-        dropout = config.hidden_dropout_prob if config.classifier_dropout is None else config.classifier_dropout
         self.num_labels = config.num_labels
         self.model = ComplexOrderModel(config)
-        self.dropout = number_field(config.number_field).Dropout(dropout)
-        assert config.readout is not None  # filled in by the configuration
-        self.classifier = Readout(config.hidden_size, config.num_labels, config.readout, config.number_field)
+        self.dropout, self.classifier = classification_head(config)
         self.post_init()
-
-
-class ComplexOrderForSequenceClassification(_Classifier):
-    """ComplexOrder encoder, masked mean of the last hidden state, ``readout`` (models of ComplexOrder Table 2)."""
-
-    # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
-    accepts_loss_kwargs = False
-
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        **kwargs: TransformersKwargs,
-    ) -> SequenceClassifierOutput:
-        """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``."""
-        outputs = self.model(
-            input_ids,
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            inputs_embeds=inputs_embeds,
-            **kwargs,
-        )
-        mask = attention_mask if attention_mask is not None and attention_mask.dim() == 2 else None
-        logits = self.classifier(self.dropout(masked_mean(outputs.last_hidden_state, mask)))
-        loss = None
-        if labels is not None:
-            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
-        return SequenceClassifierOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
-
-
-class ComplexOrderForTokenClassification(_Classifier):
-    """ComplexOrder encoder and the ``readout`` of every token."""
 
     @can_return_tuple
     def forward(

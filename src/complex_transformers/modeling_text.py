@@ -1,0 +1,126 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What all text models share: the embedding of a configuration and the classification of whole texts."""
+
+from typing import Any
+
+from torch import Tensor, nn
+from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling, SequenceClassifierOutput
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import can_return_tuple
+
+from .configuration_text import TextConfig
+from .modeling_utils import ComplexPreTrainedModel, check_text_inputs
+from .nn import ComplexOrderEmbedding, Readout, WordPositionEmbedding, masked_mean, number_field
+
+__all__ = ["SequenceClassifier", "TextModel", "classification_head", "make_embedding", "padding_mask"]
+
+
+def make_embedding(config: TextConfig) -> ComplexOrderEmbedding | WordPositionEmbedding:
+    """The embedding of ``config.embedding_type``."""
+    table: dict[str, Any] = {
+        "num_embeddings": config.vocab_size,
+        "embedding_dim": config.hidden_size,
+        "padding_idx": config.pad_token_id,
+        "embedding_type": config.embedding_type,
+        "amplitude_std": config.initializer_range,
+    }
+    if config.embedding_type not in ("complex_order", "complex_vanilla"):
+        return WordPositionEmbedding(**table, max_position_embeddings=config.max_position_embeddings)
+    return ComplexOrderEmbedding(
+        **table,
+        amplitude_sharing=config.amplitude_sharing,
+        frequency_sharing=config.frequency_sharing,
+        phase=config.phase,
+        damping=config.damping,
+        frequency_init=config.frequency_init,
+    )
+
+
+def padding_mask(attention_mask: Tensor | None) -> Tensor | None:
+    """``attention_mask`` where it tells tokens from padding, ``[B, N]``; None where it is a mask of scores."""
+    return attention_mask if attention_mask is not None and attention_mask.dim() == 2 else None
+
+
+class TextModel(ComplexPreTrainedModel):
+    """Base of the models: the embedding of the words, with dropout. A subclass adds layers and calls ``post_init``."""
+
+    def __init__(self, config: TextConfig) -> None:
+        super().__init__(config)
+        self.embed_tokens = make_embedding(config)
+        self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
+
+    def embed(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+    ) -> Tensor:
+        """Checked inputs as embeddings ``[B, N, hidden_size]``, before dropout."""
+        check_text_inputs(input_ids, inputs_embeds, attention_mask, self.config.hidden_size)
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
+        return inputs_embeds
+
+
+class SequenceClassifier(ComplexPreTrainedModel):
+    """A text model, its pooled features, dropout and the readout (models of ComplexOrder Table 2).
+
+    A subclass names the model by ``model_class``. Pooled features are its ``pooler_output``, or the masked mean of
+    the last hidden state where it has none.
+    """
+
+    model_class: type[TextModel]
+    # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
+    accepts_loss_kwargs = False
+
+    def __init__(self, config: TextConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = self.model_class(config)
+        self.dropout, self.classifier = classification_head(config, getattr(self.model, "pooled_size", None))
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> SequenceClassifierOutput:
+        """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``."""
+        outputs = self.model(
+            input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            inputs_embeds=inputs_embeds,
+            **kwargs,
+        )
+        logits = self.classifier(self.dropout(pooled_features(outputs, attention_mask)))
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
+        return SequenceClassifierOutput(
+            loss=loss,
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=getattr(outputs, "attentions", None),
+        )
+
+
+def classification_head(config: TextConfig, features: int | None = None) -> tuple[nn.Module, Readout]:
+    """Dropout and readout of ``features`` (default ``hidden_size``) stored features."""
+    probability = config.hidden_dropout_prob if config.classifier_dropout is None else config.classifier_dropout
+    size = config.hidden_size if features is None else features
+    readout = Readout(size, config.num_labels, config.readout, config.number_field)
+    return number_field(config.number_field).Dropout(probability), readout
+
+
+def pooled_features(outputs: BaseModelOutput | BaseModelOutputWithPooling, attention_mask: Tensor | None) -> Tensor:
+    """``pooler_output``, or the mean of the last hidden state over the tokens."""
+    pooled: Tensor | None = getattr(outputs, "pooler_output", None)
+    return masked_mean(outputs.last_hidden_state, padding_mask(attention_mask)) if pooled is None else pooled
