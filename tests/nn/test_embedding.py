@@ -374,63 +374,6 @@ def test_resizing_and_padding():
         embedding.resize(0)
 
 
-# --- pretrained amplitudes -------------------------------------------------------------------------------------------
-
-VECTORS = {"cat": np.array([1.0, 2.0, 3.0]), "dog": np.array([-1.0, 0.5, 0.25]), "unused": np.array([9.0, 9.0, 9.0])}
-VOCABULARY = {"[PAD]": 0, "dog": 4, "cat": 2, "bird": 1}
-
-
-def check_loaded(load):
-    embedding = make(torch.float32)
-    before = embedding.amplitude.detach().clone()
-    frequency = embedding.frequency.detach().clone()
-    share = load(embedding)
-    assert share == pytest.approx(0.5)
-    np.testing.assert_array_equal(r(embedding.amplitude)[2], VECTORS["cat"])
-    np.testing.assert_array_equal(r(embedding.amplitude)[4], VECTORS["dog"])
-    others = [0, 1, 3, 5, 6]
-    assert torch.equal(embedding.amplitude[others], before[others])
-    assert torch.equal(embedding.frequency, frequency)
-    assert embedding.amplitude.requires_grad
-
-
-def test_amplitudes_from_a_mapping():
-    check_loaded(lambda e: e.load_amplitudes(VECTORS, VOCABULARY))
-
-
-@pytest.mark.parametrize("header", [True, False], ids=["word2vec", "glove"])
-@pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
-def test_amplitudes_from_a_text_file(tmp_path, header, suffix):
-    pytest.importorskip("gensim")
-    import gzip
-
-    path = tmp_path / f"vectors{suffix}"
-    lines = [f"{word} {' '.join(map(str, vector))}" for word, vector in VECTORS.items()]
-    text = "\n".join(([f"{len(VECTORS)} 3"] if header else []) + lines) + "\n"
-    with gzip.open(path, "wt") if suffix.endswith("gz") else open(path, "w") as file:
-        file.write(text)
-    check_loaded(lambda e: e.load_amplitudes(path, VOCABULARY))
-    check_loaded(lambda e: e.load_amplitudes(str(path), VOCABULARY))
-
-
-def test_amplitudes_from_gensim_and_a_binary_file(tmp_path):
-    models = pytest.importorskip("gensim.models")
-    vectors = models.KeyedVectors(vector_size=3)
-    vectors.add_vectors(list(VECTORS), np.stack(list(VECTORS.values())))
-    check_loaded(lambda e: e.load_amplitudes(vectors, VOCABULARY))
-    vectors.save_word2vec_format(str(tmp_path / "vectors.bin"), binary=True)
-    check_loaded(lambda e: e.load_amplitudes(tmp_path / "vectors.bin", VOCABULARY))
-
-
-def test_amplitudes_that_do_not_fit():
-    with pytest.raises(ValueError, match=r"\(5,\) do not fit 3 complex features; use embedding_dim=10"):
-        make().load_amplitudes({"cat": np.ones(5)}, VOCABULARY)
-    with pytest.raises(ValueError, match="amplitude_sharing='none', this embedding has 'word'"):
-        make(amplitude_sharing="word").load_amplitudes(VECTORS, VOCABULARY)
-    with pytest.raises(FileNotFoundError):
-        make().load_amplitudes("nowhere.txt", VOCABULARY)
-
-
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 

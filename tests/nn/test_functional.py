@@ -31,6 +31,21 @@ def test_halves_are_real_then_imag_and_round_trip_exactly(dtype):
     assert torch.equal(CF.join(real, imag), x)
 
 
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.sampled_from(DTYPES))
+def test_concatenate_puts_features_side_by_side(widths, dtype):
+    tensors = [randn(2, 3, 2 * d, dtype=dtype) for d in widths]
+    out = CF.concatenate(tensors)
+    assert out.dtype == dtype
+    assert_close(z(out), np.concatenate([z(x) for x in tensors], axis=-1), 0.0)
+
+
+def test_concatenate_refuses_halves_that_do_not_match():
+    with pytest.raises(ValueError, match=r"must be even, got shape \(2, 3\)"):
+        CF.concatenate([torch.zeros(2, 4), torch.zeros(2, 3)])
+    with pytest.raises(TypeError, match="complex64"):
+        CF.concatenate((torch.zeros(2, 4), torch.zeros(2, 4, dtype=torch.complex64)))
+
+
 def test_from_complex_resolves_a_lazy_conjugate():
     native = torch.randn(3, 4, dtype=torch.complex128)
     np.testing.assert_array_equal(z(CF.from_complex(native.conj())), native.numpy().conj())
@@ -129,6 +144,8 @@ def test_inner_product_is_linear_in_the_first_and_conjugate_linear_in_the_second
         CF.split_softmax,
         lambda x: CF.masked_mean(x, torch.tensor([True, False, True, True])),
         lambda x: CF.complex_mse(x, x.flip(0) ** 2),
+        lambda x: CF.concatenate([x, x**2, x[:, :2]]),
+        lambda x: CF.block_matrix(x[:, :3], x[:, 3:] ** 2),
     ],
 )
 def test_gradients(function):
@@ -188,6 +205,18 @@ def test_linear_is_the_complex_product_on_both_paths(rows, d_in, d_out, with_bia
     expected = z(x) @ (r(a) + 1j * r(b)).T + (z(bias) if with_bias else 0.0)
     assert_close(z(CF.linear(x, a, b, bias)), expected, TOLERANCE[dtype])
     assert_close(z(CF.block_linear(x, a, b, bias)), expected, TOLERANCE[dtype])
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.lists(st.integers(1, 3), max_size=2))
+def test_block_matrix_multiplies_halves_by_a_complex_matrix(d_out, d_in, kernel):
+    # Axes after the first two are those of a kernel: each of its places holds a matrix of its own.
+    a, b = randn(d_out, d_in, *kernel), randn(d_out, d_in, *kernel)
+    block = CF.block_matrix(a, b)
+    assert block.shape == (2 * d_out, 2 * d_in, *kernel)
+    x = randn(2 * d_in)
+    for place in np.ndindex(*kernel):
+        w = r(a)[(..., *place)] + 1j * r(b)[(..., *place)]
+        assert_close(z(block[(..., *place)] @ x), w @ z(x))
 
 
 def three_products(monkeypatch):

@@ -17,6 +17,7 @@ from complex_transformers.nn import (
     ComplexLayerNorm,
     ComplexRMSNorm,
     RealBatchNorm1d,
+    RealBatchNorm2d,
 )
 from complex_transformers.nn.normalization import inverse_square_root
 
@@ -215,10 +216,18 @@ def test_batch_norm_of_images(norm):
     assert_close(z(out.permute(0, 2, 3, 1).reshape(18, 4)), batch_oracle(layer, rows, keep), 1e-8)
 
 
+TWINS = {
+    2: (RealBatchNorm1d, nn.BatchNorm1d),
+    3: (RealBatchNorm1d, nn.BatchNorm1d),
+    4: (RealBatchNorm2d, nn.BatchNorm2d),
+}
+
+
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("shape", [(6, 4), (3, 4, 5)])
+@pytest.mark.parametrize("shape", [(6, 4), (3, 4, 5), (3, 4, 5, 2)], ids=str)
 def test_real_twin_is_torch_batch_norm(training, shape):
-    layer, twin = RealBatchNorm1d(4, momentum=0.2), nn.BatchNorm1d(4, momentum=0.2)
+    layer, twin = (norm(4, momentum=0.2) for norm in TWINS[len(shape)])
+    twin.load_state_dict(randomize(layer).state_dict(), strict=False)
     for _ in range(3):
         x = torch.randn(*shape) * 2 + 1
         torch.testing.assert_close(layer(x), twin(x))
@@ -227,6 +236,25 @@ def test_real_twin_is_torch_batch_norm(training, shape):
     layer.train(training)
     twin.train(training)
     torch.testing.assert_close(layer(x), twin(x))
+
+
+@pytest.mark.parametrize("poison", [1e6, 1e30])
+def test_real_images_with_a_mask_are_the_batch_norm_of_the_kept_cells(poison):
+    layer, twin = RealBatchNorm2d(4).double(), nn.BatchNorm1d(4, dtype=torch.float64)
+    twin.load_state_dict(randomize(layer).state_dict(), strict=False)
+    rows = randn(2 * 3 * 5, 4)
+    keep = torch.arange(30) % 4 != 0
+    x = rows.masked_fill(~keep.unsqueeze(1), poison).view(2, 3, 5, 4).permute(0, 3, 1, 2).requires_grad_()
+    out = layer(x, keep.view(2, 3, 5)).permute(0, 2, 3, 1).reshape(30, 4)
+    expected = twin(rows[keep])
+    assert_close(r(out[keep]), r(expected))
+    assert_close(r(layer.running_mean), r(twin.running_mean))
+    assert_close(r(layer.running_var), r(twin.running_var))
+    cotangent = randn(22, 4)
+    (gradient,) = torch.autograd.grad(out[keep], x, cotangent)
+    leaf = rows[keep].requires_grad_()
+    (expected,) = torch.autograd.grad(twin(leaf), leaf, cotangent)
+    assert_close(r(gradient.permute(0, 2, 3, 1).reshape(30, 4)[keep]), r(expected))
 
 
 def test_split_batch_norm_is_torch_batch_norm_of_the_channels():
@@ -289,8 +317,9 @@ def _functional(layer):
         (ComplexBatchNorm1d(4), (3, 4, 2)),
         (ComplexBatchNorm1d(4, norm="whitening"), (3, 4, 2)),
         (RealBatchNorm1d(3), (3, 3, 2)),
+        (RealBatchNorm2d(3), (3, 3, 2, 1)),
     ],
-    ids=["layer", "layer-whitening", "rms", "batch", "batch-whitening", "batch-real"],
+    ids=["layer", "layer-whitening", "rms", "batch", "batch-whitening", "batch-real", "batch-real-images"],
 )
 @pytest.mark.parametrize("masked", [False, True])
 def test_gradients(layer, shape, masked):
@@ -336,8 +365,11 @@ def test_bad_values():
     for layer in (ComplexLayerNorm, ComplexBatchNorm1d):
         with pytest.raises(ValueError, match=r"\['split', 'whitening'\], got 'modulus'"):
             layer(4, norm="modulus")
-    with pytest.raises(ValueError, match="needs number_field='complex'"):
-        RealBatchNorm1d(4, norm="whitening")
+    for layer in (RealBatchNorm1d, RealBatchNorm2d):
+        with pytest.raises(ValueError, match="needs number_field='complex'"):
+            layer(4, norm="whitening")
+    with pytest.raises(ValueError, match=r"expected 4 axes with 3 channels on axis 1, got shape \(2, 3, 5\)"):
+        RealBatchNorm2d(3)(torch.zeros(2, 3, 5))
     for layer in (ComplexLayerNorm(4), ComplexLayerNorm(4, norm="whitening"), ComplexRMSNorm(4)):
         with pytest.raises(TypeError, match="complex64"):
             layer(torch.zeros(2, 4, dtype=torch.complex64))

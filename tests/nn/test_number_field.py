@@ -12,7 +12,15 @@ from torch import nn
 
 import complex_transformers.nn as cnn
 import complex_transformers.nn.functional as CF
-from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, NUMBER_FIELDS, READOUTS, arithmetic, number_field
+from complex_transformers.nn import (
+    ACT2CFN,
+    ATTENTION_FUNCTIONS,
+    NUMBER_FIELDS,
+    READOUTS,
+    STATE_ACTIVATIONS,
+    arithmetic,
+    number_field,
+)
 
 # --- the two fields --------------------------------------------------------------------------------------------------
 
@@ -51,9 +59,26 @@ def test_real_layers_equal_their_torch_twins():
     assert torch.equal(one, nn.Dropout(0.3)(x))
     for name, function in (("split_relu", torch.relu), ("split_gelu", nn.functional.gelu), ("tanh", torch.tanh)):
         assert torch.equal(real.activation(name, 8)(x), function(x))
-    torch.testing.assert_close(
-        real.MaxPool1d(2)(x.abs()[None]), nn.functional.max_pool1d(x.abs().T[None], 2).transpose(1, 2)
-    )
+
+
+def test_real_layers_of_sequences_and_images_equal_their_torch_twins():
+    real = number_field("real")
+    sequence, image = torch.randn(3, 8, 7), torch.randn(3, 8, 6, 5)
+    for layer, twin, x in (
+        (real.Conv1d(8, 6, 3, stride=2, groups=2), nn.Conv1d(8, 6, 3, stride=2, groups=2), sequence),
+        (real.Conv2d(8, 6, (3, 1), padding=1), nn.Conv2d(8, 6, (3, 1), padding=1), image),
+        (real.BatchNorm2d(8), nn.BatchNorm2d(8), image),
+        (real.MaxPool1d(2), nn.MaxPool1d(2), sequence.abs()),
+        (real.MaxPool2d((2, 3), 1), nn.MaxPool2d((2, 3), 1), image.abs()),
+        (real.AvgPool1d(3, 1), nn.AvgPool1d(3, 1), sequence.abs()),
+        (real.AvgPool2d(2), nn.AvgPool2d(2), image.abs()),
+        (real.RNN(7, 4, bidirectional=True), nn.RNN(7, 4, bidirectional=True), sequence),
+        (real.LSTM(7, 4, num_layers=2), nn.LSTM(7, 4, num_layers=2), sequence),
+        (real.GRU(7, 4, batch_first=True), nn.GRU(7, 4, batch_first=True), sequence),
+    ):
+        twin = copied(layer, twin)
+        one, two = layer(x), twin(x)
+        torch.testing.assert_close(one, two)
 
 
 @pytest.mark.parametrize("name", NUMBER_FIELDS)
@@ -76,16 +101,33 @@ def test_one_model_text_serves_both_fields(name):
         x = x[0] if isinstance(x, tuple) else x
     assert x.shape == (2, 6, 16)
     assert field.BatchNorm1d(16)(x.transpose(1, 2)).shape == (2, 16, 6)
-    assert field.MaxPool1d(2)(x).shape == field.AvgPool1d(2)(x).shape == (2, 3, 16)
     assert field.Readout(16, 5)(x.mean(1)).shape == (2, 5)
+    for recurrent in (field.RNN, field.LSTM, field.GRU):
+        options = {"num_layers": 2, "bidirectional": True, "gate": "split", "activation": "split_tanh"}
+        out, _ = recurrent(16, 12, batch_first=True, dropout=0.1, **options)(x, mask=torch.ones(2, 6))
+        assert out.shape == (2, 6, 24)
+    sequence = field.Conv1d(16, 12, 3, padding="same", groups=2)(x.transpose(1, 2))
+    assert sequence.shape == (2, 12, 6)
+    assert field.MaxPool1d(2)(sequence).shape == field.AvgPool1d(2)(sequence, torch.ones(2, 6)).shape == (2, 12, 3)
+    image = field.BatchNorm2d(12)(field.Conv2d(16, 12, (3, 1))(x.transpose(1, 2).unflatten(2, (3, 2))))
+    assert image.shape == (2, 12, 1, 2)
+    assert field.MaxPool2d((1, 2))(image).shape == field.AvgPool2d((1, 2))(image).shape == (2, 12, 1, 1)
 
 
 def test_complex_layers_have_half_the_weights_of_their_twins_of_equal_width():
-    def weights(name):
-        layer = number_field(name).Linear(64, 32, bias=False)
+    def weights(name, kind, *arguments):
+        layer = getattr(number_field(name), kind)(*arguments, bias=False)
         return sum(p.numel() for p in layer.parameters())
 
-    assert weights("real") == 2 * weights("complex") == 64 * 32
+    for kind, arguments, size in (
+        ("Linear", (64, 32), 64 * 32),
+        ("Conv1d", (64, 32, 5), 64 * 32 * 5),
+        ("Conv2d", (64, 32, (3, 2)), 64 * 32 * 6),
+        ("RNN", (64, 32), 96 * 32),
+        ("LSTM", (64, 32), 4 * 96 * 32),
+        ("GRU", (64, 32), 3 * 96 * 32),
+    ):
+        assert weights("real", kind, *arguments) == 2 * weights("complex", kind, *arguments) == size
 
 
 def test_arithmetic_of_the_fields():
@@ -96,11 +138,13 @@ def test_arithmetic_of_the_fields():
     assert_close(z(numbers.scale(x, factor)), z(x) * r(factor))
     assert_close(z(numbers.from_real(factor)), r(factor) + 0j)
     assert_close(r(numbers.parts(x)[0]) + 1j * r(numbers.parts(x)[1]), z(x))
+    assert_close(z(numbers.concatenate([x, x[:, :4]])), np.concatenate([z(x), z(x[:, :4])], axis=-1))
     numbers = arithmetic("real")
     assert_close(r(numbers.modulus(factor)), np.abs(r(factor)))
     assert_close(r(numbers.squared_modulus(factor)), r(factor) ** 2)
     assert_close(r(numbers.scale(factor, factor)), r(factor) ** 2)
     assert torch.equal(numbers.from_real(factor), factor)
+    assert torch.equal(numbers.concatenate([factor, x]), torch.cat([factor, x], dim=-1))
     assert numbers.parts(factor) == (factor,)
     assert numbers.num_features(7) == 7
     with pytest.raises(ValueError, match="even, got 7; use 8"):
@@ -127,26 +171,29 @@ def blocks(field: str) -> dict[str, tuple[nn.Module, bool]]:
     numbers = number_field(field)
     is_complex = field == "complex"
 
-    class Channels(nn.Module):
-        def __init__(self, norm):
-            super().__init__()
-            self.norm = norm
-
-        def forward(self, x):
-            return self.norm(x.transpose(1, 2), torch.tensor([[1, 1, 0], [1, 1, 1]])).transpose(1, 2)
-
     table: dict[str, tuple[nn.Module, bool]] = {
         "linear": (numbers.Linear(8, 6), False),
         "linear, many rows": (_Rows(numbers.Linear(8, 6)), False),
         "layer norm": (numbers.LayerNorm(8), True),
         "rms norm": (numbers.RMSNorm(8, eps=1e-5), True),
-        "batch norm": (Channels(numbers.BatchNorm1d(8)), True),
-        "batch norm, running": (Channels(numbers.BatchNorm1d(8)).eval(), True),
+        "batch norm": (_Channels(numbers.BatchNorm1d(8)), True),
+        "batch norm, running": (_Channels(numbers.BatchNorm1d(8)).eval(), True),
         "dropout": (numbers.Dropout(0.0), True),
-        "max pool": (numbers.MaxPool1d(2), True),
-        "average pool": (numbers.AvgPool1d(2), True),
+        "batch norm, images": (_Channels(numbers.BatchNorm2d(8), num_dims=2), True),
+        "max pool": (_Channels(numbers.MaxPool1d(2, 1)), True),
+        "average pool": (_Channels(numbers.AvgPool1d(2, 1)), True),
+        "max pool, images": (_Channels(numbers.MaxPool2d((2, 1), 1), num_dims=2), True),
+        "average pool, images": (_Channels(numbers.AvgPool2d((1, 2), 1), num_dims=2), True),
+        "convolution": (_Channels(numbers.Conv1d(8, 6, 2), masked=False), False),
+        "convolution, groups": (_Channels(numbers.Conv1d(8, 4, 2, groups=2), masked=False), False),
+        "convolution, images": (_Channels(numbers.Conv2d(8, 6, (2, 1)), num_dims=2, masked=False), False),
         "masked mean": (_Function(lambda x: CF.masked_mean(x, torch.tensor([[1, 1, 0], [0, 0, 0]]))), True),
     }
+    for kind in ("RNN", "LSTM", "GRU"):
+        for activation in STATE_ACTIVATIONS if is_complex else ("split_tanh",):
+            gate = "modulus" if activation == "hirose_tanh" else "split"
+            options = {"gate": gate, "activation": activation, "bidirectional": True, "batch_first": True}
+            table[f"{kind} {gate} {activation}"] = (_Masked(getattr(numbers, kind)(8, 6, **options)), False)
     for name in ACT2CFN:
         table[f"activation {name}"] = (numbers.activation(name, 8), True)
     for score, normalization in ATTENTION_FUNCTIONS:
@@ -160,7 +207,7 @@ def blocks(field: str) -> dict[str, tuple[nn.Module, bool]]:
         table |= {
             "linear, shared parts": (numbers.Linear(8, 6, share_parts=True), False),
             "layer norm, whitening": (numbers.LayerNorm(8, norm="whitening"), True),
-            "batch norm, whitening": (Channels(numbers.BatchNorm1d(8, norm="whitening")), True),
+            "batch norm, whitening": (_Channels(numbers.BatchNorm1d(8, norm="whitening")), True),
             "z transform": (cnn.ZTransform(8), True),
             "frequency kernel": (cnn.FrequencyKernel(8), True),
             "dft": (_Function(cnn.dft), False),
@@ -189,6 +236,38 @@ class _Function(nn.Module):
     def __init__(self, function):
         super().__init__()
         self.forward = function
+
+
+MASK = torch.tensor([[1, 1, 0], [1, 1, 1]])
+
+
+class _Channels(nn.Module):
+    """A layer for channels on axis 1; images have two equal columns."""
+
+    def __init__(self, layer, num_dims=1, masked=True):
+        super().__init__()
+        self.layer = layer
+        self.num_dims = num_dims
+        self.masked = masked
+
+    def forward(self, x):
+        x, mask = x.transpose(1, 2), MASK
+        if self.num_dims == 2:
+            x, mask = torch.stack([x, x], dim=-1), torch.stack([mask, mask], dim=-1)
+        return self.layer(x, mask) if self.masked else self.layer(x)
+
+
+class _Masked(nn.Module):
+    """The outputs of a recurrent layer beside its last states, which are not zero where the mask is false."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        out, last = self.layer(x, mask=MASK)
+        last = torch.cat(last) if isinstance(last, tuple) else last
+        return torch.cat([out.flatten(1), last.transpose(0, 1).flatten(1)], dim=1)
 
 
 class _First(nn.Module):

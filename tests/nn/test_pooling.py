@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import DTYPES, TOLERANCE, assert_close, halves, r, randn, z
 from torch.autograd import gradcheck
 
-from complex_transformers.nn import ModulusAvgPool1d, ModulusMaxPool1d
+from complex_transformers.nn import ModulusAvgPool1d, ModulusAvgPool2d, ModulusMaxPool1d, ModulusMaxPool2d
 from complex_transformers.nn.pooling import modulus_average_pool, modulus_max_pool
 
 
@@ -31,12 +34,23 @@ def largest(values: np.ndarray) -> np.ndarray:
     return out
 
 
-POOLS = [(modulus_average_pool, ModulusAvgPool1d, average), (modulus_max_pool, ModulusMaxPool1d, largest)]
+POOLS = [(modulus_average_pool, average), (modulus_max_pool, largest)]
+LAYERS = [
+    (ModulusAvgPool1d, 1, average),
+    (ModulusAvgPool2d, 2, average),
+    (ModulusMaxPool1d, 1, largest),
+    (ModulusMaxPool2d, 2, largest),
+]
 
 
-@pytest.mark.parametrize(("function", "layer", "oracle"), POOLS)
+def channels(x: torch.Tensor) -> np.ndarray:
+    """Halves on axis 1, ``[B, 2C, ...]``, as a complex array ``[B, ..., C]``."""
+    return z(x.movedim(1, -1))
+
+
+@pytest.mark.parametrize(("function", "oracle"), POOLS)
 @given(data=st.data())
-def test_pooling_over_the_kept_elements(function, layer, oracle, data):
+def test_pooling_over_the_kept_elements(function, oracle, data):
     length, d = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))
     dtype = data.draw(st.sampled_from(DTYPES))
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=length, max_size=length)))
@@ -50,33 +64,55 @@ def test_pooling_over_the_kept_elements(function, layer, oracle, data):
         assert_close(z(function(x))[i], oracle(z(x)[i]), TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize(("function", "layer", "oracle"), POOLS)
-@given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 4), st.data())
-def test_windows(function, layer, oracle, length, kernel, stride, data):
-    if length < kernel:
-        return
-    keep = np.array(data.draw(st.lists(st.booleans(), min_size=length, max_size=length)))
-    x = randn(1, length, 4)
-    out = z(layer(kernel, stride)(x))
-    masked = z(layer(kernel, stride)(x, torch.from_numpy(keep).unsqueeze(0)))
-    assert out.shape == masked.shape == (1, (length - kernel) // stride + 1, 2)
-    for w in range(out.shape[1]):
-        window, kept = z(x)[0, w * stride :][:kernel], keep[w * stride :][:kernel]
-        assert_close(out[0, w], oracle(window))
-        assert_close(masked[0, w], oracle(window[kept]) if kept.any() else np.zeros(2, complex))
+@pytest.mark.parametrize(("layer", "num_dims", "oracle"), LAYERS)
+@given(data=st.data())
+def test_windows(layer, num_dims, oracle, data):
+    axis = st.tuples(*[st.integers(1, 3)] * num_dims)
+    one_number = data.draw(st.booleans())  # or one for each axis
+    kernel, stride = ((data.draw(st.integers(1, 3)),) * num_dims if one_number else data.draw(axis) for _ in range(2))
+    shape = tuple(k + data.draw(st.integers(0, 3)) for k in kernel)
+    pool = layer(kernel[0], stride[0]) if one_number else layer(kernel, stride)
+    cells = int(np.prod(shape))
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=2 * cells, max_size=2 * cells))).reshape(2, *shape)
+    x = randn(2, 6, *shape)
+    out, masked = channels(pool(x)), channels(pool(x, torch.from_numpy(keep)))
+    steps = tuple((n - k) // s + 1 for n, k, s in zip(shape, kernel, stride, strict=True))
+    assert out.shape == masked.shape == (2, *steps, 3)
+    for row, *place in itertools.product(range(2), *map(range, steps)):
+        window = (row, *(slice(n * s, n * s + k) for n, s, k in zip(place, stride, kernel, strict=True)))
+        values, kept = channels(x)[window].reshape(-1, 3), keep[window].ravel()
+        assert_close(out[(row, *place)], oracle(values))
+        assert_close(masked[(row, *place)], oracle(values[kept]) if kept.any() else np.zeros(3, complex))
 
 
 def test_stride_defaults_to_the_window():
-    x = randn(1, 7, 4)
-    assert ModulusMaxPool1d(3)(x).shape == (1, 2, 4)
+    x = randn(1, 4, 7)
+    assert ModulusMaxPool1d(3)(x).shape == (1, 4, 2)
     assert torch.equal(ModulusMaxPool1d(3)(x), ModulusMaxPool1d(3, 3)(x))
+    assert ModulusAvgPool2d((3, 2))(randn(1, 4, 7, 7)).shape == (1, 4, 2, 3)
 
 
 @pytest.mark.parametrize("field", ["complex", "real"])
-@pytest.mark.parametrize("layer", [ModulusMaxPool1d, ModulusAvgPool1d])
-def test_gradients(layer, field):
+@pytest.mark.parametrize(("layer", "num_dims", "oracle"), LAYERS)
+def test_gradients(layer, num_dims, oracle, field):
+    pool = layer(3, 2, number_field=field) if num_dims == 1 else layer((3, 2), (2, 1), number_field=field)
     mask = torch.tensor([[1, 1, 0, 1, 1], [0, 0, 1, 1, 1]])
-    assert gradcheck(lambda x: layer(3, 2, number_field=field)(x, mask), (randn(2, 5, 4, grad=True),))
+    mask = mask if num_dims == 1 else torch.stack([mask, mask, 1 - mask], dim=-1)
+    assert gradcheck(lambda x: pool(x, mask), (randn(2, 4, *mask.shape[1:], grad=True),))
+
+
+@pytest.mark.parametrize(("layer", "num_dims", "oracle"), LAYERS)
+def test_masked_steps_of_a_window_have_no_influence(layer, num_dims, oracle):
+    mask = torch.tensor([[1, 1, 0, 1], [0, 0, 1, 1]])
+    mask = mask if num_dims == 1 else torch.stack([mask] * 4, dim=-1)
+    x = randn(2, 4, *mask.shape[1:])
+    expected = layer(2)(x, mask)
+    for poison in (float("nan"), 1e30):
+        poisoned = x.masked_fill(mask.unsqueeze(1) == 0, poison).requires_grad_()
+        out = layer(2)(poisoned, mask)
+        assert torch.equal(out, expected)
+        out.sum().backward()
+        assert not poisoned.grad[(mask == 0).unsqueeze(1).expand_as(x)].any()
 
 
 def test_largest_modulus_keeps_its_phase_and_takes_the_gradient():
@@ -117,11 +153,18 @@ def test_rotation():
 
 
 def test_real_twin_is_the_pooling_of_absolute_values():
-    x = randn(2, 6, 3)
-    windows = r(x).reshape(2, 3, 2, 3)
-    assert_close(r(ModulusAvgPool1d(2, number_field="real")(x)), np.abs(windows).mean(2))
-    index = np.abs(windows).argmax(2)[:, :, None]
-    assert_close(r(ModulusMaxPool1d(2, number_field="real")(x)), np.take_along_axis(windows, index, 2)[:, :, 0])
+    x = randn(2, 3, 6)
+    windows = r(x).reshape(2, 3, 3, 2)
+    assert_close(r(ModulusAvgPool1d(2, number_field="real")(x)), np.abs(windows).mean(3))
+    index = np.abs(windows).argmax(3)[..., None]
+    assert_close(r(ModulusMaxPool1d(2, number_field="real")(x)), np.take_along_axis(windows, index, 3)[..., 0])
+
+
+@pytest.mark.parametrize("kernel", [2, (3, 1)])
+def test_real_twin_of_positive_numbers_is_the_pooling_of_torch(kernel):
+    x = randn(2, 3, 6, 5).abs()
+    assert torch.equal(ModulusMaxPool2d(kernel, 1, number_field="real")(x), F.max_pool2d(x, kernel, 1))
+    assert_close(r(ModulusAvgPool2d(kernel, 1, number_field="real")(x)), r(F.avg_pool2d(x, kernel, 1)))
 
 
 def test_float16_average_of_large_moduli_does_not_overflow():
@@ -132,12 +175,23 @@ def test_float16_average_of_large_moduli_does_not_overflow():
 
 
 def test_bad_values():
-    with pytest.raises(ValueError, match="kernel_size and stride must be positive, got 0 and None"):
+    with pytest.raises(ValueError, match="kernel_size must be positive, one for each of 1 axes, got 0"):
         ModulusMaxPool1d(0)
-    with pytest.raises(ValueError, match="got 2 and 0"):
-        ModulusAvgPool1d(2, 0)
-    with pytest.raises(ValueError, match="window of 5 does not fit a sequence of 4"):
+    with pytest.raises(ValueError, match="stride must be positive, one for each of 2 axes, got 0"):
+        ModulusAvgPool2d(2, 0)
+    with pytest.raises(ValueError, match=r"one for each of 2 axes, got \(2, 2, 2\)"):
+        ModulusMaxPool2d((2, 2, 2))
+    with pytest.raises(ValueError, match=r"window of \(5,\) does not fit an input of \(4,\) steps; pad"):
         ModulusMaxPool1d(5)(randn(1, 4, 4))
+    with pytest.raises(ValueError, match=r"window of \(1, 5\) does not fit an input of \(6, 4\) steps"):
+        ModulusAvgPool2d((1, 5))(randn(1, 4, 6, 4))
+    with pytest.raises(ValueError, match=r"\[batch, channels, 2 axes\], got shape \(1, 4, 4\)"):
+        ModulusMaxPool2d(2)(randn(1, 4, 4))
+    # A mask of another shape would be broadcast without a word.
+    with pytest.raises(ValueError, match=r"without its channels, got \(1, 4\) for \(2, 4, 4\)"):
+        ModulusMaxPool1d(2)(randn(2, 4, 4), torch.ones(1, 4))
+    with pytest.raises(ValueError, match="even"):
+        ModulusMaxPool1d(2)(randn(1, 3, 4))
     with pytest.raises(ValueError, match=r"\['complex', 'real'\]"):
         ModulusMaxPool1d(2, number_field="dual")
     with pytest.raises(ValueError, match="even"):

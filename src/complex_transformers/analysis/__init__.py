@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looking into trained models."""
 
+from .frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
 from .waves import plot_waves
 
-__all__ = ["plot_waves"]
+__all__ = ["WordFrequency", "frequency_table", "period_summary", "plot_frequency_density", "plot_waves"]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..nn import ComplexOrderEmbedding, split
+from ..nn import split
+from .frequencies import complex_order_embedding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,9 +40,7 @@ def plot_waves(
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install complex_transformers[analysis]") from error
-    embedding = model.get_input_embeddings()  # type: ignore[operator]
-    if not isinstance(embedding, ComplexOrderEmbedding):
-        raise ValueError(f"waves need a ComplexOrderEmbedding, this model has {type(embedding).__name__}")
+    embedding = complex_order_embedding(model)
     vocabulary = tokenizer.get_vocab()
     if unknown := [word for word in words if word not in vocabulary]:
         raise ValueError(f"not in the vocabulary: {unknown}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
 
-__all__ = ["load_text_dataset", "split_by_label"]
+__all__ = ["load_text_dataset", "split_by_label", "text_key"]
 
 PARTS = ("train", "validation", "test")
 OVERLAPS = ("error", "allow", "drop")
@@ -55,7 +55,7 @@ def _clean(name: str, part: Dataset, columns: dict[str, str]) -> Dataset:
     return Dataset.from_dict({"text": [str(text) for text in texts], "label": [str(label) for label in labels]})
 
 
-def _key(text: str) -> str:
+def text_key(text: str) -> str:
     """What makes two texts the same: case and spaces do not count."""
     return " ".join(text.lower().split())
 
@@ -65,8 +65,8 @@ def _separate(parts: dict[str, Dataset], overlap: str) -> dict[str, Dataset]:
     order = [name for name in PARTS if name in parts]
     for index, name in enumerate(order):
         for other in order[index + 1 :]:
-            known = {_key(text) for text in parts[other]["text"]}
-            kept = [row for row, text in enumerate(parts[name]["text"]) if _key(text) not in known]
+            known = {text_key(text) for text in parts[other]["text"]}
+            kept = [row for row, text in enumerate(parts[name]["text"]) if text_key(text) not in known]
             if not (shared := len(parts[name]) - len(kept)):
                 continue
             message = f"{shared} row(s) of the {name} data have a text that is also in the {other} data"
@@ -84,7 +84,7 @@ def split_by_label(part: Dataset, fraction: float, seed: int) -> tuple[Dataset, 
         raise ValueError(f"validation_split must be between 0 and 1, got {fraction}")
     label_of: dict[str, str] = {}
     for text, label in zip(part["text"], part["label"], strict=True):
-        label_of.setdefault(_key(text), label)
+        label_of.setdefault(text_key(text), label)
     texts_of = defaultdict(list)
     for text, label in label_of.items():
         texts_of[label].append(text)
@@ -96,7 +96,7 @@ def split_by_label(part: Dataset, fraction: float, seed: int) -> tuple[Dataset, 
         raise ValueError(
             f"validation_split={fraction} of {len(part)} rows is nothing: raise it or give validation_file"
         )
-    inside = [_key(text) in held_out for text in part["text"]]
+    inside = [text_key(text) in held_out for text in part["text"]]
     return (
         part.select([row for row, held in enumerate(inside) if not held]),
         part.select([row for row, held in enumerate(inside) if held]),

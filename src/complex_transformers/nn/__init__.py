@@ -9,12 +9,16 @@ from .arithmetic import *
 from .arithmetic import __all__ as _arithmetic
 from .attention import *
 from .attention import __all__ as _attention
+from .convolution import *
+from .convolution import __all__ as _convolution
 from .dropout import *
 from .dropout import __all__ as _dropout
 from .embedding import *
 from .embedding import __all__ as _embedding
 from .functional import *
 from .functional import __all__ as _functional
+from .graph import *
+from .graph import __all__ as _graph
 from .initialization import *
 from .initialization import __all__ as _initialization
 from .linear import *
@@ -27,22 +31,30 @@ from .pooling import *
 from .pooling import __all__ as _pooling
 from .readout import *
 from .readout import __all__ as _readout
+from .recurrent import *
+from .recurrent import __all__ as _recurrent
 from .transforms import *
 from .transforms import __all__ as _transforms
+from .vectors import *
+from .vectors import __all__ as _vectors
 
 __all__ = [
     "functional",
     *_activation,
     *_arithmetic,
     *_attention,
+    *_convolution,
     *_dropout,
     *_embedding,
     *_functional,
+    *_graph,
     *_initialization,
     *_linear,
     *_normalization,
     *_number_field,
     *_pooling,
     *_readout,
+    *_recurrent,
     *_transforms,
+    *_vectors,
 ]

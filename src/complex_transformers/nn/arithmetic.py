@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -26,6 +26,7 @@ class Arithmetic:
         squared_modulus: the same without the root.
         scale: multiply each number by a real factor ``[..., d]``.
         from_real: real numbers ``[..., d]`` as numbers of the field (imaginary part 0).
+        concatenate: the features of several tensors side by side on the last axis.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Arithmetic:
     squared_modulus: Callable[[Tensor], Tensor]
     scale: Callable[[Tensor, Tensor], Tensor]
     from_real: Callable[[Tensor], Tensor]
+    concatenate: Callable[[Sequence[Tensor]], Tensor]
 
     def num_features(self, width: int) -> int:
         """Numbers of the field in a stored tensor of ``width`` real values; raises when the halves do not match."""
@@ -55,6 +57,10 @@ def _real_from_real(m: Tensor) -> Tensor:
     return m
 
 
+def _real_concatenate(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.cat(list(tensors), dim=-1)
+
+
 def _real_squared_modulus(x: Tensor) -> Tensor:
     limit = torch.finfo(x.dtype).max ** 0.5 * 0.999
     return x.clamp(-limit, limit).square()
@@ -69,6 +75,7 @@ ARITHMETIC: dict[str, Arithmetic] = {
         squared_modulus=CF.squared_modulus,
         scale=CF.scale,
         from_real=_complex_from_real,
+        concatenate=CF.concatenate,
     ),
     "real": Arithmetic(
         name="real",
@@ -78,6 +85,7 @@ ARITHMETIC: dict[str, Arithmetic] = {
         squared_modulus=_real_squared_modulus,
         scale=torch.mul,
         from_real=_real_from_real,
+        concatenate=_real_concatenate,
     ),
 }
 

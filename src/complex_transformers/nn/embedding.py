@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import numpy
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
+from .vectors import vector_rows
 
 __all__ = [
     "EMBEDDING_TYPES",
@@ -141,6 +141,43 @@ class _TableEmbedding(nn.Module):
             table[:kept] = old[name][:kept]
             if mean_resizing:
                 table[kept:] = old[name].mean(dim=0)
+
+    @torch.no_grad()
+    def load_vectors(
+        self, vectors: Mapping[str, Any] | str | os.PathLike[str], vocabulary: Mapping[str, int]
+    ) -> float:
+        """Take pretrained word vectors into the word table; they are trained on like any other weight.
+
+        A word without a vector is drawn from the vectors' own distribution, normal with their mean and deviation in
+        each dimension. The padding row stays zero.
+
+        Args:
+            vectors: ``gensim`` ``KeyedVectors``, any mapping from word to vector, or the path of a word2vec or GloVe
+                file (needs the extra ``vectors``).
+            vocabulary: word -> id, as ``tokenizer.get_vocab()``.
+
+        Returns:
+            The share of the vocabulary that was found.
+
+        Raises:
+            ValueError: vectors of another dimension, shared amplitudes, a broken file, no word found.
+        """
+        rows = vector_rows(vectors, vocabulary)
+        found = torch.stack(list(rows.values()))
+        table = self._vector_target(found.shape[1])
+        if (largest := max(vocabulary.values())) >= self.num_embeddings:
+            raise ValueError(f"the vocabulary has id {largest}, the table {self.num_embeddings} rows: resize it first")
+        unknown = [index for index in vocabulary.values() if index not in rows]
+        drawn = torch.randn(len(unknown), found.shape[1])
+        table[unknown] = (found.mean(0) + found.std(0, correction=0) * drawn).to(table)
+        table[list(rows)] = found.to(table)
+        if self.padding_idx is not None:
+            table[self.padding_idx].zero_()
+        return len(rows) / len(vocabulary)
+
+    def _vector_target(self, dimension: int) -> Tensor:
+        """The view of the word table that vectors of this dimension fill."""
+        raise NotImplementedError
 
     def _zero_padding_row(self, table: Tensor) -> None:
         if self.padding_idx is not None and not getattr(table, "_is_hf_initialized", False):
@@ -292,63 +329,29 @@ class ComplexOrderEmbedding(_TableEmbedding):
         rows = F.embedding(input_ids, table, padding_idx)
         return rows if rows.shape[-1] == self.num_features else rows.expand(*rows.shape[:-1], self.num_features)
 
-    @torch.no_grad()
     def load_amplitudes(
         self, vectors: Mapping[str, Any] | str | os.PathLike[str], vocabulary: Mapping[str, int]
     ) -> float:
-        """Copy pretrained word vectors of d dimensions into the amplitudes (ComplexOrder section 3.1).
+        """Take pretrained word vectors of d dimensions as amplitudes (ComplexOrder section 3.1): ``load_vectors``."""
+        return self.load_vectors(vectors, vocabulary)
 
-        Args:
-            vectors: ``gensim`` ``KeyedVectors``, any mapping from word to vector, or the path of a word2vec or GloVe
-                file (needs the extra ``vectors``).
-            vocabulary: word -> id, as ``tokenizer.get_vocab()``.
-
-        Returns:
-            The share of the vocabulary that was found.
-
-        Raises:
-            ValueError: vectors of another dimension, or shared amplitudes.
-        """
+    def _vector_target(self, dimension: int) -> Tensor:
         if self.amplitude_sharing != "none":
             raise ValueError(
                 f"pretrained amplitudes need amplitude_sharing='none', this embedding has {self.amplitude_sharing!r}"
             )
-        if isinstance(vectors, (str, os.PathLike)):
-            vectors = _read_vectors(vectors)
-        found = [(word, index) for word, index in vocabulary.items() if word in vectors]
-        for word, index in found:
-            vector = torch.as_tensor(numpy.array(vectors[word]), dtype=self.amplitude.dtype)
-            if vector.shape != (self.num_features,):
-                raise ValueError(
-                    f"vectors of shape {tuple(vector.shape)} do not fit {self.num_features} complex features; "
-                    f"use embedding_dim={2 * vector.numel()}"
-                )
-            self.amplitude[index] = vector
-        return len(found) / max(len(vocabulary), 1)
+        if dimension != self.num_features:
+            raise ValueError(
+                f"vectors of {dimension} dimensions do not fit {self.num_features} complex features; "
+                f"use embedding_dim={2 * dimension} (a model's hidden_size)"
+            )
+        return self.amplitude
 
     def extra_repr(self) -> str:
         return (
             f"{self.num_embeddings}, {self.embedding_dim}, embedding_type={self.embedding_type!r}, "
             f"amplitude_sharing={self.amplitude_sharing!r}, frequency_sharing={self.frequency_sharing!r}"
         )
-
-
-def _read_vectors(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    try:
-        from gensim.models import KeyedVectors
-    except ImportError as error:
-        raise ImportError("reading word vectors needs gensim: pip install complex_transformers[vectors]") from error
-    binary = str(path).removesuffix(".gz").endswith(".bin")
-    if binary:
-        return KeyedVectors.load_word2vec_format(str(path), binary=True)
-    opener: Callable[..., Any] = open
-    if str(path).endswith(".gz"):
-        import gzip
-
-        opener = gzip.open
-    with opener(path, "rt", encoding="utf-8") as file:
-        no_header = len(file.readline().split()) != 2  # GloVe has no "count dimension" line
-    return KeyedVectors.load_word2vec_format(str(path), binary=False, no_header=no_header)
 
 
 class WordPositionEmbedding(_TableEmbedding):
@@ -423,6 +426,15 @@ class WordPositionEmbedding(_TableEmbedding):
             return words + CF.join(phase.cos(), phase.sin()).to(words.dtype)
         self._check_positions(positions, given=position_ids is not None)
         return words + F.embedding(positions - 1, self.position)
+
+    def _vector_target(self, dimension: int) -> Tensor:
+        # Whole rows of a real network, or the real part of complex words.
+        if dimension not in (self.num_features, self.embedding_dim):
+            raise ValueError(
+                f"vectors of {dimension} dimensions fill neither a row of {self.embedding_dim} numbers nor its real "
+                f"half; use embedding_dim={dimension} or {2 * dimension} (a model's hidden_size)"
+            )
+        return self.weight[:, :dimension]
 
     def _check_positions(self, positions: Tensor, given: bool) -> None:
         limit = self.max_position_embeddings

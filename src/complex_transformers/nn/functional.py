@@ -9,7 +9,7 @@ dtype except ``to_complex`` and ``from_complex``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -18,8 +18,10 @@ from torch import Tensor
 
 __all__ = [
     "block_linear",
+    "block_matrix",
     "check_halves",
     "complex_mse",
+    "concatenate",
     "conj",
     "from_complex",
     "hermitian_inner",
@@ -75,6 +77,14 @@ def split(x: Tensor) -> tuple[Tensor, Tensor]:
 def join(real: Tensor, imag: Tensor) -> Tensor:
     """Halves from two parts of equal shape: ``[..., d], [..., d] -> [..., 2d]``."""
     return torch.cat([real, imag], dim=-1)
+
+
+def concatenate(tensors: Sequence[Tensor]) -> Tensor:
+    """Features of several complex tensors side by side: ``[..., 2 d_1], [..., 2 d_2], ... -> [..., 2 sum d_i]``."""
+    if len(tensors) == 1:
+        return tensors[0]
+    reals, imags = zip(*map(split, tensors), strict=True)
+    return torch.cat([*reals, *imags], dim=-1)
 
 
 def to_complex(x: Tensor) -> Tensor:
@@ -252,9 +262,16 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
 
 
 def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
-    """W z + b by one real product with the block matrix [[A, -B], [B, A]] (Thesis 2.7)."""
-    block = torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
-    return F.linear(x, block, bias)
+    """W z + b by one real product with the block matrix of W."""
+    return F.linear(x, block_matrix(real, imag), bias)
+
+
+def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
+    """[[A, -B], [B, A]], the real matrix that multiplies halves by A + iB (Thesis 2.7).
+
+    ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``: further axes are those of a convolution's kernel.
+    """
+    return torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
 
 
 def sublayer_linear(

@@ -84,7 +84,7 @@ class ComplexLinear(nn.Module):
                 f"expected halves of width {self.in_features}, got shape {tuple(x.shape)}; widths count real and "
                 "imaginary parts, twice the complex features"
             )
-        if self.imag is not None and _is_plain(self.real) and _is_plain(self.imag):
+        if self.imag is not None and is_plain(self.real) and is_plain(self.imag):
             return CF.linear(x, self.real.weight, self.imag.weight, self.bias)
         return CF.sublayer_linear(x, self.real, self.imag, self.bias)
 
@@ -93,17 +93,20 @@ class ComplexLinear(nn.Module):
         return text + ", share_parts=True" if self.share_parts else text
 
 
-def _is_plain(layer: nn.Module) -> bool:
-    """True when calling ``layer`` does nothing but multiply by its weight."""
+def is_plain(layer: nn.Module) -> bool:
+    """True when calling ``layer`` does nothing but multiply by (or convolve with) its weight."""
     return (
-        type(layer) is nn.Linear
+        type(layer) in (nn.Linear, nn.Conv1d, nn.Conv2d)
         and type(layer.weight) in (nn.Parameter, Tensor)
         and layer.bias is None
-        and "forward" not in layer.__dict__
-        and not (
-            layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks or layer._backward_pre_hooks
-        )
+        and not is_hooked(layer)
     )
+
+
+def is_hooked(layer: nn.Module) -> bool:
+    """True when calling ``layer`` runs something besides the forward of its class."""
+    hooks = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks
+    return "forward" in layer.__dict__ or any(hooks)
 
 
 class RealLinear(nn.Linear):

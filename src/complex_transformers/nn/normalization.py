@@ -13,7 +13,14 @@ from torch import Tensor, nn
 from . import functional as CF
 from .arithmetic import arithmetic
 
-__all__ = ["ComplexBatchNorm1d", "ComplexBatchNorm2d", "ComplexLayerNorm", "ComplexRMSNorm", "RealBatchNorm1d"]
+__all__ = [
+    "ComplexBatchNorm1d",
+    "ComplexBatchNorm2d",
+    "ComplexLayerNorm",
+    "ComplexRMSNorm",
+    "RealBatchNorm1d",
+    "RealBatchNorm2d",
+]
 
 _NORMS = ("split", "whitening")
 
@@ -277,9 +284,11 @@ class _BatchNorm(nn.Module):
         with torch.no_grad():
             buffer.lerp_(value.to(buffer.dtype), self.momentum)
 
-    def _unbiased(self, keep: Tensor | None, rows: int) -> Tensor | float:
-        count: Tensor | int = rows if keep is None else keep.sum()
-        return count / (count - 1).clamp(min=1) if isinstance(count, Tensor) else count / max(count - 1, 1)
+    def _unbiased(self, variance: Tensor, keep: Tensor | None, rows: int) -> Tensor:
+        if keep is None:
+            return variance * (rows / max(rows - 1, 1))
+        count = keep.sum().to(variance.dtype)
+        return variance * (count / (count - 1).clamp(min=1))
 
     def _split(self, x: Tensor, keep: Tensor | None) -> Tensor:
         if self.training or not self.track_running_stats:
@@ -287,7 +296,7 @@ class _BatchNorm(nn.Module):
             variance = self._mean((x - mean).square(), keep)
             if self.training and self.track_running_stats:
                 self._update(self.running_mean, mean)
-                self._update(self.running_var, variance * self._unbiased(keep, x.shape[0]))
+                self._update(self.running_var, self._unbiased(variance, keep, x.shape[0]))
         else:
             mean, variance = self.running_mean, self.running_var
         out = (x - mean) * (variance + self.eps).rsqrt()
@@ -301,7 +310,7 @@ class _BatchNorm(nn.Module):
             rr, ri, ii = _covariance(real, imag, lambda product: self._mean(product, keep))
             if self.training and self.track_running_stats:
                 self._update(self.running_mean, mean)
-                self._update(self.running_var, torch.stack([rr, ri, ii]) * self._unbiased(keep, x.shape[0]))
+                self._update(self.running_var, self._unbiased(torch.stack([rr, ri, ii]), keep, x.shape[0]))
         else:
             rr, ri, ii = self.running_var
         real, imag = _whiten(real, imag, (rr, ri, ii), self.eps)
@@ -335,3 +344,10 @@ class RealBatchNorm1d(_BatchNorm):
     """``torch.nn.BatchNorm1d`` with a padding mask: the real twin of ``ComplexBatchNorm1d``."""
 
     number_field = "real"
+
+
+class RealBatchNorm2d(_BatchNorm):
+    """``torch.nn.BatchNorm2d`` with a padding mask: the real twin of ``ComplexBatchNorm2d``."""
+
+    number_field = "real"
+    num_dims = (4,)

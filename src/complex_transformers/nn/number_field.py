@@ -17,12 +17,21 @@ from torch import nn
 from .activation import get_activation
 from .arithmetic import Arithmetic, arithmetic
 from .attention import ComplexMultiheadAttention
+from .convolution import ComplexConv1d, ComplexConv2d, RealConv1d, RealConv2d
 from .dropout import ComplexDropout
 from .embedding import ComplexEmbedding
 from .linear import ComplexLinear, RealLinear
-from .normalization import ComplexBatchNorm1d, ComplexLayerNorm, ComplexRMSNorm, RealBatchNorm1d
-from .pooling import ModulusAvgPool1d, ModulusMaxPool1d
+from .normalization import (
+    ComplexBatchNorm1d,
+    ComplexBatchNorm2d,
+    ComplexLayerNorm,
+    ComplexRMSNorm,
+    RealBatchNorm1d,
+    RealBatchNorm2d,
+)
+from .pooling import ModulusAvgPool1d, ModulusAvgPool2d, ModulusMaxPool1d, ModulusMaxPool2d
 from .readout import Readout
+from .recurrent import ComplexGRU, ComplexLSTM, ComplexRNN, RealGRU, RealLSTM, RealRNN
 
 __all__ = ["NumberField", "number_field"]
 
@@ -33,23 +42,33 @@ class NumberField:
 
     Attributes:
         numbers: elementary functions (modulus, parts, ...).
-        Linear, Embedding, LayerNorm, RMSNorm, BatchNorm1d, Dropout: layer classes.
-        MultiheadAttention, Readout, activation, MaxPool1d, AvgPool1d: constructors with the field filled in.
+        Linear, Embedding, Conv1d, Conv2d, RNN, LSTM, GRU, LayerNorm, RMSNorm, BatchNorm1d, BatchNorm2d, Dropout:
+            layer classes.
+        MultiheadAttention, Readout, activation, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d: constructors with the
+            field filled in.
     """
 
     name: str
     numbers: Arithmetic
     Linear: type[nn.Module]
     Embedding: type[nn.Module]
+    Conv1d: type[nn.Module]
+    Conv2d: type[nn.Module]
+    RNN: type[nn.Module]
+    LSTM: type[nn.Module]
+    GRU: type[nn.Module]
     LayerNorm: type[nn.Module]
     RMSNorm: type[nn.Module]
     BatchNorm1d: type[nn.Module]
+    BatchNorm2d: type[nn.Module]
     Dropout: type[nn.Module]
     MultiheadAttention: Callable[..., nn.Module]
     Readout: Callable[..., nn.Module]
     activation: Callable[..., nn.Module]
     MaxPool1d: Callable[..., nn.Module]
+    MaxPool2d: Callable[..., nn.Module]
     AvgPool1d: Callable[..., nn.Module]
+    AvgPool2d: Callable[..., nn.Module]
 
 
 def number_field(name: str) -> NumberField:
@@ -64,13 +83,21 @@ def number_field(name: str) -> NumberField:
         numbers=numbers,
         Linear=ComplexLinear if is_complex else RealLinear,
         Embedding=ComplexEmbedding if is_complex else nn.Embedding,
+        Conv1d=ComplexConv1d if is_complex else RealConv1d,
+        Conv2d=ComplexConv2d if is_complex else RealConv2d,
+        RNN=ComplexRNN if is_complex else RealRNN,
+        LSTM=ComplexLSTM if is_complex else RealLSTM,
+        GRU=ComplexGRU if is_complex else RealGRU,
         LayerNorm=ComplexLayerNorm if is_complex else nn.LayerNorm,
         RMSNorm=ComplexRMSNorm if is_complex else nn.RMSNorm,
         BatchNorm1d=ComplexBatchNorm1d if is_complex else RealBatchNorm1d,
+        BatchNorm2d=ComplexBatchNorm2d if is_complex else RealBatchNorm2d,
         Dropout=ComplexDropout if is_complex else nn.Dropout,
         MultiheadAttention=partial(ComplexMultiheadAttention, number_field=name, **score),
         Readout=partial(Readout, number_field=name, **readout),
         activation=partial(get_activation, number_field=name),
         MaxPool1d=partial(ModulusMaxPool1d, number_field=name),
+        MaxPool2d=partial(ModulusMaxPool2d, number_field=name),
         AvgPool1d=partial(ModulusAvgPool1d, number_field=name),
+        AvgPool2d=partial(ModulusAvgPool2d, number_field=name),
     )

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling by modulus along a sequence (Thesis 2.28, 2.29)."""
+"""Pooling by modulus over a sequence or in windows (Thesis 2.28, 2.29)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from . import functional as CF
-from .arithmetic import Arithmetic, arithmetic
+from .arithmetic import arithmetic
 
-__all__ = ["ModulusAvgPool1d", "ModulusMaxPool1d", "modulus_average_pool", "modulus_max_pool"]
+__all__ = [
+    "ModulusAvgPool1d",
+    "ModulusAvgPool2d",
+    "ModulusMaxPool1d",
+    "ModulusMaxPool2d",
+    "modulus_average_pool",
+    "modulus_max_pool",
+]
 
 
 def modulus_average_pool(x: Tensor, mask: Tensor | None = None, number_field: str = "complex") -> Tensor:
@@ -19,8 +26,9 @@ def modulus_average_pool(x: Tensor, mask: Tensor | None = None, number_field: st
     ``[..., N, 2d]``, mask ``[..., N]`` -> ``[..., 2d]``. A row without a kept element gives 0.
     """
     numbers = arithmetic(number_field)
-    r = numbers.modulus(x)
-    return numbers.from_real(CF.masked_mean(r, mask))
+    if mask is not None:  # before the modulus: its derivative at a NaN would reach the gradient
+        x = x.masked_fill(~mask.to(torch.bool).unsqueeze(-1), 0.0)
+    return numbers.from_real(CF.masked_mean(numbers.modulus(x), mask))
 
 
 def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = "complex") -> Tensor:
@@ -40,37 +48,86 @@ def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = 
     return x.gather(-2, index).squeeze(-2)
 
 
-class _ModulusPool1d(nn.Module):
+class _ModulusPool(nn.Module):
+    """Windows of equal size, each pooled by ``pool``; see ``ModulusMaxPool1d``."""
+
+    num_dims: int
     pool = staticmethod(modulus_max_pool)
 
-    def __init__(self, kernel_size: int, stride: int | None = None, number_field: str = "complex") -> None:
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] | None = None,
+        number_field: str = "complex",
+    ) -> None:
         super().__init__()
-        if kernel_size < 1 or (stride is not None and stride < 1):
-            raise ValueError(f"kernel_size and stride must be positive, got {kernel_size} and {stride}")
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
+        arithmetic(number_field)
+        self.kernel_size = self._sizes("kernel_size", kernel_size)
+        self.stride = self.kernel_size if stride is None else self._sizes("stride", stride)
         self.number_field = number_field
-        self.numbers: Arithmetic = arithmetic(number_field)
+
+    def _sizes(self, name: str, value: int | tuple[int, ...]) -> tuple[int, ...]:
+        sizes = (value,) * self.num_dims if isinstance(value, int) else tuple(value)
+        if len(sizes) != self.num_dims or min(sizes) < 1:
+            raise ValueError(f"{name} must be positive, one for each of {self.num_dims} axes, got {value}")
+        return sizes
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``[..., N, 2d] -> [..., (N - kernel_size) // stride + 1, 2d]``; ``mask`` is ``[..., N]``, true: counts."""
-        if x.shape[-2] < self.kernel_size:
+        """``[B, 2C, L, ...] -> [B, 2C, (L - kernel_size) // stride + 1, ...]``; mask ``[B, L, ...]``, true: counts."""
+        if x.dim() != self.num_dims + 2:
+            raise ValueError(f"expected [batch, channels, {self.num_dims} axes], got shape {tuple(x.shape)}")
+        if any(size < kernel for size, kernel in zip(x.shape[2:], self.kernel_size, strict=True)):
             raise ValueError(
-                f"a window of {self.kernel_size} does not fit a sequence of {x.shape[-2]} steps; pad the sequence"
+                f"a window of {self.kernel_size} does not fit an input of {tuple(x.shape[2:])} steps; pad the input"
             )
-        windows = x.unfold(-2, self.kernel_size, self.stride).transpose(-1, -2)  # [..., L, k, 2d]
-        window_mask = None if mask is None else mask.unfold(-1, self.kernel_size, self.stride)
-        return type(self).pool(windows, window_mask, self.number_field)
+        if mask is not None and mask.shape != (len(x), *x.shape[2:]):
+            raise ValueError(
+                f"mask must have the shape of x without its channels, got {tuple(mask.shape)} for {tuple(x.shape)}"
+            )
+        windows = self._windows(x, first_axis=2).movedim(1, -1)  # [B, L', ..., k, 2C]
+        window_mask = None if mask is None else self._windows(mask, first_axis=1)
+        return type(self).pool(windows, window_mask, self.number_field).movedim(-1, 1)
+
+    def _windows(self, x: Tensor, first_axis: int) -> Tensor:
+        for axis, (kernel, stride) in enumerate(zip(self.kernel_size, self.stride, strict=True), first_axis):
+            x = x.unfold(axis, kernel, stride)
+        return x.flatten(-self.num_dims)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, number_field={self.number_field!r}"
 
 
-class ModulusMaxPool1d(_ModulusPool1d):
-    """``modulus_max_pool`` in windows along axis -2; ``stride`` defaults to ``kernel_size``, no padding."""
+class ModulusMaxPool1d(_ModulusPool):
+    """``modulus_max_pool`` in windows of the last axis, ``[B, 2C, L]`` with ``[real | imag]`` halves on axis 1.
+
+    The shapes of ``torch.nn.MaxPool1d``, without padding; a window without a step that counts gives 0.
+
+    Args:
+        kernel_size, stride: of the windows; the stride defaults to ``kernel_size``.
+        number_field: ``"complex"`` or ``"real"``, where the modulus is |x|.
+
+    Raises:
+        ValueError: sizes that are not positive, a window that does not fit the input.
+    """
+
+    num_dims = 1
 
 
-class ModulusAvgPool1d(_ModulusPool1d):
-    """``modulus_average_pool`` in windows along axis -2; ``stride`` defaults to ``kernel_size``, no padding."""
+class ModulusAvgPool1d(_ModulusPool):
+    """``modulus_average_pool`` in windows; arguments as in ``ModulusMaxPool1d``."""
 
+    num_dims = 1
+    pool = staticmethod(modulus_average_pool)
+
+
+class ModulusMaxPool2d(_ModulusPool):
+    """``ModulusMaxPool1d`` over two axes, ``[B, 2C, H, W]`` with mask ``[B, H, W]``; sizes may be pairs."""
+
+    num_dims = 2
+
+
+class ModulusAvgPool2d(_ModulusPool):
+    """``ModulusAvgPool1d`` over two axes; arguments as in ``ModulusMaxPool2d``."""
+
+    num_dims = 2
     pool = staticmethod(modulus_average_pool)

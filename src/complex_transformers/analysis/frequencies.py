@@ -1,0 +1,127 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What a model has learned about the order of its words: frequencies and periods (ComplexOrder App. D)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..nn import ComplexOrderEmbedding
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["WordFrequency", "complex_order_embedding", "frequency_table", "period_summary", "plot_frequency_density"]
+
+
+@dataclass(frozen=True)
+class WordFrequency:
+    """A word and its mean absolute frequency delta (rad per position); ``period`` is 2 pi / delta, in positions."""
+
+    word: str
+    frequency: float
+
+    @property
+    def period(self) -> float:
+        """Positions after which a wave of this frequency repeats; infinite for frequency 0."""
+        return 2.0 * math.pi / self.frequency if self.frequency else math.inf
+
+
+def complex_order_embedding(model: torch.nn.Module) -> ComplexOrderEmbedding:
+    """The input embedding of a model, with frequencies; raises for another embedding."""
+    embedding = model if isinstance(model, ComplexOrderEmbedding) else model.get_input_embeddings()  # type: ignore[operator]
+    if not isinstance(embedding, ComplexOrderEmbedding):
+        raise ValueError(f"this needs a ComplexOrderEmbedding, the model has {type(embedding).__name__}")
+    return embedding
+
+
+@torch.no_grad()
+def _frequencies(model: torch.nn.Module) -> Tensor:
+    """|omega|, ``[V or 1, d or 1]``, on the CPU in float64."""
+    embedding = complex_order_embedding(model)
+    if embedding.frequency is None:
+        raise ValueError(
+            "embedding_type='complex_vanilla' has no frequencies; use a model with embedding_type='complex_order'"
+        )
+    return embedding.frequency.detach().abs().double().cpu()
+
+
+def frequency_table(
+    model: torch.nn.Module, tokenizer: Any, words: Collection[str] | None = None
+) -> list[WordFrequency]:
+    """The words of the vocabulary by falling delta_j = mean_d |omega_j,d| (ComplexOrder App. D, Table 7).
+
+    Args:
+        model: any model whose input embedding is a ``ComplexOrderEmbedding``, or that embedding.
+        tokenizer: the tokenizer it was trained with; its special tokens are left out.
+        words: only these, for instance those that the training data has often enough to have been trained.
+
+    Raises:
+        ValueError: another embedding, frequencies shared by all words, or a word outside the vocabulary.
+    """
+    delta = _frequencies(model).mean(dim=-1)
+    if complex_order_embedding(model).frequency_sharing == "word":
+        raise ValueError("frequency_sharing='word' gives all words the same frequencies: there is no order of words")
+    vocabulary = tokenizer.get_vocab()
+    if words is not None and (unknown := [word for word in words if word not in vocabulary]):
+        raise ValueError(f"not in the vocabulary: {unknown[:10]}")
+    chosen = set(vocabulary if words is None else words) - set(tokenizer.all_special_tokens)
+    rows = [WordFrequency(word, float(delta[vocabulary[word]])) for word in chosen]
+    return sorted(rows, key=lambda row: (-row.frequency, row.word))
+
+
+def period_summary(model: torch.nn.Module) -> dict[str, float]:
+    """Quantiles of the periods 2 pi / |omega_j,d| over all words and dimensions, in positions.
+
+    Returns:
+        ``min``, ``q25``, ``median``, ``q75``, ``max``, and ``below_two``: the share of frequencies beyond pi, which
+        integer positions cannot tell from slower ones (aliasing). A frequency of 0 has an infinite period.
+
+    Raises:
+        ValueError: another embedding, or one without frequencies.
+    """
+    omega = _frequencies(model).flatten()
+    if not bool(torch.isfinite(omega).all()):
+        raise ValueError("the frequencies are not finite: the model has diverged")
+    period = 2.0 * math.pi / omega
+    ordered = period.sort().values
+    names = {"min": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "max": 1.0}
+    summary = {name: float(ordered[round(share * (ordered.numel() - 1))]) for name, share in names.items()}
+    return {**summary, "below_two": float((omega > math.pi).double().mean())}
+
+
+def plot_frequency_density(models: dict[str, torch.nn.Module]) -> Figure:
+    """Density of delta_j over the vocabulary, one curve for each named model (ComplexOrder Figure 3).
+
+    A normal kernel density (``scipy.stats.gaussian_kde``); models whose words all have one delta get a vertical line.
+
+    Raises:
+        ValueError: no model, or a model without frequencies.
+    """
+    try:
+        from matplotlib.figure import Figure
+        from scipy.stats import gaussian_kde
+    except ImportError as error:
+        raise ImportError("plots need matplotlib and scipy: pip install complex_transformers[analysis]") from error
+    if not models:
+        raise ValueError("give at least one model: {'name': model}")
+    deltas = {name: _frequencies(model).mean(dim=-1).numpy() for name, model in models.items()}
+    figure = Figure(figsize=(6.0, 3.5), layout="constrained")
+    axis = figure.subplots()
+    top = max(float(delta.max()) for delta in deltas.values())
+    grid = torch.linspace(0.0, 1.05 * top, 400).numpy()
+    for name, delta in deltas.items():
+        if delta.size > 1 and delta.std() > 1e-9 * delta.mean():
+            axis.plot(grid, gaussian_kde(delta)(grid), label=name)
+        else:
+            axis.axvline(float(delta.mean()), linestyle="--", label=name)
+    axis.set_xlabel("mean absolute frequency (rad per position)")
+    axis.set_ylabel("density of words")
+    axis.legend()
+    return figure

@@ -1,0 +1,164 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions of both number fields (Thesis 2.24). Channels are ``[real | imag]`` halves on axis 1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from . import functional as CF
+from .arithmetic import arithmetic
+from .initialization import initialize_
+from .linear import is_plain
+
+__all__ = ["ComplexConv1d", "ComplexConv2d", "RealConv1d", "RealConv2d"]
+
+_CONVOLUTIONS: dict[int, Any] = {1: nn.Conv1d, 2: nn.Conv2d}
+
+
+class _ComplexConv(nn.Module):
+    """The sub-layers ``real`` (A) and ``imag`` (B) and the product of both; see ``ComplexConv1d``."""
+
+    num_dims: int
+    bias: Tensor | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: str | int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if min(in_channels, out_channels) < 1:
+            raise ValueError(f"in_channels and out_channels must be positive, got {in_channels} and {out_channels}")
+        numbers = arithmetic("complex")
+        sizes = numbers.num_features(in_channels), numbers.num_features(out_channels)
+        if groups < 1 or any(size % groups for size in sizes):
+            raise ValueError(
+                f"groups={groups} must divide the complex channels, {sizes[0]} in and {sizes[1]} out (half of the "
+                f"stored ones); use a divisor of {math.gcd(*sizes)}"
+            )
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = self._sizes("kernel_size", kernel_size)
+        self.stride = self._sizes("stride", stride)
+        self.padding = padding if isinstance(padding, str) else self._sizes("padding", padding, least=0)
+        self.dilation = self._sizes("dilation", dilation)
+        self.groups = groups
+        options = {"padding": self.padding, "padding_mode": padding_mode, "device": device, "dtype": dtype}
+        geometry = (*sizes, self.kernel_size, self.stride)
+        convolution = _CONVOLUTIONS[self.num_dims]
+        self.real = convolution(*geometry, dilation=self.dilation, groups=groups, bias=False, **options)
+        self.imag = convolution(*geometry, dilation=self.dilation, groups=groups, bias=False, **options)
+        if bias:
+            self.bias = nn.Parameter(torch.empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def _sizes(self, name: str, value: int | tuple[int, ...], least: int = 1) -> tuple[int, ...]:
+        sizes = (value,) * self.num_dims if isinstance(value, int) else tuple(value)
+        if len(sizes) != self.num_dims or min(sizes) < least:
+            raise ValueError(f"{name} must be {least} or more, one for each of {self.num_dims} axes, got {value}")
+        return sizes
+
+    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
+        """Fill the kernel by an initialiser of ``INITIALIZERS`` (default Glorot) and b by 0."""
+        initialize_(initializer, self.real.weight, self.imag.weight, **options)
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[B, in_channels, ...] -> [B, out_channels, ...]``, halves on axis 1; the sizes of ``torch.nn``."""
+        if x.is_complex() or not x.is_floating_point():
+            raise TypeError(
+                f"expected real [real | imag] channels, got dtype {x.dtype}; a complex tensor z [B, C, ...] becomes "
+                "torch.cat([z.real, z.imag], dim=1)"
+            )
+        if x.dim() != self.num_dims + 2 or x.shape[1] != self.in_channels:
+            raise ValueError(
+                f"expected [batch, {self.in_channels} channels, {self.num_dims} axes], got shape {tuple(x.shape)}; "
+                "channels count real and imaginary parts, twice the complex channels"
+            )
+        self._check_kernel_fits(x)
+        # One product with [[A, -B], [B, A]] (Thesis 2.7). Grouped halves would be interleaved: those go apart.
+        if self.groups == 1 and is_plain(self.real) and is_plain(self.imag):
+            return self.real._conv_forward(x, CF.block_matrix(self.real.weight, self.imag.weight), self.bias)
+        parts = x.unflatten(1, (2, -1)).transpose(0, 1).flatten(0, 1)  # [2B, C, ...], all real parts first
+        (a_real, a_imag), (b_real, b_imag) = self.real(parts).chunk(2), self.imag(parts).chunk(2)
+        out = torch.cat([a_real - b_imag, a_imag + b_real], dim=1)
+        return out if self.bias is None else out + self.bias.to(out.dtype).view(-1, *[1] * self.num_dims)
+
+    def _check_kernel_fits(self, x: Tensor) -> None:
+        if self.padding == "same":
+            return
+        padding = (0,) * self.num_dims if isinstance(self.padding, str) else self.padding
+        for size, kernel, pad, dilation in zip(x.shape[2:], self.kernel_size, padding, self.dilation, strict=True):
+            if size + 2 * pad < dilation * (kernel - 1) + 1:
+                raise ValueError(
+                    f"a kernel of {kernel} (dilation {dilation}) does not fit {size} steps with padding {pad}; "
+                    "pad the input or use padding='same'"
+                )
+
+    def extra_repr(self) -> str:
+        return f"in_channels={self.in_channels}, out_channels={self.out_channels}, bias={self.bias is not None}"
+
+
+class ComplexConv1d(_ComplexConv):
+    """Complex convolution over one axis: sum_j W_j z_{n + j} + b with W = A + iB (Thesis 2.24; Trabelsi et al. 2017).
+
+    A and B are the ``nn.Conv1d`` sub-layers ``real`` and ``imag`` without bias, b is one real vector
+    ``[b_re | b_im]``. As in ``torch.nn``, "convolution" is cross-correlation (Thesis 2.23 with the kernel reversed).
+    The product is taken from both kernels at once; when a sub-layer has been replaced or hooked, or with groups, by
+    calling the sub-layers.
+
+    Args:
+        in_channels, out_channels: stored channels ``[real | imag]``, twice the complex ones.
+        kernel_size, stride, padding, dilation, groups, bias, padding_mode: as in ``torch.nn.Conv1d``; ``groups``
+            divides the complex channels.
+
+    Raises:
+        ValueError: odd channels, groups that do not divide, a kernel that does not fit the input.
+        TypeError: an input that is not made of real halves.
+    """
+
+    num_dims = 1
+
+
+class ComplexConv2d(_ComplexConv):
+    """``ComplexConv1d`` over two axes, ``[B, 2C, H, W]``; arguments as in ``torch.nn.Conv2d``."""
+
+    num_dims = 2
+
+
+class _RealConv:
+    """The initialiser of ``ComplexConv1d`` for the convolutions of ``torch.nn``."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
+        """Fill the kernel by an initialiser of ``INITIALIZERS`` (default Glorot) and the bias by 0."""
+        initialize_(initializer, self.weight, **options)
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)
+
+
+class RealConv1d(_RealConv, nn.Conv1d):
+    """``nn.Conv1d`` with the initialiser of ``ComplexConv1d``: its real twin of the same width."""
+
+
+class RealConv2d(_RealConv, nn.Conv2d):
+    """``nn.Conv2d`` with the initialiser of ``ComplexConv2d``: its real twin of the same width."""

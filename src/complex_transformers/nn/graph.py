@@ -1,0 +1,89 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Graph convolution of both number fields over the words of a text (Kipf & Welling 2017; ComplexOrder slides)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from .arithmetic import arithmetic
+from .linear import ComplexLinear, RealLinear
+
+__all__ = ["GraphConvolution", "normalize_adjacency", "window_adjacency"]
+
+
+def window_adjacency(mask: Tensor, window: int) -> Tensor:
+    """Edges between real tokens at most ``window`` apart: ``[B, N] -> [B, N, N]`` of 0 and 1, no loops.
+
+    Distances count real tokens, so padding changes nothing.
+
+    Raises:
+        ValueError: ``window`` below 1.
+    """
+    if window < 1:
+        raise ValueError(f"window must be at least 1, got {window}")
+    keep = mask.to(torch.bool)
+    position = keep.long().cumsum(-1)
+    distance = (position.unsqueeze(-1) - position.unsqueeze(-2)).abs()
+    edges = (distance <= window) & (distance > 0) & _pairs(keep)
+    return edges.to(torch.get_default_dtype())
+
+
+def normalize_adjacency(adjacency: Tensor, mask: Tensor | None = None) -> Tensor:
+    """D^(-1/2) (A + I) D^(-1/2) with D the row sums of A + I (Kipf & Welling 2017, Eq. 2): ``[B, N, N]``.
+
+    An edge given in one direction counts in both. Tokens where ``mask [B, N]`` is false have no edge and no loop.
+
+    Raises:
+        ValueError: an adjacency that is not square or does not fit the mask, a negative or non-finite weight (looked
+            for on the CPU only).
+    """
+    if adjacency.dim() != 3 or adjacency.shape[-1] != adjacency.shape[-2]:
+        raise ValueError(f"adjacency must be [batch, length, length], got shape {tuple(adjacency.shape)}")
+    if mask is not None and mask.shape != adjacency.shape[:2]:
+        raise ValueError(
+            f"adjacency must be [batch, length, length] for the {tuple(mask.shape)} tokens of the batch, got shape "
+            f"{tuple(adjacency.shape)}"
+        )
+    adjacency = adjacency if adjacency.is_floating_point() else adjacency.to(torch.get_default_dtype())
+    if adjacency.device.type == "cpu" and not torch.compiler.is_compiling():
+        weights = adjacency if mask is None else adjacency.masked_fill(~_pairs(mask), 0.0)
+        if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
+            raise ValueError("the weights of adjacency must be finite and not negative")
+    adjacency = torch.maximum(adjacency, adjacency.transpose(-1, -2))
+    adjacency = adjacency + torch.eye(adjacency.shape[-1], dtype=adjacency.dtype, device=adjacency.device)
+    if mask is not None:
+        adjacency = adjacency.masked_fill(~_pairs(mask), 0.0)
+    root = adjacency.sum(-1).clamp(min=torch.finfo(adjacency.dtype).tiny).rsqrt()
+    return adjacency * root.unsqueeze(-1) * root.unsqueeze(-2)
+
+
+def _pairs(mask: Tensor) -> Tensor:
+    """Which pairs of tokens are both real: ``[B, N] -> [B, N, N]``."""
+    keep = mask.to(torch.bool)
+    return keep.unsqueeze(-1) & keep.unsqueeze(-2)
+
+
+class GraphConvolution(nn.Module):
+    """A Z W + b with a real normalised adjacency A (Kipf & Welling 2017, Eq. 2), ``[B, N, in] -> [B, N, out]``.
+
+    In the complex field the weights are complex; A mixes the tokens and leaves phases alone.
+
+    Args:
+        in_features, out_features: stored widths.
+        bias: add b.
+        number_field: ``"complex"`` or ``"real"``.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, number_field: str = "complex") -> None:
+        super().__init__()
+        arithmetic(number_field)
+        linear = {"complex": ComplexLinear, "real": RealLinear}[number_field]
+        self.linear = linear(in_features, out_features, bias=bias)
+
+    def forward(self, x: Tensor, adjacency: Tensor) -> Tensor:
+        """``adjacency [B, N, N]`` comes from ``normalize_adjacency``."""
+        if adjacency.shape != (*x.shape[:-1], x.shape[-2]):
+            raise ValueError(f"adjacency must be {(*x.shape[:-1], x.shape[-2])}, got shape {tuple(adjacency.shape)}")
+        return self.linear(adjacency.to(x.dtype) @ x)

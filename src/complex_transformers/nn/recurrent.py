@@ -1,0 +1,451 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent layers of both number fields (Thesis 2.19-2.21, ComplexOrder Eq. 12): RNN, LSTM and GRU.
+
+Steps that a mask leaves out carry the state on unchanged and give zeros, so a result does not depend on padding on
+either side. The parts of a number are kept apart within a step: a number is a tuple ``(real, imag)``, a real gate
+is ``(gate,)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from . import functional as CF
+from .activation import HiroseTanh
+from .arithmetic import arithmetic
+from .dropout import ComplexDropout
+from .initialization import initialize_
+from .linear import ComplexLinear, is_hooked, is_plain
+
+__all__ = [
+    "GATES",
+    "STATE_ACTIVATIONS",
+    "ComplexGRU",
+    "ComplexLSTM",
+    "ComplexRNN",
+    "RealGRU",
+    "RealLSTM",
+    "RealRNN",
+    "check_recurrent",
+]
+
+Parts = tuple[Tensor, ...]
+State = tuple[Tensor, ...]
+
+_hirose_tanh = HiroseTanh()
+
+
+def _split_gate(z: Parts) -> Parts:
+    return tuple(torch.sigmoid(part) for part in z)
+
+
+def _modulus_gate(z: Parts) -> Parts:
+    # sigmoid(64) is 1 in every dtype: parts beyond 8 change nothing, and their squares could overflow.
+    real, imag = (part.clamp(-8.0, 8.0) for part in z)
+    return (torch.sigmoid(real.square() + imag.square()),)
+
+
+def _split_tanh(z: Parts) -> Parts:
+    return tuple(torch.tanh(part) for part in z)
+
+
+def _split_relu(z: Parts) -> Parts:
+    return tuple(F.relu(part) for part in z)
+
+
+GATES: dict[str, Callable[[Parts], Parts]] = {"split": _split_gate, "modulus": _modulus_gate}
+STATE_ACTIVATIONS: dict[str, Callable[[Parts], Parts]] = {
+    "split_tanh": _split_tanh,
+    "hirose_tanh": lambda z: CF.split(_hirose_tanh(CF.join(*z))),
+    "split_relu": _split_relu,
+}
+
+
+def check_recurrent(gate: str, activation: str, number_field: str = "complex", kind: str = "lstm") -> None:
+    """Raise unless the gate and the activation of the states are known and exist in ``number_field``."""
+    for name, value, valid in (("gate", gate, GATES), ("activation", activation, STATE_ACTIVATIONS)):
+        if value not in valid:
+            raise ValueError(f"{name} must be one of {sorted(valid)}, got {value!r}")
+    arithmetic(number_field)
+    if number_field == "real":
+        activations = ("split_tanh", "split_relu") if kind == "rnn" else ("split_tanh",)
+        if gate != "split" or activation not in activations:
+            raise ValueError(
+                f"gate={gate!r} with activation={activation!r} needs number_field='complex'; the real field is "
+                f"torch.nn.{kind.upper()}: gate='split' and activation in {activations}"
+            )
+
+
+def _times(gate: Parts, z: Parts) -> Parts:
+    """Product of a gate, complex or real, and a number."""
+    real, imag = z
+    if len(gate) == 1:
+        return gate[0] * real, gate[0] * imag
+    a, b = gate
+    return torch.addcmul(a * real, b, imag, value=-1.0), torch.addcmul(a * imag, b, real)
+
+
+def _plus(x: Parts, y: Parts) -> Parts:
+    return x[0] + y[0], x[1] + y[1]
+
+
+def _saturate(z: Parts) -> Parts:
+    # A split gate has a modulus of up to sqrt 2 and can grow a state without bound: it stops short of infinity.
+    limit = torch.finfo(z[0].dtype).max / 8.0
+    return tuple(part.clamp(-limit, limit) for part in z)
+
+
+class _ComplexRecurrent(nn.Module):
+    """Layers, directions, masks and packing; a subclass gives the gates and the step of its cell."""
+
+    num_gates: int
+    num_states = 1
+    recurrent_bias = False
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        gate: str = "split",
+        activation: str = "split_tanh",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        check_recurrent(gate, activation)
+        if min(input_size, hidden_size, num_layers) < 1:
+            raise ValueError(
+                f"input_size, hidden_size and num_layers must be positive, got {input_size}, {hidden_size} and "
+                f"{num_layers}"
+            )
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.batch_first = batch_first
+        self.dropout = ComplexDropout(dropout)
+        self.bidirectional = bidirectional
+        self.gate = gate
+        self.activation = activation
+        self.num_directions = 2 if bidirectional else 1
+        arithmetic("complex").num_features(hidden_size)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.input_proj = nn.ModuleList()
+        self.recurrent_proj = nn.ModuleList()
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else hidden_size * self.num_directions
+            for _ in range(self.num_directions):
+                gates = self.num_gates * hidden_size
+                self.input_proj.append(ComplexLinear(width, gates, bias=bias, **factory))
+                self.recurrent_proj.append(
+                    ComplexLinear(hidden_size, gates, bias=bias and self.recurrent_bias, **factory)
+                )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Input weights of each gate by Glorot, recurrent weights of each gate unitary, biases 0."""
+        for module in (*self.input_proj, *self.recurrent_proj):
+            assert isinstance(module, ComplexLinear)
+            assert module.imag is not None
+            initializer = "glorot" if module in list(self.input_proj) else "unitary"
+            gates = (_rows(weight, self.num_gates) for weight in (module.real.weight, module.imag.weight))
+            for a, b in zip(*gates, strict=True):
+                initialize_(initializer, a, b)
+            if module.bias is not None:
+                torch.nn.init.zeros_(module.bias)
+
+    def step(self, inputs: Tensor, product: Callable[[Tensor, Tensor | None], Tensor], state: State) -> State:
+        """The next state from the input products ``[B, gates * hidden_size]``; ``product(h, c)`` is U h + c."""
+        raise NotImplementedError
+
+    def forward(
+        self, x: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None
+    ) -> tuple[Tensor | PackedSequence, Any]:
+        """Run over a batch of sequences.
+
+        Args:
+            x: ``[N, B, input_size]`` halves, ``[B, N, input_size]`` with ``batch_first``, or packed.
+            hx: first states ``[num_layers * num_directions, B, hidden_size]`` (LSTM: a pair), default zeros.
+            mask: ``[N, B]`` (``[B, N]`` with ``batch_first``), true where a step counts; default all.
+
+        Returns:
+            The states of the last layer, halves of width ``num_directions * hidden_size`` (zero where the mask is
+            false), and the last states in the shape of ``hx``.
+        """
+        if isinstance(x, PackedSequence):
+            if mask is not None:
+                raise ValueError("a packed sequence knows its lengths: give it without a mask")
+            padded, lengths = pad_packed_sequence(x)
+            steps = torch.arange(padded.shape[0], device=padded.device).unsqueeze(1)
+            out, last = self._run(padded, hx, steps < lengths.to(padded.device))
+            return pack_padded_sequence(out, lengths, enforce_sorted=x.sorted_indices is None), last
+        check_sequence(x, self.input_size, mask, self.batch_first)
+        if not self.batch_first:
+            return self._run(x, hx, mask)
+        out, last = self._run(x.transpose(0, 1), hx, None if mask is None else mask.transpose(0, 1))
+        return out.transpose(0, 1), last
+
+    def _run(self, x: Tensor, hx: Any, mask: Tensor | None) -> tuple[Tensor, Any]:
+        """Time first. Without a real step in a row its states stay as they are."""
+        if mask is not None:
+            mask = mask.to(torch.bool).unsqueeze(-1)
+            x = x.masked_fill(~mask, 0.0)  # a NaN that is only left out of the result would still reach gradients
+        states = self._first_states(hx, x)
+        last: list[State] = []
+        for layer in range(self.num_layers):
+            outputs = []
+            for direction in range(self.num_directions):
+                index = layer * self.num_directions + direction
+                out, final = self._scan(index, x, tuple(s[index] for s in states), mask, reverse=direction == 1)
+                outputs.append(out)
+                last.append(final)
+            x = CF.concatenate(outputs)
+            if layer < self.num_layers - 1:
+                x = self.dropout(x)
+        finals = tuple(torch.stack(state) for state in zip(*last, strict=True))
+        return x, finals if self.num_states > 1 else finals[0]
+
+    def _first_states(self, hx: Any, x: Tensor) -> tuple[Tensor, ...]:
+        shape = (self.num_layers * self.num_directions, x.shape[1], self.hidden_size)
+        if hx is None:
+            return (x.new_zeros(shape),) * self.num_states
+        states = (hx,) if isinstance(hx, Tensor) else tuple(hx)
+        if len(states) != self.num_states or any(state.shape != shape for state in states):
+            raise ValueError(
+                f"hx must be {self.num_states} tensor(s) of shape {shape}, got {[tuple(s.shape) for s in states]}"
+            )
+        return states
+
+    def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
+        """One layer in one direction: the products of all inputs at once, then step by step."""
+        inputs = self.input_proj[index](x).unbind(0)
+        product = recurrent_product(self.recurrent_proj[index])
+        keep = None if mask is None else mask.unbind(0)
+        outputs: list[Tensor] = []
+        order = range(len(inputs) - 1, -1, -1) if reverse else range(len(inputs))
+        for t in order:
+            new = self.step(inputs[t], product, state)
+            if keep is not None:
+                new = tuple(torch.where(keep[t], after, before) for after, before in zip(new, state, strict=True))
+            state = new
+            outputs.append(state[0])
+        out = torch.stack(outputs[::-1] if reverse else outputs)
+        return (out if mask is None else out.masked_fill(~mask, 0.0)), state
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, gate={self.gate!r}"
+        return text + f", activation={self.activation!r}, bidirectional={self.bidirectional}"
+
+
+def recurrent_product(layer: nn.Module) -> Callable[[Tensor, Tensor | None], Tensor]:
+    """``(h, c) -> U h + c`` for all steps of a sequence: the block matrix of U is built once (Thesis 2.7)."""
+    if (
+        type(layer) is not ComplexLinear
+        or layer.imag is None
+        or is_hooked(layer)
+        or not (is_plain(layer.real) and is_plain(layer.imag))
+    ):
+        return lambda h, c: layer(h) if c is None else layer(h) + c
+    block = CF.block_matrix(layer.real.weight, layer.imag.weight).t()
+    bias = layer.bias
+
+    def product(h: Tensor, c: Tensor | None) -> Tensor:
+        c = bias if c is None else c
+        return h @ block if c is None else torch.addmm(c, h, block)
+
+    return product
+
+
+def check_sequence(x: Tensor, input_size: int, mask: Tensor | None, batch_first: bool) -> None:
+    """Raise unless ``x`` is a batch of sequences of halves of this width, with a mask of its shape."""
+    if not x.is_floating_point():
+        CF.check_halves(x)
+    axes = "[batch, length" if batch_first else "[length, batch"
+    if x.dim() != 3 or x.shape[-1] != input_size:
+        raise ValueError(f"expected {axes}, {input_size}], got shape {tuple(x.shape)}")
+    if 0 in x.shape:
+        raise ValueError(f"the sequence is empty: got shape {tuple(x.shape)}; leave out empty sequences")
+    if mask is not None and mask.shape != x.shape[:2]:
+        raise ValueError(f"mask must be {axes}] = {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
+
+
+class ComplexRNN(_ComplexRecurrent):
+    """h_t = f(W z_t + U h_{t-1} + b) (Thesis 2.19, ComplexOrder Eq. 12), ``[N, B, 2 in] -> [N, B, 2 hidden]`` halves.
+
+    All weights are complex; ``input_proj[i]`` and ``recurrent_proj[i]`` are the ``ComplexLinear`` W and U of layer
+    and direction i (forward before backward). The products of all inputs are taken in one call.
+
+    Args:
+        input_size, hidden_size: stored widths ``[real | imag]``, twice the complex features.
+        num_layers, bias, batch_first, dropout, bidirectional: as in ``torch.nn.RNN``; a dropped number loses both
+            parts.
+        gate: ``split`` sigmoid(re) + i sigmoid(im), which multiplies as a complex number (ComplexOrder App. B), or
+            ``modulus`` sigmoid(|z|^2), a real gate in [1/2, 1) (Thesis 4.3.4). An RNN has none.
+        activation: f, ``split_tanh``, ``hirose_tanh`` (Thesis 2.51) or ``split_relu``.
+
+    Raises:
+        ValueError: odd widths, an unknown gate or activation, a mask or states of another shape.
+    """
+
+    num_gates = 1
+
+    def step(self, inputs: Tensor, product: Callable[[Tensor, Tensor | None], Tensor], state: State) -> State:
+        """f(W z + b + U h)."""
+        f = STATE_ACTIVATIONS[self.activation]
+        return (CF.join(*f(CF.split(product(state[0], inputs)))),)
+
+
+class ComplexLSTM(_ComplexRecurrent):
+    """Long short-term memory with complex weights (Thesis 2.20): gates i, f, o and candidate g of W z + U h + b.
+
+    c_t = f c_{t-1} + i phi(g), h_t = o phi(c_t), with complex products; arguments as in ``ComplexRNN``. The rows of
+    a weight are i, f, g, o as in ``torch.nn.LSTM``. A cell state saturates at an eighth of the largest number of
+    its dtype.
+    """
+
+    num_gates = 4
+    num_states = 2
+
+    def step(self, inputs: Tensor, product: Callable[[Tensor, Tensor | None], Tensor], state: State) -> State:
+        """c = f c + i phi(g), h = o phi(c)."""
+        gate, phi = GATES[self.gate], STATE_ACTIVATIONS[self.activation]
+        h, c = state
+        i, f, g, o = _gates(product(h, inputs), 4)
+        new_c = _saturate(_plus(_times(gate(f), CF.split(c)), _times(gate(i), phi(g))))
+        return CF.join(*_times(gate(o), phi(new_c))), CF.join(*new_c)
+
+
+class ComplexGRU(_ComplexRecurrent):
+    """Gated recurrent unit with complex weights (Thesis 2.21): gates r, z and candidate n.
+
+    n_t = phi(W x_t + b + r (U h_{t-1} + b')), h_t = z h_{t-1} + (1 - z) n_t, with complex products; arguments as in
+    ``ComplexRNN``. The reset gate acts after the recurrent product, as in ``torch.nn.GRU`` (the thesis has U (r h),
+    and misprints 1 - z as 1 + z): one product a step. The rows of a weight are r, z, n as in ``torch.nn.GRU``.
+    """
+
+    num_gates = 3
+    recurrent_bias = True
+
+    def step(self, inputs: Tensor, product: Callable[[Tensor, Tensor | None], Tensor], state: State) -> State:
+        """h = n + z (h - n)."""
+        gate, phi = GATES[self.gate], STATE_ACTIVATIONS[self.activation]
+        (h,) = state
+        (in_r, in_z, in_n), (rec_r, rec_z, rec_n) = _gates(inputs, 3), _gates(product(h, None), 3)
+        r, z = gate(_plus(in_r, rec_r)), gate(_plus(in_z, rec_z))
+        n = phi(_plus(in_n, _times(r, rec_n)))
+        real, imag = CF.split(h)
+        return (CF.join(*_saturate(_plus(n, _times(z, (real - n[0], imag - n[1]))))),)
+
+
+def _rows(weight: Tensor, count: int) -> tuple[Tensor, ...]:
+    """The rows of each gate; a view loses Transformers' mark of a loaded weight, which must not be drawn again."""
+    rows = weight.chunk(count)
+    for gate in rows:
+        gate._is_hf_initialized = getattr(weight, "_is_hf_initialized", False)  # type: ignore[attr-defined]
+    return rows
+
+
+def _gates(x: Tensor, count: int) -> tuple[Parts, ...]:
+    """``[B, 2 count d]`` halves as ``count`` numbers of d features."""
+    real, imag = CF.split(x)
+    return tuple(zip(real.chunk(count, dim=-1), imag.chunk(count, dim=-1), strict=True))
+
+
+# --- the real field -----------------------------------------------------------------------------------------------
+
+
+class _RealRecurrent(nn.Module):
+    """A layer of ``torch.nn`` with the signature, the masks and the initialisers of its complex twin."""
+
+    kind: str
+    gate_count: int
+    input_size: int
+    batch_first: bool
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        gate: str = "split",
+        activation: str = "split_tanh",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        check_recurrent(gate, activation, "real", self.kind)
+        options: dict[str, Any] = {"bias": bias, "batch_first": batch_first, "dropout": dropout}
+        if self.kind == "rnn":
+            options["nonlinearity"] = activation.removeprefix("split_")
+        super().__init__(
+            input_size, hidden_size, num_layers, bidirectional=bidirectional, device=device, dtype=dtype, **options
+        )
+
+    def reset_parameters(self) -> None:
+        """Input weights of each gate by Glorot, recurrent weights of each gate orthogonal, biases 0."""
+        for name, parameter in self.named_parameters():
+            if name.startswith("bias"):
+                torch.nn.init.zeros_(parameter)
+                continue
+            for gate in _rows(parameter, self.gate_count):
+                initialize_("glorot" if name.startswith("weight_ih") else "unitary", gate)
+
+    def forward(
+        self, input: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None
+    ) -> tuple[Tensor | PackedSequence, Any]:
+        """As ``torch.nn`` has it, with a mask as in ``ComplexRNN``: the real steps of each row run as one sequence."""
+        if isinstance(input, PackedSequence):
+            if mask is not None:
+                raise ValueError("a packed sequence knows its lengths: give it without a mask")
+            return super().forward(input, hx)
+        check_sequence(input, self.input_size, mask, self.batch_first)
+        if mask is None:
+            return super().forward(input, hx)
+        time = 1 if self.batch_first else 0
+        keep = mask.to(torch.bool)
+        lengths = keep.sum(time)
+        if empty := (lengths == 0).nonzero().flatten().tolist():
+            raise ValueError(f"row(s) {empty} of the mask have no real step; leave out empty sequences")
+        order = torch.argsort(~keep, dim=time, stable=True)  # real steps first, in their order
+        packed = pack_padded_sequence(
+            _gather(input, order, time), lengths.cpu(), batch_first=self.batch_first, enforce_sorted=False
+        )
+        out, last = super().forward(packed, hx)
+        padded, _ = pad_packed_sequence(out, batch_first=self.batch_first, total_length=input.shape[time])
+        return _gather(padded, torch.argsort(order, dim=time), time), last
+
+
+def _gather(x: Tensor, order: Tensor, time: int) -> Tensor:
+    return x.gather(time, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
+
+
+class RealRNN(_RealRecurrent, nn.RNN):  # type: ignore[misc]
+    """``torch.nn.RNN`` with a mask: the real twin of ``ComplexRNN``."""
+
+    kind, gate_count = "rnn", 1
+
+
+class RealLSTM(_RealRecurrent, nn.LSTM):  # type: ignore[misc]
+    """``torch.nn.LSTM`` with a mask: the real twin of ``ComplexLSTM``."""
+
+    kind, gate_count = "lstm", 4
+
+
+class RealGRU(_RealRecurrent, nn.GRU):  # type: ignore[misc]
+    """``torch.nn.GRU`` with a mask: the real twin of ``ComplexGRU``."""
+
+    kind, gate_count = "gru", 3

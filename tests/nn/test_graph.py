@@ -1,0 +1,223 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs over the words of a text and their convolution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import DTYPES, TOLERANCE, assert_close, bias, finite, r, randn, randomize, weight, z
+from torch.autograd import gradcheck
+
+from complex_transformers.nn import GraphConvolution, normalize_adjacency, window_adjacency
+
+MASKS = st.lists(st.booleans(), min_size=1, max_size=8)
+
+
+def window_oracle(mask: np.ndarray, window: int) -> np.ndarray:
+    """One text: count the real tokens between two."""
+    edges = np.zeros((len(mask), len(mask)))
+    places = np.flatnonzero(mask)
+    for i, first in enumerate(places):
+        for j, second in enumerate(places):
+            edges[first, second] = 0 < abs(i - j) <= window
+    return edges
+
+
+def normalized_oracle(adjacency: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Kipf & Welling 2017, Eq. 2, on the real tokens alone."""
+    out = np.zeros_like(adjacency)
+    pairs = np.ix_(mask, mask)
+    edges = np.maximum(adjacency, adjacency.T)[pairs] + np.eye(mask.sum())
+    root = np.diag(edges.sum(1) ** -0.5)
+    out[pairs] = root @ edges @ root
+    return out
+
+
+def poisoned(adjacency: torch.Tensor, mask: torch.Tensor, value: float) -> torch.Tensor:
+    """Another value at every edge from or to padding."""
+    return adjacency.masked_fill((mask.unsqueeze(-1) & mask.unsqueeze(-2)) == 0, value)
+
+
+# --- the window -----------------------------------------------------------------------------------------------------
+
+
+@given(MASKS, st.integers(1, 9), st.sampled_from([torch.bool, torch.long, torch.float32]))
+def test_window(keep, window, dtype):
+    mask = torch.tensor([keep, [True] * len(keep)])
+    edges = window_adjacency(mask.to(dtype), window)
+    assert edges.dtype == torch.float32
+    for row in range(2):
+        assert np.array_equal(r(edges[row]), window_oracle(mask[row].numpy(), window))
+
+
+@pytest.mark.parametrize("layout", ["left", "right", "holes"])
+@pytest.mark.parametrize("window", [1, 2, 4])
+def test_padding_changes_no_edge(layout, window):
+    places = {"left": [3, 4, 5, 6], "right": [0, 1, 2, 3], "holes": [0, 2, 3, 6]}[layout]
+    mask = torch.zeros(1, 7, dtype=torch.long)
+    mask[0, places] = 1
+    edges = window_adjacency(mask, window)[0]
+    assert torch.equal(edges[places][:, places], window_adjacency(torch.ones(1, 4), window)[0])
+    assert edges.sum() == edges[places][:, places].sum()  # and none at the padding
+
+
+def test_window_follows_the_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert window_adjacency(torch.ones(1, 3), 1).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("window", [0, -1])
+def test_window_below_one(window):
+    with pytest.raises(ValueError, match=f"window must be at least 1, got {window}"):
+        window_adjacency(torch.ones(1, 3), window)
+
+
+# --- normalisation --------------------------------------------------------------------------------------------------
+
+
+@given(MASKS, st.sampled_from(DTYPES), st.booleans())
+def test_normalisation(keep, dtype, symmetric):
+    mask = np.array(keep)
+    adjacency = torch.rand(1, len(keep), len(keep)) * (torch.rand(1, len(keep), len(keep)) < 0.6)
+    adjacency = (torch.maximum(adjacency, adjacency.mT) if symmetric else adjacency).to(dtype)
+    out = normalize_adjacency(adjacency, torch.from_numpy(mask)[None])
+    assert out.dtype == dtype
+    assert torch.equal(out, out.mT)
+    assert_close(r(out[0]), normalized_oracle(r(adjacency[0]), mask), TOLERANCE[dtype])
+
+
+def test_without_a_mask_every_token_counts():
+    adjacency = torch.rand(2, 5, 5)
+    assert torch.equal(normalize_adjacency(adjacency), normalize_adjacency(adjacency, torch.ones(2, 5)))
+
+
+def test_an_edge_counts_in_both_directions_and_once():
+    directed = torch.tensor([[[0.0, 2.0], [0.0, 0.0]]])
+    both = torch.tensor([[[0.0, 2.0], [2.0, 0.0]]])
+    assert torch.equal(normalize_adjacency(directed), normalize_adjacency(both))
+    assert_close(r(normalize_adjacency(directed)[0]), np.array([[1.0, 2.0], [2.0, 1.0]]) / 3.0, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.long, torch.int8])
+def test_edges_of_any_dtype(dtype):
+    adjacency = window_adjacency(torch.ones(2, 4), 1)
+    assert torch.equal(normalize_adjacency(adjacency.to(dtype)), normalize_adjacency(adjacency))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, 1e30])
+def test_edges_of_padding_have_no_influence(value):
+    mask = torch.tensor([[0, 1, 1, 1], [1, 0, 1, 0]])
+    adjacency = torch.rand(2, 4, 4)
+    expected = normalize_adjacency(adjacency, mask)
+    got = poisoned(adjacency, mask, value).requires_grad_()
+    out = normalize_adjacency(got, mask)
+    assert torch.equal(out, expected)
+    assert not out[poisoned(torch.ones(2, 4, 4), mask, 0.0) == 0].any()
+    out.sum().backward()
+    assert finite(got.grad)
+
+
+def test_a_token_without_edges_keeps_itself_and_padding_is_zero():
+    out = normalize_adjacency(torch.zeros(1, 3, 3), torch.tensor([[1, 0, 1]]))
+    assert torch.equal(out[0], torch.diag(torch.tensor([1.0, 0.0, 1.0])))
+    assert not normalize_adjacency(torch.rand(1, 3, 3), torch.zeros(1, 3)).any()  # a row of padding only
+
+
+def test_wrong_adjacency():
+    mask = torch.ones(2, 4)
+    for shape in [(4, 4), (2, 4), (2, 4, 3), (2, 1, 4, 4)]:
+        with pytest.raises(ValueError, match=r"\[batch, length, length\], got shape"):
+            normalize_adjacency(torch.rand(shape))
+    for shape in [(2, 3, 3), (1, 4, 4)]:
+        with pytest.raises(ValueError, match=r"for the \(2, 4\) tokens of the batch, got shape"):
+            normalize_adjacency(torch.rand(shape), mask)
+    for value in (-0.1, float("nan"), float("inf"), -float("inf")):
+        adjacency = torch.rand(2, 4, 4)
+        adjacency[1, 2, 3] = value
+        for keep in (None, mask):
+            with pytest.raises(ValueError, match="finite and not negative"):
+                normalize_adjacency(adjacency, keep)
+
+
+def test_gradient_of_the_weights():
+    mask = torch.tensor([[1, 1, 1, 0], [0, 1, 1, 1]])
+    adjacency = (torch.rand(2, 4, 4, dtype=torch.float64) + 0.1).requires_grad_()
+    assert gradcheck(lambda a: normalize_adjacency(a, mask), (adjacency,))
+
+
+# --- the convolution ------------------------------------------------------------------------------------------------
+
+
+def make(field: str, d_in: int, d_out: int, dtype: torch.dtype, **options: bool) -> GraphConvolution:
+    widths = (2 * d_in, 2 * d_out) if field == "complex" else (d_in, d_out)
+    return randomize(GraphConvolution(*widths, number_field=field, **options).double()).to(dtype)
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+@given(data=st.data())
+def test_convolution(field, data):
+    d_in, d_out, n = (data.draw(st.integers(1, 4)) for _ in range(3))
+    dtype, with_bias = data.draw(st.sampled_from(DTYPES)), data.draw(st.booleans())
+    layer = make(field, d_in, d_out, dtype, bias=with_bias)
+    x = randn(2, n, 2 * d_in if field == "complex" else d_in, dtype=dtype)
+    adjacency = normalize_adjacency(torch.rand(2, n, n, dtype=torch.float64)).to(dtype)
+    numbers = z if field == "complex" else r
+    w, b = (weight(layer.linear), bias(layer.linear)) if field == "complex" else (r(layer.linear.weight), 0.0)
+    b = r(layer.linear.bias) if field == "real" and with_bias else b
+    assert_close(numbers(layer(x, adjacency)), r(adjacency) @ numbers(x) @ w.T + b, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+def test_gradients(field):
+    layer = make(field, 2, 3, torch.float64)
+    x, adjacency = randn(2, 3, 4 if field == "complex" else 2, grad=True), randn(2, 3, 3, grad=True)
+
+    def convolve(x, adjacency, *parameters):
+        return torch.func.functional_call(layer, dict(zip(names, parameters, strict=True)), (x, adjacency))
+
+    names = [name for name, _ in layer.named_parameters()]
+    assert gradcheck(convolve, (x, adjacency, *layer.parameters()))
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+def test_nan_stays_with_its_text_and_reaches_no_one_from_padding(field):
+    layer = make(field, 2, 2, torch.float32)
+    mask = torch.tensor([[1, 1, 0], [1, 1, 1]])
+    adjacency = normalize_adjacency(window_adjacency(mask, 1), mask)
+    x = randn(2, 3, 4 if field == "complex" else 2, dtype=torch.float32)
+    clean = layer(x, adjacency)
+    broken = x.clone()
+    broken[1] = float("nan")
+    assert torch.equal(layer(broken, adjacency)[0], clean[0])
+    # A product with an edge of weight zero is NaN: who convolves zeroes the padding first, as the model does.
+    broken = x.masked_fill(mask.unsqueeze(-1) == 0, float("nan"))
+    zeroed = broken.masked_fill(mask.unsqueeze(-1) == 0, 0.0)
+    assert torch.equal(layer(zeroed, adjacency)[mask == 1], clean[mask == 1])
+
+
+def test_phases_pass_through_the_graph():
+    # A real graph mixes tokens and turns nothing: without a bias, turning the input turns the output.
+    layer = make("complex", 3, 2, torch.float64, bias=False)
+    adjacency = normalize_adjacency(torch.rand(1, 4, 4, dtype=torch.float64))
+    x = randn(1, 4, 6)
+    turned = z(x) * np.exp(0.7j)
+    both = torch.from_numpy(np.concatenate([turned.real, turned.imag], -1))
+    assert_close(z(layer(both, adjacency)), z(layer(x, adjacency)) * np.exp(0.7j))
+
+
+def test_wrong_sizes_and_names():
+    layer = GraphConvolution(4, 6)
+    for shape in [(2, 4, 4), (1, 3, 3), (3, 3), (2, 3, 4)]:
+        with pytest.raises(ValueError, match=r"adjacency must be \(2, 3, 3\), got shape"):
+            layer(torch.rand(2, 3, 4), torch.rand(shape))
+    with pytest.raises(ValueError, match="even"):
+        GraphConvolution(3, 4)
+    with pytest.raises(ValueError, match=r"\['complex', 'real'\]"):
+        GraphConvolution(4, 4, number_field="dual")

@@ -1,0 +1,234 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The real recurrent layers are those of ``torch.nn``, with the masks and initialisers of their complex twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from oracles import assert_close, finite, r, randn, randomize
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence
+
+from complex_transformers.nn import RealGRU, RealLSTM, RealRNN, check_recurrent
+
+LAYERS = {"rnn": RealRNN, "lstm": RealLSTM, "gru": RealGRU}
+TORCH = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+NUM_GATES = {"rnn": 1, "lstm": 4, "gru": 3}
+
+
+def twins(kind, dtype=torch.float32, activation="split_tanh", **options):
+    """Ours and torch's with the same random weights; odd widths, which only the complex field refuses."""
+    layer = randomize(LAYERS[kind](5, 3, activation=activation, dtype=dtype, **options))
+    nonlinearity = {"nonlinearity": activation.removeprefix("split_")} if kind == "rnn" else {}
+    twin = TORCH[kind](5, 3, dtype=dtype, **options, **nonlinearity)
+    twin.load_state_dict(layer.state_dict())
+    return layer, twin
+
+
+def states_of(kind, layer, batch, dtype=torch.float32):
+    rows = layer.num_layers * (2 if layer.bidirectional else 1)
+    states = tuple(randn(rows, batch, 3, dtype=dtype) for _ in range(2 if kind == "lstm" else 1))
+    return states if kind == "lstm" else states[0]
+
+
+def flat(result):
+    """Output and last states as a list of plain tensors."""
+    out, last = result
+    out = out.data if isinstance(out, PackedSequence) else out
+    return [out, *(last if isinstance(last, tuple) else (last,))]
+
+
+@pytest.mark.parametrize("with_states", [False, True])
+@pytest.mark.parametrize("packed", [None, "sorted", "unsorted"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"bias": False},
+        {"num_layers": 2, "bidirectional": True},
+        {"num_layers": 2, "batch_first": True},
+        {"bidirectional": True, "batch_first": True, "bias": False},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    ("kind", "activation"),
+    [("rnn", "split_tanh"), ("rnn", "split_relu"), ("lstm", "split_tanh"), ("gru", "split_tanh")],
+)
+def test_layer_is_that_of_torch(kind, activation, options, packed, with_states):
+    layer, twin = twins(kind, activation=activation, **options)
+    batch_first = options.get("batch_first", False)
+    x = torch.randn(4, 4, 5)
+    if packed:
+        lengths = torch.tensor([4, 3, 3, 1] if packed == "sorted" else [3, 4, 1, 3])
+        x = pack_padded_sequence(x, lengths, batch_first=batch_first, enforce_sorted=packed == "sorted")
+    hx = states_of(kind, layer, 4) if with_states else None
+    for one, two in zip(flat(layer(x, hx)), flat(twin(x, hx)), strict=True):
+        torch.testing.assert_close(one, two, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", list(LAYERS))
+def test_dropout_is_that_of_torch(kind):
+    layer, twin = twins(kind, num_layers=2, dropout=0.5)
+    x = torch.randn(6, 3, 5)
+    torch.manual_seed(1)
+    one = layer(x)[0]
+    torch.manual_seed(1)
+    assert torch.equal(one, twin(x)[0])
+    assert not torch.equal(one, layer.eval()(x)[0])
+
+
+# Where the three steps of a sequence stand in five.
+PLACES = {"right": [0, 1, 2], "left": [2, 3, 4], "holes": [0, 2, 3]}
+
+
+@pytest.mark.parametrize("poison", [0.7, 1e30, float("nan")])
+@pytest.mark.parametrize("place", list(PLACES))
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("kind", list(LAYERS))
+def test_padding_has_no_influence(kind, batch_first, place, poison):
+    layer, twin = twins(kind, torch.float64, num_layers=2, bidirectional=True, batch_first=batch_first)
+    parameters, steps = list(layer.parameters()), PLACES[place]
+    rows = [randn(3, 5), randn(5, 5), randn(1, 5)]
+    mask = torch.zeros(5, 3)
+    padded = torch.full((5, 3, 5), poison, dtype=torch.float64)
+    for row, (values, where) in enumerate(zip(rows, (steps, range(5), [2]), strict=True)):
+        mask[list(where), row] = 1
+        padded[list(where), row] = values
+    padded.requires_grad_()
+    hx = states_of(kind, layer, 3, torch.float64)
+    time_first = (lambda t: t.transpose(0, 1)) if batch_first else (lambda t: t)
+
+    result = layer(time_first(padded), hx, time_first(mask))
+    out, last = time_first(result[0]), flat(result)[1:]
+    total = out.square().sum() + sum(state.sum() for state in last)
+    grad_x, *gradients = torch.autograd.grad(total, [padded, *parameters])
+    assert not out[mask == 0].any()
+    assert not grad_x[mask == 0].any()
+
+    expected_gradients = [torch.zeros_like(p) for p in parameters]
+    for row, values in enumerate(rows):
+        alone = values.unsqueeze(1).requires_grad_()
+        own = [s[:, row : row + 1].contiguous() for s in (hx if kind == "lstm" else (hx,))]
+        result = twin(time_first(alone), tuple(own) if kind == "lstm" else own[0])
+        expected, *expected_last = flat(result)
+        expected = time_first(expected)
+        assert_close(r(out[mask[:, row] == 1, row]), r(expected[:, 0]))
+        for one, two in zip(last, expected_last, strict=True):
+            assert_close(r(one[:, row]), r(two[:, 0]))
+        total = expected.square().sum() + sum(state.sum() for state in expected_last)
+        own_x, *own_gradients = torch.autograd.grad(total, [alone, *twin.parameters()])
+        assert_close(r(grad_x[mask[:, row] == 1, row]), r(own_x[:, 0]))
+        expected_gradients = [one + two for one, two in zip(expected_gradients, own_gradients, strict=True)]
+    for one, two in zip(gradients, expected_gradients, strict=True):
+        assert_close(r(one), r(two))
+
+
+@pytest.mark.parametrize("kind", list(LAYERS))
+def test_steps_that_no_row_uses_are_still_there(kind):
+    layer, x = LAYERS[kind](5, 3, dtype=torch.float64), randn(6, 2, 5)
+    mask = torch.tensor([[0, 1, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0]]).T
+    out, _ = layer(x, mask=mask)
+    assert out.shape == (6, 2, 3)
+    assert torch.equal(out.any(-1), mask.bool())
+
+
+@pytest.mark.parametrize("enforce_sorted", [True, False])
+@pytest.mark.parametrize("kind", list(LAYERS))
+def test_packed_sequence_is_a_mask(kind, enforce_sorted):
+    lengths = torch.tensor([5, 3, 3, 1] if enforce_sorted else [3, 5, 1, 3])
+    layer, _ = twins(kind, torch.float64, num_layers=2, bidirectional=True)
+    x, hx = randn(5, 4, 5), states_of(kind, layer, 4, torch.float64)
+    expected = flat(layer(x, hx, torch.arange(5)[:, None] < lengths))
+    out, last = layer(pack_padded_sequence(x, lengths, enforce_sorted=enforce_sorted), hx)
+    for one, two in zip(flat((pad_packed_sequence(out)[0], last)), expected, strict=True):
+        assert_close(r(one), r(two))
+
+
+def test_nan_stays_in_its_row():
+    for kind in LAYERS:
+        layer, _ = twins(kind, torch.float64)
+        x, mask = randn(4, 3, 5), torch.tensor([[1, 1, 1], [1, 1, 1], [0, 1, 1], [1, 1, 0]])
+        expected = layer(x, mask=mask)[0]
+        x[1, 1] = float("nan")
+        out = layer(x, mask=mask)[0]
+        assert torch.equal(out[:, [0, 2]], expected[:, [0, 2]])
+        assert out[1:, 1].isnan().all()
+
+
+@pytest.mark.parametrize("kind", list(LAYERS))
+def test_every_gate_is_drawn_on_its_own(kind):
+    layer = LAYERS[kind](80, 60, dtype=torch.float64)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.fill_(3.0)
+    layer.reset_parameters()
+    for w in np.split(r(layer.weight_ih_l0), NUM_GATES[kind]):
+        assert np.mean(w**2) == pytest.approx(2.0 / (80 + 60), rel=0.1)
+    gates = np.split(r(layer.weight_hh_l0), NUM_GATES[kind])
+    for u in gates:
+        np.testing.assert_allclose(u.T @ u, np.eye(60), atol=1e-12)
+    assert all(np.abs(gates[0] - u).max() > 0.1 for u in gates[1:])
+    assert not layer.bias_ih_l0.any()
+    assert not layer.bias_hh_l0.any()
+
+
+@pytest.mark.parametrize("kind", list(LAYERS))
+def test_weights_marked_as_loaded_are_not_drawn_again(kind):
+    layer = LAYERS[kind](4, 6)
+    layer.weight_hh_l0._is_hf_initialized = True
+    before = {name: value.clone() for name, value in layer.state_dict().items()}
+    layer.reset_parameters()
+    assert torch.equal(layer.weight_hh_l0, before["weight_hh_l0"])
+    assert not torch.equal(layer.weight_ih_l0, before["weight_ih_l0"])
+
+
+@pytest.mark.parametrize("kind", list(LAYERS))
+def test_two_thousand_steps_and_huge_inputs(kind):
+    layer = LAYERS[kind](8, 8)
+    for x in (torch.randn(2000, 2, 8), 1e15 * torch.randn(50, 2, 8)):
+        x.requires_grad_()
+        out, _ = layer(x, mask=torch.ones(x.shape[:2]))
+        out.square().mean().backward()
+        assert finite(out, x.grad, *(p.grad for p in layer.parameters()))
+
+
+def test_choices_of_the_complex_field_are_refused():
+    for kind, layer in LAYERS.items():
+        with pytest.raises(ValueError, match=r"gate='modulus' .* needs number_field='complex'.*gate='split'"):
+            layer(4, 4, gate="modulus")
+        with pytest.raises(ValueError, match=r"activation='hirose_tanh' needs number_field='complex'"):
+            layer(4, 4, activation="hirose_tanh")
+        if kind != "rnn":  # torch has a ReLU in its plain RNN only
+            with pytest.raises(ValueError, match=rf"torch\.nn\.{kind.upper()}: .* \('split_tanh',\)"):
+                layer(4, 4, activation="split_relu")
+        with pytest.raises(ValueError, match=r"\['modulus', 'split'\], got 'sigmoid'"):
+            layer(4, 4, gate="sigmoid")
+    check_recurrent("modulus", "hirose_tanh")
+    check_recurrent("split", "split_relu", "real", "rnn")
+    with pytest.raises(ValueError, match=r"number_field must be one of \['complex', 'real'\], got 'dual'"):
+        check_recurrent("split", "split_tanh", "dual")
+
+
+@pytest.mark.parametrize("kind", list(LAYERS))
+def test_bad_inputs(kind):
+    layer, x = LAYERS[kind](4, 6), torch.zeros(5, 3, 4)
+    mask = torch.ones(5, 3)
+    mask[:, [0, 2]] = 0
+    with pytest.raises(ValueError, match=r"row\(s\) \[0, 2\] of the mask have no real step; leave out"):
+        layer(x, mask=mask)
+    with pytest.raises(ValueError, match=r"\[length, batch\] = \(5, 3\), got \(3, 5\)"):
+        layer(x, mask=torch.ones(3, 5))
+    with pytest.raises(ValueError, match=r"\[length, batch, 4\], got shape \(5, 4\)"):
+        layer(torch.zeros(5, 4))
+    with pytest.raises(ValueError, match=r"sequence is empty.* leave out"):
+        layer(torch.zeros(0, 3, 4))
+    for dtype in (torch.complex64, torch.int64):
+        with pytest.raises(TypeError, match=str(dtype)):
+            layer(torch.zeros(5, 3, 4, dtype=dtype))
+    with pytest.raises(ValueError, match="give it without a mask"):
+        layer(pack_sequence([x[:, 0]]), mask=torch.ones(5, 1))
+    with pytest.raises(RuntimeError, match="hidden"):
+        layer(x, (torch.zeros(1, 2, 6),) * 2 if kind == "lstm" else torch.zeros(1, 2, 6))
