@@ -37,6 +37,7 @@ from benchmarks.layers import (
     real_twin,
 )
 from benchmarks.linear_paths import REAL, check_paths, paths, steps
+from benchmarks.networks import recurrent_layers, text_cnn
 from benchmarks.reporting import (
     DOCS,
     RESULTS,
@@ -271,6 +272,52 @@ def _size(layer: nn.Module) -> int:
     return sum(p.numel() * (2 if p.is_complex() else 1) for p in layer.parameters())
 
 
+def recurrent(rounds: int) -> Outcome:
+    """LSTM and GRU of 256 complex features on 64 sequences of 40 steps against torch's and other libraries' layers."""
+    steps, batch, features = 40, 64, 256
+    z = torch.randn(steps, batch, features, dtype=torch.complex64)
+    x = torch.view_as_real(z).transpose(-1, -2).flatten(-2)
+    rows, notes = [], []
+    for kind in ("LSTM", "GRU"):
+        contestants, names = {}, {}
+        for name, contestant in recurrent_layers(kind, features).items():
+            layer = contestant.layer
+            try:
+                contestants |= _layer_steps({name: layer}, z if contestant.native else x)
+            except (RuntimeError, AssertionError) as error:
+                notes.append(f"{name} does not train and was left out: {str(error).splitlines()[0]}")
+                continue
+            names[name] = contestant
+            notes.append(f"{name}: {_size(layer):,} real parameters")
+        ours = f"Complex{kind}"
+        bars = {f"torch.nn.{kind}": 2.5, f"torch.nn.{kind}, complex64": 1 / 3, f"complextorch {kind}": 1 / 3}
+        comparisons = [
+            Comparison(ours, name, round(bar, 3) if kind == "LSTM" else None)
+            for name, bar in bars.items()
+            if name in names
+        ]
+        comparisons.append(Comparison(f"{ours}, split gates", f"torch.nn.{kind}"))
+        rows += _race(f"{kind}, training step", contestants, comparisons, rounds)
+    return Outcome(rows, notes)
+
+
+def classifier(rounds: int) -> Outcome:
+    """The convolutional classifier (embedding included) on 50 texts of 24 words against its real twin."""
+    ids, labels = torch.randint(1, 10_000, (50, 24)), torch.randint(0, 6, (50,))
+    contestants = {}
+    for field in ("complex", "real"):
+        model = text_cnn(field)
+
+        def step(model: nn.Module = model) -> None:
+            model.zero_grad(set_to_none=True)
+            model(ids, labels=labels).loss.backward()
+
+        check_gradients(field, model, step)
+        contestants[f"{field} CNN"] = step
+    comparisons = [Comparison("complex CNN", "real CNN", 1.05)]
+    return Outcome(_race("training step", contestants, comparisons, rounds), [])
+
+
 # name -> case and its rounds
 CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
     "linear": (linear, 30),
@@ -278,6 +325,8 @@ CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
     "embedding": (embedding, 30),
     "memory": (memory, 3),
     "peers": (against_peers, 10),
+    "recurrent": (recurrent, 10),
+    "classifier": (classifier, 20),
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from benchmarks.paper.protocol import NETWORKS, Cell, run_cell, training_options
+from benchmarks.paper.protocol import EPOCHS, NETWORKS, Cell, run_cell, training_options
 from benchmarks.reporting import RESULTS
 
 __all__ = ["PAPER_RESULTS", "read_results", "run_cells"]
@@ -38,7 +38,8 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
 def _settings(cell: Cell) -> dict[str, Any]:
     """What a result depends on besides its cell."""
     network = NETWORKS[cell.network]
-    settings = {"sizes": network.sizes, "training": training_options(cell.network), "vectors": network.vectors}
+    training = {"num_train_epochs": EPOCHS[cell.dataset], **training_options(cell.network)}
+    settings = {"sizes": network.sizes, "training": training, "vectors": network.vectors}
     return json.loads(json.dumps(settings))
 
 

@@ -1,6 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a ComplexOrder text classifier from scratch on a data set of the Hub or on csv, tsv or json files.
+"""Train a text classifier from scratch on a data set of the Hub or on csv, tsv or json files.
+
+Any network of the family (``--model_type``), any embedding (``--embedding_type``), either number field.
 
 The best epoch is chosen on the validation part; the test part, where there is one, is scored once after each seed.
 
@@ -15,6 +17,7 @@ import shlex
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,56 +25,112 @@ from typing import Any
 import torch
 import transformers
 from datasets import DatasetDict
-from transformers import EarlyStoppingCallback, EvalPrediction, HfArgumentParser, PreTrainedTokenizerFast, set_seed
-
-from complex_transformers import (
-    ComplexOrderConfig,
-    ComplexOrderForSequenceClassification,
-    ComplexTrainer,
-    build_tokenizer,
-    load_text_dataset,
-    write_model_card,
+from transformers import (
+    EarlyStoppingCallback,
+    EvalPrediction,
+    HfArgumentParser,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    set_seed,
 )
+
+import complex_transformers
+from complex_transformers import ComplexTrainer, build_tokenizer, load_text_dataset, write_model_card
+from complex_transformers.nn import read_vectors
+
+MODELS = {
+    "complex_order": "ComplexOrder",
+    "complex_fasttext": "ComplexFastText",
+    "complex_text_cnn": "ComplexTextCNN",
+    "complex_text_rnn": "ComplexTextRNN",
+    "complex_text_gcn": "ComplexTextGCN",
+}
+
+
+def only(*models: str, help: str = "") -> dict[str, str]:
+    """Help of a field that only some model types have."""
+    return {"help": ", ".join(models) + (f": {help}" if help else "")}
 
 
 @dataclass
 class ModelArguments:
-    """The network: fields of ``ComplexOrderConfig``, under the same names."""
+    """The network: fields of its configuration, under the same names; what is left out has the default there."""
 
-    embedding_type: str = field(
-        default="complex_order",
-        metadata={"help": "complex_order, complex_vanilla, word, learned_position or sinusoidal_position"},
+    model_type: str = field(default="complex_order", metadata={"help": ", ".join(MODELS)})
+    embedding_type: str | None = field(
+        default=None, metadata={"help": "complex_order, complex_vanilla, word, learned_position, sinusoidal_position"}
     )
-    number_field: str = field(default="complex", metadata={"help": "complex, or real for the real twin"})
-    hidden_size: int = field(default=512, metadata={"help": "width of the hidden states, real and imaginary together"})
-    num_hidden_layers: int = 1
-    num_attention_heads: int = 8
-    intermediate_size: int = 1024
-    hidden_act: str = "split_gelu"
-    attention_score: str | None = field(
-        default=None, metadata={"help": "modulus, real or bilinear_modulus; default: modulus, in the real field real"}
+    number_field: str | None = field(default=None, metadata={"help": "complex, or real for the real twin"})
+    hidden_size: int | None = field(
+        default=None, metadata={"help": "width of the embedding, real and imaginary together"}
     )
-    attention_normalization: str = field(
-        default="softmax", metadata={"help": "softmax, probability_amplitude or split_softmax"}
-    )
-    share_parts: bool = field(default=False, metadata={"help": "equal real and imaginary weights in q, k, v"})
-    amplitude_sharing: str = field(default="none", metadata={"help": "none, word or dimension"})
-    frequency_sharing: str = field(default="none", metadata={"help": "none, word or dimension"})
-    frequency_init: str = field(default="sinusoidal", metadata={"help": "sinusoidal, normal or uniform"})
-    phase: str = field(default="none", metadata={"help": "initial phases: none, learned or per_dimension"})
-    damping: str = field(default="none", metadata={"help": "none or learned"})
+    hidden_act: str | None = None
+    amplitude_sharing: str | None = field(default=None, metadata={"help": "none, word or dimension"})
+    frequency_sharing: str | None = field(default=None, metadata={"help": "none, word or dimension"})
+    frequency_init: str | None = field(default=None, metadata={"help": "sinusoidal, normal or uniform"})
+    phase: str | None = field(default=None, metadata={"help": "initial phases: none, learned or per_dimension"})
+    damping: str | None = field(default=None, metadata={"help": "none or learned"})
     readout: str | None = field(
         default=None,
         metadata={"help": "modulus, squared_modulus, concat or feature_modulus; in the real field concat"},
     )
-    norm_type: str = field(default="layer", metadata={"help": "layer, rms or batch"})
-    norm_position: str = field(default="post", metadata={"help": "post or pre"})
-    weight_init: str = field(default="glorot", metadata={"help": "glorot, he, unitary or normal"})
-    initializer_range: float = field(default=0.02, metadata={"help": "standard deviation of the embedding tables"})
-    hidden_dropout_prob: float = 0.1
-    attention_probs_dropout_prob: float = 0.1
+    weight_init: str | None = field(default=None, metadata={"help": "glorot, he, unitary or normal"})
+    initializer_range: float | None = field(default=None, metadata={"help": "deviation of the embedding tables"})
+    hidden_dropout_prob: float | None = None
     classifier_dropout: float | None = None
-    max_position_embeddings: int = field(default=512, metadata={"help": "longest text, learned_position only"})
+    max_position_embeddings: int | None = field(default=None, metadata={"help": "longest text, learned_position only"})
+    intermediate_size: int | None = field(
+        default=None, metadata=only("complex_order", "complex_fasttext", "complex_text_cnn", "complex_text_gcn")
+    )
+    num_hidden_layers: int | None = field(
+        default=None, metadata=only("complex_order", "complex_text_rnn", "complex_text_gcn")
+    )
+    num_attention_heads: int | None = field(default=None, metadata=only("complex_order"))
+    attention_score: str | None = field(
+        default=None, metadata=only("complex_order", help="modulus, real or bilinear_modulus; in the real field real")
+    )
+    attention_normalization: str | None = field(
+        default=None, metadata=only("complex_order", help="softmax, probability_amplitude or split_softmax")
+    )
+    attention_probs_dropout_prob: float | None = field(default=None, metadata=only("complex_order"))
+    share_parts: bool | None = field(
+        default=None, metadata=only("complex_order", help="equal real and imaginary weights in q, k, v")
+    )
+    norm_type: str | None = field(default=None, metadata=only("complex_order", help="layer, rms or batch"))
+    norm_position: str | None = field(default=None, metadata=only("complex_order", help="post or pre"))
+    kernel_sizes: list[int] | None = field(
+        default=None, metadata=only("complex_text_cnn", help="words under each kernel")
+    )
+    num_filters: int | None = field(
+        default=None, metadata=only("complex_text_cnn", help="of each kernel size, real and imaginary together")
+    )
+    rnn_type: str | None = field(default=None, metadata=only("complex_text_rnn", help="lstm, gru or rnn"))
+    recurrent_size: int | None = field(
+        default=None, metadata=only("complex_text_rnn", help="real and imaginary together")
+    )
+    bidirectional: bool | None = field(default=None, metadata=only("complex_text_rnn"))
+    gate: str | None = field(default=None, metadata=only("complex_text_rnn", help="modulus or split"))
+    state_activation: str | None = field(
+        default=None, metadata=only("complex_text_rnn", help="split_tanh, hirose_tanh or split_relu")
+    )
+    pooling: str | None = field(default=None, metadata=only("complex_text_rnn", help="last or mean"))
+    window_size: int | None = field(
+        default=None, metadata=only("complex_text_gcn", help="words at most this far apart are neighbours")
+    )
+
+    def configuration(self, **fields: Any) -> Any:
+        """The configuration; raises for a field that the model type does not have."""
+        if self.model_type not in MODELS:
+            raise ValueError(f"--model_type must be one of {sorted(MODELS)}, got {self.model_type!r}")
+        config_class = getattr(complex_transformers, f"{MODELS[self.model_type]}Config")
+        given = {name: value for name, value in asdict(self).items() if value is not None and name != "model_type"}
+        if foreign := sorted(set(given) - set(config_class.__dataclass_fields__)):
+            raise ValueError(f"--{foreign[0]} has no effect with --model_type {self.model_type}: leave it out")
+        return config_class(**given, **fields)
+
+    def model(self, config: Any) -> PreTrainedModel:
+        """A new model with random weights."""
+        return getattr(complex_transformers, f"{MODELS[self.model_type]}ForSequenceClassification")(config)
 
 
 @dataclass
@@ -98,6 +157,9 @@ class DataArguments:
     min_frequency: int = 1
     keep_case: bool = False
     max_length: int | None = field(default=None, metadata={"help": "cut texts to this many tokens; default: never"})
+    vectors: str | None = field(
+        default=None, metadata={"help": "pretrained word vectors: word2vec text, word2vec *.bin or GloVe, also .gz"}
+    )
 
 
 @dataclass
@@ -168,7 +230,7 @@ def accuracy(prediction: EvalPrediction) -> dict[str, float]:
 
 def train_once(
     seed: int,
-    config: ComplexOrderConfig,
+    make_model: Callable[[], PreTrainedModel],
     parts: DatasetDict,
     tokenizer: PreTrainedTokenizerFast,
     training_args: TrainingArguments,
@@ -179,7 +241,7 @@ def train_once(
     set_seed(seed)
     patience = args.early_stopping_patience
     trainer = ComplexTrainer(
-        ComplexOrderForSequenceClassification(copy.deepcopy(config)),
+        make_model(),
         args,
         train_dataset=parts["train"],
         eval_dataset=parts["validation"],
@@ -216,17 +278,25 @@ def main() -> dict[str, Any]:
     labels = sorted(set(parts["train"]["label"]))
     label2id = {label: index for index, label in enumerate(labels)}
     parts = encode(parts, tokenizer, label2id, data_args.max_length)
-    config = ComplexOrderConfig(
-        **asdict(model_args),
+    config = model_args.configuration(
         vocab_size=len(tokenizer),
         id2label=dict(enumerate(labels)),
         label2id=label2id,
         pad_token_id=tokenizer.pad_token_id,
     )
+    vectors = None if data_args.vectors is None else read_vectors(data_args.vectors)
+    coverage = None
+
+    def make_model() -> PreTrainedModel:
+        nonlocal coverage
+        model = model_args.model(copy.deepcopy(config))
+        if vectors is not None:
+            coverage = model.get_input_embeddings().load_vectors(vectors, tokenizer.get_vocab())
+        return model
 
     runs = []
     for seed in training_args.seeds:
-        trainer, run = train_once(seed, config, parts, tokenizer, training_args)
+        trainer, run = train_once(seed, make_model, parts, tokenizer, training_args)
         runs.append(run)
         print({name: round(value, 4) if isinstance(value, float) else value for name, value in run.items()})
 
@@ -248,6 +318,9 @@ def main() -> dict[str, Any]:
             "threads": torch.get_num_threads(),
         },
     }
+    if coverage is not None:
+        summary["vector_coverage"] = coverage
+        print(f"word vectors: {100 * coverage:.1f} % of the vocabulary; other words are drawn like them")
     print(f"parameters: {summary['parameters']:,}; training: {summary['seconds']:.0f} s; rows: {summary['rows']}")
 
     if trainer.is_world_process_zero():

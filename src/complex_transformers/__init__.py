@@ -17,11 +17,18 @@ __version__ = "0.1.0"
 
 # module -> public names
 _EXPORTS: dict[str, tuple[str, ...]] = {
+    "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
     "analysis.waves": ("plot_waves",),
+    "data.dependency": ("DependencyCollator", "adjacency_from_heads", "read_conllu"),
     "data.text_files": ("load_text_dataset",),
     "data.tokenization": ("build_tokenizer",),
     "data.word_order": ("word_order_dataset",),
     "hub": ("write_hub_shim", "write_model_card"),
+    "models.complex_fasttext.configuration_complex_fasttext": ("ComplexFastTextConfig",),
+    "models.complex_fasttext.modeling_complex_fasttext": (
+        "ComplexFastTextForSequenceClassification",
+        "ComplexFastTextModel",
+    ),
     "models.complex_order.configuration_complex_order": ("ComplexOrderConfig",),
     "models.complex_order.modeling_complex_order": (
         "ComplexOrderForMaskedLM",
@@ -29,6 +36,21 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "ComplexOrderForTokenClassification",
         "ComplexOrderModel",
         "ComplexOrderPreTrainedModel",
+    ),
+    "models.complex_text_cnn.configuration_complex_text_cnn": ("ComplexTextCNNConfig",),
+    "models.complex_text_cnn.modeling_complex_text_cnn": (
+        "ComplexTextCNNForSequenceClassification",
+        "ComplexTextCNNModel",
+    ),
+    "models.complex_text_gcn.configuration_complex_text_gcn": ("ComplexTextGCNConfig",),
+    "models.complex_text_gcn.modeling_complex_text_gcn": (
+        "ComplexTextGCNForSequenceClassification",
+        "ComplexTextGCNModel",
+    ),
+    "models.complex_text_rnn.configuration_complex_text_rnn": ("ComplexTextRNNConfig",),
+    "models.complex_text_rnn.modeling_complex_text_rnn": (
+        "ComplexTextRNNForSequenceClassification",
+        "ComplexTextRNNModel",
     ),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
@@ -41,11 +63,18 @@ __all__ = ["__version__", "nn", *sorted(_MODULE_OF)]
 
 if TYPE_CHECKING:
     from . import nn
+    from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
     from .analysis.waves import plot_waves
+    from .data.dependency import DependencyCollator, adjacency_from_heads, read_conllu
     from .data.text_files import load_text_dataset
     from .data.tokenization import build_tokenizer
     from .data.word_order import word_order_dataset
     from .hub import write_hub_shim, write_model_card
+    from .models.complex_fasttext.configuration_complex_fasttext import ComplexFastTextConfig
+    from .models.complex_fasttext.modeling_complex_fasttext import (
+        ComplexFastTextForSequenceClassification,
+        ComplexFastTextModel,
+    )
     from .models.complex_order.configuration_complex_order import ComplexOrderConfig
     from .models.complex_order.modeling_complex_order import (
         ComplexOrderForMaskedLM,
@@ -53,6 +82,21 @@ if TYPE_CHECKING:
         ComplexOrderForTokenClassification,
         ComplexOrderModel,
         ComplexOrderPreTrainedModel,
+    )
+    from .models.complex_text_cnn.configuration_complex_text_cnn import ComplexTextCNNConfig
+    from .models.complex_text_cnn.modeling_complex_text_cnn import (
+        ComplexTextCNNForSequenceClassification,
+        ComplexTextCNNModel,
+    )
+    from .models.complex_text_gcn.configuration_complex_text_gcn import ComplexTextGCNConfig
+    from .models.complex_text_gcn.modeling_complex_text_gcn import (
+        ComplexTextGCNForSequenceClassification,
+        ComplexTextGCNModel,
+    )
+    from .models.complex_text_rnn.configuration_complex_text_rnn import ComplexTextRNNConfig
+    from .models.complex_text_rnn.modeling_complex_text_rnn import (
+        ComplexTextRNNForSequenceClassification,
+        ComplexTextRNNModel,
     )
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear

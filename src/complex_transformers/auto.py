@@ -20,6 +20,26 @@ __all__ = ["AUTO_CLASSES", "register_all"]
 
 # model type -> configuration, and the class of each Auto class; names are attributes of this package.
 AUTO_CLASSES: dict[str, dict[str, str]] = {
+    "complex_fasttext": {
+        "AutoConfig": "ComplexFastTextConfig",
+        "AutoModel": "ComplexFastTextModel",
+        "AutoModelForSequenceClassification": "ComplexFastTextForSequenceClassification",
+    },
+    "complex_text_cnn": {
+        "AutoConfig": "ComplexTextCNNConfig",
+        "AutoModel": "ComplexTextCNNModel",
+        "AutoModelForSequenceClassification": "ComplexTextCNNForSequenceClassification",
+    },
+    "complex_text_gcn": {
+        "AutoConfig": "ComplexTextGCNConfig",
+        "AutoModel": "ComplexTextGCNModel",
+        "AutoModelForSequenceClassification": "ComplexTextGCNForSequenceClassification",
+    },
+    "complex_text_rnn": {
+        "AutoConfig": "ComplexTextRNNConfig",
+        "AutoModel": "ComplexTextRNNModel",
+        "AutoModelForSequenceClassification": "ComplexTextRNNForSequenceClassification",
+    },
     "complex_order": {
         "AutoConfig": "ComplexOrderConfig",
         "AutoModel": "ComplexOrderModel",

@@ -101,13 +101,16 @@ def write_model_card(
     rows = [f"| {name} | {value:.4f} |" for name, value in (metrics or {}).items()]
     table = ["| metric | value |", "|---|---|", *rows] if rows else ["not stated"]
     parameters = sum(p.numel() for p in model.parameters())
+    halves = f" ({config.hidden_size // 2} complex features)" if config.number_field == "complex" else ""
+    facts = [f"{parameters:,} parameters", f"hidden size\n{config.hidden_size}{halves}"]
+    for name, words in (("num_hidden_layers", "layer(s)"), ("num_attention_heads", "heads")):
+        facts += [f"{getattr(config, name)} {words}"] if hasattr(config, name) else []
+    facts.append(f"embedding `{config.embedding_type}`")
     body = f"""
 # {type(model).__name__}
 
 A {config.number_field}-valued `{config.model_type}` model of
-[complex_transformers](https://pypi.org/project/complex_transformers): {parameters:,} parameters, hidden size
-{config.hidden_size}{f" ({config.hidden_size // 2} complex features)" if config.number_field == "complex" else ""},
-{config.num_hidden_layers} layer(s), {config.num_attention_heads} heads, embedding `{config.embedding_type}`.
+[complex_transformers](https://pypi.org/project/complex_transformers): {", ".join(facts)}.
 
 ## Use
 

@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling, SequenceClassifierOutput
 from transformers.utils import TransformersKwargs
@@ -13,7 +14,24 @@ from .configuration_text import TextConfig
 from .modeling_utils import ComplexPreTrainedModel, check_text_inputs
 from .nn import ComplexOrderEmbedding, Readout, WordPositionEmbedding, masked_mean, number_field
 
-__all__ = ["SequenceClassifier", "TextModel", "classification_head", "make_embedding", "padding_mask"]
+__all__ = [
+    "ClassicTextModel",
+    "SequenceClassifier",
+    "TextModel",
+    "classification_head",
+    "make_embedding",
+    "padding_mask",
+    "token_mask",
+]
+
+
+_FLAGS = (
+    "supports_gradient_checkpointing",
+    "_no_split_modules",
+    "_supports_sdpa",
+    "_supports_attention_backend",
+    "_can_compile_fullgraph",
+)
 
 
 def make_embedding(config: TextConfig) -> ComplexOrderEmbedding | WordPositionEmbedding:
@@ -64,6 +82,35 @@ class TextModel(ComplexPreTrainedModel):
         return inputs_embeds
 
 
+def token_mask(attention_mask: Tensor | None, hidden_states: Tensor) -> Tensor:
+    """``padding_mask`` as booleans ``[B, N]``; every token counts where there is none."""
+    mask = padding_mask(attention_mask)
+    return hidden_states.new_ones(hidden_states.shape[:2], dtype=torch.bool) if mask is None else mask.to(torch.bool)
+
+
+class ClassicTextModel(TextModel):
+    """Base of the networks without attention (ComplexOrder Table 2)."""
+
+    supports_gradient_checkpointing = False
+    _no_split_modules: list[str] = []
+    _supports_sdpa = False
+    _supports_attention_backend = False
+    _can_compile_fullgraph = False
+    pooled_size: int
+
+    def embed(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+    ) -> Tensor:
+        """As in ``TextModel``; a mask of scores, which these networks do not have, is refused."""
+        if attention_mask is not None and attention_mask.dim() != 2:
+            raise ValueError(f"attention_mask must be [batch, length], got shape {tuple(attention_mask.shape)}")
+        return super().embed(input_ids, attention_mask, position_ids, inputs_embeds)
+
+
 class SequenceClassifier(ComplexPreTrainedModel):
     """A text model, its pooled features, dropout and the readout (models of ComplexOrder Table 2).
 
@@ -74,6 +121,12 @@ class SequenceClassifier(ComplexPreTrainedModel):
     model_class: type[TextModel]
     # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
     accepts_loss_kwargs = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """What the model supports, its classifier supports."""
+        super().__init_subclass__(**kwargs)
+        for flag in _FLAGS:
+            setattr(cls, flag, getattr(cls.model_class, flag))
 
     def __init__(self, config: TextConfig) -> None:
         super().__init__(config)

@@ -224,6 +224,16 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
         self._keep_in_fp32_modules_strict = set(type(self)._keep_in_fp32_modules_strict) & ends
         super().post_init()
 
+    def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
+        """As in Transformers; also draws layers all of whose tensors are those of their children."""
+        tensors = (*module.parameters(), *module.buffers())
+        if all(getattr(tensor, "_is_hf_initialized", False) for tensor in tensors):
+            module._is_hf_initialized = True  # type: ignore[assignment]
+            return
+        # Outside its own package Transformers takes a layer for loaded when its own tensors are: that is every layer
+        # without any, such as a recurrent one or a ComplexLinear without bias. Ours heed the mark of each tensor.
+        super()._initialize_weights(module, is_custom_code and not _is_ours(module))
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
@@ -278,5 +288,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
 
 
 def _is_ours(module: nn.Module) -> bool:
-    """True for a layer of this package or of a class derived from one."""
-    return any(base.__module__.startswith(f"{__package__}.") for base in type(module).__mro__)
+    """True for a layer, not a model, of this package or of a class derived from one."""
+    return not isinstance(module, PreTrainedModel) and any(
+        base.__module__.startswith(f"{__package__}.") for base in type(module).__mro__
+    )

@@ -89,7 +89,6 @@ def test_normalisation(keep, dtype, symmetric):
     adjacency = (torch.maximum(adjacency, adjacency.mT) if symmetric else adjacency).to(dtype)
     out = normalize_adjacency(adjacency, torch.from_numpy(mask)[None])
     assert out.dtype == dtype
-    assert torch.equal(out, out.mT)
     assert_close(r(out[0]), normalized_oracle(r(adjacency[0]), mask), TOLERANCE[dtype])
 
 
@@ -187,7 +186,7 @@ def test_gradients(field):
 
 
 @pytest.mark.parametrize("field", ["complex", "real"])
-def test_nan_stays_with_its_text_and_reaches_no_one_from_padding(field):
+def test_neither_other_texts_nor_padding_have_an_influence(field):
     layer = make(field, 2, 2, torch.float32)
     mask = torch.tensor([[1, 1, 0], [1, 1, 1]])
     adjacency = normalize_adjacency(window_adjacency(mask, 1), mask)
@@ -196,10 +195,9 @@ def test_nan_stays_with_its_text_and_reaches_no_one_from_padding(field):
     broken = x.clone()
     broken[1] = float("nan")
     assert torch.equal(layer(broken, adjacency)[0], clean[0])
-    # A product with an edge of weight zero is NaN: who convolves zeroes the padding first, as the model does.
-    broken = x.masked_fill(mask.unsqueeze(-1) == 0, float("nan"))
-    zeroed = broken.masked_fill(mask.unsqueeze(-1) == 0, 0.0)
-    assert torch.equal(layer(zeroed, adjacency)[mask == 1], clean[mask == 1])
+    assert layer(broken, adjacency)[1].isnan().all()
+    moved = x + 100.0 * (1.0 - mask.float()).unsqueeze(-1)
+    assert torch.equal(layer(moved, adjacency)[mask == 1], clean[mask == 1])
 
 
 def test_phases_pass_through_the_graph():

@@ -432,7 +432,7 @@ def test_extreme_inputs(kind, gate, activation, size):
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
 def test_state_that_grows_at_each_step_stops_short_of_infinity(kind):
     # Open in both parts, a split gate is 1 + i: its modulus is sqrt 2, and so is the growth of the state at each step.
-    layer = LAYERS[kind](2, 2)
+    layer = LAYERS[kind](2, 2, gate="split")
     with torch.no_grad():
         for parameter in layer.recurrent_proj.parameters():
             parameter.zero_()  # the state must not close the gates again
@@ -487,6 +487,6 @@ def test_bad_inputs(kind):
         layer(x, (torch.zeros(1, 2, 4),) * states)
     with pytest.raises(ValueError, match=rf"hx must be {states} tensor"):
         layer(x, torch.zeros(1, 2, 6) if kind == "lstm" else (torch.zeros(1, 2, 6),) * 2)
-    assert f"gate='split', activation='split_tanh', bidirectional={layer.bidirectional}" in repr(layer)
+    assert f"gate='modulus', activation='split_tanh', bidirectional={layer.bidirectional}" in repr(layer)
     assert isinstance(layer.input_proj[0], ComplexLinear)
     assert CF.modulus(layer(x)[0]).shape == (5, 2, 3)

@@ -83,7 +83,7 @@ class GraphConvolution(nn.Module):
         self.linear = linear(in_features, out_features, bias=bias)
 
     def forward(self, x: Tensor, adjacency: Tensor) -> Tensor:
-        """``adjacency [B, N, N]`` comes from ``normalize_adjacency``."""
+        """``adjacency [B, N, N]`` comes from ``normalize_adjacency``; ``x`` must be finite at padding too."""
         if adjacency.shape != (*x.shape[:-1], x.shape[-2]):
             raise ValueError(f"adjacency must be {(*x.shape[:-1], x.shape[-2])}, got shape {tuple(adjacency.shape)}")
         return self.linear(adjacency.to(x.dtype) @ x)

@@ -118,7 +118,7 @@ class _ComplexRecurrent(nn.Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        gate: str = "split",
+        gate: str = "modulus",
         activation: str = "split_tanh",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -290,8 +290,9 @@ class ComplexRNN(_ComplexRecurrent):
         input_size, hidden_size: stored widths ``[real | imag]``, twice the complex features.
         num_layers, bias, batch_first, dropout, bidirectional: as in ``torch.nn.RNN``; a dropped number loses both
             parts.
-        gate: ``split`` sigmoid(re) + i sigmoid(im), which multiplies as a complex number (ComplexOrder App. B), or
-            ``modulus`` sigmoid(|z|^2), a real gate in [1/2, 1) (Thesis 4.3.4). An RNN has none.
+        gate: ``modulus`` sigmoid(|z|^2), a real gate in [1/2, 1) (Thesis 4.3.4; default), or ``split``
+            sigmoid(re) + i sigmoid(im), which multiplies as a complex number of modulus up to sqrt 2 (ComplexOrder
+            App. B) and turns the state at every step. An RNN has none.
         activation: f, ``split_tanh``, ``hirose_tanh`` (Thesis 2.51) or ``split_relu``.
 
     Raises:

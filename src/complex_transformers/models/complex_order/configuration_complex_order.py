@@ -21,6 +21,8 @@ NORM_POSITIONS = ("post", "pre")
 class ComplexOrderConfig(TextConfig):
     """Configuration of a ComplexOrder encoder (Wang et al., ICLR 2020, section 3.1 and App. B); the paper's size.
 
+    Besides the arguments of ``TextConfig``:
+
     Args:
         num_hidden_layers, num_attention_heads: the heads divide the complex features.
         intermediate_size: width of the feed-forward layer, even.
@@ -36,9 +38,6 @@ class ComplexOrderConfig(TextConfig):
         layer_norm_eps: added to the variances of every norm.
         tie_word_embeddings: use the word table as the weight of the language-model head: ``lm_readout="concat"`` with
             a free table, ``"feature_modulus"`` with unshared amplitudes.
-        vocab_size, hidden_size, hidden_act, hidden_dropout_prob, classifier_dropout, number_field, embedding_type,
-            amplitude_sharing, frequency_sharing, phase, damping, frequency_init, readout, weight_init,
-            initializer_range, max_position_embeddings, pad_token_id, bos_token_id, eos_token_id: see ``TextConfig``.
 
     Example:
         >>> from complex_transformers import ComplexOrderConfig, ComplexOrderModel

@@ -1,0 +1,59 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""FastText (Joulin et al. 2016) over both number fields: mean of the embeddings, dense layer (ComplexOrder Eq. 10)."""
+
+from torch import Tensor, nn
+from transformers.modeling_outputs import BaseModelOutputWithPooling
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
+
+from ...modeling_text import ClassicTextModel, SequenceClassifier, padding_mask
+from ...nn import masked_mean, number_field
+from .configuration_complex_fasttext import ComplexFastTextConfig
+
+__all__ = ["ComplexFastTextForSequenceClassification", "ComplexFastTextModel"]
+
+
+class ComplexFastTextModel(ClassicTextModel):
+    """f(W mean_n z_n + b) over the tokens of a text (ComplexOrder Eq. 10).
+
+    ``last_hidden_state [B, N, hidden_size]`` are the embeddings, ``pooler_output [B, intermediate_size]`` the dense
+    layer of their mean; halves.
+    """
+
+    config: ComplexFastTextConfig
+    # There is no layer of hidden states: the embeddings alone.
+    _can_record_outputs = {
+        "hidden_states": OutputRecorder(nn.Module, layer_name="dropout", capture_initial_hidden_state=False)
+    }
+
+    def __init__(self, config: ComplexFastTextConfig) -> None:
+        super().__init__(config)
+        field = number_field(config.number_field)
+        self.dense = field.Linear(config.hidden_size, config.intermediate_size)
+        self.activation = field.activation(config.hidden_act, num_features=config.intermediate_size)
+        self.pooled_size = config.intermediate_size
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPooling:
+        """Inputs as in ``ComplexOrderModel``."""
+        hidden_states = self.dropout(self.embed(input_ids, attention_mask, position_ids, inputs_embeds))
+        pooled = self.activation(self.dense(masked_mean(hidden_states, padding_mask(attention_mask))))
+        return BaseModelOutputWithPooling(last_hidden_state=hidden_states, pooler_output=pooled)
+
+
+class ComplexFastTextForSequenceClassification(SequenceClassifier):
+    """FastText and the readout of its dense layer (models of ComplexOrder Table 2)."""
+
+    config: ComplexFastTextConfig
+    model_class = ComplexFastTextModel

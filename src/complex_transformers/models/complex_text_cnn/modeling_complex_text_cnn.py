@@ -1,0 +1,103 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutional text classifier (Kim 2014) over both number fields (ComplexOrder App. B)."""
+
+import torch
+from torch import Tensor, nn
+from transformers.modeling_outputs import BaseModelOutputWithPooling
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ...modeling_text import ClassicTextModel, SequenceClassifier, token_mask
+from ...nn import modulus_max_pool, number_field
+from .configuration_complex_text_cnn import ComplexTextCNNConfig
+
+__all__ = ["ComplexTextCNNForSequenceClassification", "ComplexTextCNNModel"]
+
+
+def full_windows(lengths: Tensor, steps: int, kernel_size: int) -> Tensor:
+    """Where a kernel may start in texts ``[B, steps]`` of these lengths ``[B]``: inside, and always at token 0."""
+    last = torch.where(lengths > 0, (lengths - kernel_size).clamp(min=0), -1)
+    return torch.arange(steps, device=lengths.device) <= last.unsqueeze(-1)
+
+
+def reorder(hidden_states: Tensor, order: Tensor) -> Tensor:
+    """The tokens of ``[B, N, C]`` in an order ``[B, N]``."""
+    return hidden_states.gather(1, order.unsqueeze(-1).expand_as(hidden_states))
+
+
+class ConvolutionLayer(nn.Module):
+    """f(z * K_k + b) for every kernel size k (Thesis 2.24), and the number of largest modulus over time (2.29)."""
+
+    def __init__(self, config: ComplexTextCNNConfig) -> None:
+        super().__init__()
+        field = number_field(config.number_field)
+        self.number_field = field
+        self.kernel_sizes = tuple(config.kernel_sizes)
+        self.convolutions = nn.ModuleList(
+            field.Conv1d(config.hidden_size, config.num_filters, size) for size in self.kernel_sizes
+        )
+        self.activations = nn.ModuleList(
+            field.activation(config.hidden_act, num_features=config.num_filters) for _ in self.kernel_sizes
+        )
+
+    def forward(self, hidden_states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """``[B, N, 2d] -> [B, N, kernels * filters]`` features by the first token of a window, and their maxima.
+
+        Windows run over the real tokens, wherever the padding is; a text shorter than a kernel is followed by zeros.
+        """
+        order = torch.argsort(~mask, dim=1, stable=True)  # real tokens first, in their order
+        texts = reorder(hidden_states.masked_fill(~mask.unsqueeze(-1), 0.0), order).transpose(1, 2)
+        features, maxima = [], []
+        for size, convolution, activation in zip(self.kernel_sizes, self.convolutions, self.activations, strict=True):
+            windows = activation(convolution(nn.functional.pad(texts, (0, size - 1))).transpose(1, 2))
+            starts = full_windows(mask.sum(dim=1), mask.shape[1], size)
+            maxima.append(modulus_max_pool(windows, starts, self.number_field.name))
+            features.append(windows.masked_fill(~starts.unsqueeze(-1), 0.0))
+        concatenate = self.number_field.numbers.concatenate
+        return reorder(concatenate(features), torch.argsort(order, dim=1)), concatenate(maxima)
+
+
+class ComplexTextCNNModel(ClassicTextModel):
+    """Convolutions of several widths, maximum over time by modulus, dense layer (Kim 2014; ComplexOrder App. B).
+
+    ``last_hidden_state [B, N, kernels * num_filters]`` are the features of the windows by their first token (zero
+    where no window starts), ``pooler_output [B, intermediate_size]`` the dense layer of their maxima; halves.
+    """
+
+    config: ComplexTextCNNConfig
+    _can_record_outputs = {"hidden_states": ConvolutionLayer}
+
+    def __init__(self, config: ComplexTextCNNConfig) -> None:
+        super().__init__(config)
+        field = number_field(config.number_field)
+        self.layer = ConvolutionLayer(config)
+        self.dense = field.Linear(len(config.kernel_sizes) * config.num_filters, config.intermediate_size)
+        self.activation = field.activation(config.hidden_act, num_features=config.intermediate_size)
+        self.pooled_size = config.intermediate_size
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPooling:
+        """Inputs as in ``ComplexOrderModel``."""
+        hidden_states = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
+        tokens = token_mask(attention_mask, hidden_states)
+        features, maxima = self.layer(self.dropout(hidden_states), tokens)
+        pooled = self.activation(self.dense(maxima))
+        return BaseModelOutputWithPooling(last_hidden_state=features, pooler_output=pooled)
+
+
+class ComplexTextCNNForSequenceClassification(SequenceClassifier):
+    """Convolutional text classifier (models of ComplexOrder Table 2): ``ComplexTextCNNModel`` and the readout."""
+
+    config: ComplexTextCNNConfig
+    model_class = ComplexTextCNNModel

@@ -1,0 +1,34 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of the graph-convolutional text classifier."""
+
+from typing import ClassVar
+
+from huggingface_hub.dataclasses import strict
+
+from ...configuration_text import TextConfig
+
+__all__ = ["ComplexTextGCNConfig"]
+
+
+@strict
+class ComplexTextGCNConfig(TextConfig):
+    """Configuration of a graph-convolutional text classifier (Kipf & Welling 2017; ComplexOrder slides, "PE in GCN").
+
+    Besides the arguments of ``TextConfig``:
+
+    Args:
+        num_hidden_layers: graph convolutions.
+        intermediate_size: width of their features, ``[real | imag]``, even.
+        window_size: where no adjacency is given, words at most this far apart are neighbours.
+        hidden_act: activation of the convolutions.
+    """
+
+    model_type = "complex_text_gcn"
+    even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
+    positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers", "window_size")
+
+    num_hidden_layers: int = 2
+    intermediate_size: int = 256
+    window_size: int = 2
+    hidden_act: str = "split_relu"

@@ -1,0 +1,106 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Graph-convolutional text classifier over both number fields (ComplexOrder slides, "PE in GCN")."""
+
+import torch
+from torch import Tensor, nn
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_outputs import BaseModelOutputWithPooling, SequenceClassifierOutput
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ...modeling_text import ClassicTextModel, SequenceClassifier, token_mask
+from ...nn import GraphConvolution, masked_mean, normalize_adjacency, number_field, window_adjacency
+from .configuration_complex_text_gcn import ComplexTextGCNConfig
+
+__all__ = ["ComplexTextGCNForSequenceClassification", "ComplexTextGCNModel"]
+
+
+class GraphLayer(GradientCheckpointingLayer):
+    """f(A Z W + b): one graph convolution and its activation."""
+
+    def __init__(self, config: ComplexTextGCNConfig, input_size: int) -> None:
+        super().__init__()
+        self.convolution = GraphConvolution(input_size, config.intermediate_size, number_field=config.number_field)
+        field = number_field(config.number_field)
+        self.activation = field.activation(config.hidden_act, num_features=config.intermediate_size)
+
+    def forward(self, hidden_states: Tensor, adjacency: Tensor) -> Tensor:
+        return self.activation(self.convolution(hidden_states, adjacency))
+
+
+class ComplexTextGCNModel(ClassicTextModel):
+    """Graph convolutions over the words of a text and the mean of their features (slides, "PE in GCN").
+
+    ``last_hidden_state [B, N, intermediate_size]`` and ``pooler_output [B, intermediate_size]`` are halves.
+    """
+
+    config: ComplexTextGCNConfig
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["GraphLayer"]
+    _can_record_outputs = {"hidden_states": GraphLayer}
+
+    def __init__(self, config: ComplexTextGCNConfig) -> None:
+        super().__init__(config)
+        self.pooled_size = config.intermediate_size
+        widths = [config.hidden_size] + [config.intermediate_size] * (config.num_hidden_layers - 1)
+        self.layers = nn.ModuleList(GraphLayer(config, width) for width in widths)
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        adjacency: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPooling:
+        """Inputs as in ``ComplexOrderModel``, and the graph.
+
+        Args:
+            adjacency: ``[B, N, N]`` weights of the edges, without loops; an edge counts in both directions. Default:
+                neighbours within ``config.window_size`` words.
+
+        Raises:
+            ValueError: an adjacency of another size, or with negative or non-finite weights.
+        """
+        hidden_states = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
+        tokens = token_mask(attention_mask, hidden_states)
+        edges = window_adjacency(tokens, self.config.window_size) if adjacency is None else adjacency
+        # The sums of many edges need float32 or better, whatever the dtype of the model.
+        edges = edges.to(torch.promote_types(hidden_states.dtype, torch.float32))
+        normalized = normalize_adjacency(edges, tokens).to(hidden_states.dtype)
+        # A product with zero does not remove a NaN: padding is zero before it is mixed.
+        hidden_states = hidden_states.masked_fill(~tokens.unsqueeze(-1), 0.0)
+        for layer in self.layers:
+            hidden_states = layer(self.dropout(hidden_states), normalized)
+        pooled = masked_mean(hidden_states, tokens)
+        return BaseModelOutputWithPooling(last_hidden_state=hidden_states, pooler_output=pooled)
+
+
+class ComplexTextGCNForSequenceClassification(SequenceClassifier):
+    """Graph-convolutional text classifier (slides, "PE in GCN"): ``ComplexTextGCNModel`` and the readout."""
+
+    config: ComplexTextGCNConfig
+    model_class = ComplexTextGCNModel
+
+    # Named here for Trainer, which drops the columns of a data set that forward does not name.
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        adjacency: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> SequenceClassifierOutput:
+        """As in the base class; ``adjacency`` as in ``ComplexTextGCNModel``."""
+        return super().forward(
+            input_ids, attention_mask, position_ids, inputs_embeds, labels, adjacency=adjacency, **kwargs
+        )

@@ -1,0 +1,72 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of the recurrent text classifier."""
+
+from typing import Any, ClassVar
+
+from huggingface_hub.dataclasses import strict
+
+from ...configuration_text import TextConfig
+from ...nn.embedding import check_choice
+from ...nn.recurrent import check_recurrent
+
+__all__ = ["ComplexTextRNNConfig"]
+
+RNN_TYPES = ("lstm", "gru", "rnn")
+POOLINGS = ("last", "mean")
+
+
+@strict
+class ComplexTextRNNConfig(TextConfig):
+    """Configuration of a recurrent text classifier with complex layers (ComplexOrder Eq. 12, Thesis 2.19-2.21).
+
+    Besides the arguments of ``TextConfig`` (``weight_init`` is that of the readout, ``hidden_act`` has no effect):
+
+    Args:
+        rnn_type: ``lstm``, ``gru`` or ``rnn``.
+        num_hidden_layers: recurrent layers.
+        recurrent_size: width of the states of one direction, ``[real | imag]``, even.
+        bidirectional: also read backwards; twice the width.
+        gate: ``modulus`` (default) or ``split``, see ``nn.ComplexRNN``; the real field and ``rnn`` have ``split``.
+        state_activation: ``split_tanh``, ``hirose_tanh`` or ``split_relu``.
+        pooling: ``last`` state, or ``mean`` of the states over the tokens.
+    """
+
+    model_type = "complex_text_rnn"
+    even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "recurrent_size")
+    positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers")
+    complex_only: ClassVar[dict[str, Any]] = {"gate": None, "state_activation": "split_tanh"}
+
+    rnn_type: str = "lstm"
+    num_hidden_layers: int = 1
+    recurrent_size: int = 256
+    bidirectional: bool = False
+    gate: str | None = None
+    state_activation: str = "split_tanh"
+    pooling: str = "last"
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        if self.gate is None:
+            self.gate = "split" if self.number_field == "real" or self.rnn_type == "rnn" else "modulus"
+        super().__post_init__(**kwargs)
+
+    def real_twin(self, **changes: Any) -> "ComplexTextRNNConfig":
+        """As in ``TextConfig``; an activation of the states that the real field has stays."""
+        if self.rnn_type == "rnn" and self.state_activation != "hirose_tanh":
+            changes = {"state_activation": self.state_activation, **changes}
+        return super().real_twin(**changes)
+
+    def validate_names(self) -> None:
+        """Every named choice is known and exists in the number field."""
+        super().validate_names()
+        check_choice("rnn_type", self.rnn_type, RNN_TYPES)
+        check_choice("pooling", self.pooling, POOLINGS)
+        assert self.gate is not None  # __post_init__ has filled it in
+        check_recurrent(self.gate, self.state_activation, self.number_field, self.rnn_type)
+        if self.rnn_type == "rnn" and self.gate != "split":
+            raise ValueError(f"gate={self.gate!r} has no effect with rnn_type='rnn'; leave it at 'split'")
+        if self.hidden_act != (default := type(self).__dataclass_fields__["hidden_act"].default):
+            raise ValueError(
+                f"hidden_act={self.hidden_act!r} has no effect in a recurrent network; leave it at {default!r} and "
+                "set state_activation"
+            )

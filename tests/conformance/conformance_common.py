@@ -1,0 +1,117 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What Transformers' own model test suite needs of every text model, and where we deviate from it."""
+
+import unittest
+
+import torch
+from hf_suite.test_configuration_common import ConfigTester
+from hf_suite.test_modeling_common import ModelTesterMixin, ids_tensor, random_attention_mask
+from hf_suite.test_training_mixin import TrainingTesterMixin
+
+from complex_transformers import ComplexLinear, ComplexOrderEmbedding
+from complex_transformers.nn import WordPositionEmbedding
+
+
+class TextTester:
+    """Small configurations and inputs in the form the suite asks for."""
+
+    is_training = True
+    batch_size = 13
+    seq_length = 7
+    vocab_size = 99
+    hidden_size = 32
+    num_labels = 3
+    padding = True
+
+    def __init__(self, parent, config_class, sizes, changes):
+        self.parent = parent
+        self.config_class = config_class
+        self.sizes = sizes
+        self.changes = changes
+        self.num_hidden_layers = sizes.get("num_hidden_layers", 0)
+        self.num_attention_heads = sizes.get("num_attention_heads")
+        self.expected_num_hidden_layers = parent.num_hidden_states or self.num_hidden_layers + 1
+
+    @property
+    def key_length(self):
+        return self.seq_length
+
+    @property
+    def encoder_seq_length(self):
+        return self.seq_length
+
+    def get_config(self):
+        widths = {"vocab_size": self.vocab_size, "hidden_size": self.hidden_size, "num_labels": self.num_labels}
+        return self.config_class(**{**widths, **self.sizes, **self.changes})
+
+    def prepare_config_and_inputs_for_common(self):
+        shape = [self.batch_size, self.seq_length]
+        # Id 0 is the padding word, whose embedding is zero.
+        inputs = {
+            "input_ids": ids_tensor(shape, self.vocab_size - 1) + 1,
+            "attention_mask": random_attention_mask(shape) if self.padding else None,
+        }
+        return self.get_config(), inputs
+
+
+class TextConformance(ModelTesterMixin, TrainingTesterMixin):
+    """The suite on one family; a subclass names its classes, sizes and options."""
+
+    config_class = None
+    sizes = {}
+    config_changes = {}
+    # Of the configuration, besides the size of the vocabulary; None: those of a Transformer.
+    common_properties = None
+    # With the embeddings; None: one more than layers.
+    num_hidden_states = None
+    is_encoder_decoder = False
+    test_resize_embeddings = True
+    training_overfit_learning_rate = 5e-3
+    model_tester = None
+
+    def setUp(self):
+        self.model_tester = TextTester(self, self.config_class, self.sizes, self.config_changes)
+        heads = {name: value for name, value in self.sizes.items() if name == "num_attention_heads"}
+        properties = None if self.common_properties is None else list(self.common_properties)
+        self.config_tester = ConfigTester(
+            self,
+            config_class=self.config_class,
+            common_properties=properties,
+            **{"hidden_size": 40, **heads, **self.config_changes},
+        )
+
+    def test_config(self):
+        self.config_tester.run_common_tests()
+
+    def test_model_get_set_embeddings(self):
+        # The suite asks for nn.Embedding and nn.Linear; waves and complex layers are ours.
+        for model_class in self.all_model_classes:
+            model = model_class(self.model_tester.get_config())
+            self.assertIsInstance(model.get_input_embeddings(), ComplexOrderEmbedding | WordPositionEmbedding)
+            replacement = torch.nn.Embedding(10, 10)
+            model.set_input_embeddings(replacement)
+            self.assertIs(model.get_input_embeddings(), replacement)
+            output = model.get_output_embeddings()
+            self.assertTrue((output is None) == (not model_class.__name__.endswith("ForMaskedLM")))
+            self.assertTrue(output is None or isinstance(output, torch.nn.Linear | ComplexLinear))
+
+    def test_can_init_all_missing_weights(self):
+        # The suite skips it for old models, which it tells by the year in the configuration's first line.
+        try:
+            super().test_can_init_all_missing_weights()
+        except unittest.SkipTest as error:
+            self.fail(f"must run, but was skipped: {error}")
+
+    def test_training_overfit(self):
+        # To fit one batch exactly is the point here: without the noise of dropout.
+        without = {"hidden_dropout_prob": 0.0}
+        if "num_attention_heads" in self.sizes:
+            without["attention_probs_dropout_prob"] = 0.0
+        self.model_tester.changes = {**self.model_tester.changes, **without}
+        super().test_training_overfit()
+
+    def test_inputs_embeds_matches_input_ids(self):
+        # The suite embeds ids without the mask along which our positions count: compare texts without padding.
+        self.model_tester.padding = False
+        super().test_inputs_embeds_matches_input_ids()
