@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Contestants of the recurrent and convolutional cases: recurrent layers of several libraries, classifiers of texts."""
+"""Contestants of the recurrent and convolutional cases: recurrent layers of several libraries, text classifiers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Does training diverge? Every activation, norm, attention score and initialiser, from many seeds.
+"""Does training diverge? Every activation, norm, attention score, initialiser and recurrent cell, from many seeds.
 
     python -m benchmarks.stability --seeds 20 --processes 2
 
@@ -32,17 +32,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import PreTrainedModel
 
+import complex_transformers
 from benchmarks.reporting import DOCS, RESULTS, machine_facts, machine_line, markdown_table, write_part
-from complex_transformers import (
-    ComplexOrderConfig,
-    ComplexOrderForSequenceClassification,
-    build_tokenizer,
-    optimizer_groups,
-    word_order_dataset,
-)
+from complex_transformers import build_tokenizer, optimizer_groups, word_order_dataset
 from complex_transformers.models.complex_order.configuration_complex_order import NORM_POSITIONS, NORM_TYPES
-from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, INITIALIZERS
+from complex_transformers.models.complex_text_rnn.configuration_complex_text_rnn import RNN_TYPES
+from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, INITIALIZERS, STATE_ACTIVATIONS
 
 CHANCE = math.log(2.0)
 LEARNED_BELOW = 0.9 * CHANCE
@@ -68,17 +65,19 @@ PROTOCOL: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A change of the default configuration and the group of the table it belongs to."""
+    """A change of the default configuration of a family and the group of the table it belongs to."""
 
     group: str
     changes: tuple[tuple[str, str], ...]
+    family: str = "ComplexOrder"
 
     @property
     def name(self) -> str:
         """Key in the results; the default configuration stands in every group but is measured once."""
-        if self.is_default():
-            return "default"
-        return ", ".join(f"{key}={value}" for key, value in self.changes)
+        changes = ", ".join(f"{key}={value}" for key, value in self.changes)
+        if self.family != "ComplexOrder":
+            return f"{self.family}, {changes}"
+        return "default" if self.is_default() else changes
 
     @property
     def label(self) -> str:
@@ -86,8 +85,8 @@ class Setting:
         return ", ".join(f"`{value}`" for _, value in self.changes)
 
     def is_default(self) -> bool:
-        """Whether this is the default configuration."""
-        config = ComplexOrderConfig()
+        """Whether this is the default configuration of the family."""
+        config = getattr(complex_transformers, f"{self.family}Config")()
         return all(getattr(config, key) == value for key, value in self.changes)
 
 
@@ -107,7 +106,18 @@ def settings() -> list[Setting]:
         for score, normalization in ATTENTION_FUNCTIONS
     ]
     rows += [Setting("Initialiser", (("weight_init", name),)) for name in INITIALIZERS]
+    rows += [
+        Setting(f"Recurrent classifier, {kind}", (("rnn_type", kind), *changes), "ComplexTextRNN")
+        for kind in RNN_TYPES
+        for changes in _recurrent_changes(kind)
+    ]
     return rows
+
+
+def _recurrent_changes(kind: str) -> list[tuple[tuple[str, str], ...]]:
+    """Every gate of the default activation and every activation of the default gate; a plain RNN has no gate."""
+    activations = [(("state_activation", name),) for name in STATE_ACTIVATIONS]
+    return activations if kind == "rnn" else [*activations, (("gate", "split"),)]
 
 
 @cache
@@ -127,13 +137,22 @@ def _batches(size: int, generator: torch.Generator) -> Iterator[Tensor]:
         yield from torch.randperm(size, generator=generator).split(PROTOCOL["batch_size"])
 
 
-def train(changes: tuple[tuple[str, str], ...], seed: int) -> dict[str, Any]:
+def make_model(setting: Setting, vocab_size: int) -> PreTrainedModel:
+    """The classifier of a setting; states of a recurrent one are as wide as the hidden states of the others."""
+    config_class = getattr(complex_transformers, f"{setting.family}Config")
+    sizes = {key: value for key, value in PROTOCOL.items() if hasattr(config_class, key)}
+    if hasattr(config_class, "recurrent_size"):
+        sizes = {"hidden_size": PROTOCOL["hidden_size"], "recurrent_size": PROTOCOL["hidden_size"]}
+    config = config_class(vocab_size=vocab_size, **sizes, **dict(setting.changes))
+    return getattr(complex_transformers, f"{setting.family}ForSequenceClassification")(config)
+
+
+def train(setting: Setting, seed: int) -> dict[str, Any]:
     """One run: weights, dropout and the order of the batches follow from ``seed``."""
     torch.set_num_threads(PROTOCOL["threads"])
     input_ids, attention_mask, labels, vocab_size = training_data()
     torch.manual_seed(seed)
-    sizes = {key: value for key, value in PROTOCOL.items() if hasattr(ComplexOrderConfig, key)}
-    model = ComplexOrderForSequenceClassification(ComplexOrderConfig(vocab_size=vocab_size, **sizes, **dict(changes)))
+    model = make_model(setting, vocab_size)
     model.train()
     optimizer = torch.optim.AdamW(optimizer_groups(model, PROTOCOL["weight_decay"]), lr=PROTOCOL["learning_rate"])
     losses: list[float] = []
@@ -198,11 +217,11 @@ def measure(path: Path, seeds: int, processes: int, chosen: list[Setting]) -> No
 
         if processes == 1:
             for setting, seed in todo:
-                write(setting, seed, train(setting.changes, seed))
+                write(setting, seed, train(setting, seed))
             return
         # A forked child would inherit torch's threads in an unknown state.
         with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            jobs = {pool.submit(train, setting.changes, seed): (setting, seed) for setting, seed in todo}
+            jobs = {pool.submit(train, setting, seed): (setting, seed) for setting, seed in todo}
             for job in as_completed(jobs):
                 write(*jobs[job], job.result())
 

@@ -75,6 +75,16 @@ def test_unknown_words_follow_the_distribution_of_the_vectors():
     np.testing.assert_allclose(drawn.std(0), deviation, rtol=0.1)
 
 
+def test_a_seed_gives_the_same_vectors_whatever_the_order_of_the_vocabulary():
+    tables = []
+    for vocabulary in (VOCABULARY, dict(reversed(VOCABULARY.items()))):
+        torch.manual_seed(0)
+        embedding = make()
+        embedding.load_vectors(VECTORS, vocabulary)
+        tables.append(embedding.amplitude)
+    assert torch.equal(*tables)
+
+
 @pytest.mark.parametrize("kind", ["word", "learned_position", "sinusoidal_position"])
 def test_vectors_fill_a_row_or_its_real_half(kind):
     half, whole = (WordPositionEmbedding(7, width, padding_idx=0, embedding_type=kind) for width in (6, 4))

@@ -167,7 +167,8 @@ class _TableEmbedding(nn.Module):
         table = self._vector_target(found.shape[1])
         if (largest := max(vocabulary.values())) >= self.num_embeddings:
             raise ValueError(f"the vocabulary has id {largest}, the table {self.num_embeddings} rows: resize it first")
-        unknown = [index for index in vocabulary.values() if index not in rows]
+        # By id: a tokenizer lists its words in another order each time, and a seed must give the same vectors.
+        unknown = sorted(set(vocabulary.values()) - rows.keys())
         drawn = torch.randn(len(unknown), found.shape[1])
         table[unknown] = (found.mean(0) + found.std(0, correction=0) * drawn).to(table)
         table[list(rows)] = found.to(table)

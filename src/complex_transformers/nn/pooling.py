@@ -38,14 +38,16 @@ def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = 
     chosen number. A row without a kept element gives 0.
     """
     numbers = arithmetic(number_field)
-    r = numbers.modulus(x)
-    if mask is not None:
-        keep = mask.to(torch.bool).unsqueeze(-1)
-        r = r.masked_fill(~keep, -1.0)
-        x = x.masked_fill(~keep, 0.0)
-    index = r.argmax(dim=-2, keepdim=True)
-    index = torch.cat([index] * numbers.num_parts, dim=-1)
-    return x.gather(-2, index).squeeze(-2)
+    with torch.no_grad():  # which number is largest has no gradient
+        parts = numbers.parts(x if x.dtype in (torch.float32, torch.float64) else x.float())
+        r = torch.hypot(*parts) if len(parts) == 2 else parts[0].abs()
+        if mask is not None:
+            keep = mask.to(torch.bool).unsqueeze(-1)
+            r = r.masked_fill(~keep, -1.0)
+        index = r.argmax(dim=-2, keepdim=True)
+        index = torch.cat([index] * numbers.num_parts, dim=-1)
+    largest = x.gather(-2, index).squeeze(-2)
+    return largest if mask is None else largest.masked_fill(~keep.any(dim=-2), 0.0)
 
 
 class _ModulusPool(nn.Module):

@@ -47,9 +47,9 @@ def _split_gate(z: Parts) -> Parts:
 
 
 def _modulus_gate(z: Parts) -> Parts:
-    # sigmoid(64) is 1 in every dtype: parts beyond 8 change nothing, and their squares could overflow.
-    real, imag = (part.clamp(-8.0, 8.0) for part in z)
-    return (torch.sigmoid(real.square() + imag.square()),)
+    # A square that overflows is harmless: the sigmoid of infinity is 1, and its gradient 0.
+    real, imag = z
+    return (torch.sigmoid(torch.addcmul(real.square(), imag, imag)),)
 
 
 def _split_tanh(z: Parts) -> Parts:
@@ -94,12 +94,6 @@ def _times(gate: Parts, z: Parts) -> Parts:
 
 def _plus(x: Parts, y: Parts) -> Parts:
     return x[0] + y[0], x[1] + y[1]
-
-
-def _saturate(z: Parts) -> Parts:
-    # A split gate has a modulus of up to sqrt 2 and can grow a state without bound: it stops short of infinity.
-    limit = torch.finfo(z[0].dtype).max / 8.0
-    return tuple(part.clamp(-limit, limit) for part in z)
 
 
 class _ComplexRecurrent(nn.Module):
@@ -164,6 +158,17 @@ class _ComplexRecurrent(nn.Module):
                 initialize_(initializer, a, b)
             if module.bias is not None:
                 torch.nn.init.zeros_(module.bias)
+
+    def saturate(self, z: Parts) -> Parts:
+        """A state that can grow without bound stops short of infinity, at an eighth of the largest number.
+
+        A split gate has a modulus of up to sqrt 2 and split_relu has no bound; with real gates below 1 and bounded
+        candidates nothing can grow by more than a step's worth.
+        """
+        if self.gate == "modulus" and self.activation != "split_relu":
+            return z
+        limit = torch.finfo(z[0].dtype).max / 8.0
+        return tuple(part.clamp(-limit, limit) for part in z)
 
     def step(self, inputs: Tensor, product: Callable[[Tensor, Tensor | None], Tensor], state: State) -> State:
         """The next state from the input products ``[B, gates * hidden_size]``; ``product(h, c)`` is U h + c."""
@@ -323,7 +328,7 @@ class ComplexLSTM(_ComplexRecurrent):
         gate, phi = GATES[self.gate], STATE_ACTIVATIONS[self.activation]
         h, c = state
         i, f, g, o = _gates(product(h, inputs), 4)
-        new_c = _saturate(_plus(_times(gate(f), CF.split(c)), _times(gate(i), phi(g))))
+        new_c = self.saturate(_plus(_times(gate(f), CF.split(c)), _times(gate(i), phi(g))))
         return CF.join(*_times(gate(o), phi(new_c))), CF.join(*new_c)
 
 
@@ -346,7 +351,7 @@ class ComplexGRU(_ComplexRecurrent):
         r, z = gate(_plus(in_r, rec_r)), gate(_plus(in_z, rec_z))
         n = phi(_plus(in_n, _times(r, rec_n)))
         real, imag = CF.split(h)
-        return (CF.join(*_saturate(_plus(n, _times(z, (real - n[0], imag - n[1]))))),)
+        return (CF.join(*self.saturate(_plus(n, _times(z, (real - n[0], imag - n[1]))))),)
 
 
 def _rows(weight: Tensor, count: int) -> tuple[Tensor, ...]:

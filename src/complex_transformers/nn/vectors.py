@@ -65,7 +65,7 @@ def vector_rows(
     if isinstance(vectors, (str, os.PathLike)):
         vectors = read_vectors(vectors)
     rows: dict[int, Tensor] = {}
-    for word, index in vocabulary.items():
+    for word, index in sorted(vocabulary.items(), key=lambda item: item[1]):
         if word in vectors:
             rows[index] = torch.as_tensor(numpy.array(vectors[word]), dtype=torch.float32)
             if rows[index].dim() != 1 or not bool(torch.isfinite(rows[index]).all()):
