@@ -3,8 +3,7 @@
 """Recurrent layers of both number fields (Thesis 2.19-2.21, ComplexOrder Eq. 12): RNN, LSTM and GRU.
 
 Steps that a mask leaves out carry the state on unchanged and give zeros, so a result does not depend on padding on
-either side. The parts of a number are kept apart within a step: a number is a tuple ``(real, imag)``, a real gate
-is ``(gate,)``.
+either side. Within a step halves ``[B, 2d]`` are viewed as ``[B, 2, d]``, so that one operation serves both parts.
 """
 
 from __future__ import annotations
@@ -36,35 +35,28 @@ __all__ = [
     "check_recurrent",
 ]
 
-Parts = tuple[Tensor, ...]
 State = tuple[Tensor, ...]
+Product = Callable[[Tensor, Tensor | None], Tensor]
 
 _hirose_tanh = HiroseTanh()
 
 
-def _split_gate(z: Parts) -> Parts:
-    return tuple(torch.sigmoid(part) for part in z)
-
-
-def _modulus_gate(z: Parts) -> Parts:
+def _modulus_gate(z: Tensor) -> Tensor:
     # A square that overflows is harmless: the sigmoid of infinity is 1, and its gradient 0.
-    real, imag = z
-    return (torch.sigmoid(torch.addcmul(real.square(), imag, imag)),)
+    real, imag = z.unbind(1)
+    return torch.sigmoid(torch.addcmul(real.square(), imag, imag)).unsqueeze(1)
 
 
-def _split_tanh(z: Parts) -> Parts:
-    return tuple(torch.tanh(part) for part in z)
+def _hirose(z: Tensor) -> Tensor:
+    return _hirose_tanh(z.flatten(1)).view_as(z)
 
 
-def _split_relu(z: Parts) -> Parts:
-    return tuple(F.relu(part) for part in z)
-
-
-GATES: dict[str, Callable[[Parts], Parts]] = {"split": _split_gate, "modulus": _modulus_gate}
-STATE_ACTIVATIONS: dict[str, Callable[[Parts], Parts]] = {
-    "split_tanh": _split_tanh,
-    "hirose_tanh": lambda z: CF.split(_hirose_tanh(CF.join(*z))),
-    "split_relu": _split_relu,
+# On numbers [B, 2, ...] with the parts on axis 1; a real gate is [B, 1, ...].
+GATES: dict[str, Callable[[Tensor], Tensor]] = {"split": torch.sigmoid, "modulus": _modulus_gate}
+STATE_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "split_tanh": torch.tanh,
+    "hirose_tanh": _hirose,
+    "split_relu": F.relu,
 }
 
 
@@ -83,17 +75,12 @@ def check_recurrent(gate: str, activation: str, number_field: str = "complex", k
             )
 
 
-def _times(gate: Parts, z: Parts) -> Parts:
-    """Product of a gate, complex or real, and a number."""
-    real, imag = z
-    if len(gate) == 1:
-        return gate[0] * real, gate[0] * imag
-    a, b = gate
-    return torch.addcmul(a * real, b, imag, value=-1.0), torch.addcmul(a * imag, b, real)
-
-
-def _plus(x: Parts, y: Parts) -> Parts:
-    return x[0] + y[0], x[1] + y[1]
+def _times(gate: Tensor, z: Tensor) -> Tensor:
+    """Product of a gate, complex ``[B, 2, d]`` or real ``[B, 1, d]``, and numbers ``[B, 2, d]``."""
+    if gate.shape[1] == 1:
+        return gate * z
+    (a, b), (c, d) = gate.unbind(1), z.unbind(1)
+    return torch.stack([torch.addcmul(a * c, b, d, value=-1.0), torch.addcmul(a * d, b, c)], dim=1)
 
 
 class _ComplexRecurrent(nn.Module):
@@ -159,7 +146,7 @@ class _ComplexRecurrent(nn.Module):
             if module.bias is not None:
                 torch.nn.init.zeros_(module.bias)
 
-    def saturate(self, z: Parts) -> Parts:
+    def saturate(self, z: Tensor) -> Tensor:
         """A state that can grow without bound stops short of infinity, at an eighth of the largest number.
 
         A split gate has a modulus of up to sqrt 2 and split_relu has no bound; with real gates below 1 and bounded
@@ -167,10 +154,10 @@ class _ComplexRecurrent(nn.Module):
         """
         if self.gate == "modulus" and self.activation != "split_relu":
             return z
-        limit = torch.finfo(z[0].dtype).max / 8.0
-        return tuple(part.clamp(-limit, limit) for part in z)
+        limit = torch.finfo(z.dtype).max / 8.0
+        return z.clamp(-limit, limit)
 
-    def step(self, inputs: Tensor, product: Callable[[Tensor, Tensor | None], Tensor], state: State) -> State:
+    def step(self, inputs: Tensor, product: Product, state: State) -> State:
         """The next state from the input products ``[B, gates * hidden_size]``; ``product(h, c)`` is U h + c."""
         raise NotImplementedError
 
@@ -253,7 +240,7 @@ class _ComplexRecurrent(nn.Module):
         return text + f", activation={self.activation!r}, bidirectional={self.bidirectional}"
 
 
-def recurrent_product(layer: nn.Module) -> Callable[[Tensor, Tensor | None], Tensor]:
+def recurrent_product(layer: nn.Module) -> Product:
     """``(h, c) -> U h + c`` for all steps of a sequence: the block matrix of U is built once (Thesis 2.7)."""
     if (
         type(layer) is not ComplexLinear
@@ -306,10 +293,10 @@ class ComplexRNN(_ComplexRecurrent):
 
     num_gates = 1
 
-    def step(self, inputs: Tensor, product: Callable[[Tensor, Tensor | None], Tensor], state: State) -> State:
+    def step(self, inputs: Tensor, product: Product, state: State) -> State:
         """f(W z + b + U h)."""
         f = STATE_ACTIVATIONS[self.activation]
-        return (CF.join(*f(CF.split(product(state[0], inputs)))),)
+        return (f(_numbers(product(state[0], inputs))).flatten(1),)
 
 
 class ComplexLSTM(_ComplexRecurrent):
@@ -323,13 +310,14 @@ class ComplexLSTM(_ComplexRecurrent):
     num_gates = 4
     num_states = 2
 
-    def step(self, inputs: Tensor, product: Callable[[Tensor, Tensor | None], Tensor], state: State) -> State:
+    def step(self, inputs: Tensor, product: Product, state: State) -> State:
         """c = f c + i phi(g), h = o phi(c)."""
         gate, phi = GATES[self.gate], STATE_ACTIVATIONS[self.activation]
         h, c = state
-        i, f, g, o = _gates(product(h, inputs), 4)
-        new_c = self.saturate(_plus(_times(gate(f), CF.split(c)), _times(gate(i), phi(g))))
-        return CF.join(*_times(gate(o), phi(new_c))), CF.join(*new_c)
+        z = _numbers(product(h, inputs), 4)
+        i, f, _, o = gate(z).unbind(2)  # one call for all is faster than one for each; that of the candidate is idle
+        c = self.saturate(_times(f, _numbers(c)) + _times(i, phi(z[:, :, 2])))
+        return _times(o, phi(c)).flatten(1), c.flatten(1)
 
 
 class ComplexGRU(_ComplexRecurrent):
@@ -343,15 +331,14 @@ class ComplexGRU(_ComplexRecurrent):
     num_gates = 3
     recurrent_bias = True
 
-    def step(self, inputs: Tensor, product: Callable[[Tensor, Tensor | None], Tensor], state: State) -> State:
+    def step(self, inputs: Tensor, product: Product, state: State) -> State:
         """h = n + z (h - n)."""
         gate, phi = GATES[self.gate], STATE_ACTIVATIONS[self.activation]
-        (h,) = state
-        (in_r, in_z, in_n), (rec_r, rec_z, rec_n) = _gates(inputs, 3), _gates(product(h, None), 3)
-        r, z = gate(_plus(in_r, rec_r)), gate(_plus(in_z, rec_z))
-        n = phi(_plus(in_n, _times(r, rec_n)))
-        real, imag = CF.split(h)
-        return (CF.join(*self.saturate(_plus(n, _times(z, (real - n[0], imag - n[1]))))),)
+        h = _numbers(state[0])
+        of_inputs, of_state = _numbers(inputs, 3), _numbers(product(state[0], None), 3)
+        r, z = gate(of_inputs[:, :, :2] + of_state[:, :, :2]).unbind(2)
+        n = phi(of_inputs[:, :, 2] + _times(r, of_state[:, :, 2]))
+        return (self.saturate(n + _times(z, h - n)).flatten(1),)
 
 
 def _rows(weight: Tensor, count: int) -> tuple[Tensor, ...]:
@@ -362,10 +349,9 @@ def _rows(weight: Tensor, count: int) -> tuple[Tensor, ...]:
     return rows
 
 
-def _gates(x: Tensor, count: int) -> tuple[Parts, ...]:
-    """``[B, 2 count d]`` halves as ``count`` numbers of d features."""
-    real, imag = CF.split(x)
-    return tuple(zip(real.chunk(count, dim=-1), imag.chunk(count, dim=-1), strict=True))
+def _numbers(x: Tensor, count: int | None = None) -> Tensor:
+    """Halves ``[B, 2d]`` as numbers ``[B, 2, d]``, or ``[B, 2 count d]`` as ``[B, 2, count, d]``; a view."""
+    return x.unflatten(-1, (2, -1) if count is None else (2, count, -1))
 
 
 # --- the real field -----------------------------------------------------------------------------------------------
