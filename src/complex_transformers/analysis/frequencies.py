@@ -35,7 +35,7 @@ class WordFrequency:
 
 def complex_order_embedding(model: torch.nn.Module) -> ComplexOrderEmbedding:
     """The input embedding of a model, with frequencies; raises for another embedding."""
-    embedding = model if isinstance(model, ComplexOrderEmbedding) else model.get_input_embeddings()  # type: ignore[operator]
+    embedding = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else model  # type: ignore[operator]
     if not isinstance(embedding, ComplexOrderEmbedding):
         raise ValueError(f"this needs a ComplexOrderEmbedding, the model has {type(embedding).__name__}")
     return embedding
@@ -49,7 +49,10 @@ def _frequencies(model: torch.nn.Module) -> Tensor:
         raise ValueError(
             "embedding_type='complex_vanilla' has no frequencies; use a model with embedding_type='complex_order'"
         )
-    return embedding.frequency.detach().abs().double().cpu()
+    omega = embedding.frequency.detach().abs().double().cpu()
+    if not bool(torch.isfinite(omega).all()):
+        raise ValueError("the frequencies are not finite: the model has diverged")
+    return omega
 
 
 def frequency_table(
@@ -63,7 +66,8 @@ def frequency_table(
         words: only these, for instance those that the training data has often enough to have been trained.
 
     Raises:
-        ValueError: another embedding, frequencies shared by all words, or a word outside the vocabulary.
+        ValueError: another embedding, frequencies shared by all words or not finite, a word outside the vocabulary, or
+            a tokenizer with more words than the model.
     """
     delta = _frequencies(model).mean(dim=-1)
     if complex_order_embedding(model).frequency_sharing == "word":
@@ -72,23 +76,25 @@ def frequency_table(
     if words is not None and (unknown := [word for word in words if word not in vocabulary]):
         raise ValueError(f"not in the vocabulary: {unknown[:10]}")
     chosen = set(vocabulary if words is None else words) - set(tokenizer.all_special_tokens)
+    if (largest := max((vocabulary[word] for word in chosen), default=0)) >= len(delta):
+        raise ValueError(
+            f"the tokenizer has id {largest}, the model {len(delta)} words: use the model's own tokenizer"
+        )
     rows = [WordFrequency(word, float(delta[vocabulary[word]])) for word in chosen]
     return sorted(rows, key=lambda row: (-row.frequency, row.word))
 
 
 def period_summary(model: torch.nn.Module) -> dict[str, float]:
-    """Quantiles of the periods 2 pi / |omega_j,d| over all words and dimensions, in positions.
+    """Quantiles (nearest rank) of the periods 2 pi / |omega_j,d| over all words and dimensions, in positions.
 
     Returns:
         ``min``, ``q25``, ``median``, ``q75``, ``max``, and ``below_two``: the share of frequencies beyond pi, which
         integer positions cannot tell from slower ones (aliasing). A frequency of 0 has an infinite period.
 
     Raises:
-        ValueError: another embedding, or one without frequencies.
+        ValueError: another embedding, or one whose frequencies are missing or not finite.
     """
     omega = _frequencies(model).flatten()
-    if not bool(torch.isfinite(omega).all()):
-        raise ValueError("the frequencies are not finite: the model has diverged")
     period = 2.0 * math.pi / omega
     ordered = period.sort().values
     names = {"min": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "max": 1.0}
@@ -102,7 +108,7 @@ def plot_frequency_density(models: dict[str, torch.nn.Module]) -> Figure:
     A normal kernel density (``scipy.stats.gaussian_kde``); models whose words all have one delta get a vertical line.
 
     Raises:
-        ValueError: no model, or a model without frequencies.
+        ValueError: no model, or a model whose frequencies are missing or not finite.
     """
     try:
         from matplotlib.figure import Figure
@@ -114,11 +120,14 @@ def plot_frequency_density(models: dict[str, torch.nn.Module]) -> Figure:
     deltas = {name: _frequencies(model).mean(dim=-1).numpy() for name, model in models.items()}
     figure = Figure(figsize=(6.0, 3.5), layout="constrained")
     axis = figure.subplots()
-    top = max(float(delta.max()) for delta in deltas.values())
-    grid = torch.linspace(0.0, 1.05 * top, 400).numpy()
     for name, delta in deltas.items():
         if delta.size > 1 and delta.std() > 1e-9 * delta.mean():
-            axis.plot(grid, gaussian_kde(delta)(grid), label=name)
+            density = gaussian_kde(delta)
+            # A grid of its own: on one for all models, a narrow density would fall between two points.
+            margin = 3.0 * float(density.covariance[0, 0]) ** 0.5
+            low, high = max(0.0, float(delta.min()) - margin), float(delta.max()) + margin
+            grid = torch.linspace(low, high, 400, dtype=torch.float64).numpy()
+            axis.plot(grid, density(grid), label=name)
         else:
             axis.axvline(float(delta.mean()), linestyle="--", label=name)
     axis.set_xlabel("mean absolute frequency (rad per position)")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,8 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     Raises:
         ImportError: ``conllu`` is missing (extra ``syntax``).
         FileNotFoundError: no such file.
-        ValueError: a sentence that is no CoNLL-U or whose tree is broken; names the sentence.
+        ValueError: a sentence that is no CoNLL-U, or has a word whose governor is no other word of it; names the
+            sentence.
     """
     try:
         import conllu
@@ -44,13 +46,13 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
             number += 1
             try:
                 sentence = next(sentences, None)
-            except (conllu.exceptions.ParseException, ValueError, EOFError, OSError) as error:
+            except (conllu.exceptions.ParseException, ValueError, EOFError, OSError, zlib.error) as error:
                 raise ValueError(f"{path}: sentence {number} is no CoNLL-U: {error}") from error
             if sentence is None:
                 return
-            words = [token for token in sentence if isinstance(token["id"], int)]
-            heads = [token["head"] for token in words]
             try:
+                words = _words(sentence)
+                heads = [token["head"] for token in words]
                 _check_heads(heads, len(words))
             except ValueError as error:
                 name = sentence.metadata.get("sent_id", number)
@@ -61,6 +63,17 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
                 "relations": [token["deprel"] for token in words],
                 "metadata": dict(sentence.metadata),
             }
+
+
+def _words(sentence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tokens that are words of their own, numbered 1, 2, ...: heads count by these numbers."""
+    words = [token for token in sentence if not isinstance(token["id"], tuple)]
+    for number, token in enumerate(words, 1):
+        if token["id"] != number:
+            raise ValueError(f"word {number} has the ID {token['id']}: words must be numbered from 1")
+        if "deprel" not in token:
+            raise ValueError(f"word {number} has {len(token)} of the 10 columns of CoNLL-U")
+    return words
 
 
 def _check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
@@ -75,7 +88,7 @@ def adjacency_from_heads(heads: Sequence[int]) -> Tensor:
     """Undirected edges between each token and its head: N heads from 1 (0: root) -> ``[N, N]`` of 0 and 1.
 
     Raises:
-        ValueError: a head outside the sentence.
+        ValueError: a head outside the sentence, or a token that is its own head.
     """
     _check_heads(heads, len(heads))
     adjacency = torch.zeros(len(heads), len(heads))
@@ -96,13 +109,19 @@ class DependencyCollator:
         tokenizer: any fast tokenizer; its padding side is kept.
 
     Raises:
-        ValueError: no tokens, heads that do not fit the tokens, a word that the tokenizer leaves out.
+        ValueError: no tokens, heads that do not fit the tokens, a word that the tokenizer leaves out, labels in a part
+            of the rows.
     """
 
     tokenizer: PreTrainedTokenizerBase
 
     def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
         for number, row in enumerate(rows):
+            if missing := {"tokens", "heads"} - set(row):
+                raise ValueError(
+                    f"row {number} of the batch has no {sorted(missing)}, only {sorted(row)}; for a Trainer set "
+                    "remove_unused_columns=False"
+                )
             if not row["tokens"]:
                 raise ValueError(f"row {number} of the batch has no tokens; leave out empty sentences")
             _check_heads(row["heads"], len(row["tokens"]))
@@ -114,7 +133,9 @@ class DependencyCollator:
         for number, row in enumerate(rows):
             self._connect(adjacency[number], batch.word_ids(number), row)
         result = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"], "adjacency": adjacency}
-        if "label" in rows[0]:
+        if labelled := sum("label" in row for row in rows):
+            if labelled < len(rows):
+                raise ValueError(f"{labelled} of the {len(rows)} rows of the batch have a label: give all of them one")
             result["labels"] = torch.tensor([row["label"] for row in rows])
         return result
 

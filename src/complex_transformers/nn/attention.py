@@ -128,7 +128,7 @@ _BLOCK_SCORES = 2**19
 
 
 class _BlockedModulusAttention(torch.autograd.Function):
-    """softmax(|q k^H| + mask) v, one sample and one block of queries at a time: memory linear in the length.
+    """softmax(|q k^H| + mask) v, a few samples or a block of queries at a time: memory linear in the length.
 
     Nothing of size T x S is kept: the backward pass computes the scores of a block again (Rabe & Staats 2021, with
     whole rows of the softmax). Blocks stay in the cache, which is worth more than the second product costs. Dropout
@@ -137,15 +137,18 @@ class _BlockedModulusAttention(torch.autograd.Function):
 
     @staticmethod
     def _blocks(query: Tensor, key: Tensor, mask: Tensor | None):  # type: ignore[no-untyped-def]
-        rows = max(1, _BLOCK_SCORES // (query.shape[1] * key.shape[2]))
-        for sample in range(query.shape[0]):
-            for start in range(0, query.shape[2], rows):
+        batch, heads, length, _ = query.shape
+        samples = max(1, _BLOCK_SCORES // (heads * length * key.shape[2]))
+        rows = max(1, _BLOCK_SCORES // (heads * key.shape[2]))  # more than there are where samples are more than one
+        for first in range(0, batch, samples):
+            own = slice(first, first + samples)
+            own_mask = mask if mask is None or mask.shape[0] == 1 else mask[own]
+            for start in range(0, length, rows):
                 part = slice(start, start + rows)
-                if mask is None:
-                    yield sample, part, None
+                if own_mask is None or own_mask.shape[-2] == 1:
+                    yield own, part, own_mask
                 else:
-                    own = mask[sample if mask.shape[0] > 1 else 0]
-                    yield sample, part, own if own.shape[-2] == 1 else own[:, part]
+                    yield own, part, own_mask[:, :, part]
 
     @staticmethod
     def _weights(stacked: Tensor, key: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -167,11 +170,11 @@ class _BlockedModulusAttention(torch.autograd.Function):
         blocked = _BlockedModulusAttention
         generator = torch.Generator().manual_seed(seed)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
-        for sample, rows, own_mask in blocked._blocks(query, key, mask):
-            stacked = _stack(query[sample, :, rows], bilinear)
-            weights = blocked._weights(stacked, key[sample], own_mask)[-1]
+        for own, rows, own_mask in blocked._blocks(query, key, mask):
+            stacked = _stack(query[own, :, rows], bilinear)
+            weights = blocked._weights(stacked, key[own], own_mask)[-1]
             keep = blocked._keep(weights, dropout, generator)
-            out[sample, :, rows] = (weights if keep is None else weights * keep) @ value[sample]
+            out[own, :, rows] = (weights if keep is None else weights * keep) @ value[own]
         return out
 
     @staticmethod
@@ -185,22 +188,27 @@ class _BlockedModulusAttention(torch.autograd.Function):
         blocked = _BlockedModulusAttention
         generator = torch.Generator().manual_seed(ctx.seed)
         query, key, value, mask, out = ctx.saved_tensors
-        grad_query, grad_key, grad_value = torch.empty_like(query), torch.zeros_like(key), torch.zeros_like(value)
-        for sample, rows, own_mask in blocked._blocks(query, key, mask):
-            stacked = _stack(query[sample, :, rows], ctx.bilinear)
-            parts, modulus, weights = blocked._weights(stacked, key[sample], own_mask)
+        grad_query, grad_key, grad_value = (x.new_zeros(x.shape) for x in (query, key, value))
+        for own, rows, own_mask in blocked._blocks(query, key, mask):
+            stacked = _stack(query[own, :, rows], ctx.bilinear)
+            parts, modulus, weights = blocked._weights(stacked, key[own], own_mask)
             keep = blocked._keep(weights, ctx.dropout, generator)
-            own_grad = grad[sample, :, rows]
-            grad_value[sample].baddbmm_((weights if keep is None else weights * keep).mT, own_grad)
+            own_grad = grad[own, :, rows]
+            _add_product_(grad_value[own], (weights if keep is None else weights * keep).mT, own_grad)
             # softmax: dS = w (dW - sum w dW), and sum w dW = out . dout
-            inner = (own_grad * out[sample, :, rows]).sum(dim=-1, keepdim=True)
-            grad_weights = own_grad @ value[sample].transpose(-1, -2)
+            inner = (own_grad * out[own, :, rows]).sum(dim=-1, keepdim=True)
+            grad_weights = own_grad @ value[own].transpose(-1, -2)
             grad_weights = grad_weights if keep is None else grad_weights.mul_(keep)
             grad_scores = grad_weights.sub_(inner).mul_(weights)
             grad_parts = _modulus_gradient_(parts, modulus, grad_scores)
-            grad_query[sample, :, rows] = _unstack(grad_parts @ key[sample], ctx.bilinear)
-            grad_key[sample].baddbmm_(grad_parts.mT, stacked)
+            grad_query[own, :, rows] = _unstack(grad_parts @ key[own], ctx.bilinear)
+            _add_product_(grad_key[own], grad_parts.mT, stacked)
         return grad_query, grad_key, grad_value, None, None, None, None
+
+
+def _add_product_(total: Tensor, a: Tensor, b: Tensor) -> None:
+    """total += a b for contiguous ``total [B, H, ...]``, in place."""
+    total.flatten(0, 1).baddbmm_(a.flatten(0, 1), b.flatten(0, 1))
 
 
 def _wide(x: Tensor) -> Tensor:
