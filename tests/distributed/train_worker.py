@@ -21,13 +21,8 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 from transformers import TrainingArguments, set_seed
 
-from complex_transformers import (
-    ComplexOrderConfig,
-    ComplexOrderForMaskedLM,
-    ComplexOrderForSequenceClassification,
-    ComplexTrainer,
-    optimizer_groups,
-)
+import complex_transformers
+from complex_transformers import ComplexTrainer, optimizer_groups
 from complex_transformers.modeling_utils import ComplexPreTrainedModel
 
 BATCH, STEPS, VOCABULARY, LENGTH = 8, 5, 40, 10
@@ -45,20 +40,34 @@ def make_data(head: str) -> Dataset:
     return Dataset.from_list(rows)
 
 
+HEADS: dict[str, tuple[str, dict[str, Any]]] = {
+    "classification": (
+        "ComplexOrderForSequenceClassification",
+        {"num_attention_heads": 2, "attention_probs_dropout_prob": 0.0},
+    ),
+    "mlm": ("ComplexOrderForMaskedLM", {"num_attention_heads": 2, "attention_probs_dropout_prob": 0.0}),
+    "fasttext": ("ComplexFastTextForSequenceClassification", {}),
+    "cnn": ("ComplexTextCNNForSequenceClassification", {"num_filters": 16}),
+    "rnn": ("ComplexTextRNNForSequenceClassification", {"recurrent_size": 16, "bidirectional": True}),
+    "gcn": ("ComplexTextGCNForSequenceClassification", {}),
+}
+
+
 def make_model(head: str) -> ComplexPreTrainedModel:
     """The same weights in every process."""
     set_seed(0)
-    config = ComplexOrderConfig(
+    name, fields = HEADS[head]
+    config_class = getattr(complex_transformers, f"{name.split('For')[0]}Config")
+    config = config_class(
         vocab_size=VOCABULARY,
         hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
         hidden_dropout_prob=0.0,  # each process would drop other units than the single one
-        attention_probs_dropout_prob=0.0,
         initializer_range=1.0,
+        **({"num_hidden_layers": 2} if hasattr(config_class, "num_hidden_layers") else {}),
+        **({"intermediate_size": 64} if hasattr(config_class, "intermediate_size") else {}),
+        **fields,
     )
-    return (ComplexOrderForMaskedLM if head == "mlm" else ComplexOrderForSequenceClassification)(config)
+    return getattr(complex_transformers, name)(config)
 
 
 def train_with_trainer(head: str, accumulation: int, output_dir: Path) -> dict[str, Any]:
@@ -102,7 +111,7 @@ def train_sharded(head: str) -> dict[str, Any]:
     model = make_model(head)
     if world_size > 1:
         mesh = init_device_mesh("cpu", (world_size,))
-        for module in [*model.model.layers, model]:
+        for module in [*getattr(model.model, "layers", []), model]:
             fully_shard(module, mesh=mesh)
     optimizer = torch.optim.AdamW(optimizer_groups(model, weight_decay=0.01), lr=1e-2)
     data = make_data(head).with_format("torch")
@@ -127,10 +136,10 @@ def train_sharded(head: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Train both heads in every way: starting a process costs more than training."""
+    """Train every head in every way: starting a process costs more than training."""
     output = Path(sys.argv[1])
     results = {}
-    for head in ("classification", "mlm"):
+    for head in HEADS:
         for accumulation in (1, 2):
             results[f"{head}-{accumulation}"] = train_with_trainer(head, accumulation, output.parent / "out")
         results[f"{head}-sharded"] = train_sharded(head)
