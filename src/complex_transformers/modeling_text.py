@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling, SequenceClassifierOutput
 from transformers.utils import TransformersKwargs
-from transformers.utils.generic import can_return_tuple
+from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
 
 from .configuration_text import TextConfig
 from .modeling_utils import ComplexPreTrainedModel, check_text_inputs
@@ -98,17 +99,26 @@ class ClassicTextModel(TextModel):
     _can_compile_fullgraph = False
     pooled_size: int
 
-    def embed(
+    def encode(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """The network on embeddings ``[B, N, hidden_size]``: its last hidden states and the pooled features."""
+        raise NotImplementedError
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
         self,
-        input_ids: Tensor | None,
-        attention_mask: Tensor | None,
-        position_ids: Tensor | None,
-        inputs_embeds: Tensor | None,
-    ) -> Tensor:
-        """As in ``TextModel``; a mask of scores, which these networks do not have, is refused."""
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPooling:
+        """Inputs as in ``ComplexOrderModel``; a mask of scores, which these networks do not have, is refused."""
         if attention_mask is not None and attention_mask.dim() != 2:
             raise ValueError(f"attention_mask must be [batch, length], got shape {tuple(attention_mask.shape)}")
-        return super().embed(input_ids, attention_mask, position_ids, inputs_embeds)
+        hidden_states = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
+        hidden_states, pooled = self.encode(hidden_states, attention_mask, **kwargs)
+        return BaseModelOutputWithPooling(last_hidden_state=hidden_states, pooler_output=pooled)
 
 
 class SequenceClassifier(ComplexPreTrainedModel):

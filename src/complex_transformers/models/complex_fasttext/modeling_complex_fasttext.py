@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """FastText (Joulin et al. 2016) over both number fields: mean of the embeddings, dense layer (ComplexOrder Eq. 10)."""
 
-from torch import Tensor, nn
-from transformers.modeling_outputs import BaseModelOutputWithPooling
-from transformers.utils import TransformersKwargs
-from transformers.utils.generic import merge_with_config_defaults
-from transformers.utils.output_capturing import OutputRecorder, capture_outputs
+from typing import Any
 
-from ...modeling_text import ClassicTextModel, SequenceClassifier, padding_mask
+from torch import Tensor, nn
+from transformers.utils.output_capturing import OutputRecorder
+
+from ...modeling_text import ClassicTextModel, SequenceClassifier
 from ...nn import masked_mean, number_field
 from .configuration_complex_fasttext import ComplexFastTextConfig
 
@@ -36,20 +35,10 @@ class ComplexFastTextModel(ClassicTextModel):
         self.pooled_size = config.intermediate_size
         self.post_init()
 
-    @merge_with_config_defaults
-    @capture_outputs
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        **kwargs: TransformersKwargs,
-    ) -> BaseModelOutputWithPooling:
-        """Inputs as in ``ComplexOrderModel``."""
-        hidden_states = self.dropout(self.embed(input_ids, attention_mask, position_ids, inputs_embeds))
-        pooled = self.activation(self.dense(masked_mean(hidden_states, padding_mask(attention_mask))))
-        return BaseModelOutputWithPooling(last_hidden_state=hidden_states, pooler_output=pooled)
+    def encode(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """The embeddings, and f(W mean + b)."""
+        hidden_states = self.dropout(hidden_states)
+        return hidden_states, self.activation(self.dense(masked_mean(hidden_states, attention_mask)))
 
 
 class ComplexFastTextForSequenceClassification(SequenceClassifier):

@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutional text classifier (Kim 2014) over both number fields (ComplexOrder App. B)."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
-from transformers.modeling_outputs import BaseModelOutputWithPooling
-from transformers.utils import TransformersKwargs
-from transformers.utils.generic import merge_with_config_defaults
-from transformers.utils.output_capturing import capture_outputs
 
 from ...modeling_text import ClassicTextModel, SequenceClassifier, token_mask
 from ...nn import modulus_max_pool, number_field
@@ -78,22 +76,10 @@ class ComplexTextCNNModel(ClassicTextModel):
         self.pooled_size = config.intermediate_size
         self.post_init()
 
-    @merge_with_config_defaults
-    @capture_outputs
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        **kwargs: TransformersKwargs,
-    ) -> BaseModelOutputWithPooling:
-        """Inputs as in ``ComplexOrderModel``."""
-        hidden_states = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
-        tokens = token_mask(attention_mask, hidden_states)
-        features, maxima = self.layer(self.dropout(hidden_states), tokens)
-        pooled = self.activation(self.dense(maxima))
-        return BaseModelOutputWithPooling(last_hidden_state=features, pooler_output=pooled)
+    def encode(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """The features of the windows, and the dense layer of their maxima."""
+        features, maxima = self.layer(self.dropout(hidden_states), token_mask(attention_mask, hidden_states))
+        return features, self.activation(self.dense(maxima))
 
 
 class ComplexTextCNNForSequenceClassification(SequenceClassifier):

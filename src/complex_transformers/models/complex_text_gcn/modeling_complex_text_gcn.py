@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graph-convolutional text classifier over both number fields (ComplexOrder slides, "PE in GCN")."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
-from transformers.modeling_outputs import BaseModelOutputWithPooling, SequenceClassifierOutput
+from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.utils import TransformersKwargs
-from transformers.utils.generic import merge_with_config_defaults
-from transformers.utils.output_capturing import capture_outputs
 
 from ...modeling_text import ClassicTextModel, SequenceClassifier, token_mask
 from ...nn import GraphConvolution, masked_mean, normalize_adjacency, number_field, window_adjacency
@@ -49,27 +49,19 @@ class ComplexTextGCNModel(ClassicTextModel):
         self.gradient_checkpointing = False
         self.post_init()
 
-    @merge_with_config_defaults
-    @capture_outputs
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        adjacency: Tensor | None = None,
-        **kwargs: TransformersKwargs,
-    ) -> BaseModelOutputWithPooling:
-        """Inputs as in ``ComplexOrderModel``, and the graph.
+    def encode(
+        self, hidden_states: Tensor, attention_mask: Tensor | None, adjacency: Tensor | None = None, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """The features of the words, and their mean.
 
         Args:
+            hidden_states, attention_mask: ``[B, N, hidden_size]``, ``[B, N]``.
             adjacency: ``[B, N, N]`` weights of the edges, without loops; an edge counts in both directions. Default:
                 neighbours within ``config.window_size`` words.
 
         Raises:
             ValueError: an adjacency of another size, or with negative or non-finite weights.
         """
-        hidden_states = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
         tokens = token_mask(attention_mask, hidden_states)
         edges = window_adjacency(tokens, self.config.window_size) if adjacency is None else adjacency
         # The sums of many edges need float32 or better, whatever the dtype of the model.
@@ -79,8 +71,7 @@ class ComplexTextGCNModel(ClassicTextModel):
         hidden_states = hidden_states.masked_fill(~tokens.unsqueeze(-1), 0.0)
         for layer in self.layers:
             hidden_states = layer(self.dropout(hidden_states), normalized)
-        pooled = masked_mean(hidden_states, tokens)
-        return BaseModelOutputWithPooling(last_hidden_state=hidden_states, pooler_output=pooled)
+        return hidden_states, masked_mean(hidden_states, tokens)
 
 
 class ComplexTextGCNForSequenceClassification(SequenceClassifier):

@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recurrent text classifier over both number fields (ComplexOrder App. B)."""
 
+from typing import Any
+
 from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
-from transformers.modeling_outputs import BaseModelOutputWithPooling
-from transformers.utils import TransformersKwargs
-from transformers.utils.generic import merge_with_config_defaults
-from transformers.utils.output_capturing import capture_outputs
 
-from ...modeling_text import ClassicTextModel, SequenceClassifier, padding_mask
+from ...modeling_text import ClassicTextModel, SequenceClassifier
 from ...nn import masked_mean, number_field
 from .configuration_complex_text_rnn import ComplexTextRNNConfig
 
@@ -60,24 +58,12 @@ class ComplexTextRNNModel(ClassicTextModel):
         self.gradient_checkpointing = False
         self.post_init()
 
-    @merge_with_config_defaults
-    @capture_outputs
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        **kwargs: TransformersKwargs,
-    ) -> BaseModelOutputWithPooling:
-        """Inputs as in ``ComplexOrderModel``."""
-        hidden_states = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
-        tokens = padding_mask(attention_mask)
+    def encode(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """The states of the last layer, and the last of them or their mean."""
         last = hidden_states
         for layer in self.layers:
-            hidden_states, last = layer(self.dropout(hidden_states), tokens)
-        pooled = last if self.config.pooling == "last" else masked_mean(hidden_states, tokens)
-        return BaseModelOutputWithPooling(last_hidden_state=hidden_states, pooler_output=pooled)
+            hidden_states, last = layer(self.dropout(hidden_states), attention_mask)
+        return hidden_states, last if self.config.pooling == "last" else masked_mean(hidden_states, attention_mask)
 
 
 class ComplexTextRNNForSequenceClassification(SequenceClassifier):
