@@ -104,7 +104,12 @@ def table2(results: Iterable[Result], networks: Sequence[str], paper: dict[str, 
             rows.append(
                 [name + (f" {MARKS[embedding]}" if embedding in MARKS else ""), *cells, parameters, str(seeds)]
             )
-    header = ["network, embedding (field)", *(name.upper() for name in datasets), "parameters (last data set)", "seeds (last data set)"]
+    header = [
+        "network, embedding (field)",
+        *(name.upper() for name in datasets),
+        "parameters (last data set)",
+        "seeds (last data set)",
+    ]
     return markdown_table(header, rows)
 
 
