@@ -127,6 +127,84 @@ def test_classification_runs_every_embedding(
     assert results["parameters"] > 0
 
 
+# Fields of the networks without attention; one that a network does not have is an error.
+SMALL: dict[str, dict[str, Any]] = {
+    "complex_fasttext": {"intermediate_size": 16},
+    "complex_text_cnn": {"kernel_sizes": [2, 3], "num_filters": 8, "intermediate_size": 16},
+    "complex_text_rnn": {"rnn_type": "gru", "recurrent_size": 16, "bidirectional": True},
+    "complex_text_gcn": {"intermediate_size": 16, "window_size": 1},
+}
+UNSAVED = ["--save_strategy", "no", "--load_best_model_at_end", "false"]
+
+
+def network(model_type: str) -> list[str]:
+    """A network as a command line says it."""
+    fields = {name: value if isinstance(value, list) else [value] for name, value in SMALL[model_type].items()}
+    return ["--model_type", model_type, *(part for name in fields for part in (f"--{name}", *map(str, fields[name])))]
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+@pytest.mark.parametrize("model_type", SMALL)
+def test_classification_runs_every_network(
+    run: Callable[..., Any], tmp_path: Path, model_type: str, field: str
+) -> None:
+    train = write(tmp_path / "train.csv", make_rows(20, seed=1))
+    results = run(
+        *(CLASSIFICATION, "--train_file", train, *network(model_type), "--number_field", field),
+        *("--hidden_size", "16", *ONE_EPOCH, *UNSAVED),
+    )
+    assert results["config"]["model_type"] == model_type
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
+    assert (model.config.model_type, model.config.number_field) == (model_type, field)
+    assert {name: getattr(model.config, name) for name in SMALL[model_type]} == SMALL[model_type]
+    assert model.num_parameters() == results["parameters"]
+    assert "vector_coverage" not in results
+
+
+@pytest.mark.parametrize("model_type", ["complex_fasttext", "complex_text_cnn"])
+def test_classification_starts_from_word_vectors(run: Callable[..., Any], tmp_path: Path, model_type: str) -> None:
+    pytest.importorskip("gensim")
+    train = write(tmp_path / "train.csv", make_rows(20, seed=1))
+    vectors = tmp_path / "glove.8d.txt"
+    known = {"film": 0.25, "fine": -3.0, "poor": 3.0, "elsewhere": 9.0}
+    vectors.write_text("".join(f"{word} {' '.join([str(value)] * 8)}\n" for word, value in known.items()))
+    arguments = [CLASSIFICATION, "--train_file", train, *network(model_type), *UNSAVED]
+    arguments += ["--vectors", vectors, "--disable_tqdm", "true", "--num_train_epochs", "1"]
+    # No learning: the model that is saved still has the vectors of the file.
+    results = run(*arguments, "--hidden_size", "16", "--learning_rate", "0")
+    vocabulary = AutoTokenizer.from_pretrained(tmp_path / "out").get_vocab()
+    assert "elsewhere" not in vocabulary
+    assert results["vector_coverage"] == pytest.approx(3 / len(vocabulary))
+    saved = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert saved["vector_coverage"] == results["vector_coverage"]
+    table = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").get_input_embeddings().weight
+    for word in ("film", "fine", "poor"):
+        assert table[vocabulary[word]].tolist() == [known[word]] * 8
+    with pytest.raises(ValueError, match=r"vectors of 8 dimensions do not fit 10 complex features.*hidden_size"):
+        run(*arguments, "--hidden_size", "20")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model_type", "complex_text_rnn", "--kernel_sizes", "3"], "--kernel_sizes has no effect"),
+        (["--model_type", "complex_fasttext", "--attention_score", "real"], "--attention_score .* complex_fasttext"),
+        (["--window_size", "2"], "--window_size has no effect with --model_type complex_order: leave it out"),
+        (
+            ["--model_type", "complex_text_lstm"],
+            r"one of \['complex_fasttext', 'complex_order', 'complex_text_cnn', 'complex_text_gcn', "
+            r"'complex_text_rnn'\], got 'complex_text_lstm'",
+        ),
+    ],
+)
+def test_options_that_a_network_lacks_are_named(
+    run: Callable[..., Any], tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    train = write(tmp_path / "train.csv", make_rows(10, seed=1))
+    with pytest.raises(ValueError, match=message):
+        run(CLASSIFICATION, "--train_file", train, *arguments)
+
+
 def test_labels_and_texts_that_look_like_numbers_stay_strings(run: Callable[..., Any], tmp_path: Path) -> None:
     rows = [(f"{n:03d}", label) for n in range(40) for label in [("01", "1", "None")[n % 3]]]
     run(CLASSIFICATION, "--train_file", write(tmp_path / "train.csv", rows), *TINY, *ONE_EPOCH)

@@ -101,7 +101,7 @@ def test_vectors_that_do_not_fit():
         make().load_amplitudes({"cat": np.ones(5)}, VOCABULARY)
     with pytest.raises(ValueError, match="amplitude_sharing='none', this embedding has 'word'"):
         make(amplitude_sharing="word").load_amplitudes(VECTORS, VOCABULARY)
-    with pytest.raises(ValueError, match="vectors of 5 dimensions fill neither a row of 6 .* embedding_dim=5 or 10"):
+    with pytest.raises(ValueError, match=r"vectors of 5 dimensions fill neither a row of 6 .* embedding_dim=5 or 10"):
         WordPositionEmbedding(7, 6).load_vectors({"cat": np.ones(5)}, VOCABULARY)
     with pytest.raises(ValueError, match="id 9, the table 7 rows"):
         make().load_amplitudes(VECTORS, {**VOCABULARY, "late": 9})
