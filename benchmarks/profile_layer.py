@@ -1,8 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Where a training step of the encoder layer spends its time at 2 x 1024 tokens: python -m benchmarks.profile_layer.
+"""Where a training step of an encoder or a recurrent layer spends its time: python -m benchmarks.profile_layer.
 
-Shares of the processor time by kind of operation, written under the table of the peers in ``docs/benchmarks.md``.
+Shares of the processor time by kind of operation, written under the tables of ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.layers import complex_layer
+from benchmarks.networks import States
 from benchmarks.reporting import DOCS, RESULTS, machine_facts, machine_line, markdown_table, write_json, write_part
-from benchmarks.timing import training_step
+from benchmarks.timing import Step, training_step
+from complex_transformers.nn import ComplexGRU, ComplexLSTM
 
+OTHER = "other passes over memory"
 KINDS = {
-    "dense products": ("aten::mm", "aten::addmm"),
+    "dense products": ("aten::mm", "aten::addmm", "aten::addmm_"),
     "fused attention": (
         "aten::_scaled_dot_product_flash_attention_for_cpu",
         "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
@@ -28,33 +31,52 @@ KINDS = {
 }
 
 
-def shares(score: str, steps: int = 5) -> dict[str, float]:
-    """Per cent of the time of a step, by kind; what is not named is passes over memory (sums, copies, products)."""
-    torch.manual_seed(0)
+def encoder_step(score: str) -> Step:
+    """A training step of the encoder layer at 2 x 1024 tokens."""
     layer = complex_layer(512, 2048, 8, score)
-    step = training_step(layer, list(layer.parameters()), torch.randn(2, 1024, 512))
+    return training_step(layer, list(layer.parameters()), torch.randn(2, 1024, 512))
+
+
+def recurrent_step(kind: str) -> Step:
+    """A training step of a recurrent layer of 256 complex features on 64 sequences of 40 steps."""
+    layer = States({"ComplexLSTM": ComplexLSTM, "ComplexGRU": ComplexGRU}[kind](512, 512))
+    return training_step(layer, list(layer.parameters()), torch.randn(40, 64, 512))
+
+
+def shares(step: Step, steps: int = 5) -> dict[str, float]:
+    """Per cent of the time of a step, by kind; what is not named is passes over memory (sums, copies, products)."""
     step()
     with profile(activities=[ProfilerActivity.CPU]) as recorded:
         for _ in range(steps):
             step()
     time: Counter[str] = Counter()
     for event in recorded.key_averages():
-        kind = next((kind for kind, names in KINDS.items() if event.key in names), "other passes over memory")
+        kind = next((kind for kind, names in KINDS.items() if event.key in names), OTHER)
         time[kind] += event.self_cpu_time_total
     total = sum(time.values())
-    return {kind: 100.0 * time[kind] / total for kind in (*KINDS, "other passes over memory")}
+    return {kind: 100.0 * time[kind] / total for kind in (*KINDS, OTHER)}
+
+
+def table(per_cent: dict[str, dict[str, float]]) -> str:
+    """A row for each step; kinds that none of them has are left out."""
+    kinds = [kind for kind in (*KINDS, OTHER) if any(values[kind] >= 0.5 for values in per_cent.values())]
+    rows = [[f"`{name}`", *(f"{values[kind]:.0f} %" for kind in kinds)] for name, values in per_cent.items()]
+    return markdown_table(["", *kinds], rows)
 
 
 def main() -> None:
-    """Both scores, as JSON and as a table."""
+    """Encoder layers and recurrent layers, as JSON and as tables."""
     torch.set_num_threads(2)
-    data = {"machine": machine_facts(), "per_cent": {score: shares(score) for score in ("real", "modulus")}}
-    write_json(RESULTS / "profile.json", data)
-    kinds = list(data["per_cent"]["real"])
-    rows = [[f"`{score}`", *(f"{values[kind]:.0f} %" for kind in kinds)] for score, values in data["per_cent"].items()]
-    table = markdown_table(["score", *kinds], rows)
-    print(table)
-    write_part(DOCS / "benchmarks.md", "profile", f"{table}\n\n{machine_line(data['machine'])}")
+    torch.manual_seed(0)
+    parts = {
+        "profile": {score: shares(encoder_step(score)) for score in ("real", "modulus")},
+        "profile-recurrent": {kind: shares(recurrent_step(kind)) for kind in ("ComplexLSTM", "ComplexGRU")},
+    }
+    facts = machine_facts()
+    write_json(RESULTS / "profile.json", {"machine": facts, "per_cent": parts})
+    for name, per_cent in parts.items():
+        print(table(per_cent))
+        write_part(DOCS / "benchmarks.md", name, f"{table(per_cent)}\n\n{machine_line(facts)}")
 
 
 if __name__ == "__main__":

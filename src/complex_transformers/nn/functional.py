@@ -187,13 +187,16 @@ class _GaussLinear(torch.autograd.Function):
     def forward(x: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:
         out_features, in_features = a.shape
         real, imag = x[:, :in_features], x[:, in_features:]
-        total = real + imag
-        shared = total @ a.t() if bias is None else torch.addmm(bias[:out_features], total, a.t())
         out = x.new_empty(x.shape[0], 2 * out_features)
-        torch.addmm(shared, imag, (a + b).t(), alpha=-1, out=out[:, :out_features])
-        if bias is not None:
-            shared += bias[out_features:] - bias[:out_features]
-        torch.addmm(shared, real, (b - a).t(), out=out[:, out_features:])
+        out_real, out_imag = out[:, :out_features], out[:, out_features:]
+        if bias is None:
+            torch.mm(real + imag, a.t(), out=out_real)
+            out_imag.copy_(out_real)
+        else:
+            torch.addmm(bias[:out_features], real + imag, a.t(), out=out_real)
+            torch.add(out_real, bias[out_features:] - bias[:out_features], out=out_imag)
+        out_real.addmm_(imag, (a + b).t(), alpha=-1)
+        out_imag.addmm_(real, (b - a).t())
         return out
 
     @staticmethod
@@ -210,10 +213,14 @@ class _GaussLinear(torch.autograd.Function):
         grad_total = grad_real + grad_imag
         grad_x = grad_a = grad_b = grad_bias = None
         if ctx.needs_input_grad[0]:  # conj(W)^T grad
-            shared = grad_total @ a
-            grad_x = torch.cat(
-                [torch.addmm(shared, grad_imag, b - a), torch.addmm(shared, grad_real, a + b, alpha=-1)], dim=-1
-            )
+            if torch.is_grad_enabled():  # a graph of the gradient is wanted
+                grad_x = block_linear(grad, a.t(), -b.t())
+            else:
+                grad_x = torch.empty_like(x, memory_format=torch.contiguous_format)
+                torch.mm(grad_total, a, out=grad_x[:, :in_features])
+                grad_x[:, in_features:].copy_(grad_x[:, :in_features])
+                grad_x[:, :in_features].addmm_(grad_imag, b - a)
+                grad_x[:, in_features:].addmm_(grad_real, a + b, alpha=-1)
         if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:  # grad conj(z)^T
             from_difference = grad_imag.t() @ real
             from_sum = grad_real.t() @ imag
