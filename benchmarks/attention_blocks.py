@@ -19,7 +19,7 @@ from benchmarks.reporting import DOCS, RESULTS, machine_facts, machine_line, mar
 from benchmarks.timing import Step, time_rounds
 from complex_transformers.nn import attention
 
-SHAPES = ((16, 128), (8, 256), (2, 1024), (1, 2048))
+SHAPES = ((64, 16), (16, 128), (8, 256), (2, 1024), (1, 2048))
 EXPONENTS = (15, 17, 18, 19, 20)
 HEADS, HEAD_WIDTH = 8, 64
 
@@ -65,7 +65,7 @@ def main() -> None:
     write_json(arguments.output, data)
     table = markdown_table(
         ["batch x length", *rows[0]["milliseconds"]],
-        [[f"{r['batch']} x {r['length']}", *(f"{v:.0f}" for v in r["milliseconds"].values())] for r in rows],
+        [[f"{r['batch']} x {r['length']}", *(f"{v:.3g}" for v in r["milliseconds"].values())] for r in rows],
     )
     line = f"Medians of {arguments.rounds} interleaved rounds. {machine_line(data['machine'])}"
     write_part(DOCS / "decisions" / "0003-blocked-attention.md", "attention_blocks", f"{table}\n\n{line}")
