@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Where a training step of an encoder or a recurrent layer spends its time: python -m benchmarks.profile_layer.
+"""Where a training step of a dense, encoder or recurrent layer spends its time: python -m benchmarks.profile_layer.
 
 Shares of the processor time by kind of operation, written under the tables of ``docs/benchmarks.md``.
 """
@@ -16,7 +16,7 @@ from benchmarks.layers import complex_layer
 from benchmarks.networks import States
 from benchmarks.reporting import DOCS, RESULTS, machine_facts, machine_line, markdown_table, write_json, write_part
 from benchmarks.timing import Step, training_step
-from complex_transformers.nn import ComplexGRU, ComplexLSTM
+from complex_transformers.nn import ComplexGRU, ComplexLinear, ComplexLSTM
 
 OTHER = "other passes over memory"
 KINDS = {
@@ -31,10 +31,16 @@ KINDS = {
 }
 
 
-def encoder_step(score: str) -> Step:
-    """A training step of the encoder layer at 2 x 1024 tokens."""
+def linear_step() -> Step:
+    """A training step of ComplexLinear(1024, 1024) on 4096 tokens."""
+    layer = ComplexLinear(1024, 1024)
+    return training_step(layer, list(layer.parameters()), torch.randn(4096, 1024))
+
+
+def encoder_step(score: str, batch: int, length: int) -> Step:
+    """A training step of the encoder layer."""
     layer = complex_layer(512, 2048, 8, score)
-    return training_step(layer, list(layer.parameters()), torch.randn(2, 1024, 512))
+    return training_step(layer, list(layer.parameters()), torch.randn(batch, length, 512))
 
 
 def recurrent_step(kind: str) -> Step:
@@ -65,11 +71,13 @@ def table(per_cent: dict[str, dict[str, float]]) -> str:
 
 
 def main() -> None:
-    """Encoder layers and recurrent layers, as JSON and as tables."""
+    """Dense, encoder and recurrent layers, as JSON and as tables."""
     torch.set_num_threads(2)
     torch.manual_seed(0)
     parts = {
-        "profile": {score: shares(encoder_step(score)) for score in ("real", "modulus")},
+        "profile-linear": {"ComplexLinear": shares(linear_step())},
+        "profile-encoder": {score: shares(encoder_step(score, 16, 128)) for score in ("real", "modulus")},
+        "profile": {score: shares(encoder_step(score, 2, 1024)) for score in ("real", "modulus")},
         "profile-recurrent": {kind: shares(recurrent_step(kind)) for kind in ("ComplexLSTM", "ComplexGRU")},
     }
     facts = machine_facts()

@@ -136,10 +136,11 @@ class _ComplexRecurrent(nn.Module):
 
     def reset_parameters(self) -> None:
         """Input weights of each gate by Glorot, recurrent weights of each gate unitary, biases 0."""
-        for module in (*self.input_proj, *self.recurrent_proj):
+        modules = [("glorot", module) for module in self.input_proj]
+        modules += [("unitary", module) for module in self.recurrent_proj]
+        for initializer, module in modules:
             assert isinstance(module, ComplexLinear)
             assert module.imag is not None
-            initializer = "glorot" if module in list(self.input_proj) else "unitary"
             gates = (_rows(weight, self.num_gates) for weight in (module.real.weight, module.imag.weight))
             for a, b in zip(*gates, strict=True):
                 initialize_(initializer, a, b)
@@ -303,8 +304,8 @@ class ComplexLSTM(_ComplexRecurrent):
     """Long short-term memory with complex weights (Thesis 2.20): gates i, f, o and candidate g of W z + U h + b.
 
     c_t = f c_{t-1} + i phi(g), h_t = o phi(c_t), with complex products; arguments as in ``ComplexRNN``. The rows of
-    a weight are i, f, g, o as in ``torch.nn.LSTM``. A cell state saturates at an eighth of the largest number of
-    its dtype.
+    a weight are i, f, g, o as in ``torch.nn.LSTM``. With split gates or ``split_relu``, which can grow without bound,
+    a cell state saturates at an eighth of the largest number of its dtype.
     """
 
     num_gates = 4
