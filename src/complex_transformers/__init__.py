@@ -37,6 +37,14 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "ComplexOrderModel",
         "ComplexOrderPreTrainedModel",
     ),
+    "models.complex_seq2seq.configuration_complex_seq2seq": ("ComplexSeq2SeqConfig",),
+    "models.complex_seq2seq.modeling_complex_seq2seq": (
+        "ComplexSeq2SeqDecoder",
+        "ComplexSeq2SeqEncoder",
+        "ComplexSeq2SeqForConditionalGeneration",
+        "ComplexSeq2SeqModel",
+        "ComplexSeq2SeqPreTrainedModel",
+    ),
     "models.complex_text_cnn.configuration_complex_text_cnn": ("ComplexTextCNNConfig",),
     "models.complex_text_cnn.modeling_complex_text_cnn": (
         "ComplexTextCNNForSequenceClassification",
@@ -82,6 +90,14 @@ if TYPE_CHECKING:
         ComplexOrderForTokenClassification,
         ComplexOrderModel,
         ComplexOrderPreTrainedModel,
+    )
+    from .models.complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
+    from .models.complex_seq2seq.modeling_complex_seq2seq import (
+        ComplexSeq2SeqDecoder,
+        ComplexSeq2SeqEncoder,
+        ComplexSeq2SeqForConditionalGeneration,
+        ComplexSeq2SeqModel,
+        ComplexSeq2SeqPreTrainedModel,
     )
     from .models.complex_text_cnn.configuration_complex_text_cnn import ComplexTextCNNConfig
     from .models.complex_text_cnn.modeling_complex_text_cnn import (

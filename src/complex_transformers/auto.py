@@ -47,6 +47,11 @@ AUTO_CLASSES: dict[str, dict[str, str]] = {
         "AutoModelForSequenceClassification": "ComplexOrderForSequenceClassification",
         "AutoModelForTokenClassification": "ComplexOrderForTokenClassification",
     },
+    "complex_seq2seq": {
+        "AutoConfig": "ComplexSeq2SeqConfig",
+        "AutoModel": "ComplexSeq2SeqModel",
+        "AutoModelForSeq2SeqLM": "ComplexSeq2SeqForConditionalGeneration",
+    },
 }
 
 _CONFIGURATION_AUTO = "transformers.models.auto.configuration_auto"

@@ -1,165 +1,21 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all models share with Transformers: the base class, attention by its interface, the Transformer layer."""
+"""What all models share with Transformers: the base class and the checks of their inputs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, PreTrainedModel
-from transformers.masking_utils import AttentionMaskInterface, eager_mask
-from transformers.modeling_layers import GradientCheckpointingLayer
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers import PreTrainedModel
 
 from .hub import HubMixin, auto_map, write_hub_shim, write_model_card
-from .nn import (
-    ATTENTION_FUNCTIONS,
-    ComplexLinear,
-    ComplexMultiheadAttention,
-    NumberField,
-    Readout,
-    complex_attention,
-    initialize_,
-    number_field,
-)
+from .nn import ComplexLinear, Readout, initialize_
 from .nn.embedding import _TableEmbedding
 
-__all__ = [
-    "Attention",
-    "ComplexPreTrainedModel",
-    "EncoderLayer",
-    "FeedForward",
-    "attention_implementation_name",
-    "check_text_inputs",
-]
-
-
-def attention_implementation_name(score: str, normalization: str) -> str:
-    """Name under which Transformers' ``AttentionInterface`` knows a score and a normalisation."""
-    return f"complex_{score}_{normalization}"
-
-
-for (_score, _normalization), _function in ATTENTION_FUNCTIONS.items():
-    _name = attention_implementation_name(_score, _normalization)
-    AttentionInterface.register(_name, _function)
-    # Without a mask function of the same name Transformers passes no mask at all, and padding would be attended.
-    AttentionMaskInterface.register(_name, eager_mask)
-
-_eager_attention = partial(complex_attention, score="real", normalization="softmax")
-
-
-class Attention(ComplexMultiheadAttention):
-    """``nn.ComplexMultiheadAttention`` whose function comes from Transformers' ``AttentionInterface``.
-
-    Score ``real`` with ``softmax`` is the dot product of halves: it follows ``attn_implementation`` (sdpa, eager,
-    ...). Every other pair is registered under its own name.
-    """
-
-    def __init__(self, config: Any, layer_idx: int | None = None, is_causal: bool = False) -> None:
-        super().__init__(
-            config.hidden_size,
-            config.num_attention_heads,
-            dropout=config.attention_probs_dropout_prob,
-            score=config.attention_score,
-            normalization=config.attention_normalization,
-            share_parts=config.share_parts,
-            is_causal=is_causal,
-            layer_idx=layer_idx,
-            number_field=config.number_field,
-        )
-        self.config = config
-
-    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
-        """As in the base class; weights are kept for ``eager`` attention or when they are asked for."""
-        wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
-        kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
-        return super().forward(hidden_states, *args, **kwargs)
-
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        if (self.score, self.normalization) == ("real", "softmax"):
-            return ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, _eager_attention)
-        name = attention_implementation_name(self.score, self.normalization)
-        return ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
-
-
-class FeedForward(nn.Module):
-    """W_2 f(W_1 z + b_1) + b_2 with complex layers (ComplexOrder App. B)."""
-
-    def __init__(self, config: Any, field: NumberField) -> None:
-        super().__init__()
-        self.up_proj = field.Linear(config.hidden_size, config.intermediate_size)
-        self.activation = field.activation(config.hidden_act, num_features=config.intermediate_size)
-        self.down_proj = field.Linear(config.intermediate_size, config.hidden_size)
-
-    def forward(self, hidden_states: Tensor) -> Tensor:
-        return self.down_proj(self.activation(self.up_proj(hidden_states)))
-
-
-class TokenBatchNorm(nn.Module):
-    """Batch norm over the real tokens of a batch, ``[B, N, 2d]`` with mask ``[B, N]`` (ComplexOrder App. B)."""
-
-    def __init__(self, batch_norm: nn.Module) -> None:
-        super().__init__()
-        self.batch_norm = batch_norm
-
-    def forward(self, hidden_states: Tensor, padding_mask: Tensor | None) -> Tensor:
-        mask = None if padding_mask is None else padding_mask.flatten()
-        return self.batch_norm(hidden_states.flatten(0, 1), mask).view_as(hidden_states)
-
-
-def make_norm(config: Any, field: NumberField) -> nn.Module:
-    """The norm of ``config.norm_type``; every one takes ``(hidden_states)``, batch norm also a padding mask."""
-    if config.norm_type == "batch":
-        return TokenBatchNorm(field.BatchNorm1d(config.hidden_size, eps=config.layer_norm_eps))
-    norm = field.LayerNorm if config.norm_type == "layer" else field.RMSNorm
-    return norm(config.hidden_size, eps=config.layer_norm_eps)
-
-
-class EncoderLayer(GradientCheckpointingLayer):
-    """Self-attention and feed-forward network, each with dropout, residual and norm (ComplexOrder App. B).
-
-    ``norm_position="post"``: norm(z + f(z)) (Vaswani et al. 2017); ``"pre"``: z + f(norm(z)).
-    """
-
-    def __init__(self, config: Any, layer_idx: int | None = None) -> None:
-        super().__init__()
-        field = number_field(config.number_field)
-        self.pre_norm = config.norm_position == "pre"
-        self.batch_norm = config.norm_type == "batch"
-        self.self_attn = Attention(config, layer_idx)
-        self.feed_forward = FeedForward(config, field)
-        self.self_attn_norm = make_norm(config, field)
-        self.feed_forward_norm = make_norm(config, field)
-        self.dropout = field.Dropout(config.hidden_dropout_prob)
-
-    def forward(
-        self,
-        hidden_states: Tensor,
-        attention_mask: Tensor | None = None,
-        padding_mask: Tensor | None = None,
-        **kwargs: Any,
-    ) -> Tensor:
-        """``[B, N, 2d] -> [B, N, 2d]``; ``attention_mask`` for the scores, ``padding_mask [B, N]`` for batch norms."""
-
-        def norm(layer: nn.Module, x: Tensor) -> Tensor:
-            return layer(x, padding_mask) if self.batch_norm else layer(x)
-
-        def attend(x: Tensor) -> Tensor:
-            return self.dropout(self.self_attn(x, attention_mask, **kwargs)[0])
-
-        def feed(x: Tensor) -> Tensor:
-            return self.dropout(self.feed_forward(x))
-
-        if self.pre_norm:
-            hidden_states = hidden_states + attend(norm(self.self_attn_norm, hidden_states))
-            return hidden_states + feed(norm(self.feed_forward_norm, hidden_states))
-        hidden_states = norm(self.self_attn_norm, hidden_states + attend(hidden_states))
-        return norm(self.feed_forward_norm, hidden_states + feed(hidden_states))
+__all__ = ["ComplexPreTrainedModel", "check_text_inputs"]
 
 
 def check_text_inputs(
@@ -270,7 +126,9 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
             new_num_tokens = -(-size // pad_to_multiple_of) * pad_to_multiple_of
         if new_num_tokens is None or new_num_tokens == embeddings.num_embeddings:
             return embeddings
-        embeddings.resize(new_num_tokens, mean_resizing)
+        for module in self.modules():  # an encoder and a decoder may have one each
+            if isinstance(module, _TableEmbedding):
+                module.resize(new_num_tokens, mean_resizing)
         head = getattr(self, "lm_head", None)
         if isinstance(head, Readout):
             head.resize(new_num_tokens, mean_resizing)

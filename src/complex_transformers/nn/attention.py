@@ -378,6 +378,11 @@ class ComplexMultiheadAttention(nn.Module):
         """The function that scores, normalises and sums; a subclass may look it up elsewhere."""
         return ATTENTION_FUNCTIONS[self.score, self.normalization]
 
+    def keys_and_values(self, source: Tensor, past_key_values: Any) -> tuple[Tensor, Tensor]:
+        """Those of ``source [B, S, 2d]``, ``[B, H, S, 2 d_h]``, after those of the cache."""
+        key, value = self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
+        return (key, value) if past_key_values is None else past_key_values.update(key, value, self.layer_idx)
+
     def _split_heads(self, x: Tensor) -> Tensor:
         """``[B, T, 2d] -> [B, H, T, 2 d_h]``: the halves of a head stay together."""
         if self.numbers.num_parts == 1:
@@ -407,10 +412,7 @@ class ComplexMultiheadAttention(nn.Module):
         """
         source = hidden_states if key_value_states is None else key_value_states
         query = self._split_heads(self.q_proj(hidden_states))
-        key = self._split_heads(self.k_proj(source))
-        value = self._split_heads(self.v_proj(source))
-        if past_key_values is not None:
-            key, value = past_key_values.update(key, value, self.layer_idx)
+        key, value = self.keys_and_values(source, past_key_values)
         context, weights = self.attention_function()(
             self,
             query,

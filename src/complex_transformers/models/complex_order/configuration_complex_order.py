@@ -2,42 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the ComplexOrder encoder."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...configuration_text import TextConfig
-from ...nn.attention import check_attention
-from ...nn.embedding import check_choice
-from ...nn.readout import check_readout
+from ...configuration_transformer import TransformerConfig
 
 __all__ = ["ComplexOrderConfig"]
 
-NORM_TYPES = ("layer", "rms", "batch")
-NORM_POSITIONS = ("post", "pre")
-
 
 @strict
-class ComplexOrderConfig(TextConfig):
+class ComplexOrderConfig(TransformerConfig):
     """Configuration of a ComplexOrder encoder (Wang et al., ICLR 2020, section 3.1 and App. B); the paper's size.
 
-    Besides the arguments of ``TextConfig``:
+    Besides the arguments of ``TransformerConfig``, which has those of ``TextConfig``:
 
     Args:
-        num_hidden_layers, num_attention_heads: the heads divide the complex features.
-        intermediate_size: width of the feed-forward layer, even.
-        attention_probs_dropout_prob: a probability.
-        attention_score: ``modulus`` |q k^H| (Eq. 14, default), ``real`` Re(q k^H) through SDPA, or
-            ``bilinear_modulus`` |q k^T| (the released code); the real field has ``real``.
-        attention_normalization: ``softmax``, ``probability_amplitude`` (Thesis 2.37) or ``split_softmax``
-            (SynCoNMT Eq. 14).
-        share_parts: Re(W) = Im(W) in q, k, v (Table 4).
-        norm_type: ``layer`` (each part on its own), ``rms`` (by modulus) or ``batch`` (the paper's text).
-        norm_position: ``post`` (Vaswani et al. 2017) or ``pre``.
-        lm_readout: ``readout`` of the masked language model, default ``concat``.
-        layer_norm_eps: added to the variances of every norm.
-        tie_word_embeddings: use the word table as the weight of the language-model head: ``lm_readout="concat"`` with
-            a free table, ``"feature_modulus"`` with unshared amplitudes.
+        num_hidden_layers: encoder layers.
 
     Example:
         >>> from complex_transformers import ComplexOrderConfig, ComplexOrderModel
@@ -47,68 +28,6 @@ class ComplexOrderConfig(TextConfig):
     """
 
     model_type = "complex_order"
-    even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
-    positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers", "num_attention_heads")
-    complex_only: ClassVar[dict[str, Any]] = {"attention_score": None, "lm_readout": "concat", "share_parts": False}
+    positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "num_hidden_layers")
 
     num_hidden_layers: int = 1
-    num_attention_heads: int = 8
-    intermediate_size: int = 1024
-    attention_probs_dropout_prob: float | int = 0.1
-    attention_score: str | None = None
-    attention_normalization: str = "softmax"
-    share_parts: bool = False
-    norm_type: str = "layer"
-    norm_position: str = "post"
-    lm_readout: str = "concat"
-    layer_norm_eps: float | int = 1e-5
-    tie_word_embeddings: bool = False
-
-    def __post_init__(self, **kwargs: Any) -> None:
-        if self.attention_score is None:
-            self.attention_score = "real" if self.number_field == "real" else "modulus"
-        super().__post_init__(**kwargs)
-
-    def real_twin(self, **changes: Any) -> "ComplexOrderConfig":
-        """As in ``TextConfig``; complex attention weights become ``softmax``."""
-        if self.attention_normalization == "split_softmax":
-            changes = {"attention_normalization": "softmax", **changes}
-        return super().real_twin(**changes)
-
-    def validate_sizes(self) -> None:
-        """Widths are positive and even, heads divide the features."""
-        super().validate_sizes()
-        features = self.hidden_size if self.number_field == "real" else self.complex_size
-        if features % self.num_attention_heads:
-            raise ValueError(
-                f"num_attention_heads must divide the {features} {self.number_field} features of "
-                f"hidden_size={self.hidden_size}, got {self.num_attention_heads}"
-            )
-
-    def validate_names(self) -> None:
-        """Every named choice is known and exists in the number field."""
-        super().validate_names()
-        check_choice("norm_type", self.norm_type, NORM_TYPES)
-        check_choice("norm_position", self.norm_position, NORM_POSITIONS)
-        assert self.attention_score is not None  # __post_init__ has filled it in
-        check_attention(self.attention_score, self.attention_normalization, self.number_field)
-        check_readout(self.lm_readout, self.number_field, "lm_readout")
-        if self.share_parts and self.number_field == "real":
-            raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")
-
-    def validate_embedding(self) -> None:
-        """As in ``TextConfig``; a tied head has the shape of the word table."""
-        super().validate_embedding()
-        if self.tie_word_embeddings:
-            self._validate_tying()
-
-    def _validate_tying(self) -> None:
-        free_table = self.embedding_type in ("word", "learned_position", "sinusoidal_position")
-        fits = self.lm_readout == "concat" if free_table else self.lm_readout == "feature_modulus"
-        if not fits or self.amplitude_sharing != "none":
-            raise ValueError(
-                "tie_word_embeddings=True needs a head of the shape of the word table: lm_readout='concat' with a "
-                "free table (word, learned_position, sinusoidal_position), or lm_readout='feature_modulus' with "
-                f"unshared amplitudes; got lm_readout={self.lm_readout!r}, embedding_type={self.embedding_type!r}, "
-                f"amplitude_sharing={self.amplitude_sharing!r}"
-            )

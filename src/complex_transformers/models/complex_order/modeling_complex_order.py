@@ -2,19 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """ComplexOrder encoder (Wang et al., ICLR 2020): embedding, Transformer encoder and its heads."""
 
-from torch import Tensor, nn
-from transformers.masking_utils import create_bidirectional_mask
-from transformers.modeling_outputs import (
-    BaseModelOutput,
-    MaskedLMOutput,
-    TokenClassifierOutput,
-)
+from torch import Tensor
+from transformers.modeling_outputs import MaskedLMOutput, TokenClassifierOutput
 from transformers.utils import TransformersKwargs
-from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
-from transformers.utils.output_capturing import capture_outputs
+from transformers.utils.generic import can_return_tuple
 
-from ...modeling_text import SequenceClassifier, TextModel, classification_head, padding_mask
-from ...modeling_utils import Attention, ComplexPreTrainedModel, EncoderLayer, make_norm
+from ...modeling_text import SequenceClassifier, classification_head
+from ...modeling_transformer import LanguageModelHead, TransformerEncoder
+from ...modeling_utils import ComplexPreTrainedModel
 from ...nn import Readout, number_field
 from .configuration_complex_order import ComplexOrderConfig
 
@@ -28,62 +23,19 @@ __all__ = [
 
 
 class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: configuration and what can be recorded."""
+    """Base of the family: its configuration."""
 
     config: ComplexOrderConfig
-    _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": Attention}
 
 
-class ComplexOrderModel(TextModel, ComplexOrderPreTrainedModel):
+class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
     """ComplexOrder encoder: embedding (Eq. 5) and Transformer layers (Eq. 13, 14, App. B).
 
     Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves.
     """
 
-    def __init__(self, config: ComplexOrderConfig) -> None:
-        super().__init__(config)
-        field = number_field(config.number_field)
-        self.layers = nn.ModuleList([EncoderLayer(config, index) for index in range(config.num_hidden_layers)])
-        self.norm = make_norm(config, field) if config.norm_position == "pre" else None
-        self.gradient_checkpointing = False
-        self.post_init()
 
-    @merge_with_config_defaults
-    @capture_outputs
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        **kwargs: TransformersKwargs,
-    ) -> BaseModelOutput:
-        """Encode a batch of texts.
-
-        Args:
-            input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
-            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side.
-            position_ids: ``[B, N]`` positions of the tokens, counted from 1; default 1, 2, ... over real tokens.
-            inputs_embeds: ``[B, N, hidden_size]`` final embeddings (position included), as halves.
-
-        Raises:
-            ValueError: empty input, a row of padding only, shapes that do not match, ids outside the vocabulary.
-        """
-        inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
-        tokens = padding_mask(attention_mask)
-        score_mask = create_bidirectional_mask(
-            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
-        )
-        hidden_states = self.dropout(inputs_embeds)
-        for layer in self.layers:
-            hidden_states = layer(hidden_states, score_mask, tokens, **kwargs)
-        if self.norm is not None:
-            batch_norm = self.config.norm_type == "batch"
-            hidden_states = self.norm(hidden_states, tokens) if batch_norm else self.norm(hidden_states)
-        return BaseModelOutput(last_hidden_state=hidden_states)
-
-
-class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel):
+class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel, LanguageModelHead):
     """ComplexOrder encoder with a masked-language-model head: dense layer, activation, norm, ``lm_readout``."""
 
     def __init__(self, config: ComplexOrderConfig) -> None:
@@ -95,15 +47,8 @@ class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel):
         # Not `norm`: loading would take it for the last norm of a pre-norm encoder, `model.norm` without its prefix.
         self.head_norm = field.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.lm_head = Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
-        table = "amplitude" if hasattr(self.model.embed_tokens, "amplitude") else "weight"
-        self._tied_weights_keys = {"lm_head.projection.weight": f"model.embed_tokens.{table}"}
+        self.tie_head_to("model.embed_tokens")
         self.post_init()
-
-    def get_output_embeddings(self) -> nn.Module:
-        return self.lm_head.projection
-
-    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
-        self.lm_head.projection = new_embeddings  # type: ignore[assignment]
 
     @can_return_tuple
     def forward(

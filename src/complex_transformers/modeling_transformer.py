@@ -1,0 +1,413 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What all Transformers share: attention by Transformers' interface, the layers, encoder and decoder stacks."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.masking_utils import (
+    AttentionMaskInterface,
+    create_bidirectional_mask,
+    create_causal_mask,
+    eager_mask,
+)
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPastAndCrossAttentions
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
+
+from .configuration_transformer import TransformerConfig
+from .modeling_text import TextModel, padding_mask
+from .modeling_utils import ComplexPreTrainedModel, check_text_inputs
+from .nn import (
+    ATTENTION_FUNCTIONS,
+    ComplexMultiheadAttention,
+    NumberField,
+    Readout,
+    complex_attention,
+    number_field,
+)
+from .nn.embedding import positions_from_mask
+
+__all__ = [
+    "Attention",
+    "DecoderLayer",
+    "EncoderLayer",
+    "FeedForward",
+    "LanguageModelHead",
+    "TransformerDecoder",
+    "TransformerEncoder",
+    "attention_implementation_name",
+    "token_positions",
+]
+
+
+def attention_implementation_name(score: str, normalization: str) -> str:
+    """Name under which Transformers' ``AttentionInterface`` knows a score and a normalisation."""
+    return f"complex_{score}_{normalization}"
+
+
+for (_score, _normalization), _function in ATTENTION_FUNCTIONS.items():
+    _name = attention_implementation_name(_score, _normalization)
+    AttentionInterface.register(_name, _function)
+    # Without a mask function of the same name Transformers passes no mask at all, and padding would be attended.
+    AttentionMaskInterface.register(_name, eager_mask)
+
+_eager_attention = partial(complex_attention, score="real", normalization="softmax")
+
+
+class Attention(ComplexMultiheadAttention):
+    """``nn.ComplexMultiheadAttention`` with Transformers' ``AttentionInterface`` and caches.
+
+    Score ``real`` with ``softmax`` is the dot product of halves: it follows ``attn_implementation`` (sdpa, eager,
+    ...). Every other pair is registered under its own name. Cross-attention projects the encoder's states once and
+    then takes keys and values from the cache.
+    """
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        layer_idx: int | None = None,
+        is_causal: bool = False,
+        is_cross_attention: bool = False,
+    ) -> None:
+        super().__init__(
+            config.hidden_size,
+            config.num_attention_heads,
+            dropout=config.attention_probs_dropout_prob,
+            score=config.attention_score,
+            normalization=config.attention_normalization,
+            share_parts=config.share_parts,
+            is_causal=is_causal,
+            layer_idx=layer_idx,
+            number_field=config.number_field,
+        )
+        self.config = config
+        self.is_cross_attention = is_cross_attention
+
+    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+        """As in the base class; weights are kept for ``eager`` attention or when they are asked for."""
+        wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
+        kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
+        return super().forward(hidden_states, *args, **kwargs)
+
+    def keys_and_values(self, source: Tensor, past_key_values: Cache | None) -> tuple[Tensor, Tensor]:
+        """As in the base class; of an ``EncoderDecoderCache`` the half this layer belongs to."""
+        if not isinstance(past_key_values, EncoderDecoderCache):
+            return super().keys_and_values(source, past_key_values)
+        if not self.is_cross_attention:
+            return super().keys_and_values(source, past_key_values.self_attention_cache)
+        cache = past_key_values.cross_attention_cache
+        if past_key_values.is_updated.get(self.layer_idx):
+            return cache.layers[self.layer_idx].keys, cache.layers[self.layer_idx].values
+        past_key_values.is_updated[self.layer_idx] = True
+        return super().keys_and_values(source, cache)
+
+    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
+        if (self.score, self.normalization) == ("real", "softmax"):
+            return ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, _eager_attention)
+        name = attention_implementation_name(self.score, self.normalization)
+        return ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
+
+
+class FeedForward(nn.Module):
+    """W_2 f(W_1 z + b_1) + b_2 with complex layers (ComplexOrder App. B)."""
+
+    def __init__(self, config: TransformerConfig, field: NumberField) -> None:
+        super().__init__()
+        self.up_proj = field.Linear(config.hidden_size, config.intermediate_size)
+        self.activation = field.activation(config.hidden_act, num_features=config.intermediate_size)
+        self.down_proj = field.Linear(config.intermediate_size, config.hidden_size)
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        return self.down_proj(self.activation(self.up_proj(hidden_states)))
+
+
+class TokenBatchNorm(nn.Module):
+    """Batch norm over the real tokens of a batch, ``[B, N, 2d]`` with mask ``[B, N]`` (ComplexOrder App. B)."""
+
+    def __init__(self, batch_norm: nn.Module) -> None:
+        super().__init__()
+        self.batch_norm = batch_norm
+
+    def forward(self, hidden_states: Tensor, padding_mask: Tensor | None) -> Tensor:
+        mask = None if padding_mask is None else padding_mask.flatten()
+        return self.batch_norm(hidden_states.flatten(0, 1), mask).view_as(hidden_states)
+
+
+def make_norm(config: TransformerConfig, field: NumberField) -> nn.Module:
+    """The norm of ``config.norm_type``, for ``apply_norm``."""
+    if config.norm_type == "batch":
+        return TokenBatchNorm(field.BatchNorm1d(config.hidden_size, eps=config.layer_norm_eps))
+    norm = field.LayerNorm if config.norm_type == "layer" else field.RMSNorm
+    return norm(config.hidden_size, eps=config.layer_norm_eps)
+
+
+def apply_norm(norm: nn.Module, hidden_states: Tensor, padding_mask: Tensor | None) -> Tensor:
+    """The norm of every token; statistics over a batch leave out padding."""
+    return norm(hidden_states, padding_mask) if isinstance(norm, TokenBatchNorm) else norm(hidden_states)
+
+
+class EncoderLayer(GradientCheckpointingLayer):
+    """Self-attention and feed-forward network, each with dropout, residual and norm (ComplexOrder App. B).
+
+    ``norm_position="post"``: norm(z + f(z)) (Vaswani et al. 2017); ``"pre"``: z + f(norm(z)).
+    """
+
+    is_causal = False
+
+    def __init__(self, config: TransformerConfig, layer_idx: int | None = None) -> None:
+        super().__init__()
+        field = number_field(config.number_field)
+        self.pre_norm = config.norm_position == "pre"
+        self.self_attn = Attention(config, layer_idx, is_causal=self.is_causal)
+        self.feed_forward = FeedForward(config, field)
+        self.self_attn_norm = make_norm(config, field)
+        self.feed_forward_norm = make_norm(config, field)
+        self.dropout = field.Dropout(config.hidden_dropout_prob)
+
+    def residual(
+        self, norm: nn.Module, sublayer: Callable[[Tensor], Tensor], x: Tensor, padding_mask: Tensor | None = None
+    ) -> Tensor:
+        """norm(x + f(x)), or x + f(norm(x)): f is the sublayer followed by dropout."""
+        if self.pre_norm:
+            return x + self.dropout(sublayer(apply_norm(norm, x, padding_mask)))
+        return apply_norm(norm, x + self.dropout(sublayer(x)), padding_mask)
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        padding_mask: Tensor | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        """``[B, N, 2d] -> [B, N, 2d]``; ``attention_mask`` for the scores, ``padding_mask [B, N]`` for batch norms."""
+
+        def attend(x: Tensor) -> Tensor:
+            return self.self_attn(x, attention_mask, **kwargs)[0]
+
+        hidden_states = self.residual(self.self_attn_norm, attend, hidden_states, padding_mask)
+        return self.residual(self.feed_forward_norm, self.feed_forward, hidden_states, padding_mask)
+
+
+class DecoderLayer(EncoderLayer):
+    """An encoder layer with causal self-attention, and attention to the encoder before the feed-forward network."""
+
+    is_causal = True
+
+    def __init__(self, config: TransformerConfig, layer_idx: int | None = None) -> None:
+        super().__init__(config, layer_idx)
+        self.cross_attn = Attention(config, layer_idx, is_cross_attention=True)
+        self.cross_attn_norm = make_norm(config, number_field(config.number_field))
+
+    def forward(  # type: ignore[override]
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None,
+        encoder_hidden_states: Tensor,
+        encoder_attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        """``[B, T, 2d] -> [B, T, 2d]`` with the encoder's ``[B, S, 2d]``; both masks are masks of scores."""
+
+        def attend(x: Tensor) -> Tensor:
+            return self.self_attn(x, attention_mask, past_key_values=past_key_values, **kwargs)[0]
+
+        def attend_source(x: Tensor) -> Tensor:
+            options = {**kwargs, "past_key_values": past_key_values}
+            return self.cross_attn(x, encoder_attention_mask, encoder_hidden_states, **options)[0]
+
+        hidden_states = self.residual(self.self_attn_norm, attend, hidden_states)
+        hidden_states = self.residual(self.cross_attn_norm, attend_source, hidden_states)
+        return self.residual(self.feed_forward_norm, self.feed_forward, hidden_states)
+
+
+class TransformerEncoder(TextModel):
+    """Embedding (ComplexOrder Eq. 5) and ``config.num_hidden_layers`` encoder layers (Eq. 13, 14, App. B).
+
+    Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves.
+    """
+
+    _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": Attention}
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config)
+        self.layers = nn.ModuleList([EncoderLayer(config, index) for index in range(config.num_hidden_layers)])
+        self.norm = make_norm(config, number_field(config.number_field)) if config.norm_position == "pre" else None
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutput:
+        """Encode a batch of texts.
+
+        Args:
+            input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
+            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side.
+            position_ids: ``[B, N]`` positions of the tokens, counted from 1; default 1, 2, ... over real tokens.
+            inputs_embeds: ``[B, N, hidden_size]`` final embeddings (position included), as halves.
+
+        Raises:
+            ValueError: empty input, a row of padding only, shapes that do not match, ids outside the vocabulary.
+        """
+        inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
+        tokens = padding_mask(attention_mask)
+        score_mask = create_bidirectional_mask(
+            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
+        )
+        hidden_states = self.dropout(inputs_embeds)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, score_mask, tokens, **kwargs)
+        if self.norm is not None:
+            hidden_states = apply_norm(self.norm, hidden_states, tokens)
+        return BaseModelOutput(last_hidden_state=hidden_states)
+
+
+def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_length: int | Tensor) -> Tensor:
+    """Positions from 1 of new tokens ``[B, T]`` after cached ones, ``[B, T]`` or ``[1, T]``: padding is not counted.
+
+    ``attention_mask`` covers cached and new tokens, ``[B, past + T]``, or says for every new token which keys it may
+    see, ``[B, 1, T, keys]``: their number is its position.
+    """
+    if attention_mask is None:
+        return positions_from_mask(input_ids) + past_length
+    if attention_mask.dim() == 2:
+        return positions_from_mask(input_ids, attention_mask)[:, -input_ids.shape[1] :]
+    seen = (
+        attention_mask
+        if attention_mask.dtype == torch.bool
+        else attention_mask > torch.finfo(attention_mask.dtype).min
+    )
+    return seen[:, 0].sum(-1).clamp(min=1)
+
+
+class TransformerDecoder(TextModel):
+    """Embedding and ``config.decoder_layers`` decoder layers: causal, with attention to an encoder and a cache.
+
+    A cached step stands at its true position, in beams and left-padded batches too.
+    """
+
+    _can_record_outputs = {
+        "hidden_states": DecoderLayer,
+        "attentions": OutputRecorder(Attention, index=1, layer_name="self_attn"),
+        "cross_attentions": OutputRecorder(Attention, index=1, layer_name="cross_attn"),
+    }
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config)
+        self.layers = nn.ModuleList([DecoderLayer(config, index) for index in range(config.decoder_layers)])
+        self.norm = make_norm(config, number_field(config.number_field)) if config.norm_position == "pre" else None
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPastAndCrossAttentions:
+        """Decode a batch of target texts, or their next tokens.
+
+        Args:
+            input_ids: ``[B, T]`` the tokens that are not in the cache; or give ``inputs_embeds``.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side.
+            encoder_hidden_states: ``[B, S, hidden_size]`` of the encoder.
+            encoder_attention_mask: ``[B, S]``, as given to the encoder.
+            past_key_values: an ``EncoderDecoderCache``, extended by this call.
+            inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
+            use_cache: make a cache where none is given, and return it.
+
+        Raises:
+            ValueError: no encoder states, empty input, shapes that do not match, ids outside the vocabulary.
+        """
+        if encoder_hidden_states is None:
+            raise ValueError("the decoder attends to an encoder: give encoder_hidden_states")
+        check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
+        if use_cache and past_key_values is None:
+            past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
+        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        if inputs_embeds is None:
+            assert input_ids is not None
+            check_decoder_mask(attention_mask, input_ids, past_length)
+            positions = token_positions(input_ids, attention_mask, past_length)
+            inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
+        own_cache = past_key_values
+        if isinstance(past_key_values, EncoderDecoderCache):
+            own_cache = past_key_values.self_attention_cache
+        score_mask = create_causal_mask(
+            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask, past_key_values=own_cache
+        )
+        source_mask = create_bidirectional_mask(
+            config=self.config,
+            inputs_embeds=inputs_embeds,
+            attention_mask=encoder_attention_mask,
+            encoder_hidden_states=encoder_hidden_states,
+        )
+        hidden_states = self.dropout(inputs_embeds)
+        for layer in self.layers:
+            hidden_states = layer(
+                hidden_states,
+                score_mask,
+                encoder_hidden_states,
+                encoder_attention_mask=source_mask,
+                past_key_values=past_key_values,
+                **kwargs,
+            )
+        if self.norm is not None:
+            hidden_states = apply_norm(self.norm, hidden_states, None)
+        return BaseModelOutputWithPastAndCrossAttentions(
+            last_hidden_state=hidden_states, past_key_values=past_key_values
+        )
+
+
+def check_decoder_mask(attention_mask: Tensor | None, input_ids: Tensor, past_length: int | Tensor) -> None:
+    """Raise unless a mask of tokens covers those in the cache and the new ones."""
+    if attention_mask is None or attention_mask.dim() != 2 or torch.compiler.is_compiling():
+        return
+    expected = (input_ids.shape[0], int(past_length) + input_ids.shape[1])
+    if attention_mask.shape != expected:
+        raise ValueError(
+            f"decoder_attention_mask must be [batch, cached and new tokens] = {expected}, got "
+            f"{tuple(attention_mask.shape)}"
+        )
+
+
+class LanguageModelHead(ComplexPreTrainedModel):
+    """A model with ``lm_head``, logits of words by ``config.lm_readout``, that can be tied to the word table."""
+
+    config: TransformerConfig
+    lm_head: Readout
+
+    def tie_head_to(self, embedding: str) -> None:
+        """Name the weight that ``tie_word_embeddings`` shares with the head: the word table of ``embedding``."""
+        table = "amplitude" if hasattr(self.get_submodule(embedding), "amplitude") else "weight"
+        self._tied_weights_keys = {"lm_head.projection.weight": f"{embedding}.{table}"}
+
+    def get_output_embeddings(self) -> nn.Module:
+        return self.lm_head.projection
+
+    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
+        self.lm_head.projection = new_embeddings  # type: ignore[assignment]

@@ -1,0 +1,213 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Encoder-decoder Transformer with complex words (Wang et al., ICLR 2020, section 3.2), for translation."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import GenerationMixin
+from transformers.cache_utils import Cache
+from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import can_return_tuple
+
+from ...modeling_transformer import LanguageModelHead, TransformerDecoder, TransformerEncoder
+from ...modeling_utils import ComplexPreTrainedModel
+from ...nn import Readout
+from .configuration_complex_seq2seq import ComplexSeq2SeqConfig
+
+__all__ = [
+    "ComplexSeq2SeqDecoder",
+    "ComplexSeq2SeqEncoder",
+    "ComplexSeq2SeqForConditionalGeneration",
+    "ComplexSeq2SeqModel",
+    "ComplexSeq2SeqPreTrainedModel",
+]
+
+
+def shift_right(labels: Tensor, start_token_id: int | None, pad_token_id: int | None) -> Tensor:
+    """What the decoder reads to predict ``labels [B, T]``: the start token, then all labels but the last."""
+    if start_token_id is None:
+        raise ValueError(
+            "the first token of a target is not known: set config.decoder_start_token_id (often the tokenizer's "
+            "pad_token_id or bos_token_id)"
+        )
+    shifted = F.pad(labels[:, :-1], (1, 0), value=start_token_id)
+    # What is not predicted is read as padding; a causal decoder never sees it before a real label.
+    return shifted.masked_fill(shifted == -100, start_token_id if pad_token_id is None else pad_token_id)
+
+
+class ComplexSeq2SeqPreTrainedModel(ComplexPreTrainedModel):
+    """Base of the family: configuration and what must stay together."""
+
+    config: ComplexSeq2SeqConfig
+    _no_split_modules = ["EncoderLayer", "DecoderLayer"]
+    _skip_keys_device_placement = ["past_key_values"]
+
+
+class ComplexSeq2SeqEncoder(TransformerEncoder, ComplexSeq2SeqPreTrainedModel):
+    """The encoder of ``ComplexOrderModel`` with ``config.encoder_layers`` layers."""
+
+
+class ComplexSeq2SeqDecoder(TransformerDecoder, ComplexSeq2SeqPreTrainedModel):
+    """Causal layers with attention to the encoder; see ``TransformerDecoder``."""
+
+
+class ComplexSeq2SeqModel(ComplexSeq2SeqPreTrainedModel):
+    """Encoder and decoder (Wang et al., ICLR 2020, section 3.2) on one embedding or two."""
+
+    def __init__(self, config: ComplexSeq2SeqConfig) -> None:
+        super().__init__(config)
+        self.encoder = ComplexSeq2SeqEncoder(config)
+        self.decoder = ComplexSeq2SeqDecoder(config)
+        if config.share_embeddings:
+            self.decoder.embed_tokens = self.encoder.embed_tokens
+            tables = [name for name, _ in self.encoder.embed_tokens.named_parameters()]
+            self._tied_weights_keys = {f"decoder.embed_tokens.{t}": f"encoder.embed_tokens.{t}" for t in tables}
+        self.post_init()
+
+    def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
+        """The tables of a shared embedding, which ``tie_word_embeddings`` (that of the head) does not part."""
+        return dict(self._tied_weights_keys or {})
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.encoder.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.encoder.embed_tokens = value  # type: ignore[assignment]
+        if self.config.share_embeddings:
+            self.decoder.embed_tokens = value  # type: ignore[assignment]
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> Seq2SeqModelOutput:
+        """Encode source texts, unless ``encoder_outputs`` are given, and decode target texts.
+
+        Args:
+            input_ids, attention_mask, inputs_embeds: the source, as in ``ComplexOrderModel``.
+            decoder_input_ids: ``[B, T]`` the target, or its tokens that are not in the cache; or give
+                ``decoder_inputs_embeds``.
+            decoder_attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side.
+            encoder_outputs: of an earlier call with the same source.
+            past_key_values: an ``EncoderDecoderCache``, extended by this call.
+            decoder_inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
+            use_cache: return a cache.
+
+        Raises:
+            ValueError: no target, empty input, a row of padding only, shapes that do not match, ids outside the
+                vocabulary.
+        """
+        if decoder_input_ids is None and decoder_inputs_embeds is None:
+            raise ValueError("the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels")
+        if encoder_outputs is None:
+            source: BaseModelOutput = self.encoder(
+                input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds, **kwargs
+            )
+        else:
+            is_output = isinstance(encoder_outputs, BaseModelOutput)
+            source = encoder_outputs if is_output else BaseModelOutput(*encoder_outputs)
+        decoder_outputs = self.decoder(
+            input_ids=decoder_input_ids,
+            attention_mask=decoder_attention_mask,
+            encoder_hidden_states=source.last_hidden_state,
+            encoder_attention_mask=attention_mask,
+            past_key_values=past_key_values,
+            inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        return Seq2SeqModelOutput(
+            last_hidden_state=decoder_outputs.last_hidden_state,
+            past_key_values=decoder_outputs.past_key_values,
+            decoder_hidden_states=decoder_outputs.hidden_states,
+            decoder_attentions=decoder_outputs.attentions,
+            cross_attentions=decoder_outputs.cross_attentions,
+            encoder_last_hidden_state=source.last_hidden_state,
+            encoder_hidden_states=source.hidden_states,
+            encoder_attentions=source.attentions,
+        )
+
+
+class ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqPreTrainedModel, LanguageModelHead, GenerationMixin):
+    """Encoder, decoder and the ``lm_readout`` of every target position, with ``generate()``."""
+
+    def __init__(self, config: ComplexSeq2SeqConfig) -> None:
+        super().__init__(config)
+        self.model = ComplexSeq2SeqModel(config)
+        self.lm_head = Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
+        self.tie_head_to("model.encoder.embed_tokens" if config.share_embeddings else "model.decoder.embed_tokens")
+        self.post_init()
+
+    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
+        """What the decoder reads to predict ``labels [B, T]``; ``DataCollatorForSeq2Seq`` asks for it."""
+        return shift_right(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> Seq2SeqLMOutput:
+        """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+
+        Labels are the words that follow ``decoder_input_ids``, which are made from them where they are missing.
+        Other arguments as in ``ComplexSeq2SeqModel``.
+        """
+        if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
+            decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        outputs = self.model(
+            input_ids,
+            attention_mask=attention_mask,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            encoder_outputs=encoder_outputs,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            decoder_inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        logits = self.lm_head(outputs.last_hidden_state)
+        loss = None if labels is None else self.smoothed_loss(logits, labels, kwargs.get("num_items_in_batch"))
+        return Seq2SeqLMOutput(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            decoder_hidden_states=outputs.decoder_hidden_states,
+            decoder_attentions=outputs.decoder_attentions,
+            cross_attentions=outputs.cross_attentions,
+            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
+            encoder_hidden_states=outputs.encoder_hidden_states,
+            encoder_attentions=outputs.encoder_attentions,
+        )
+
+    def smoothed_loss(self, logits: Tensor, labels: Tensor, num_items: Tensor | int | None = None) -> Tensor:
+        """Cross entropy with the configuration's label smoothing while training; a sum over ``num_items`` if given."""
+        loss = F.cross_entropy(
+            logits.flatten(0, 1).float(),
+            labels.flatten().to(logits.device),
+            ignore_index=-100,
+            reduction="mean" if num_items is None else "sum",
+            label_smoothing=self.config.label_smoothing if self.training else 0.0,
+        )
+        return loss if num_items is None else loss / torch.as_tensor(num_items, device=loss.device)
