@@ -49,7 +49,7 @@ stability: .venv/.run
 	touch $@
 
 .venv/.develop: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable ".[train,analysis,vectors,syntax,peft,test,quality,docs]"
+	$(PIP) --editable ".[train,analysis,vectors,syntax,peft,translation,test,quality,docs]"
 	touch $@ .venv/.run .venv/.docs
 
 .venv/.docs: .venv/.python pyproject.toml constraints.txt

@@ -20,10 +20,12 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
     "analysis.waves": ("plot_waves",),
     "data.dependency": ("DependencyCollator", "adjacency_from_heads", "read_conllu"),
+    "data.parallel_text": ("encode_parallel_dataset", "load_parallel_dataset"),
     "data.text_files": ("load_text_dataset",),
     "data.tokenization": ("build_tokenizer",),
     "data.word_order": ("word_order_dataset",),
     "hub": ("write_hub_shim", "write_model_card"),
+    "metrics.translation": ("TranslationMetric",),
     "models.complex_fasttext.configuration_complex_fasttext": ("ComplexFastTextConfig",),
     "models.complex_fasttext.modeling_complex_fasttext": (
         "ComplexFastTextForSequenceClassification",
@@ -62,10 +64,10 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
-    "training": ("ComplexTrainer", "decay_parameter_names", "optimizer_groups"),
+    "training": ("ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
-_SUBPACKAGES = ("analysis", "data", "hub", "models", "nn", "training")
+_SUBPACKAGES = ("analysis", "data", "hub", "metrics", "models", "nn", "training")
 
 __all__ = ["__version__", "nn", *sorted(_MODULE_OF)]
 
@@ -74,10 +76,12 @@ if TYPE_CHECKING:
     from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
     from .analysis.waves import plot_waves
     from .data.dependency import DependencyCollator, adjacency_from_heads, read_conllu
+    from .data.parallel_text import encode_parallel_dataset, load_parallel_dataset
     from .data.text_files import load_text_dataset
     from .data.tokenization import build_tokenizer
     from .data.word_order import word_order_dataset
     from .hub import write_hub_shim, write_model_card
+    from .metrics.translation import TranslationMetric
     from .models.complex_fasttext.configuration_complex_fasttext import ComplexFastTextConfig
     from .models.complex_fasttext.modeling_complex_fasttext import (
         ComplexFastTextForSequenceClassification,
@@ -116,7 +120,7 @@ if TYPE_CHECKING:
     )
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear
-    from .training import ComplexTrainer, decay_parameter_names, optimizer_groups
+    from .training import ComplexSeq2SeqTrainer, ComplexTrainer, decay_parameter_names, optimizer_groups
 
 
 def __getattr__(name: str) -> Any:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from torch import nn
-from transformers import Trainer
+from transformers import Seq2SeqTrainer, Trainer
 from transformers.trainer_pt_utils import get_parameter_names
 
-__all__ = ["ComplexTrainer", "decay_parameter_names", "optimizer_groups"]
+__all__ = ["ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"]
 
 _NO_DECAY_PATTERNS = [r"bias", r"layernorm", r"rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
 
@@ -49,3 +49,14 @@ class ComplexTrainer(Trainer):
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
         """See ``decay_parameter_names``."""
         return decay_parameter_names(model)
+
+
+class ComplexSeq2SeqTrainer(ComplexTrainer, Seq2SeqTrainer):
+    """``ComplexTrainer`` for models that write text; it evaluates the rows in the order of the data set.
+
+    ``train_sampling_strategy="group_by_length"`` shuffles what Transformers evaluates, too: predictions would come
+    back in an order that no caller sees, and be compared with the references of other rows.
+    """
+
+    def _get_eval_sampler(self, eval_dataset: Any) -> None:
+        """No sampler: the rows as they are, shared out and put together again in this order by several processes."""

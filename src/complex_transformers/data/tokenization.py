@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 __all__ = ["build_tokenizer"]
 
 _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
+_BOUNDARY_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 
 
 def _word() -> Tokenizer:
@@ -53,10 +54,11 @@ def build_tokenizer(
     lowercase: bool = True,
     model_max_length: int | None = None,
     padding_side: str = "right",
+    append_eos: bool = False,
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on ``texts``; save it with ``save_pretrained`` and load it with ``AutoTokenizer``.
 
-    Ids 0, 1, 2 are ``<pad>``, ``<unk>``, ``<mask>``. No token is added to a text.
+    Ids 0, 1, 2 are ``<pad>``, ``<unk>``, ``<mask>``. No token is added to a text, unless ``append_eos`` asks for it.
 
     Args:
         texts: any iterable of strings (a list, a file, a column of a data set); read once.
@@ -67,6 +69,9 @@ def build_tokenizer(
         lowercase: fold case first.
         model_max_length: truncate to this many tokens when asked to; None for no limit.
         padding_side: ``right`` or ``left``.
+        append_eos: for models that write text: ids 3, 4 are ``<s>``, ``</s>``, every text ends in ``</s>``, a special
+            token that is spelled out in a text is text, and ``decode(ids, skip_special_tokens=True)`` of the kinds
+            ``bpe`` and ``character`` gives the text back as it was (in NFC, and in lower case if so chosen).
 
     Raises:
         ValueError: an unknown kind, no text, a vocabulary too small for the special tokens.
@@ -74,13 +79,19 @@ def build_tokenizer(
     """
     if kind not in _BUILDERS:
         raise ValueError(f"kind must be one of {sorted(_BUILDERS)}, got {kind!r}")
-    special = list(_SPECIAL_TOKENS.values())
+    names = {**_SPECIAL_TOKENS, **(_BOUNDARY_TOKENS if append_eos else {})}
+    special = list(names.values())
     if vocab_size <= len(special):
         raise ValueError(f"vocab_size must exceed the {len(special)} special tokens, got {vocab_size}")
     if isinstance(texts, str):
         raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
     tokenizer = _BUILDERS[kind]()
-    steps = [normalizers.NFC()] + ([normalizers.Lowercase()] if lowercase else [])
+    steps: list[normalizers.Normalizer] = [normalizers.NFC()]
+    steps += [normalizers.Lowercase()] if lowercase else []
+    if append_eos and kind == "bpe":  # the space in front of a first word is always added, so it can be taken away
+        steps.append(normalizers.Prepend(" "))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
     tokenizer.normalizer = normalizers.Sequence(steps)
     options: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": special, "show_progress": False}
     if kind == "bpe":
@@ -94,18 +105,24 @@ def build_tokenizer(
         )
     else:
         trainer = trainers.WordLevelTrainer(min_frequency=min_frequency, **options)
-    tokenizer.train_from_iterator(_without_special_tokens(_checked(texts), lowercase), trainer)
+    tokenizer.train_from_iterator(_without(special, _checked(texts), lowercase), trainer)
     if tokenizer.get_vocab_size() <= len(special):
         raise ValueError(
             "no token was found in texts: it is empty, holds only empty texts, or min_frequency is too high"
         )
-    limit = {} if model_max_length is None else {"model_max_length": model_max_length}
+    options = {} if model_max_length is None else {"model_max_length": model_max_length}
+    if append_eos:
+        eos = names["eos_token"]
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"$A {eos}", pair=f"$A {eos} $B {eos}", special_tokens=[(eos, tokenizer.token_to_id(eos))]
+        )
+        options["split_special_tokens"] = True
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_input_names=["input_ids", "attention_mask"],
         padding_side=padding_side,
-        **_SPECIAL_TOKENS,
-        **limit,
+        **names,
+        **options,
     )
 
 
@@ -116,8 +133,8 @@ def _checked(texts: Iterable[str]) -> Iterator[str]:
         yield text
 
 
-def _without_special_tokens(texts: Iterable[str], lowercase: bool) -> Iterator[str]:
+def _without(special: list[str], texts: Iterable[str], lowercase: bool) -> Iterator[str]:
     """Texts that hold ``<unk>`` themselves (WikiText): counted as a word, it would move from id 1 and leave a hole."""
-    special = re.compile("|".join(_SPECIAL_TOKENS.values()), re.IGNORECASE if lowercase else 0)
+    pattern = re.compile("|".join(special), re.IGNORECASE if lowercase else 0)
     for text in texts:
-        yield special.sub(" ", text)
+        yield pattern.sub(" ", text)

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Multi30k, English to German: embeddings in both number fields, one run for each seed. A run whose results exist is
+# left out; one that was stopped goes on from its last checkpoint.
+# Usage: bash examples/translation/multi30k.sh SEEDS [NAME ...]      (SEEDS: 0 or 0,1,2; default: every NAME)
+#   SOURCE=de TARGET=en turns the direction round; OPTIONS="--bf16 true" is added to every run.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+DATA=${COMPLEX_TRANSFORMERS_DATA:-../shared/data}/translation/multi30k
+PYTHON=${PYTHON:-.venv/bin/python}
+SOURCE=${SOURCE:-en} TARGET=${TARGET:-de}
+OPTIONS=${OPTIONS:-}
+declare -A ROWS=(
+  [complex_order]="--embedding_type complex_order --number_field complex"
+  [complex_order-real]="--embedding_type complex_order --number_field real"
+  [complex_vanilla]="--embedding_type complex_vanilla --number_field complex"
+  [sinusoidal_position]="--embedding_type sinusoidal_position --number_field complex"
+  [sinusoidal_position-real]="--embedding_type sinusoidal_position --number_field real"
+  [learned_position]="--embedding_type learned_position --number_field complex"
+  [learned_position-real]="--embedding_type learned_position --number_field real"
+)
+[[ $# -gt 0 ]] || { sed -n 2,6p "$0"; exit 2; }
+IFS=, read -ra SEEDS <<<"$1"
+shift
+[[ $# -gt 0 ]] || set -- "${!ROWS[@]}"
+for seed in "${SEEDS[@]}"; do
+  for name in "$@"; do
+    [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
+    results="benchmarks/results/multi30k/$SOURCE-$TARGET/$name-seed-$seed.json"
+    [[ -e $results ]] && continue
+    # shellcheck disable=SC2086 - the options of a row are words
+    "$PYTHON" examples/translation/run_translation.py ${ROWS[$name]} \
+      --train_files "$DATA/train.$SOURCE.gz" "$DATA/train.$TARGET.gz" \
+      --validation_files "$DATA/val.$SOURCE.gz" "$DATA/val.$TARGET.gz" \
+      --test_files "$DATA/test_2016_flickr.$SOURCE.gz" "$DATA/test_2016_flickr.$TARGET.gz" --overlap drop \
+      --vocab_size 8000 --hidden_size 256 --encoder_layers 3 --decoder_layers 3 --num_attention_heads 4 \
+      --intermediate_size 1024 --hidden_dropout_prob 0.3 --label_smoothing 0.1 \
+      --per_device_train_batch_size 128 --learning_rate 1e-3 --warmup_steps 1000 --weight_decay 0.01 \
+      --num_train_epochs 40 --early_stopping_patience 8 --disable_tqdm true \
+      --seed "$seed" --resume_from_checkpoint last \
+      --output_dir "outputs/multi30k/$SOURCE-$TARGET/$name-seed-$seed" --output_json "$results" $OPTIONS
+  done
+done

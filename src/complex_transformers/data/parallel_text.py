@@ -1,0 +1,234 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of texts for translation: from two line-aligned files, from a table or from the Hub, in disjoint parts."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .parts import (
+    OVERLAPS,
+    PARTS,
+    check_columns,
+    check_file,
+    check_option,
+    hold_out,
+    load_hub_parts,
+    read_table,
+    require_datasets,
+    row_keys,
+    separate,
+)
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
+    from transformers import PreTrainedTokenizerBase
+
+__all__ = ["encode_parallel_dataset", "load_parallel_dataset", "read_lines"]
+
+_EMPTIES = ("error", "drop")
+_TOO_LONG = ("error", "truncate", "drop")
+_NO_LIMIT = 10**9  # tokenizers without a limit say 1e30
+
+
+def read_lines(path: str) -> list[str]:
+    r"""Lines of a UTF-8 file, also ``.gz``, split at ``\n`` alone (``\r\n`` counts as ``\n``).
+
+    Rare separators of Unicode are characters of a text; splitting there would move all pairs behind them.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not UTF-8, or a damaged archive.
+    """
+    check_file(path)
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
+            lines = [line.removesuffix("\n").removesuffix("\r") for line in file]
+    except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is no UTF-8 text{' in gzip' if path.endswith('.gz') else ''}: {error}") from error
+    return lines
+
+
+def _aligned(name: str, paths: Sequence[str]) -> Dataset:
+    source, target = (read_lines(path) for path in paths)
+    if len(source) != len(target):
+        raise ValueError(
+            f"the {name} files must have equal numbers of lines: {paths[0]} has {len(source)}, "
+            f"{paths[1]} has {len(target)}"
+        )
+    return require_datasets().Dataset.from_dict({"source": source, "target": target})
+
+
+def _read(name: str, paths: Sequence[str], columns: dict[str, str]) -> Dataset:
+    """Two aligned files, or one table with two columns."""
+    if isinstance(paths, str):
+        paths = [paths]
+    if len(paths) not in (1, 2):
+        raise ValueError(
+            f"{name}_files takes two aligned text files (source, target) or one table, got {len(paths)}: {list(paths)}"
+        )
+    if len(paths) == 2:
+        return _aligned(name, paths)
+    return _pick(name, read_table(paths[0], list(columns.values())), columns)
+
+
+def _pick(name: str, part: Dataset, columns: dict[str, str]) -> Dataset:
+    """The columns ``source`` and ``target``, also out of a column ``translation`` of ``{language: text}``."""
+    if "translation" in part.column_names and not set(columns.values()) <= set(part.column_names):
+        part = part.select_columns(["translation"]).flatten()
+        part = part.rename_columns({column: column.removeprefix("translation.") for column in part.column_names})
+    check_columns(name, part, columns)
+    picked = {new: list(part[old]) for new, old in zip(("source", "target"), columns.values(), strict=True)}
+    for column, texts in picked.items():
+        for row, text in enumerate(texts):
+            if text is not None and not isinstance(text, str):
+                raise ValueError(f"row {row} of the {name} data has a {column} that is no text but {text!r}")
+    return require_datasets().Dataset.from_dict({key: [text or "" for text in value] for key, value in picked.items()})
+
+
+def _without_empty(name: str, part: Dataset, empty: str) -> Dataset:
+    full = [
+        bool(source.strip() and target.strip()) for source, target in zip(part["source"], part["target"], strict=True)
+    ]
+    if lost := len(full) - sum(full):
+        message = f"{lost} pair(s) of the {name} data have an empty side (first: line {full.index(False) + 1})"
+        if empty == "error":
+            raise ValueError(f"{message}: correct them, or drop these pairs with empty='drop'")
+        warnings.warn(f"{message}: dropped", stacklevel=3)
+        part = part.select([row for row, good in enumerate(full) if good])
+    if not len(part):
+        raise ValueError(f"the {name} data has no pairs")
+    return part
+
+
+def load_parallel_dataset(
+    train_files: Sequence[str] | None = None,
+    validation_files: Sequence[str] | None = None,
+    test_files: Sequence[str] | None = None,
+    *,
+    dataset_name: str | None = None,
+    dataset_config_name: str | None = None,
+    source_column: str = "source",
+    target_column: str = "target",
+    validation_split: float | None = None,
+    split_seed: int = 0,
+    empty: str = "error",
+    overlap: str = "error",
+) -> DatasetDict:
+    """Columns ``source`` and ``target`` (strings, as they are in the data) of the parts train, validation and test.
+
+    Args:
+        train_files, validation_files, test_files: two text files whose lines translate each other, source first; or
+            one csv, tsv (no quoting), json or jsonl. All may end in .gz.
+        dataset_name, dataset_config_name: a data set of the Hub, or a folder ``datasets`` can read; files given
+            besides replace its parts.
+        source_column, target_column: columns of a table; with a column ``translation`` of ``{language: text}``, the
+            two languages.
+        validation_split: share of the training pairs set aside where no validation part is given; copies of a pair
+            stay together.
+        split_seed: of that split.
+        empty: what to do with a pair that has an empty side: ``error`` or ``drop``, with a warning.
+        overlap: what to do with a pair in two parts: ``error``, ``drop`` it from the earlier part, or ``allow``.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: files of unequal length, a missing column, an empty text, parts that overlap, no validation part.
+    """
+    DatasetDict = require_datasets().DatasetDict
+    check_option("overlap", overlap, OVERLAPS)
+    check_option("empty", empty, _EMPTIES)
+    if (dataset_name is None) == (train_files is None):
+        raise ValueError("give either dataset_name or train_files")
+    columns = {"source_column": source_column, "target_column": target_column}
+    loaded = {} if dataset_name is None else load_hub_parts(dataset_name, dataset_config_name)
+    parts = {name: _pick(name, part, columns) for name, part in loaded.items()}
+    for name, paths in zip(PARTS, (train_files, validation_files, test_files), strict=True):
+        if paths is not None:
+            parts[name] = _read(name, paths, columns)
+    parts = {name: _without_empty(name, part, empty) for name, part in parts.items()}
+    parts = separate(parts, overlap, ["source", "target"], "pair")
+    if "validation" not in parts:
+        if validation_split is None:
+            raise ValueError(
+                f"there is no part 'validation', only {list(parts)}: give validation_files, or "
+                "validation_split (a share of the training pairs)"
+            )
+        keys = row_keys(parts["train"], ["source", "target"])
+        parts["train"], parts["validation"] = hold_out(
+            parts["train"], keys, [""] * len(keys), validation_split, split_seed
+        )
+    return DatasetDict({name: parts[name] for name in PARTS if name in parts})
+
+
+def encode_parallel_dataset(
+    parts: DatasetDict,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    max_source_length: int | None = None,
+    max_target_length: int | None = None,
+    too_long: str = "error",
+) -> DatasetDict:
+    """Add ``input_ids``, ``attention_mask``, ``labels`` and ``length`` (tokens of the longer side) to all parts.
+
+    The texts stay in the data set: a translation is scored against the reference as it was written.
+
+    Args:
+        parts: columns ``source`` and ``target``, as ``load_parallel_dataset`` gives them.
+        tokenizer: of both languages; its end-of-text token is counted.
+        max_source_length, max_target_length: tokens; the default is the tokenizer's ``model_max_length``.
+        too_long: what to do with longer pairs: ``error``; ``truncate`` (the end-of-text token stays) or ``drop``,
+            both with a warning that counts them.
+
+    Raises:
+        ValueError: pairs that are too long, a limit below 2, an unknown ``too_long``.
+    """
+    check_option("too_long", too_long, _TOO_LONG)
+    default = tokenizer.model_max_length if tokenizer.model_max_length < _NO_LIMIT else None
+    limits = {
+        "source": default if max_source_length is None else max_source_length,
+        "target": default if max_target_length is None else max_target_length,
+    }
+    for side, limit in limits.items():
+        if limit is not None and limit < 2:
+            raise ValueError(f"max_{side}_length must be at least 2 (one token and the end of the text), got {limit}")
+
+    def options(side: str, cut: bool) -> dict[str, Any]:
+        return {"truncation": True, "max_length": limits[side]} if cut and limits[side] is not None else {}
+
+    def encode(batch: dict[str, list[str]], cut: bool) -> dict[str, Any]:
+        encoded = tokenizer(batch["source"], verbose=False, **options("source", cut))
+        labels = tokenizer(text_target=batch["target"], verbose=False, **options("target", cut))["input_ids"]
+        lengths = [max(len(source), len(target)) for source, target in zip(encoded["input_ids"], labels, strict=True)]
+        inputs = {name: encoded[name] for name in ("input_ids", "attention_mask")}
+        return {**inputs, "labels": labels, "length": lengths}
+
+    result = parts.map(encode, batched=True, fn_kwargs={"cut": False}, desc="Tokenising")
+    for name, part in result.items():
+        sides = {"source": part["input_ids"], "target": part["labels"]}
+        long: dict[str, set[int]] = {"source": set(), "target": set()}
+        for side, limit in limits.items():
+            if limit is not None:
+                long[side] = {row for row, ids in enumerate(sides[side]) if len(ids) > limit}
+        if not (rows := long["source"] | long["target"]):
+            continue
+        message = f"of {len(part)} {name} pairs " + " and ".join(
+            f"{len(long[side])} have a {side} of more than {limits[side]} tokens" for side in long if long[side]
+        )
+        if too_long == "error":
+            longest = {side: max(map(len, sides[side])) for side in long if long[side]}
+            raise ValueError(
+                f"{message} (longest: {longest}): raise "
+                + " and ".join(f"max_{side}_length" for side in longest)
+                + ", or choose too_long='truncate' or 'drop'"
+            )
+        warnings.warn(f"{message}: {'cut' if too_long == 'truncate' else 'dropped'}", stacklevel=2)
+        if too_long == "truncate":
+            result[name] = part.map(encode, batched=True, fn_kwargs={"cut": True}, desc="Cutting")
+        else:
+            result[name] = part.select([row for row in range(len(part)) if row not in rows])
+    return result
