@@ -203,7 +203,7 @@ class ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqPreTrainedModel, Lang
     def smoothed_loss(self, logits: Tensor, labels: Tensor, num_items: Tensor | int | None = None) -> Tensor:
         """Cross entropy with the configuration's label smoothing while training; a sum over ``num_items`` if given."""
         loss = F.cross_entropy(
-            logits.flatten(0, 1).float(),
+            logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)),
             labels.flatten().to(logits.device),
             ignore_index=-100,
             reduction="mean" if num_items is None else "sum",

@@ -1,0 +1,155 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Decoding against plain references: causality, positions, padding, caches and beams."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+from small_seq2seq import END, START, VARIANTS, build, logits, text
+from transformers import AutoModelForSeq2SeqLM
+
+from complex_transformers import ComplexSeq2SeqForConditionalGeneration
+
+every_variant = pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
+
+
+@every_variant
+def test_a_target_word_sees_itself_and_earlier_ones(changes):
+    model = build(**changes).double()
+    source, target = text(6), text(7)
+    before = logits(model, source, target)
+    for position in (1, 3, 6):
+        changed = target.clone()
+        changed[0, position] = 3 + (changed[0, position] - 2) % 30
+        difference = (logits(model, source, changed) - before).abs().amax(-1)[0]
+        assert difference[:position].max() < 1e-12
+        assert difference[position:].min() > 1e-6
+
+
+@every_variant
+def test_results_do_not_depend_on_batch_and_padding(changes):
+    model = build(**changes)
+    source, target = text(6, batch=2), text(5, batch=2)
+    alone = logits(model, source[:1, :4], target[:1, :3])
+    for side in ("left", "right"):
+        first, rest = (slice(2, None), slice(2)) if side == "left" else (slice(4), slice(4, None))
+        padded, mask = source.clone(), torch.ones_like(source)
+        padded[0, first], padded[0, rest], mask[0, rest] = source[0, :4], 0, 0
+        first, rest = (slice(2, None), slice(2)) if side == "left" else (slice(3), slice(3, None))
+        padded_target, target_mask = target.clone(), torch.ones_like(target)
+        padded_target[0, first], padded_target[0, rest], target_mask[0, rest] = target[0, :3], 0, 0
+        out = logits(model, padded, padded_target, attention_mask=mask, decoder_attention_mask=target_mask)
+        torch.testing.assert_close(out[:1, first], alone, rtol=1e-5, atol=1e-5)
+
+
+@every_variant
+def test_cached_steps_equal_one_pass(changes):
+    model = build(**changes)
+    source, target = text(6, batch=3), text(8, batch=3)
+    mask, target_mask = torch.ones_like(source), torch.ones_like(target)
+    mask[1, 4:], target_mask[2, :3] = 0, 0
+    expected = logits(model, source, target, attention_mask=mask, decoder_attention_mask=target_mask)
+    cache, pieces = None, []
+    for start, end in ((0, 4), (4, 5), (5, 8)):  # a prompt, a step, and several tokens at once
+        out = model(
+            input_ids=source,
+            attention_mask=mask,
+            decoder_input_ids=target[:, start:end],
+            decoder_attention_mask=target_mask[:, :end],
+            past_key_values=cache,
+            use_cache=True,
+        )
+        cache = out.past_key_values
+        pieces.append(out.logits)
+    torch.testing.assert_close(torch.cat(pieces, 1)[:2], expected[:2], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(torch.cat(pieces, 1)[2, 3:], expected[2, 3:], rtol=1e-4, atol=1e-5)
+
+
+def reference_beams(model, source, beams, length, penalty):
+    """Beam search over whole sequences: every step scores every beam from the start; finished ones are set aside.
+
+    Best first: texts and log probabilities divided by length ** penalty, the start token not counted.
+    """
+    running, finished = [(0.0, [START])], []
+    for _ in range(length):
+        candidates = []
+        for total, ids in running:
+            scores = torch.log_softmax(logits(model, source, torch.tensor([ids]))[0, -1], -1)
+            candidates += [(total + float(scores[word]), [*ids, word]) for word in range(len(scores))]
+        candidates.sort(key=lambda item: -item[0])
+        best = candidates[: 2 * beams]
+        running = [item for item in best if item[1][-1] != END][:beams]
+        finished += [
+            (total / (len(ids) - 1) ** penalty, ids) for total, ids in best[:beams] if ids[-1] == END
+        ]
+        finished = sorted(finished, key=lambda item: -item[0])[:beams]
+    finished += [(total / (len(ids) - 1) ** penalty, ids) for total, ids in running]
+    return sorted(finished, key=lambda item: -item[0])[:beams]
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+@every_variant
+def test_beam_search_equals_a_plain_reference(changes, penalty):
+    model = build(**changes)
+    model.double()  # no ties within rounding
+    source = text(5, batch=3)
+    out = model.generate(
+        source,
+        num_beams=3,
+        num_return_sequences=3,
+        max_new_tokens=5,
+        do_sample=False,
+        early_stopping="never",
+        length_penalty=penalty,
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
+    for row in range(3):
+        expected = reference_beams(model, source[row : row + 1], 3, 5, penalty)
+        for index, (score, ids) in enumerate(expected):
+            found = out.sequences[3 * row + index].tolist()
+            assert found[: len(ids)] == ids
+            assert all(token == 0 for token in found[len(ids) :])
+            assert float(out.sequences_scores[3 * row + index]) == pytest.approx(score, abs=1e-4)
+
+
+def test_sampling_follows_the_probabilities():
+    model = build()
+    source = text(5)
+    probability = torch.softmax(logits(model, source, torch.tensor([[START]]))[0, -1], -1)
+    torch.manual_seed(0)
+    drawn = model.generate(source.expand(2000, -1), do_sample=True, top_k=0, max_new_tokens=1)[:, -1]
+    counts = torch.bincount(drawn, minlength=len(probability)) / 2000
+    assert (counts - probability).abs().max() < 5 * math.sqrt(0.25 / 2000)
+    assert counts.max() < 0.9
+
+
+_SERVE = """
+import sys, torch
+import complex_transformers
+from transformers import AutoModelForSeq2SeqLM
+model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[1], dtype=sys.argv[2])
+source = torch.load(sys.argv[1] + "/source.pt")
+print(model.generate(source, num_beams=3, max_new_tokens=6).tolist())
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_new_process_generates_the_same(tmp_path, dtype):
+    model = build(share_embeddings=False).to(getattr(torch, dtype))
+    model.generation_config.num_beams = 2
+    source = text(5, batch=4)
+    model.save_pretrained(tmp_path)
+    torch.save(source, tmp_path / "source.pt")
+    again = AutoModelForSeq2SeqLM.from_pretrained(tmp_path, dtype=dtype)
+    assert isinstance(again, ComplexSeq2SeqForConditionalGeneration)
+    assert again.generation_config.num_beams == 2
+    expected = model.generate(source, num_beams=3, max_new_tokens=6).tolist()
+    assert again.generate(source, num_beams=3, max_new_tokens=6).tolist() == expected
+    done = subprocess.run(
+        [sys.executable, "-c", _SERVE, str(tmp_path), dtype], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip().splitlines()[-1] == str(expected)

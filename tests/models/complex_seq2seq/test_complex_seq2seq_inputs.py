@@ -1,0 +1,144 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration, embeddings that are shared or not, and inputs no model can use."""
+
+import pytest
+import torch
+from huggingface_hub.errors import StrictDataclassClassValidationError
+from safetensors.torch import load_file
+from small_seq2seq import END, START, VARIANTS, build, config, logits, text
+from transformers import AutoModel, AutoModelForSeq2SeqLM
+
+from complex_transformers import (
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    ComplexSeq2SeqModel,
+)
+
+
+def test_the_default_is_the_size_of_the_paper():
+    cfg = ComplexSeq2SeqConfig()
+    assert (cfg.encoder_layers, cfg.decoder_layers, cfg.num_attention_heads, cfg.complex_size) == (6, 6, 8, 512)
+    assert cfg.hidden_dropout_prob == 0.1
+    assert cfg.num_hidden_layers == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"encoder_layers": 0}, "encoder_layers must be positive, got 0"),
+        ({"decoder_layers": -1}, "decoder_layers must be positive, got -1"),
+        ({"norm_type": "batch"}, "norm_type='batch' is for encoders"),
+        ({"label_smoothing": 1.0}, r"label_smoothing must be in \[0, 1\), got 1.0"),
+        ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs a head of the shape of the word table"),
+    ],
+)
+def test_wrong_settings_are_named(changes, message):
+    with pytest.raises(StrictDataclassClassValidationError, match=message):
+        config(**changes)
+
+
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
+def test_saved_model_loads_equal(tmp_path, changes):
+    model = build(**changes)
+    model.save_pretrained(tmp_path)
+    again = AutoModelForSeq2SeqLM.from_pretrained(tmp_path).eval()
+    assert type(again) is ComplexSeq2SeqForConditionalGeneration
+    assert again.state_dict().keys() == model.state_dict().keys()
+    for name, value in model.state_dict().items():
+        assert torch.equal(again.state_dict()[name], value), name
+    source, target = text(5, batch=2), text(4, batch=2)
+    assert torch.equal(logits(again, source, target), logits(model, source, target))
+    base = AutoModel.from_pretrained(tmp_path)
+    assert type(base) is ComplexSeq2SeqModel
+    for name, value in base.state_dict().items():
+        assert torch.equal(model.model.state_dict()[name], value), name
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_shared_tables_are_stored_once_and_stay_shared(tmp_path, shared, tied):
+    head = {"lm_readout": "feature_modulus", "tie_word_embeddings": True} if tied else {}
+    model = build(share_embeddings=shared, **head)
+    model.save_pretrained(tmp_path)
+    stored = load_file(tmp_path / "model.safetensors")
+    assert ("model.decoder.embed_tokens.frequency" in stored) == (not shared)
+    assert ("lm_head.projection.weight" in stored) == (not tied)
+    again = ComplexSeq2SeqForConditionalGeneration.from_pretrained(tmp_path)
+    again.resize_token_embeddings(50)
+    for some in (model, again):
+        encoder, decoder = some.model.encoder.embed_tokens, some.model.decoder.embed_tokens
+        for name, table in encoder.named_parameters():
+            assert (decoder.get_parameter(name) is table) == shared, name
+        assert (some.lm_head.projection.weight is decoder.amplitude) == tied
+        assert decoder.num_embeddings == encoder.num_embeddings == some.config.vocab_size
+    assert again(text(4), labels=torch.tensor([[49, 3]])).logits.shape[-1] == 50
+
+
+def test_resized_model_keeps_its_results():
+    model = build(share_embeddings=False).double()
+    source, target = text(5), text(4)
+    before = logits(model, source, target)
+    model.resize_token_embeddings(60)
+    torch.testing.assert_close(logits(model, source, target)[..., :40], before)
+
+
+def test_both_sides_learn():
+    model = build()
+    model(text(5, batch=2), labels=text(4, batch=2)).loss.backward()
+    table = model.model.encoder.embed_tokens.amplitude
+    assert model.model.decoder.embed_tokens.amplitude is table
+    assert table.grad is not None
+
+
+def test_labels_make_the_decoder_inputs():
+    model = build()
+    labels = torch.tensor([[7, 8, END, -100], [9, END, -100, -100]])
+    shifted = model.prepare_decoder_input_ids_from_labels(labels)
+    assert shifted.tolist() == [[START, 7, 8, END], [START, 9, END, 0]]
+    source = text(5, batch=2)
+    given = model(source, decoder_input_ids=shifted, labels=labels)
+    assert torch.equal(model(source, labels=labels).loss, given.loss)
+
+
+def test_bad_inputs_are_refused_with_the_remedy():
+    model = build(embedding_type="learned_position", max_position_embeddings=8)
+    source, target = text(5), text(4)
+    with pytest.raises(ValueError, match="the target is missing: give decoder_input_ids"):
+        model(source)
+    with pytest.raises(ValueError, match="the input is empty"):
+        model(source[:, :0], decoder_input_ids=target)
+    with pytest.raises(ValueError, match="the input is empty"):
+        model(source, decoder_input_ids=target[:, :0])
+    with pytest.raises(ValueError, match=r"row\(s\) \[0\] of attention_mask hold padding only"):
+        model(source, attention_mask=torch.zeros_like(source), decoder_input_ids=target)
+    with pytest.raises(ValueError, match="must lie in.*max_position_embeddings=8.*truncate the text"):
+        model(text(9), decoder_input_ids=target)
+    with pytest.raises(ValueError, match="must lie in.*max_position_embeddings=8"):
+        model(source, decoder_input_ids=text(9))
+    with pytest.raises(ValueError, match="must lie in.*max_position_embeddings=8"):
+        model.generate(source, max_new_tokens=12, eos_token_id=-1)
+    for wrong in (40, -1):
+        with pytest.raises((ValueError, IndexError), match=str(wrong)):
+            model(torch.tensor([[3, wrong]]), decoder_input_ids=target)
+        with pytest.raises((ValueError, IndexError), match=str(wrong)):
+            model(source, decoder_input_ids=torch.tensor([[3, wrong]]))
+    with pytest.raises(ValueError, match=r"decoder_attention_mask must be .* = \(1, 4\), got \(1, 3\)"):
+        model(source, decoder_input_ids=target, decoder_attention_mask=torch.ones(1, 3))
+    with pytest.raises(ValueError, match="give encoder_hidden_states"):
+        model.model.decoder(target)
+
+
+def test_without_a_first_token_the_error_says_what_to_set():
+    model = build(decoder_start_token_id=None, bos_token_id=None)
+    with pytest.raises(ValueError, match=r"set config\.decoder_start_token_id"):
+        model(text(4), labels=text(3))
+    with pytest.raises(ValueError, match="decoder_start_token_id"):
+        model.generate(text(4))
+
+
+def test_nan_weights_do_not_hide():
+    model = build()
+    model.model.encoder.layers[0].feed_forward.up_proj.real.weight.data.fill_(float("nan"))
+    assert model(text(4), labels=text(3)).loss.isnan()
