@@ -329,10 +329,10 @@ class Translation:
         texts = texts_of(predictions, self.tokenizer)
         scores = self.metric.compute(predictions=texts, references=list(part["target"]))
         kept = ("bleu", "chrf", "prediction_length", "reference_length")
+        unfinished = int((predictions[:, 1:] != self.tokenizer.eos_token_id).all(1).sum())  # stopped by the limit
         self.signatures = {name: scores[f"{name}_signature"] for name in ("bleu", "chrf")}
-        return {name: scores[name] for name in kept}, [
-            text for _, text in sorted(zip(part["row"], texts, strict=True))
-        ]
+        figures = {**{name: scores[name] for name in kept}, "unfinished": unfinished}
+        return figures, [text for _, text in sorted(zip(part["row"], texts, strict=True))]
 
     def translate(self, trainer: ComplexSeq2SeqTrainer, name: str, num_beams: int) -> tuple[dict[str, Any], list[str]]:
         """Translate one part by beam search and score it."""
