@@ -384,6 +384,7 @@ def main() -> dict[str, Any]:
         results["predictions"] = "predictions.txt"
         if trainer.is_world_process_zero():
             (output_dir / "predictions.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    trainer.model.config.use_cache = True  # the Trainer turned it off
     config = trainer.model.config.to_diff_dict()
     data = {
         name: [*map(portable, value)] if isinstance(value, list) else value
@@ -407,7 +408,6 @@ def main() -> dict[str, Any]:
     print(f"parameters: {results['parameters']:,}; training: {seconds:.0f} s, {results['steps']} steps")
 
     if trainer.is_world_process_zero():
-        trainer.model.config.use_cache = True  # the Trainer turns it off
         trainer.model.save_pretrained(output_dir)
         run.tokenizer.save_pretrained(output_dir)
         if hasattr(trainer.model.config, "number_field"):

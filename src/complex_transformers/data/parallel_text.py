@@ -168,7 +168,8 @@ def load_parallel_dataset(
     for name, paths in zip(PARTS, (train_files, validation_files, test_files), strict=True):
         if paths is not None:
             parts[name] = _read(name, paths, columns)
-    parts = {name: _without_empty(name, part, empty) for name, part in parts.items()}
+    for name, part in parts.items():
+        parts[name] = _without_empty(name, part, empty)
     parts = separate(parts, overlap, ["source", "target"], "pair")
     if "validation" not in parts:
         if validation_split is None:
