@@ -29,7 +29,7 @@ class TextTester:
         self.config_class = config_class
         self.sizes = sizes
         self.changes = changes
-        self.num_hidden_layers = sizes.get("num_hidden_layers", 0)
+        self.num_hidden_layers = sizes.get("num_hidden_layers", sizes.get("encoder_layers", 0))
         self.num_attention_heads = sizes.get("num_attention_heads")
         self.expected_num_hidden_layers = parent.num_hidden_states or self.num_hidden_layers + 1
 
@@ -39,6 +39,10 @@ class TextTester:
 
     @property
     def encoder_seq_length(self):
+        return self.seq_length
+
+    @property
+    def decoder_seq_length(self):
         return self.seq_length
 
     def get_config(self):
@@ -52,6 +56,8 @@ class TextTester:
             "input_ids": ids_tensor(shape, self.vocab_size - 1) + 1,
             "attention_mask": random_attention_mask(shape) if self.padding else None,
         }
+        if self.parent.is_encoder_decoder:
+            inputs["decoder_input_ids"] = ids_tensor(shape, self.vocab_size - 1) + 1
         return self.get_config(), inputs
 
 
@@ -69,6 +75,8 @@ class TextConformance(ModelTesterMixin, TrainingTesterMixin):
     test_resize_embeddings = True
     training_overfit_learning_rate = 5e-3
     model_tester = None
+    # Ends of the names of the classes whose head has an output for every word.
+    language_models = ("ForMaskedLM", "ForCausalLM", "ForConditionalGeneration")
 
     def setUp(self):
         self.model_tester = TextTester(self, self.config_class, self.sizes, self.config_changes)
@@ -93,7 +101,7 @@ class TextConformance(ModelTesterMixin, TrainingTesterMixin):
             model.set_input_embeddings(replacement)
             self.assertIs(model.get_input_embeddings(), replacement)
             output = model.get_output_embeddings()
-            self.assertTrue((output is None) == (not model_class.__name__.endswith("ForMaskedLM")))
+            self.assertTrue((output is None) == (not model_class.__name__.endswith(self.language_models)))
             self.assertTrue(output is None or isinstance(output, torch.nn.Linear | ComplexLinear))
 
     def test_can_init_all_missing_weights(self):

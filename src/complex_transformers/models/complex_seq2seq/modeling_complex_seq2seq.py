@@ -61,7 +61,6 @@ class ComplexSeq2SeqModel(ComplexSeq2SeqPreTrainedModel):
         self.encoder = ComplexSeq2SeqEncoder(config)
         self.decoder = ComplexSeq2SeqDecoder(config)
         if config.share_embeddings:
-            self.decoder.embed_tokens = self.encoder.embed_tokens
             tables = [name for name, _ in self.encoder.embed_tokens.named_parameters()]
             self._tied_weights_keys = {f"decoder.embed_tokens.{t}": f"encoder.embed_tokens.{t}" for t in tables}
         self.post_init()
