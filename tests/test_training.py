@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import TrainingArguments
+from transformers import Seq2SeqTrainingArguments, TrainingArguments
 from transformers.trainer_utils import get_last_checkpoint
 
 from complex_transformers import (
@@ -19,6 +19,9 @@ from complex_transformers import (
     ComplexOrderForMaskedLM,
     ComplexOrderForSequenceClassification,
     ComplexOrderForTokenClassification,
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    ComplexSeq2SeqTrainer,
     ComplexTrainer,
     decay_parameter_names,
     optimizer_groups,
@@ -239,3 +242,40 @@ def test_killed_training_resumes_to_bit_equal_weights(tmp_path):
         assert torch.equal(a, b), name
     files = [load_file(path / "checkpoint-8" / "model.safetensors") for path in (folder, tmp_path / "whole")]
     assert all(torch.equal(files[0][name], files[1][name]) for name in files[0])
+
+
+def test_translations_come_back_in_the_order_of_the_data(tmp_path):
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    config = ComplexSeq2SeqConfig(
+        vocab_size=30,
+        encoder_layers=1,
+        decoder_layers=1,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=1,
+        **sizes,
+    )
+    lengths = [3, 9, 2, 7, 5, 4, 8, 6, 1, 2]
+    data = [{"input_ids": [row + 3] * length, "labels": [row + 3, 2]} for row, length in enumerate(lengths)]
+
+    def collate(examples):
+        width = max(len(example["input_ids"]) for example in examples)
+        ids = torch.tensor([e["input_ids"] + [0] * (width - len(e["input_ids"])) for e in examples])
+        labels = torch.tensor([example["labels"] for example in examples])
+        return {"input_ids": ids, "attention_mask": (ids > 0).long(), "labels": labels}
+
+    args = Seq2SeqTrainingArguments(
+        output_dir=str(tmp_path),
+        train_sampling_strategy="group_by_length",
+        per_device_eval_batch_size=2,
+        predict_with_generate=True,
+        generation_max_length=4,
+        use_cpu=True,
+        disable_tqdm=True,
+        remove_unused_columns=False,
+    )
+    trainer = ComplexSeq2SeqTrainer(
+        ComplexSeq2SeqForConditionalGeneration(config), args, eval_dataset=data, data_collator=collate
+    )
+    assert trainer.get_decay_parameter_names(trainer.model) == decay_parameter_names(trainer.model)
+    assert trainer.predict(data).label_ids[:, 0].tolist() == [row + 3 for row in range(len(data))]

@@ -18,7 +18,7 @@ declare -A ROWS=(
   [learned_position]="--embedding_type learned_position --number_field complex"
   [learned_position-real]="--embedding_type learned_position --number_field real"
 )
-[[ $# -gt 0 ]] || { sed -n 2,6p "$0"; exit 2; }
+[[ $# -gt 0 ]] || { sed -n 2,5p "$0"; exit 2; }
 IFS=, read -ra SEEDS <<<"$1"
 shift
 [[ $# -gt 0 ]] || set -- "${!ROWS[@]}"

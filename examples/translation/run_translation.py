@@ -16,7 +16,6 @@ import os
 import shlex
 import sys
 import time
-import warnings
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -240,6 +239,9 @@ def texts_of(predictions: np.ndarray, tokenizer: PreTrainedTokenizerFast) -> lis
 
 def portable(argument: str) -> str:
     """An argument as it would be on another machine: no absolute path."""
+    if argument.startswith("--") and "=" in argument:
+        option, _, value = argument.partition("=")
+        return f"{option}={portable(value)}"
     path = Path(argument)
     if not path.is_absolute():
         return argument
@@ -327,10 +329,10 @@ class Translation:
         texts = texts_of(predictions, self.tokenizer)
         scores = self.metric.compute(predictions=texts, references=list(part["target"]))
         kept = ("bleu", "chrf", "prediction_length", "reference_length")
+        unfinished = int((predictions[:, 1:] != self.tokenizer.eos_token_id).all(1).sum())  # stopped by the limit
         self.signatures = {name: scores[f"{name}_signature"] for name in ("bleu", "chrf")}
-        return {name: scores[name] for name in kept}, [
-            text for _, text in sorted(zip(part["row"], texts, strict=True))
-        ]
+        figures = {**{name: scores[name] for name in kept}, "unfinished": unfinished}
+        return figures, [text for _, text in sorted(zip(part["row"], texts, strict=True))]
 
     def translate(self, trainer: ComplexSeq2SeqTrainer, name: str, num_beams: int) -> tuple[dict[str, Any], list[str]]:
         """Translate one part by beam search and score it."""
@@ -349,7 +351,7 @@ def main() -> dict[str, Any]:
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     if args.disable_tqdm:
         datasets.disable_progress_bars()
-        warnings.filterwarnings("default", category=UserWarning, module="complex_transformers")
+        transformers.utils.logging.disable_progress_bar()
     set_seed(args.seed)
     checkpoint = find_checkpoint(args)
     run = Translation(model_args, data_args, args, checkpoint)
@@ -363,8 +365,7 @@ def main() -> dict[str, Any]:
         rounded({name.removeprefix("eval_"): log[name] for name in ("epoch", "eval_loss", "eval_bleu") if name in log})
         for log in history
     ]
-    criterion = args.metric_for_best_model.removeprefix("eval_")
-    best = (max if args.greater_is_better else min)(epochs, key=lambda epoch: epoch[criterion], default={})
+    best = [log["epoch"] for log in history if log["step"] == trainer.state.best_global_step]
     results: dict[str, Any] = {
         "command": shlex.join(["python", *map(portable, sys.argv)]),
         "seed": args.seed,
@@ -372,7 +373,8 @@ def main() -> dict[str, Any]:
         "parameters": trainer.model.num_parameters(),
         "seconds": seconds,
         "steps": trainer.state.global_step,
-        "best_epoch": best.get("epoch"),
+        "resumed": checkpoint is not None,  # the seconds are then those of the last stretch
+        "best_epoch": best[0] if best else None,
         "epochs": epochs,
     }
     results["validation"], _ = run.translate(trainer, "validation", args.generation_num_beams or 1)
@@ -382,6 +384,7 @@ def main() -> dict[str, Any]:
         results["predictions"] = "predictions.txt"
         if trainer.is_world_process_zero():
             (output_dir / "predictions.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    trainer.model.config.use_cache = True  # the Trainer turned it off
     config = trainer.model.config.to_diff_dict()
     data = {
         name: [*map(portable, value)] if isinstance(value, list) else value
@@ -401,7 +404,7 @@ def main() -> dict[str, Any]:
     }
     for name in ("validation", "test"):
         if name in results:
-            print(f"{name}: " + ", ".join(f"{key} {value:.4g}" for key, value in results[name].items()))
+            print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[name].items()))
     print(f"parameters: {results['parameters']:,}; training: {seconds:.0f} s, {results['steps']} steps")
 
     if trainer.is_world_process_zero():

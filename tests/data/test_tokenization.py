@@ -78,6 +78,63 @@ def test_saved_tokenizer_loads_without_this_package(tmp_path, kind):
     assert again(batch)["input_ids"] == tokenizer(batch)["input_ids"]
 
 
+ODD_TEXTS = [
+    "The cat",
+    "  two  spaces ",
+    " ",
+    "",
+    "\n",
+    "a <mask> b </s><pad> <s>",
+    "don't  , stop .",
+    "Ünïcode Ω 漢字 🎉\u2028",
+    "tabs\tand\nlines",
+]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("text", ODD_TEXTS)
+def test_text_with_its_end_comes_back_exactly(tmp_path, text, lowercase):
+    tokenizer = build_tokenizer(TEXTS, "bpe", vocab_size=320, lowercase=lowercase, append_eos=True)
+    tokenizer.save_pretrained(tmp_path)
+    for one in (tokenizer, AutoTokenizer.from_pretrained(tmp_path)):
+        ids = one(text)["input_ids"]
+        assert ids[-1] == one.eos_token_id
+        assert not set(ids[:-1]) & set(one.all_special_ids)  # what a text spells is text
+        padded = [one.bos_token_id, *ids, one.pad_token_id]
+        assert one.decode(padded, skip_special_tokens=True) == (text.lower() if lowercase else text)
+        assert one.batch_decode([padded, ids], skip_special_tokens=True)[0] == one.decode(
+            ids, skip_special_tokens=True
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_end_of_text(tmp_path, kind):
+    size = SIZES.get(kind, 100)
+    tokenizer = build_tokenizer(TEXTS, kind, vocab_size=size, append_eos=True)
+    tokenizer.save_pretrained(tmp_path)
+    again = AutoTokenizer.from_pretrained(tmp_path)
+    for one in (tokenizer, again):
+        assert [one.convert_tokens_to_ids(t) for t in ("<pad>", "<unk>", "<mask>", "<s>", "</s>")] == [0, 1, 2, 3, 4]
+        assert (one.bos_token_id, one.eos_token_id) == (3, 4)
+        assert one("the cat")["input_ids"][-1] == 4
+        assert one("the cat", add_special_tokens=False)["input_ids"] == one("the cat")["input_ids"][:-1]
+        cut = one("the cat sat on the mat", truncation=True, max_length=3)["input_ids"]
+        assert len(cut) == 3
+        assert cut[-1] == 4  # the end stays when the text is cut
+        assert one(text_target="the cat")["input_ids"] == one("the cat")["input_ids"]
+        batch = one(["the cat sat", "a"], padding=True)
+        assert batch["attention_mask"][1][-1] == 0
+    plain = build_tokenizer(TEXTS, kind, vocab_size=size)
+    assert plain.eos_token is None
+    assert "</s>" not in plain.get_vocab()
+
+
+def test_a_first_word_is_the_word_it_is_elsewhere():
+    tokenizer = build_tokenizer(["cat and cat"] * 5, "bpe", vocab_size=400, append_eos=True)
+    first, *_, last = tokenizer("cat and cat", add_special_tokens=False)["input_ids"]
+    assert first == last
+
+
 def test_texts_are_read_once_from_any_iterable():
     reads = []
 
@@ -100,6 +157,12 @@ def test_texts_are_read_once_from_any_iterable():
         ),
         ({"texts": TEXTS, "vocab_size": 3}, ValueError, "exceed the 3 special tokens, got 3"),
         ({"texts": TEXTS, "kind": "bpe", "vocab_size": 200}, ValueError, "at least 259 tokens, got 200"),
+        ({"texts": TEXTS, "vocab_size": 5, "append_eos": True}, ValueError, "exceed the 5 special tokens, got 5"),
+        (
+            {"texts": TEXTS, "kind": "bpe", "vocab_size": 260, "append_eos": True},
+            ValueError,
+            "at least 261 tokens, got 260",
+        ),
         ({"texts": "one string"}, TypeError, r"got one string; pass \[text\]"),
         ({"texts": []}, ValueError, "no token was found"),
         ({"texts": ["", "  "]}, ValueError, "no token was found"),

@@ -8,6 +8,7 @@ import gzip
 import warnings
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .parts import (
@@ -28,30 +29,47 @@ if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["encode_parallel_dataset", "load_parallel_dataset", "read_lines"]
+__all__ = ["encode_parallel_dataset", "load_parallel_dataset", "read_lines", "split_lines"]
 
 _EMPTIES = ("error", "drop")
 _TOO_LONG = ("error", "truncate", "drop")
 _NO_LIMIT = 10**9  # tokenizers without a limit say 1e30
 
 
-def read_lines(path: str) -> list[str]:
-    r"""Lines of a UTF-8 file, also ``.gz``, split at ``\n`` alone (``\r\n`` counts as ``\n``).
+def split_lines(data: bytes, name: str) -> list[str]:
+    r"""Lines of UTF-8 text, split at ``\n`` alone (``\r\n`` counts as ``\n``).
 
     Rare separators of Unicode are characters of a text; splitting there would move all pairs behind them.
 
+    Args:
+        data: the text; a byte order mark in front is left out.
+        name: where it comes from, for the error.
+
+    Raises:
+        ValueError: no UTF-8.
+    """
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is no UTF-8 text: {error}; convert it, for example with iconv") from error
+    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
+
+
+def read_lines(path: str) -> list[str]:
+    """Lines of a file, also ``.gz``, as ``split_lines`` gives them.
+
     Raises:
         FileNotFoundError: no such file.
-        ValueError: not UTF-8, or a damaged archive.
+        ValueError: no UTF-8, or a damaged archive.
     """
     check_file(path)
-    opener: Any = gzip.open if path.endswith(".gz") else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-            lines = [line.removesuffix("\n").removesuffix("\r") for line in file]
-    except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is no UTF-8 text{' in gzip' if path.endswith('.gz') else ''}: {error}") from error
-    return lines
+    data = Path(path).read_bytes()
+    if path.endswith(".gz"):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{path} is no gzip archive, or a damaged one: {error}") from error
+    return split_lines(data, path)
 
 
 def _aligned(name: str, paths: Sequence[str]) -> Dataset:
@@ -150,7 +168,8 @@ def load_parallel_dataset(
     for name, paths in zip(PARTS, (train_files, validation_files, test_files), strict=True):
         if paths is not None:
             parts[name] = _read(name, paths, columns)
-    parts = {name: _without_empty(name, part, empty) for name, part in parts.items()}
+    for name, part in parts.items():
+        parts[name] = _without_empty(name, part, empty)
     parts = separate(parts, overlap, ["source", "target"], "pair")
     if "validation" not in parts:
         if validation_split is None:

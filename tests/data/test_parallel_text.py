@@ -1,0 +1,241 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Parallel texts: pairs stay pairs, nothing is lost or cut without a word, and bad data is named."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import PreTrainedTokenizerFast
+
+from complex_transformers import build_tokenizer, encode_parallel_dataset, load_parallel_dataset
+from complex_transformers.data.parallel_text import read_lines
+
+PAIRS = [("a cat", "eine Katze"), ("a dog", "ein Hund"), ('two "old" cats, here', 'zwei "alte" Katzen, hier')]
+OTHERS = [("no bird", "kein Vogel"), ("None", "1")]
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+
+
+def write_text(path: Path, lines: list[str], end: str = "\n") -> str:
+    data = "".join(line + end for line in lines).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return str(path)
+
+
+def write_pairs(folder: Path, name: str, pairs: list[tuple[str, str]], ending: str = "") -> list[str]:
+    """Two aligned files, source first."""
+    return [
+        write_text(folder / f"{name}.{language}{ending}", [pair[side] for pair in pairs])
+        for side, language in enumerate(("en", "de"))
+    ]
+
+
+def write_table(path: Path, pairs: list[tuple[str, str]], columns: tuple[str, str] = ("source", "target")) -> str:
+    kind = path.name.removesuffix(".gz").rsplit(".", 1)[-1]
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8", newline="") as file:
+        if kind == "csv":
+            csv.writer(file).writerows([columns, *pairs])
+        elif kind == "tsv":
+            file.writelines("\t".join(row) + "\n" for row in [columns, *pairs])
+        else:
+            file.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in pairs)
+    return str(path)
+
+
+def pairs_of(part: Any) -> list[tuple[str, str]]:
+    return list(zip(part["source"], part["target"], strict=True))
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_aligned_files(tmp_path: Path, ending: str) -> None:
+    files = {name: write_pairs(tmp_path, name, pairs, ending) for name, pairs in (("t", PAIRS), ("v", OTHERS))}
+    parts = load_parallel_dataset(files["t"], files["v"])
+    assert list(parts) == ["train", "validation"]
+    assert parts["train"].column_names == ["source", "target"]
+    assert pairs_of(parts["train"]) == PAIRS
+    assert pairs_of(parts["validation"]) == OTHERS
+
+
+def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
+    lines = ["a\u2028b", "c\x85d", "e\x0bf\x0cg", " h\ti ", "j\rk"]
+    assert read_lines(write_text(tmp_path / "unix.txt", lines)) == lines
+    assert read_lines(write_text(tmp_path / "windows.txt", lines, end="\r\n")) == lines
+    path = tmp_path / "bare.txt"
+    path.write_bytes("\ufeff\u00e4\n\nb".encode())
+    assert read_lines(str(path)) == ["ä", "", "b"]  # a byte order mark, an empty line, no line feed at the end
+    path.write_bytes(b"")
+    assert read_lines(str(path)) == []
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "json", "jsonl.gz", "csv.gz"])
+def test_tables(tmp_path: Path, ending: str) -> None:
+    train = write_table(tmp_path / f"train.{ending}", PAIRS, columns=("en", "de"))
+    test = write_table(tmp_path / f"test.{ending}", OTHERS, columns=("en", "de"))
+    parts = load_parallel_dataset(
+        train,
+        [test],
+        [write_table(tmp_path / "x.csv", [("x", "y")], ("en", "de"))],
+        source_column="en",
+        target_column="de",
+    )
+    assert pairs_of(parts["train"]) == PAIRS
+    assert pairs_of(parts["validation"]) == OTHERS
+    assert pairs_of(parts["test"]) == [("x", "y")]
+
+
+def test_translation_column_and_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name, pairs in (("train", PAIRS), ("validation", OTHERS)):
+        rows = [{"id": str(n), "translation": {"en": en, "de": de}} for n, (en, de) in enumerate(pairs)]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    there = load_parallel_dataset(dataset_name=str(folder), source_column="en", target_column="de")
+    assert pairs_of(there["train"]) == PAIRS
+    back = load_parallel_dataset(dataset_name=str(folder), source_column="de", target_column="en")
+    assert pairs_of(back["validation"]) == [(de, en) for en, de in OTHERS]
+    with pytest.raises(ValueError, match=r"train data has no column 'fr', only \['en', 'de'\].*target_column"):
+        load_parallel_dataset(dataset_name=str(folder), source_column="en", target_column="fr")
+
+
+def test_unequal_files_are_refused(tmp_path: Path) -> None:
+    source = write_text(tmp_path / "a.en", ["one", "two", "three"])
+    target = write_text(tmp_path / "a.de", ["eins", "zwei"])
+    with pytest.raises(
+        ValueError, match=r"train files must have equal numbers of lines: .*a\.en has 3, .*a\.de has 2"
+    ):
+        load_parallel_dataset([source, target])
+
+
+def test_empty_lines(tmp_path: Path) -> None:
+    train = write_pairs(tmp_path, "t", [*PAIRS, ("", "leer"), ("blank", "  "), ("end", "Ende")])
+    validation = write_pairs(tmp_path, "v", OTHERS)
+    with pytest.raises(
+        ValueError, match=r"2 pair\(s\) of the train data have an empty side \(first: line 4\).*empty='drop'"
+    ):
+        load_parallel_dataset(train, validation)
+    with pytest.warns(UserWarning, match=r"2 pair\(s\) of the train data .* dropped") as caught:
+        parts = load_parallel_dataset(train, validation, empty="drop")
+    assert caught[0].filename == __file__
+    assert pairs_of(parts["train"]) == [*PAIRS, ("end", "Ende")]
+    with pytest.raises(ValueError, match="the validation data has no pairs"):
+        load_parallel_dataset(validation, write_pairs(tmp_path, "none", []), empty="drop")
+
+
+def test_parts_that_share_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train = write_pairs(tmp_path, "t", PAIRS)
+    copy = ("A  CAT", "eine katze ")  # case and spaces do not count
+    other_translation = ("a dog", "der Hund")  # a pair is both sides
+    validation = write_pairs(tmp_path, "v", [copy, other_translation])
+    with pytest.raises(
+        ValueError, match=r"1 row\(s\) of the train data have a pair that is also in the validation data"
+    ):
+        load_parallel_dataset(train, validation)
+    assert pairs_of(load_parallel_dataset(train, validation, overlap="drop")["train"]) == PAIRS[1:]
+    assert pairs_of(load_parallel_dataset(train, validation, overlap="allow")["train"]) == PAIRS
+    assert "dropped from the train data" in capsys.readouterr().out
+
+
+def test_split(tmp_path: Path) -> None:
+    pairs = [(f"number {n}", f"Nummer {n}") for n in range(50)] * 2
+    train = write_pairs(tmp_path, "t", pairs)
+    parts = load_parallel_dataset(train, validation_split=0.2)
+    assert len(parts["validation"]) == 20
+    assert not set(pairs_of(parts["train"])) & set(pairs_of(parts["validation"]))  # copies stay together
+    again = load_parallel_dataset(train, validation_split=0.2)
+    other = load_parallel_dataset(train, validation_split=0.2, split_seed=1)
+    assert pairs_of(again["validation"]) == pairs_of(parts["validation"]) != pairs_of(other["validation"])
+    with pytest.raises(ValueError, match=r"no part 'validation', only \['train'\]: give validation_files"):
+        load_parallel_dataset(train)
+
+
+def test_bad_arguments(tmp_path: Path) -> None:
+    train = write_pairs(tmp_path, "t", PAIRS)
+    with pytest.raises(ValueError, match="either dataset_name or train_files"):
+        load_parallel_dataset()
+    with pytest.raises(ValueError, match=r"train_files takes two aligned text files .* got 3"):
+        load_parallel_dataset([*train, "third"])
+    with pytest.raises(FileNotFoundError, match=r"no such file: absent\.de"):
+        load_parallel_dataset([train[0], "absent.de"])
+    with pytest.raises(ValueError, match=r"must end in \.csv"):
+        load_parallel_dataset(train[0])
+    with pytest.raises(ValueError, match=r"no column 'source', only \['en', 'de'\].*source_column"):
+        load_parallel_dataset(write_table(tmp_path / "t.csv", PAIRS, columns=("en", "de")))
+    for name, allowed in (("overlap", "allow"), ("empty", "drop")):
+        with pytest.raises(ValueError, match=rf"{name} must be one of \['?.*{allowed}.*, got 'ignore'"):
+            load_parallel_dataset(train, **{name: "ignore"})
+    numbers = tmp_path / "n.jsonl"
+    numbers.write_text('{"source": "a", "target": 7}\n')
+    with pytest.raises(ValueError, match="row 0 of the train data has a target that is no text but 7"):
+        load_parallel_dataset(str(numbers))
+    latin = tmp_path / "latin.de"
+    latin.write_bytes("schön\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.de is no UTF-8 text"):
+        read_lines(str(latin))
+    (tmp_path / "broken.gz").write_bytes(gzip.compress(b"text\n" * 100)[:-9])
+    with pytest.raises(ValueError, match=r"broken\.gz is no gzip archive, or a damaged one"):
+        read_lines(str(tmp_path / "broken.gz"))
+
+
+def make_tokenizer(**options: Any) -> PreTrainedTokenizerFast:
+    return build_tokenizer([text for pair in PAIRS for text in pair], "bpe", 400, append_eos=True, **options)
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Any:
+    return load_parallel_dataset(write_pairs(tmp_path, "t", PAIRS), write_pairs(tmp_path, "v", OTHERS))
+
+
+def test_encoding_loses_nothing(parts: Any) -> None:
+    tokenizer = make_tokenizer(lowercase=False)
+    encoded = encode_parallel_dataset(parts, tokenizer)
+    for name, pairs in (("train", PAIRS), ("validation", OTHERS)):
+        assert pairs_of(encoded[name]) == pairs
+        for row, (source, target) in zip(encoded[name], pairs, strict=True):
+            assert row["input_ids"][-1] == row["labels"][-1] == tokenizer.eos_token_id
+            assert tokenizer.decode(row["input_ids"], skip_special_tokens=True) == source
+            assert tokenizer.decode(row["labels"], skip_special_tokens=True) == target
+            assert row["attention_mask"] == [1] * len(row["input_ids"])
+            assert row["length"] == max(len(row["input_ids"]), len(row["labels"]))
+
+
+def test_long_pairs(parts: Any) -> None:
+    tokenizer = make_tokenizer()
+    whole = encode_parallel_dataset(parts, tokenizer)
+    lengths = [len(ids) for ids in whole["train"]["input_ids"]]
+    limit = max(lengths) - 1
+    assert sum(length > limit for length in lengths) == 1
+    with pytest.raises(
+        ValueError, match=rf"of 3 train pairs 1 have a source of more than {limit} tokens .*max_source_length"
+    ):
+        encode_parallel_dataset(parts, tokenizer, max_source_length=limit)
+    with pytest.warns(UserWarning, match="1 have a source of more than .* cut"):
+        cut = encode_parallel_dataset(parts, tokenizer, max_source_length=limit, too_long="truncate")
+    longest = lengths.index(max(lengths))
+    ids = cut["train"][longest]["input_ids"]
+    assert ids == [*whole["train"][longest]["input_ids"][: limit - 1], tokenizer.eos_token_id]
+    assert cut["train"]["labels"][:] == whole["train"]["labels"][:]
+    with pytest.warns(UserWarning, match=r"have a target of more than 4 tokens: dropped"):
+        dropped = encode_parallel_dataset(parts, tokenizer, max_target_length=4, too_long="drop")
+    kept = [pair for pair, ids in zip(PAIRS, whole["train"]["labels"], strict=True) if len(ids) <= 4]
+    assert pairs_of(dropped["train"]) == kept
+    assert len(kept) < 3
+
+
+def test_limit_of_the_tokenizer_and_bad_limits(parts: Any) -> None:
+    with pytest.raises(ValueError, match=r"of more than 3 tokens .*raise max_source_length and max_target_length"):
+        encode_parallel_dataset(parts, make_tokenizer(model_max_length=3))
+    encode_parallel_dataset(parts, make_tokenizer(model_max_length=3), max_source_length=99, max_target_length=99)
+    with pytest.raises(ValueError, match=r"max_target_length must be at least 2 .* got 1"):
+        encode_parallel_dataset(parts, make_tokenizer(), max_target_length=1)
+    with pytest.raises(ValueError, match=r"too_long must be one of .*, got 'cut'"):
+        encode_parallel_dataset(parts, make_tokenizer(), too_long="cut")
