@@ -25,6 +25,7 @@ DOCS = ROOT / "docs"
 SNIPPET_FILES = (
     "README.md",
     "docs/quickstart.md",
+    "docs/text-to-text.md",
     "docs/models/complex_order.md",
     "docs/models/complex_fasttext.md",
     "docs/models/complex_text_cnn.md",

@@ -19,6 +19,7 @@ from complex_transformers import (
     ComplexOrderModel,
     write_model_card,
 )
+from complex_transformers.hub import auto_map
 
 CLASSES = {
     "AutoModel": ComplexOrderModel,
@@ -140,6 +141,19 @@ def test_model_card(tmp_path, model_class, auto_class, task):
         assert part in body
     assert f"{sum(p.numel() for p in model.parameters()):,} parameters" in body
     assert "8 complex features" in body
+
+
+def test_card_of_a_model_from_text_to_text(tmp_path):
+    # Any class whose name ends so; the Hub does not know our task, but the card shows its use.
+    model = build(type("ComplexOrderForConditionalGeneration", (ComplexOrderForMaskedLM,), {}))
+    _, header, body = write_model_card(tmp_path, model).read_text().split("---\n", 2)
+    assert yaml.safe_load(header)["pipeline_tag"] == "translation"
+    assert "AutoModelForSeq2SeqLM.from_pretrained" in body
+    assert 'pipeline("complex-text2text", model="path-or-repo")' in body
+    assert auto_map(model)["AutoModelForSeq2SeqLM"].endswith(".ComplexOrderForConditionalGeneration")
+    header = write_model_card(tmp_path, model, pipeline_tag="summarization").read_text().split("---\n", 2)[1]
+    assert yaml.safe_load(header)["pipeline_tag"] == "summarization"
+    assert "complex-text2text" not in write_model_card(tmp_path, build(ComplexOrderModel)).read_text()
 
 
 def test_card_of_the_user_is_kept_and_replaced_only_on_request(tmp_path):

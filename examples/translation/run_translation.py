@@ -314,7 +314,7 @@ class Translation:
             args,
             train_dataset=self.parts["train"],
             eval_dataset=self.parts["validation"],
-            data_collator=DataCollatorForSeq2Seq(self.tokenizer, model=self.model, pad_to_multiple_of=8),
+            data_collator=DataCollatorForSeq2Seq(self.tokenizer, model=self.model),
             processing_class=self.tokenizer,
             compute_metrics=None if by_loss else self.validation_scores,
             callbacks=[] if patience is None else [EarlyStoppingCallback(patience)],

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complex-valued models for Hugging Face Transformers.
 
-Importing the package registers its models with the Auto classes. Everything public is found here and loaded when it is
-first used, so the import itself is fast.
+Importing the package registers its models with the Auto classes and its task with ``pipeline()``. Everything public is
+found here and loaded when it is first used, so the import itself is fast.
 """
 
 from __future__ import annotations
@@ -64,10 +64,11 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
+    "pipelines.text_to_text": ("TextToTextPipeline",),
     "training": ("ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
-_SUBPACKAGES = ("analysis", "data", "hub", "metrics", "models", "nn", "training")
+_SUBPACKAGES = ("analysis", "data", "hub", "metrics", "models", "nn", "pipelines", "training")
 
 __all__ = ["__version__", "nn", *sorted(_MODULE_OF)]
 
@@ -120,7 +121,12 @@ if TYPE_CHECKING:
     )
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear
+<<<<<<< HEAD
     from .training import ComplexSeq2SeqTrainer, ComplexTrainer, decay_parameter_names, optimizer_groups
+=======
+    from .pipelines.text_to_text import TextToTextPipeline
+    from .training import ComplexTrainer, decay_parameter_names, optimizer_groups
+>>>>>>> pipe
 
 
 def __getattr__(name: str) -> Any:

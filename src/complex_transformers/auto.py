@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One table of everything registered with Transformers' Auto classes.
+"""One table of everything registered with Transformers: models with its Auto classes, tasks with ``pipeline()``.
 
 Transformers builds its Auto classes when they are first used, which takes seconds. So does registration: it waits for
 the import of the modules that hold them, and runs at once where they have been imported already.
@@ -16,7 +16,10 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-__all__ = ["AUTO_CLASSES", "register_all"]
+__all__ = ["AUTO_CLASSES", "PIPELINES", "TEXT_TO_TEXT_TASK", "register_all"]
+
+# Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
+TEXT_TO_TEXT_TASK = "complex-text2text"
 
 # model type -> configuration, and the class of each Auto class; names are attributes of this package.
 AUTO_CLASSES: dict[str, dict[str, str]] = {
@@ -54,8 +57,12 @@ AUTO_CLASSES: dict[str, dict[str, str]] = {
     },
 }
 
+# task -> module of this package, its pipeline, and the Auto class of the models
+PIPELINES = {TEXT_TO_TEXT_TASK: ("pipelines.text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM")}
+
 _CONFIGURATION_AUTO = "transformers.models.auto.configuration_auto"
 _MODELING_AUTO = "transformers.models.auto.modeling_auto"
+_PIPELINES = "transformers.pipelines"
 
 
 def _our_module(kind: str, model_type: str) -> str:
@@ -71,10 +78,10 @@ def _our_class(kind: str, model_type: str, name: str) -> Any:
 _executing: set[str] = set()
 
 
-def _incomplete(auto_module: str) -> bool:
-    """True while ``auto_module``, or a module of ours, is not there or is half done."""
-    half_done = auto_module in _executing or any(name.startswith(__package__) for name in _executing)
-    return half_done or auto_module not in sys.modules
+def _incomplete(module: str) -> bool:
+    """True while ``module``, or a module of ours, is not there or is half done."""
+    half_done = module in _executing or any(name.startswith(__package__) for name in _executing)
+    return half_done or module not in sys.modules
 
 
 def _register_configurations() -> None:
@@ -97,16 +104,31 @@ def _register_models() -> None:
                 getattr(auto, auto_class).register(config, _our_class("modeling", model_type, name), exist_ok=True)
 
 
+def _register_pipelines() -> None:
+    if _incomplete(_PIPELINES):
+        return
+    pipelines = sys.modules[_PIPELINES]
+    for task, (module, name, auto_class) in PIPELINES.items():
+        implementation = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+        models = (getattr(sys.modules[_MODELING_AUTO], auto_class),)
+        # Not register_pipeline(): it marks the class as one whose file save_pretrained() copies, and such a folder
+        # then asks for trust_remote_code.
+        pipelines.PIPELINE_REGISTRY.supported_tasks[task] = {"impl": implementation, "pt": models, "type": "text"}
+
+
 def _register() -> None:
     _register_configurations()
     _register_models()
+    _register_pipelines()
 
 
 _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     _CONFIGURATION_AUTO: _register_configurations,
     _MODELING_AUTO: _register_models,
+    _PIPELINES: _register_pipelines,
     f"{__package__}.modeling_utils": _register,
     **{_our_module(kind, name): _register for kind in ("configuration", "modeling") for name in AUTO_CLASSES},
+    **{f"{__package__}.{module}": _register for module, _, _ in PIPELINES.values()},
 }
 
 
@@ -137,7 +159,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 
 def register_all() -> None:
-    """Register every model now, or as soon as Transformers' Auto classes are imported. Safe to call twice."""
+    """Register every model and task now, or as soon as Transformers has imported what it needs. Safe to call twice."""
     if not any(isinstance(finder, _AfterImport) for finder in sys.meta_path):
         sys.meta_path.insert(0, _AfterImport())
     _register()

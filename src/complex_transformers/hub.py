@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .auto import TEXT_TO_TEXT_TASK
+
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
@@ -16,16 +18,32 @@ __all__ = ["HubMixin", "write_hub_shim", "write_model_card"]
 SHIM_NAME = "complex_transformers_hub"
 _AUTO_CLASS_OF_HEAD = {
     "Model": "AutoModel",
+    "ForConditionalGeneration": "AutoModelForSeq2SeqLM",
     "ForMaskedLM": "AutoModelForMaskedLM",
     "ForSequenceClassification": "AutoModelForSequenceClassification",
     "ForTokenClassification": "AutoModelForTokenClassification",
 }
+# Tasks under which the Hub files models. It does not know ours, and is retiring the general "text2text-generation": a
+# text-to-text model that does something else than translate says so by ``pipeline_tag``.
 _TASK_OF_HEAD = {
     "Model": "feature-extraction",
+    "ForConditionalGeneration": "translation",
     "ForMaskedLM": "fill-mask",
     "ForSequenceClassification": "text-classification",
     "ForTokenClassification": "token-classification",
 }
+
+_TEXT_TO_TEXT_USE = f"""\
+From text to text, `complex_transformers` imported as above:
+
+```python
+from transformers import pipeline
+
+generate = pipeline("{TEXT_TO_TEXT_TASK}", model="path-or-repo")
+print(generate("a text")[0]["generated_text"])
+```
+
+"""
 
 
 class HubMixin:
@@ -75,6 +93,7 @@ def write_model_card(
     limits: str | None = None,
     license: str = "apache-2.0",
     language: str | None = None,
+    pipeline_tag: str | None = None,
     overwrite: bool = True,
 ) -> Path:
     """Write ``README.md``: the card of a saved model, with its metadata block.
@@ -84,6 +103,8 @@ def write_model_card(
         model: the model saved there.
         training_data, metrics, limits: what a reader must know; left out, the card says "not stated".
         license, language: metadata of the Hub.
+        pipeline_tag: the task under which the Hub files the model; left out, that of the model's head, which is
+            ``translation`` for a model from text to text.
         overwrite: replace a card that is there already.
 
     Returns:
@@ -93,7 +114,7 @@ def write_model_card(
     if path.exists() and not overwrite:
         return path
     config, head = model.config, _head(model)
-    auto_class, task = _AUTO_CLASS_OF_HEAD.get(head, "AutoModel"), _TASK_OF_HEAD.get(head)
+    auto_class, task = _AUTO_CLASS_OF_HEAD.get(head, "AutoModel"), pipeline_tag or _TASK_OF_HEAD.get(head)
     header = ["---", "library_name: transformers", f"license: {license}"]
     header += [f"language: {language}"] if language else []
     header += [f"pipeline_tag: {task}"] if task else []
@@ -106,6 +127,7 @@ def write_model_card(
     for name, words in (("num_hidden_layers", "layer(s)"), ("num_attention_heads", "heads")):
         facts += [f"{getattr(config, name)} {words}"] if hasattr(config, name) else []
     facts.append(f"embedding `{config.embedding_type}`")
+    usage = _TEXT_TO_TEXT_USE if auto_class == "AutoModelForSeq2SeqLM" else ""
     body = f"""
 # {type(model).__name__}
 
@@ -122,7 +144,7 @@ tokenizer = AutoTokenizer.from_pretrained("path-or-repo")
 model = {auto_class}.from_pretrained("path-or-repo")
 ```
 
-With the package installed, `trust_remote_code=True` loads the model without the first import.
+{usage}With the package installed, `trust_remote_code=True` loads the model without the first import.
 
 ## Training data
 
