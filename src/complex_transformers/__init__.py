@@ -121,12 +121,8 @@ if TYPE_CHECKING:
     )
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear
-<<<<<<< HEAD
-    from .training import ComplexSeq2SeqTrainer, ComplexTrainer, decay_parameter_names, optimizer_groups
-=======
     from .pipelines.text_to_text import TextToTextPipeline
-    from .training import ComplexTrainer, decay_parameter_names, optimizer_groups
->>>>>>> pipe
+    from .training import ComplexSeq2SeqTrainer, ComplexTrainer, decay_parameter_names, optimizer_groups
 
 
 def __getattr__(name: str) -> Any:
