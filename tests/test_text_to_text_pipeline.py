@@ -28,7 +28,13 @@ from transformers import (
 from transformers.pipelines import PIPELINE_REGISTRY
 from transformers.pipelines.pt_utils import KeyDataset
 
-from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, TextToTextPipeline
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForMaskedLM,
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    TextToTextPipeline,
+)
 from complex_transformers.auto import TEXT_TO_TEXT_TASK, register_all
 
 SPECIAL = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
@@ -46,11 +52,25 @@ SIZES |= {f"{side}_layers": 1 for side in ("encoder", "decoder")}
 SIZES |= {f"{side}_attention_heads": 2 for side in ("encoder", "decoder")}
 SIZES |= {f"{side}_ffn_dim": 16 for side in ("encoder", "decoder")}
 IDS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "forced_eos_token_id": None}
+COMPLEX_SIZES = {
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "num_attention_heads": 2,
+    "embedding_type": "learned_position",
+    "max_position_embeddings": SIZES["max_position_embeddings"],
+    "vocab_size": len(VOCABULARY),
+    "initializer_range": 1.0,
+    "decoder_start_token_id": 2,
+    **{name: value for name, value in IDS.items() if name != "forced_eos_token_id"},
+}
 # Models of AutoModelForSeq2SeqLM over VOCABULARY, untrained, each with a seed by which it has different answers, some
 # of them finished. The decoder starts with <pad> in Marian, with </s> in BART.
 MODELS = {
     "marian": (1, lambda: MarianMTModel(MarianConfig(**SIZES, **IDS, decoder_start_token_id=0))),
     "bart": (5, lambda: BartForConditionalGeneration(BartConfig(**SIZES, **IDS, decoder_start_token_id=3))),
+    "complex": (0, lambda: ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqConfig(**COMPLEX_SIZES))),
 }
 
 
