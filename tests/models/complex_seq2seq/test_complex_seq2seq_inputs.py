@@ -113,11 +113,11 @@ def test_bad_inputs_are_refused_with_the_remedy():
         model(source, decoder_input_ids=target[:, :0])
     with pytest.raises(ValueError, match=r"row\(s\) \[0\] of attention_mask hold padding only"):
         model(source, attention_mask=torch.zeros_like(source), decoder_input_ids=target)
-    with pytest.raises(ValueError, match="must lie in.*max_position_embeddings=8.*truncate the text"):
+    with pytest.raises(ValueError, match=r"must lie in.*max_position_embeddings=8.*truncate the text"):
         model(text(9), decoder_input_ids=target)
-    with pytest.raises(ValueError, match="must lie in.*max_position_embeddings=8"):
+    with pytest.raises(ValueError, match=r"must lie in.*max_position_embeddings=8"):
         model(source, decoder_input_ids=text(9))
-    with pytest.raises(ValueError, match="must lie in.*max_position_embeddings=8"):
+    with pytest.raises(ValueError, match=r"must lie in.*max_position_embeddings=8"):
         model.generate(source, max_new_tokens=12, eos_token_id=-1)
     for wrong in (40, -1):
         with pytest.raises((ValueError, IndexError), match=str(wrong)):

@@ -18,7 +18,7 @@ def numbers(array):
 
 
 class Oracle:
-    """ComplexOrder Eq. 5, 13, 14 and App. B with a decoder (Vaswani et al. 2017), from the weights of a model alone."""
+    """ComplexOrder Eq. 5, 13, 14 and App. B with a decoder (Vaswani et al. 2017), from the weights alone."""
 
     def __init__(self, model):
         self.w = {name: value.double().numpy() for name, value in model.state_dict().items()}

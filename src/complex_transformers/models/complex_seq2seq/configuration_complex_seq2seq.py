@@ -19,12 +19,14 @@ class ComplexSeq2SeqConfig(TransformerConfig):
     Besides the arguments of ``TransformerConfig``, which has those of ``TextConfig``:
 
     Args:
+        hidden_size, intermediate_size: stored widths: twice the paper's 512 complex features, and four times that.
         encoder_layers, decoder_layers: ``num_hidden_layers`` is another name of the first.
         share_embeddings: one embedding of source and target words, for a joint vocabulary; else one for each.
         label_smoothing: epsilon of the training loss (Szegedy et al. 2016), (1 - epsilon) of which is the cross
             entropy of the label and epsilon that of all words alike; evaluation has none.
         decoder_start_token_id: first token of every target.
         use_cache: keep keys and values between the steps of ``generate``.
+        is_encoder_decoder: what Transformers reads to know the kind of model.
         max_position_embeddings: longest source and target, for ``learned_position`` only; the others have none.
 
     Example:
