@@ -82,9 +82,7 @@ def reference_beams(model, source, beams, length, penalty):
         candidates.sort(key=lambda item: -item[0])
         best = candidates[: 2 * beams]
         running = [item for item in best if item[1][-1] != END][:beams]
-        finished += [
-            (total / (len(ids) - 1) ** penalty, ids) for total, ids in best[:beams] if ids[-1] == END
-        ]
+        finished += [(total / (len(ids) - 1) ** penalty, ids) for total, ids in best[:beams] if ids[-1] == END]
         finished = sorted(finished, key=lambda item: -item[0])[:beams]
     finished += [(total / (len(ids) - 1) ** penalty, ids) for total, ids in running]
     return sorted(finished, key=lambda item: -item[0])[:beams]
