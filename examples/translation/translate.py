@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translate with a saved model: one text a line in, one translation a line out.
 
-python examples/translation/translate.py --model outputs/translation < test.en > test.de
+The search is the one the model was saved with, where no option says otherwise.
+
+    python examples/translation/translate.py --model outputs/translation < test.en > test.de
 """
 
 from __future__ import annotations
