@@ -1,9 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Write the Multi30k tables of the README from the results of ``multi30k.sh``.
-
-python examples/translation/table.py
-"""
+"""Write the tables of the README from the results of ``multi30k.sh``: python examples/translation/table.py."""
 
 from __future__ import annotations
 
