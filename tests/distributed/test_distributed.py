@@ -48,7 +48,7 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
     return train(tmp_path_factory.mktemp("double"), processes=2)
 
 
-HEADS = pytest.mark.parametrize("head", ["classification", "mlm", "fasttext", "cnn", "rnn", "gcn"])
+HEADS = pytest.mark.parametrize("head", ["classification", "mlm", "fasttext", "cnn", "rnn", "gcn", "seq2seq"])
 
 
 @HEADS

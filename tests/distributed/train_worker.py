@@ -26,16 +26,17 @@ from complex_transformers import ComplexTrainer, optimizer_groups
 from complex_transformers.modeling_utils import ComplexPreTrainedModel
 
 BATCH, STEPS, VOCABULARY, LENGTH = 8, 5, 40, 10
+WORD_LABELS = ("mlm", "seq2seq")  # the others have one label for each text
 
 
 def make_data(head: str) -> Dataset:
-    """Padded rows; in the masked language model every row has another number of labels."""
+    """Padded rows; where words are predicted every row has another number of labels."""
     generator = torch.Generator().manual_seed(0)
     rows = []
     for index in range(BATCH * STEPS):
         ids = torch.randint(3, VOCABULARY, (LENGTH,), generator=generator)
         mask = (torch.arange(LENGTH) < 4 + index % 7).long()
-        labels = torch.where((torch.arange(LENGTH) <= index % 4), ids, -100) if head == "mlm" else ids[0] % 2
+        labels = torch.where((torch.arange(LENGTH) <= index % 4), ids, -100) if head in WORD_LABELS else ids[0] % 2
         rows.append({"input_ids": (ids * mask).tolist(), "attention_mask": mask.tolist(), "labels": labels.tolist()})
     return Dataset.from_list(rows)
 
@@ -50,6 +51,17 @@ HEADS: dict[str, tuple[str, dict[str, Any]]] = {
     "cnn": ("ComplexTextCNNForSequenceClassification", {"num_filters": 16}),
     "rnn": ("ComplexTextRNNForSequenceClassification", {"recurrent_size": 16, "bidirectional": True}),
     "gcn": ("ComplexTextGCNForSequenceClassification", {}),
+    "seq2seq": (
+        "ComplexSeq2SeqForConditionalGeneration",
+        {
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "num_attention_heads": 2,
+            "attention_probs_dropout_prob": 0.0,
+            "decoder_start_token_id": 1,
+            "label_smoothing": 0.1,
+        },
+    ),
 }
 
 
@@ -63,7 +75,7 @@ def make_model(head: str) -> ComplexPreTrainedModel:
         hidden_size=32,
         hidden_dropout_prob=0.0,  # each process would drop other units than the single one
         initializer_range=1.0,
-        **({"num_hidden_layers": 2} if hasattr(config_class, "num_hidden_layers") else {}),
+        **({"num_hidden_layers": 2} if "num_hidden_layers" in config_class.__dataclass_fields__ else {}),
         **({"intermediate_size": 64} if hasattr(config_class, "intermediate_size") else {}),
         **fields,
     )
@@ -111,7 +123,8 @@ def train_sharded(head: str) -> dict[str, Any]:
     model = make_model(head)
     if world_size > 1:
         mesh = init_device_mesh("cpu", (world_size,))
-        for module in [*getattr(model.model, "layers", []), model]:
+        layers = [module for module in model.modules() if type(module).__name__ in model._no_split_modules]
+        for module in [*layers, model]:
             fully_shard(module, mesh=mesh)
     optimizer = torch.optim.AdamW(optimizer_groups(model, weight_decay=0.01), lr=1e-2)
     data = make_data(head).with_format("torch")
@@ -119,7 +132,7 @@ def train_sharded(head: str) -> dict[str, Any]:
     for step in range(STEPS):
         batch = data[step * BATCH : (step + 1) * BATCH]
         # The mean over processes must be the mean over all labels, wherever they are.
-        count = {"num_items_in_batch": (batch["labels"] != -100).sum() / world_size} if head == "mlm" else {}
+        count = {"num_items_in_batch": (batch["labels"] != -100).sum() / world_size} if head in WORD_LABELS else {}
         share = {name: values.chunk(world_size)[rank] for name, values in batch.items()}
         loss = model(**share, **count).loss
         loss.backward()
