@@ -50,6 +50,7 @@ from benchmarks.reporting import (
     write_part,
 )
 from benchmarks.timing import Quartiles, Step, check_gradients, ratio, time_rounds, training_step
+from benchmarks.translation import MARIAN, NEW_TOKENS, OURS, decoding_step, texts, training, translator
 from complex_transformers.nn import ComplexLinear, ComplexOrderEmbedding
 
 THREADS = 2
@@ -220,7 +221,7 @@ def memory(rounds: int) -> Outcome:
             if needed > _available_memory():
                 notes.append(f"score {score} at {length} tokens left out: {needed / 2**30:.0f} GiB are not free")
                 continue
-            peak[length] = [_peak(score, length) for _ in range(rounds)]
+            peak[length] = [_peak("layer", score, length) for _ in range(rounds)]
         for short, long in pairwise(lengths):
             if long in peak:
                 comparison = Comparison(f"{long} tokens", f"{short} tokens", bar if short == 2048 else None)
@@ -238,8 +239,8 @@ def _available_memory() -> float:
     return 1024.0 * int(match.group(1)) if match else 0.0
 
 
-def _peak(score: str, length: int) -> float:
-    command = [sys.executable, "-m", "benchmarks.memory", "--score", score, "--length", str(length)]
+def _peak(kind: str, name: str, length: int) -> float:
+    command = [sys.executable, "-m", "benchmarks.memory", f"--{kind}", name, "--length", str(length)]
     # Blocks of 64 KiB or more go back to the system as soon as they are freed; see benchmarks/memory.py.
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "OMP_NUM_THREADS": str(THREADS)}
     out = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
@@ -318,6 +319,30 @@ def classifier(rounds: int) -> Outcome:
     return Outcome(_race("training step", contestants, comparisons, rounds), [])
 
 
+def translation(rounds: int) -> Outcome:
+    """Encoder-decoders of 6 + 6 layers (hidden 512, feed-forward 2048, 8 heads, 8,000 words) against Marian's."""
+    models = {name: translator(name) for name in (MARIAN, *OURS)}
+    notes = [f"{name}: {_size(model):,} parameters" for name, model in models.items()]
+    batch = texts(32, 32)
+    steps = {name: training(model, batch) for name, model in models.items()}
+    for name, model in models.items():
+        check_gradients(name, model, steps[name])
+    bars = {"score real": 1.00, "score modulus": 1.10}
+    comparisons = [Comparison(name, MARIAN, bars.get(name)) for name in OURS]
+    rows = _race("32 x 32 tokens, training step", steps, comparisons, rounds)
+    steps = {name: decoding_step(model, batch) for name, model in models.items()}
+    comparisons = [Comparison(name, MARIAN, None if name == "real twin" else 1.15) for name in OURS]
+    rows += _race(f"32 x {NEW_TOKENS} tokens, greedy decoding", steps, comparisons, rounds)
+    peak = {name: [_peak("translator", name, 64) for _ in range(3)] for name in models}
+    for name in OURS:
+        comparison = Comparison(name, MARIAN, None if name == "real twin" else 1.10)
+        rows.append(
+            _row("32 x 64 tokens, peak memory of a training step", comparison, peak[name], peak[MARIAN], "MiB")
+        )
+        print(f"  peak memory: {name} / {MARIAN} = {rows[-1]['ratio']['median']:.3f}", flush=True)
+    return Outcome(rows, notes)
+
+
 # name -> case and its rounds
 CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
     "linear": (linear, 30),
@@ -327,6 +352,7 @@ CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
     "peers": (against_peers, 10),
     "recurrent": (recurrent, 10),
     "classifier": (classifier, 20),
+    "translation": (translation, 7),
 }
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Peak memory of one training step of an encoder layer, in a process of its own.
+"""Peak memory of one training step of an encoder layer or a translator, in a process of its own.
 
 Called by ``benchmarks.bench``; prints one JSON object. What is counted is the resident set: everything the process
 holds, tensors or scratch space of a kernel. The peak is that *during the step* (Linux resets it on request; without
@@ -16,12 +16,14 @@ import argparse
 import json
 import re
 import resource
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 from benchmarks.layers import complex_layer
-from benchmarks.timing import training_step
+from benchmarks.timing import Step, training_step
+from benchmarks.translation import texts, training, translator
 
 _STATUS = Path("/proc/self/status")
 
@@ -41,25 +43,35 @@ def _reset_peak() -> bool:
     return True
 
 
+def layer_steps(score: str) -> Callable[[int], Step]:
+    """Steps of an encoder layer on one sentence of some length."""
+    layer = complex_layer(512, 2048, 8, score)
+    return lambda length: training_step(layer, list(layer.parameters()), torch.randn(1, length, 512))
+
+
+def translator_steps(name: str) -> Callable[[int], Step]:
+    """Steps of a translator on 32 pairs of sentences of some length."""
+    model = translator(name)
+    return lambda length: training(model, texts(32, length))
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--score", default="real")
+    network = parser.add_mutually_exclusive_group(required=True)
+    network.add_argument("--layer", help="score of an encoder layer: real or modulus")
+    network.add_argument("--translator", help="name of a translator in benchmarks/translation.py")
     parser.add_argument("--length", type=int, required=True)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
-    layer = complex_layer(512, 2048, 8, arguments.score)
-    width = layer.self_attn.embed_dim
-    step = {
-        length: training_step(layer, list(layer.parameters()), torch.randn(1, length, width))
-        for length in (64, arguments.length)
-    }
-    step[64]()
+    steps = layer_steps(arguments.layer) if arguments.layer else translator_steps(arguments.translator)
+    small, step = steps(min(64, arguments.length // 8)), steps(arguments.length)
+    small()
     before = _kibibytes("VmRSS")
     was_reset = _reset_peak()
-    step[arguments.length]()
+    step()
     after = _kibibytes("VmHWM") if was_reset else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({"peak_mib": (after - before) / 1024, "baseline_mib": before / 1024, "peak_reset": was_reset}))
 

@@ -15,7 +15,7 @@ from transformers import pipeline
 from complex_transformers import ComplexSeq2SeqConfig, ComplexSeq2SeqForConditionalGeneration, build_tokenizer
 
 WORKER = Path(__file__).with_name("serve_worker.py")
-WORDS = "zero one two three four five six seven eight nine".split()
+WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 SOURCES = [" ".join(WORDS[(first + 3 * step) % 10] for step in range(2 + first % 5)) for first in range(10)]
 TARGETS = [" ".join(reversed(source.split())) for source in SOURCES]
 
