@@ -11,7 +11,6 @@ dozen rows are fastest with the weight on the left, and the gates of a step are 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -37,67 +36,50 @@ def lstm_scan(
     Returns:
         The states after every step, ``[N, B, 2d]``, and the last h and c, ``[B, 2d]``.
     """
-    inputs = x, h, c, mask, real, imag, bias
-    if torch.is_grad_enabled() and any(value is not None and value.requires_grad for value in inputs):
-        return _LSTMScan.apply(plain, *inputs)[:3]
-    return _forward(False, *inputs)[:3]
-
-
-def _forward(
-    keep: bool, x: Tensor, h: Tensor, c: Tensor, mask: Tensor | None, real: Tensor, imag: Tensor, bias: Tensor | None
-) -> tuple[Tensor, ...]:
-    """``lstm_scan`` and what its gradient needs of every step; without ``keep`` all steps share the memory of one."""
-    steps, batch, _ = x.shape
-    n, d = x.shape[-1] // 2, h.shape[-1] // 2
-
-    def buffer(count: int, *shape: int) -> Tensor:
-        return x.new_empty(count if keep else 1, *shape).expand(count, *shape)
-
-    inputs = buffer(steps, batch, 2, n + d)  # [x_t; h]
-    numbers = buffer(steps, 2, 4, d, batch)  # z of the gates, and phi(g) in the place of g
-    gates = buffer(steps, 4, d, batch)
-    cells = buffer(steps + 1, 2, d, batch)
-    phi_cells = buffer(steps, 2, d, batch)
-    out = x.new_empty(steps, batch, 2, d)
-    total, product = x.new_empty(batch, n + d), x.new_empty(4 * d, batch)
-    state, cell = _features_first(h), _features_first(c)
-    cells[0] = cell
-    x, row = x.unflatten(-1, (2, n)), h.unflatten(-1, (2, d))
-    offset = real.new_zeros(2, 1, 1) if bias is None else bias.view(2, -1, 1)
-    summed, difference = real + imag, imag - real
-    for t in range(steps):
-        # Three products (Gauss): A (re + im) is part of both parts of z.
-        torch.cat([x[t], row], dim=-1, out=inputs[t])
-        re, im = inputs[t].unbind(1)
-        torch.mm(real, torch.add(re, im, out=total).t(), out=product)
-        z = numbers[t].flatten(1, 2)
-        torch.add(product, offset, out=z)
-        z[0].addmm_(summed, im.t(), alpha=-1)
-        z[1].addmm_(difference, re.t())
-
-        # A square that overflows is harmless, see the modulus gate. That of the candidate is idle.
-        re, im = numbers[t].unbind(0)
-        torch.mul(re, re, out=gates[t]).addcmul_(im, im).sigmoid_()
-        i, f, _, o = gates[t].unbind(0)
-        phi = numbers[t, :, 2].tanh_()
-        torch.mul(f, cells[t], out=cell).addcmul_(i, phi)
-        torch.tanh(cell, out=phi_cells[t])
-        if mask is None:
-            cells[t + 1] = cell
-            torch.mul(o, phi_cells[t], out=state)
-        else:
-            torch.where(mask[t], cell, cells[t], out=cells[t + 1])
-            torch.where(mask[t], o * phi_cells[t], state, out=state)
-        row = out[t].copy_(state.permute(2, 0, 1))
-    return out.flatten(2), _rows_first(state), _rows_first(cells[-1]), inputs, numbers, gates, cells, phi_cells
+    return _LSTMScan.apply(plain, x, h, c, mask, real, imag, bias)[:3]
 
 
 class _LSTMScan(torch.autograd.Function):
-    """``lstm_scan`` with the gradient written out; the gradient of the gradient goes through ``plain``."""
+    """``lstm_scan`` and what its gradient needs of every step; the gradient of the gradient goes through ``plain``."""
 
     @staticmethod
-    def forward(plain: Scan, *inputs: Any) -> tuple[Tensor, ...]:
-        return _forward(True, *inputs)
+    def forward(
+        plain: Scan,
+        x: Tensor,
+        h: Tensor,
+        c: Tensor,
+        mask: Tensor | None,
+        real: Tensor,
+        imag: Tensor,
+        bias: Tensor | None,
+    ) -> tuple[Tensor, ...]:
+        steps, batch, _ = x.shape
+        n, d = x.shape[-1] // 2, h.shape[-1] // 2
+
+        inputs = x.new_empty(steps, batch, 2, n + d)  # [x_t; h]
+        numbers = x.new_empty(steps, 2, 4, d, batch)  # z of the gates, and phi(g) in the place of g
+        gates = x.new_empty(steps, 4, d, batch)
+        cells = x.new_empty(steps + 1, 2, d, batch)
+        phi_cells = x.new_empty(steps, 2, d, batch)
+        out = x.new_empty(steps, batch, 2, d)
+        total, scratch = x.new_empty(batch, n + d), x.new_empty(2, d, batch)
+        state, cells[0] = _features_first(h), _features_first(c)
+        x, row = x.unflatten(-1, (2, n)), h.unflatten(-1, (2, d))
+        weights = _three_weights(real, imag)
+        for t in range(steps):
+            torch.cat([x[t], row], dim=-1, out=inputs[t])
+            re, im = inputs[t].unbind(1)
+            z = numbers[t].flatten(1, 2)
+            _multiply(weights, re.t(), im.t(), torch.add(re, im, out=total).t(), out=z)
+            if bias is not None:
+                z += bias.view(2, -1, 1)
+            new, cell = _step(numbers[t], gates[t], cells[t], cells[t + 1], phi_cells[t], out=scratch), cells[t + 1]
+            if mask is not None:
+                torch.where(mask[t], cell, cells[t], out=cell)
+                new = torch.where(mask[t], new, state)
+            state = new
+            row = out[t].copy_(state.permute(2, 0, 1))
+        return out.flatten(2), _rows_first(state), _rows_first(cells[-1]), inputs, numbers, gates, cells, phi_cells
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -116,8 +98,7 @@ class _LSTMScan(torch.autograd.Function):
         (steps, batch, _), n, d = x.shape, x.shape[-1] // 2, h.shape[-1] // 2
 
         first = 0 if need_x else n  # columns of [W U] that a gradient goes back through
-        adjoint = real.t()[first:].contiguous(), imag.t()[first:].contiguous()
-        adjoint_sum, adjoint_difference = adjoint[0] + adjoint[1], adjoint[1] - adjoint[0]
+        adjoint = _three_weights(real.t()[first:].contiguous(), -imag.t()[first:].contiguous())
         grad_inputs = x.new_empty(2, n + d - first, batch)
         grad_x = x.new_empty(steps, batch, 2, n) if need_x else None
         # Steps beside rows: the products of the weights find a matrix [4d, N B]. Real, imaginary, and their sum.
@@ -134,28 +115,12 @@ class _LSTMScan(torch.autograd.Function):
                 grad_state.masked_fill_(~mask[t], 0.0)
                 grad_cell.masked_fill_(~mask[t], 0.0)
 
-            # h = o tanh(c), c = f c + i phi(g); the gradient of a real gate is the sum of those of both parts.
-            (i, f, _, o), phi, phi_cell = gates[t].unbind(0), numbers[t, :, 2], phi_cells[t]
-            torch.mul(grad_state, phi_cell, out=scratch)
-            torch.add(*scratch, out=grad_gates[3])
-            grad_cell.addcmul_(grad_state, o).addcmul_(scratch.mul_(o), phi_cell, value=-1)
-            torch.add(*torch.mul(grad_cell, cells[t], out=scratch), out=grad_gates[1])
-            torch.add(*torch.mul(grad_cell, phi, out=scratch), out=grad_gates[0])
-            torch.addcmul(grad_cell, scratch, phi, value=-1, out=scratch)
-            # sigmoid(|z|^2) has the gradient 2 z s (1 - s).
-            grad_gates.mul_(gates[t]).addcmul_(grad_gates, gates[t], value=-1).mul_(2.0)
-            grad_numbers = grads[:2, :, t].unflatten(1, (4, d))
-            torch.mul(grad_gates, numbers[t], out=grad_numbers)
-            torch.mul(scratch, i, out=grad_numbers[:, 2])
-            grad_cell.mul_(f)
-
-            # conj([W U])^T by three products.
             grad_re, grad_im, grad_total = grads[:, :, t].unbind(0)
+            grad_numbers = grads[:2, :, t].unflatten(1, (4, d))
+            saved = numbers[t], gates[t], cells[t], phi_cells[t]
+            _step_gradient(grad_state, grad_cell, *saved, grad_gates, scratch, out=grad_numbers)
             torch.add(grad_re, grad_im, out=grad_total)
-            into_re, into_im = grad_inputs
-            into_im.copy_(torch.mm(adjoint[0], grad_total, out=into_re))
-            into_re.addmm_(adjoint_difference, grad_im)
-            into_im.addmm_(adjoint_sum, grad_re, alpha=-1)
+            _multiply(adjoint, grad_re, grad_im, grad_total, out=grad_inputs)
             if grad_x is not None:
                 grad_x[t] = grad_inputs[:, :n].permute(2, 0, 1)
             grad_state = grad_inputs[:, n - first :]
@@ -167,6 +132,62 @@ class _LSTMScan(torch.autograd.Function):
         grad_bias = grads[:2].sum((2, 3)).flatten() if need_bias else None
         grad_x = None if grad_x is None else grad_x.flatten(2)
         return None, grad_x, _rows_first(grad_state), _rows_first(grad_cell), None, *grad_weights, grad_bias
+
+
+def _three_weights(real: Tensor, imag: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A, A + B and B - A."""
+    return real, real + imag, imag - real
+
+
+def _multiply(weights: tuple[Tensor, Tensor, Tensor], re: Tensor, im: Tensor, total: Tensor, out: Tensor) -> None:
+    """``out`` ``[2, rows, B]`` = (A + iB) (re + i im) by three products (Gauss); ``total`` is re + im."""
+    a, summed, difference = weights
+    out[1].copy_(torch.mm(a, total, out=out[0]))
+    out[0].addmm_(summed, im, alpha=-1)
+    out[1].addmm_(difference, re)
+
+
+def _step(z: Tensor, gates: Tensor, before: Tensor, cell: Tensor, phi_cell: Tensor, out: Tensor) -> Tensor:
+    """From z ``[2, 4, d, B]`` the gates, phi(g) in the place of g, the new cell, phi(cell) and h."""
+    re, im = z.unbind(0)
+    # A square that overflows is harmless: the sigmoid of infinity is 1. The gate of the candidate is idle.
+    torch.mul(re, re, out=gates).addcmul_(im, im).sigmoid_()
+    i, f, _, o = gates.unbind(0)
+    torch.mul(f, before, out=cell).addcmul_(i, z[:, 2].tanh_())
+    return torch.mul(o, torch.tanh(cell, out=phi_cell), out=out)
+
+
+def _step_gradient(
+    grad_state: Tensor,
+    grad_cell: Tensor,
+    z: Tensor,
+    gates: Tensor,
+    before: Tensor,
+    phi_cell: Tensor,
+    grad_gates: Tensor,
+    scratch: Tensor,
+    out: Tensor,
+) -> None:
+    """The gradient of z into ``out``; that of the new cell in ``grad_cell`` becomes that of the one before.
+
+    A real gate multiplies both parts: its gradient is the sum of theirs.
+    """
+    (i, f, _, o), phi = gates.unbind(0), z[:, 2]
+    # h = o phi(c)
+    torch.mul(grad_state, phi_cell, out=scratch)
+    torch.add(scratch[0], scratch[1], out=grad_gates[3])
+    grad_cell.addcmul_(grad_state, o).addcmul_(scratch.mul_(o), phi_cell, value=-1)
+    # c = f c + i phi(g)
+    torch.mul(grad_cell, before, out=scratch)
+    torch.add(scratch[0], scratch[1], out=grad_gates[1])
+    torch.mul(grad_cell, phi, out=scratch)
+    torch.add(scratch[0], scratch[1], out=grad_gates[0])
+    grad_phi = torch.addcmul(grad_cell, scratch, phi, value=-1, out=scratch)
+    grad_cell.mul_(f)
+    # s = sigmoid(|z|^2): ds = 2 z s (1 - s)
+    grad_gates.mul_(gates).addcmul_(grad_gates, gates, value=-1).mul_(2.0)
+    torch.mul(grad_gates, z, out=out)
+    torch.mul(grad_phi, i, out=out[:, 2])
 
 
 def _weight_gradients(grads: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
