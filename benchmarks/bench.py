@@ -37,7 +37,7 @@ from benchmarks.layers import (
     real_twin,
 )
 from benchmarks.linear_paths import REAL, check_paths, paths, steps
-from benchmarks.networks import recurrent_layers, text_cnn
+from benchmarks.networks import lstm_products, recurrent_layers, text_cnn
 from benchmarks.reporting import (
     DOCS,
     RESULTS,
@@ -297,6 +297,10 @@ def recurrent(rounds: int) -> Outcome:
             if name in names
         ]
         comparisons.append(Comparison(f"{ours}, split gates", f"torch.nn.{kind}"))
+        if kind == "LSTM":
+            floor = "its products alone"
+            contestants[floor] = lstm_products(steps, batch, features)
+            comparisons += [Comparison(floor, name) for name in (ours, *bars) if name in names]
         rows += _race(f"{kind}, training step", contestants, comparisons, rounds)
     return Outcome(rows, notes)
 

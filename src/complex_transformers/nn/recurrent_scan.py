@@ -109,7 +109,7 @@ class _LSTMScan(torch.autograd.Function):
         )
         for t in range(steps - 1, -1, -1):
             if grad_out is not None:
-                grad_state += grad_out[t].unflatten(-1, (2, d)).permute(1, 2, 0)
+                grad_state += _features_first(grad_out[t])
             if mask is not None:  # what a step carries on, and what goes through it
                 carried = grad_state.masked_fill(mask[t], 0.0), grad_cell.masked_fill(mask[t], 0.0)
                 grad_state.masked_fill_(~mask[t], 0.0)
