@@ -372,10 +372,13 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the JSON files")
     parser.add_argument("--page", type=Path, default=DOCS / "benchmarks.md", help="page that shows the tables")
     parser.add_argument("--render-only", action="store_true", help="write the tables from what has been measured")
+    parser.add_argument(
+        "--threads", type=int, default=THREADS, help="1: processor time, for a machine that is busy (default: 2)"
+    )
     arguments = parser.parse_args()
     if arguments.rounds is not None and arguments.rounds < 2:
         parser.error(f"--rounds must be at least 2 to have quartiles, got {arguments.rounds}")
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(arguments.threads)
     missed = []
     for name in arguments.case or CASES:
         case, rounds = CASES[name]
