@@ -37,7 +37,7 @@ from benchmarks.layers import (
     real_twin,
 )
 from benchmarks.linear_paths import REAL, check_paths, paths, steps
-from benchmarks.networks import recurrent_layers, text_cnn
+from benchmarks.networks import lstm_products, recurrent_layers, text_cnn
 from benchmarks.reporting import (
     DOCS,
     RESULTS,
@@ -298,6 +298,10 @@ def recurrent(rounds: int) -> Outcome:
             if name in names
         ]
         comparisons.append(Comparison(f"{ours}, split gates", f"torch.nn.{kind}"))
+        if kind == "LSTM":
+            floor = "its products alone"
+            contestants[floor] = lstm_products(steps, batch, features)
+            comparisons += [Comparison(floor, name) for name in (ours, *bars) if name in names]
         rows += _race(f"{kind}, training step", contestants, comparisons, rounds)
     return Outcome(rows, notes)
 
@@ -394,10 +398,13 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the JSON files")
     parser.add_argument("--page", type=Path, default=DOCS / "benchmarks.md", help="page that shows the tables")
     parser.add_argument("--render-only", action="store_true", help="write the tables from what has been measured")
+    parser.add_argument(
+        "--threads", type=int, default=THREADS, help="1: processor time, for a machine that is busy (default: 2)"
+    )
     arguments = parser.parse_args()
     if arguments.rounds is not None and arguments.rounds < 2:
         parser.error(f"--rounds must be at least 2 to have quartiles, got {arguments.rounds}")
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(arguments.threads)
     missed = []
     for name in arguments.case or CASES:
         case, rounds = CASES[name]

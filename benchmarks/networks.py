@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from benchmarks.timing import Step
 from complex_transformers import ComplexTextCNNConfig, ComplexTextCNNForSequenceClassification
 from complex_transformers.nn import ComplexGRU, ComplexLSTM
 
-__all__ = ["Recurrent", "States", "recurrent_layers", "text_cnn"]
+__all__ = ["Recurrent", "States", "lstm_products", "recurrent_layers", "text_cnn"]
 
 
 class States(nn.Module):
@@ -53,6 +54,28 @@ def recurrent_layers(kind: str, features: int) -> dict[str, Recurrent]:
         peer = getattr(importlib.import_module("complextorch").nn, kind)
         layers[f"complextorch {kind}"] = Recurrent(peer(features, features), native=True, package="complextorch")
     return {name: Recurrent(States(r.layer), r.native, r.package) for name, r in layers.items()}
+
+
+def lstm_products(steps: int, batch: int, features: int) -> Step:
+    """The real products of a training step of ``ComplexLSTM``, three for each complex one, and nothing else."""
+    width = 2 * features
+    weights = torch.randn(3, 4 * features, width)
+    adjoint = weights.mT.contiguous()
+    inputs, states = torch.randn(batch, width), torch.empty(3, 4 * features, batch)
+    grads, grad_inputs = torch.randn(3, 4 * features, steps * batch), torch.empty(3, width, batch)
+    all_inputs, grad_weights = torch.randn(3, steps * batch, width), torch.empty(3, 4 * features, width)
+
+    def step() -> None:
+        for _ in range(steps):
+            for i in range(3):
+                torch.mm(weights[i], inputs.t(), out=states[i])
+        for _ in range(steps):
+            for i in range(3):
+                torch.mm(adjoint[i], states[i], out=grad_inputs[i])
+        for i in range(3):
+            torch.mm(grads[i], all_inputs[i], out=grad_weights[i])
+
+    return step
 
 
 def text_cnn(number_field: str) -> nn.Module:

@@ -2,19 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a training step of a dense, encoder or recurrent layer spends its time: python -m benchmarks.profile_layer.
 
+    python -m benchmarks.profile_layer [--part profile-recurrent ...]
+
 Shares of the processor time by kind of operation, written under the tables of ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.layers import complex_layer
 from benchmarks.networks import States
-from benchmarks.reporting import DOCS, RESULTS, machine_facts, machine_line, markdown_table, write_json, write_part
+from benchmarks.reporting import (
+    DOCS,
+    RESULTS,
+    machine_facts,
+    machine_line,
+    markdown_table,
+    read_json,
+    write_json,
+    write_part,
+)
 from benchmarks.timing import Step, training_step
 from complex_transformers.nn import ComplexGRU, ComplexLinear, ComplexLSTM
 
@@ -70,21 +84,30 @@ def table(per_cent: dict[str, dict[str, float]]) -> str:
     return markdown_table(["", *kinds], rows)
 
 
+# Part of the page -> a row's name and its step.
+PARTS: dict[str, dict[str, Callable[[], Step]]] = {
+    "profile-linear": {"ComplexLinear": linear_step},
+    "profile-encoder": {score: partial(encoder_step, score, 16, 128) for score in ("real", "modulus")},
+    "profile": {score: partial(encoder_step, score, 2, 1024) for score in ("real", "modulus")},
+    "profile-recurrent": {kind: partial(recurrent_step, kind) for kind in ("ComplexLSTM", "ComplexGRU")},
+}
+
+
 def main() -> None:
     """Dense, encoder and recurrent layers, as JSON and as tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", action="append", choices=list(PARTS), help="one or more parts (default: all)")
+    arguments = parser.parse_args()
     torch.set_num_threads(2)
     torch.manual_seed(0)
-    parts = {
-        "profile-linear": {"ComplexLinear": shares(linear_step())},
-        "profile-encoder": {score: shares(encoder_step(score, 16, 128)) for score in ("real", "modulus")},
-        "profile": {score: shares(encoder_step(score, 2, 1024)) for score in ("real", "modulus")},
-        "profile-recurrent": {kind: shares(recurrent_step(kind)) for kind in ("ComplexLSTM", "ComplexGRU")},
-    }
-    facts = machine_facts()
-    write_json(RESULTS / "profile.json", {"machine": facts, "per_cent": parts})
-    for name, per_cent in parts.items():
+    facts, path = machine_facts(), RESULTS / "profile.json"
+    results = read_json(path) if path.exists() else {}
+    for name in arguments.part or PARTS:
+        per_cent = {row: shares(step()) for row, step in PARTS[name].items()}
+        results[name] = {"machine": facts, "per_cent": per_cent}
         print(table(per_cent))
         write_part(DOCS / "benchmarks.md", name, f"{table(per_cent)}\n\n{machine_line(facts)}")
+    write_json(path, results)
 
 
 if __name__ == "__main__":

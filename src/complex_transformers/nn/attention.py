@@ -216,15 +216,8 @@ def _wide(x: Tensor) -> Tensor:
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
-def _plain_cpu(query: Tensor) -> bool:
-    """True where our own gradients pay: full precision on the CPU, not compiled."""
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled(query.device.type):
-        return False
-    return query.device.type == "cpu" and query.dtype in (torch.float32, torch.float64)
-
-
 def _score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
-    if _plain_cpu(query):
+    if CF.is_plain_cpu(query):
         return _ScoreModulus.apply(query, key, bilinear)[0]
     real, imag = complex_scores(query, key, bilinear)
     return CF.modulus(CF.join(_wide(real), _wide(imag)))
@@ -285,7 +278,7 @@ def complex_attention(
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     bilinear = score == "bilinear_modulus"
     dropout = dropout if module.training else 0.0
-    if not need_weights and score != "real" and normalization == "softmax" and _plain_cpu(query):
+    if not need_weights and score != "real" and normalization == "softmax" and CF.is_plain_cpu(query):
         mask = _additive(attention_mask, module, query.shape[-2], key.shape[-2], query)
         mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
         seed = int(torch.randint(2**62, ())) if dropout else 0

@@ -25,6 +25,7 @@ __all__ = [
     "conj",
     "from_complex",
     "hermitian_inner",
+    "is_plain_cpu",
     "join",
     "linear",
     "linear_path",
@@ -237,13 +238,18 @@ _LARGE_LAYER = 256
 _MIN_ROWS_LARGE, _MIN_ROWS_SMALL = 128, 1024
 
 
+def is_plain_cpu(x: Tensor) -> bool:
+    """True where our own gradients pay: full precision on the CPU, not compiled, no autocast."""
+    if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
+        return False
+    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+
+
 def linear_path(x: Tensor, weight: Tensor) -> str:
     """``three_products``, ``block`` or ``sublayer``: how ``linear`` multiplies ``x`` by parts like ``weight``."""
     # Half precision stays with the block product: A + B and B - A would be rounded before they are used.
     # A compiler fuses the additions by itself and is given the plain block product.
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type) or x.device.type != "cpu":
-        return "block"
-    if x.dtype != weight.dtype or x.dtype in _LOW_PRECISION:
+    if x.dtype != weight.dtype or not is_plain_cpu(x):
         return "block"
     rows = x.shape[:-1].numel()
     large = min(weight.shape) >= _LARGE_LAYER
