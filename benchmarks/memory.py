@@ -5,9 +5,9 @@
 Called by ``benchmarks.bench``; prints one JSON object. What is counted is the resident set: everything the process
 holds, tensors or scratch space of a kernel. The peak is that *during the step* (Linux resets it on request; without
 that, the largest since the process started), less what was resident before it. A step on a few tokens comes first, so
-that weights, their gradients and the libraries' buffers belong to the baseline and the difference is what grows with
-the length. The caller makes malloc return every large block at once (``MALLOC_MMAP_THRESHOLD_``): otherwise freed
-blocks would still count as resident.
+that weights and the libraries' buffers belong to the baseline: the difference is what a step needs besides them. The
+caller makes malloc return every large block at once (``MALLOC_MMAP_THRESHOLD_``): otherwise freed blocks would still
+count as resident.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from benchmarks.layers import complex_layer
 from benchmarks.timing import Step, training_step
@@ -43,16 +44,16 @@ def _reset_peak() -> bool:
     return True
 
 
-def layer_steps(score: str) -> Callable[[int], Step]:
-    """Steps of an encoder layer on one sentence of some length."""
+def layer_steps(score: str) -> tuple[nn.Module, Callable[[int], Step]]:
+    """An encoder layer, and its steps on one sentence of some length."""
     layer = complex_layer(512, 2048, 8, score)
-    return lambda length: training_step(layer, list(layer.parameters()), torch.randn(1, length, 512))
+    return layer, lambda length: training_step(layer, list(layer.parameters()), torch.randn(1, length, 512))
 
 
-def translator_steps(name: str) -> Callable[[int], Step]:
-    """Steps of a translator on 32 pairs of sentences of some length."""
+def translator_steps(name: str) -> tuple[nn.Module, Callable[[int], Step]]:
+    """A translator, and its steps on 32 pairs of sentences of some length."""
     model = translator(name)
-    return lambda length: training(model, texts(32, length))
+    return model, lambda length: training(model, texts(32, length))
 
 
 def main() -> None:
@@ -66,9 +67,10 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
-    steps = layer_steps(arguments.layer) if arguments.layer else translator_steps(arguments.translator)
+    model, steps = layer_steps(arguments.layer) if arguments.layer else translator_steps(arguments.translator)
     small, step = steps(min(64, arguments.length // 8)), steps(arguments.length)
     small()
+    model.zero_grad(set_to_none=True)  # a step begins without gradients: they belong to its peak
     before = _kibibytes("VmRSS")
     was_reset = _reset_peak()
     step()

@@ -105,9 +105,11 @@ def training_step(call: Callable[..., Tensor], parameters: list[nn.Parameter], *
 
 
 def check_gradients(name: str, module: nn.Module, step: Step) -> None:
-    """Raise unless a training step gives every parameter a finite gradient that is not zero throughout."""
+    """Raise unless a training step gives every trained parameter a finite gradient that is not zero throughout."""
     step()
     for parameter_name, parameter in module.named_parameters():
+        if not parameter.requires_grad:
+            continue
         gradient = parameter.grad
         if gradient is None or not gradient.isfinite().all() or not gradient.count_nonzero():
             raise AssertionError(f"{name}: {parameter_name} has no usable gradient; the comparison would be void")

@@ -243,7 +243,14 @@ def test_the_path_follows_from_shapes_and_changes_nothing(rows, features, path):
     a, b, bias = randn(features, features), randn(features, features), randn(2 * features)
     assert CF.linear_path(x, a) == path
     assert CF.linear_path(x.bfloat16(), a.bfloat16()) == "block"
-    assert_close(z(CF.linear(x, a, b, bias)), z(x) @ (r(a) + 1j * r(b)).T + z(bias), 1e-10)
+    expected = z(x) @ (r(a) + 1j * r(b)).T
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            assert_close(z(CF.linear(x, a, b, bias)), expected + z(bias), 1e-10)
+            assert_close(z(CF.linear(x, a, b)), expected, 1e-10)
+            assert_close(
+                z(CF.linear(x[..., :1, :].transpose(0, -2), a, b)), expected[..., :1, :].swapaxes(0, -2), 1e-10
+            )
 
 
 @pytest.mark.parametrize("gauss", [True, False])

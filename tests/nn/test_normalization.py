@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import DTYPES, TOLERANCE, assert_close, finite, halves, r, randn, randomize, z
 from torch import nn
-from torch.autograd import gradcheck
+from torch.autograd import gradcheck, gradgradcheck
 
 from complex_transformers.nn import (
     ComplexBatchNorm1d,
@@ -312,6 +312,7 @@ def _functional(layer):
     ("layer", "shape"),
     [
         (ComplexLayerNorm(8), (2, 8)),
+        (ComplexLayerNorm(8), (8,)),
         (ComplexLayerNorm(8, norm="whitening"), (2, 8)),
         (ComplexRMSNorm(8), (2, 8)),
         (ComplexBatchNorm1d(4), (3, 4, 2)),
@@ -319,7 +320,16 @@ def _functional(layer):
         (RealBatchNorm1d(3), (3, 3, 2)),
         (RealBatchNorm2d(3), (3, 3, 2, 1)),
     ],
-    ids=["layer", "layer-whitening", "rms", "batch", "batch-whitening", "batch-real", "batch-real-images"],
+    ids=[
+        "layer",
+        "layer-one-token",
+        "layer-whitening",
+        "rms",
+        "batch",
+        "batch-whitening",
+        "batch-real",
+        "batch-real-images",
+    ],
 )
 @pytest.mark.parametrize("masked", [False, True])
 def test_gradients(layer, shape, masked):
@@ -332,7 +342,21 @@ def test_gradients(layer, shape, masked):
     def function(x, *values):
         return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x, *extra))
 
-    assert gradcheck(function, (randn(*shape, grad=True), *parameters))
+    x = randn(*shape, grad=True)
+    assert gradcheck(function, (x, *parameters))
+    assert gradgradcheck(function, (x, *parameters))
+
+
+def test_layer_norm_keeps_its_input_alone_for_the_backward_pass():
+    layer, x, kept = ComplexLayerNorm(64), torch.randn(32, 64, requires_grad=True), {}
+
+    def pack(tensor):
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        layer(x)
+    assert sum(kept.values()) < 1.5 * x.untyped_storage().nbytes()
 
 
 @pytest.mark.parametrize("training", [True, False])

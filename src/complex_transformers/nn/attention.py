@@ -65,9 +65,9 @@ def _stack(query: Tensor, bilinear: bool) -> Tensor:
     q k^H = ([q_re | q_im] . k) + i ([q_im | -q_re] . k), q k^T = ([q_re | -q_im] . k) + i ([q_im | q_re] . k).
     """
     real, imag = CF.split(query)
-    for_real = [real, -imag] if bilinear else [real, imag]
-    for_imag = [imag, real] if bilinear else [imag, -real]
-    return torch.cat([torch.cat(for_real, dim=-1), torch.cat(for_imag, dim=-1)], dim=-2)
+    for_real = torch.cat([real, -imag], dim=-1) if bilinear else query
+    for_imag = torch.cat([imag, real if bilinear else -real], dim=-1)
+    return torch.cat([for_real, for_imag], dim=-2)
 
 
 def _unstack(grad: Tensor, bilinear: bool) -> Tensor:

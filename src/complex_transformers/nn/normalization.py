@@ -81,6 +81,45 @@ class _WhiteningGain(nn.Module):
         return CF.join(rr * real + ri * imag + self.bias[0], ri * real + ii * imag + self.bias[1])
 
 
+def _standardize_parts(x: Tensor, eps: float) -> Tensor:
+    """Each part with mean 0 and variance 1 over the features: ``[..., 2d] -> [..., 2d]``."""
+    return F.layer_norm(x.unflatten(-1, (2, -1)), (x.shape[-1] // 2,), eps=eps).flatten(-2)
+
+
+class _SplitLayerNorm(torch.autograd.Function):
+    """``_standardize_parts`` with weight and bias, which keeps its input alone for the backward pass.
+
+    Autograd would keep the standardised numbers too, for the weight's gradient: as much again for every norm.
+    """
+
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+        parts = x.unflatten(-1, (2, -1))
+        out, mean, rstd = torch.native_layer_norm(parts, parts.shape[-1:], None, None, eps)
+        return out.flatten(-2).mul_(weight).add_(bias), mean, rstd
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        x, weight, _, ctx.eps = inputs
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(x, weight, *output[1:])
+
+    @staticmethod
+    def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
+        x, weight, mean, rstd = ctx.saved_tensors
+        grad_x = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            parts, wanted = x.unflatten(-1, (2, -1)), (True, False, False)
+            scaled = (grad * weight).unflatten(-1, (2, -1))
+            backward = torch.ops.aten.native_layer_norm_backward
+            grad_x = backward(scaled, parts, parts.shape[-1:], mean, rstd, None, None, wanted)[0].flatten(-2)
+        if ctx.needs_input_grad[1]:
+            grad_weight = (grad * _standardize_parts(x, ctx.eps)).reshape(-1, x.shape[-1]).sum(0)
+        if ctx.needs_input_grad[2]:
+            grad_bias = grad.reshape(-1, x.shape[-1]).sum(0)
+        return grad_x, grad_weight, grad_bias, None
+
+
 class ComplexLayerNorm(nn.Module):
     """Layer norm over the complex features of a token, ``[..., 2d] -> [..., 2d]``.
 
@@ -131,8 +170,9 @@ class ComplexLayerNorm(nn.Module):
         """``[..., 2d] -> [..., 2d]``; raises for complex tensors and odd widths."""
         CF.check_halves(x)
         if self.norm == "split":
-            parts = x.unflatten(-1, (2, -1))
-            out = F.layer_norm(parts, (self.num_features,), eps=self.eps).flatten(-2)
+            if self.elementwise_affine and CF.is_plain_cpu(x) and x.dtype == self.weight.dtype:
+                return _SplitLayerNorm.apply(x, self.weight, self.bias, self.eps)[0]
+            out = _standardize_parts(x, self.eps)
             return torch.addcmul(self.bias, out, self.weight) if self.elementwise_affine else out
         wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
         real, imag = CF.split(wide)
