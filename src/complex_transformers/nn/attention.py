@@ -218,7 +218,7 @@ def _wide(x: Tensor) -> Tensor:
 
 def _score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
     if CF.is_plain_cpu(query):
-        return _ScoreModulus.apply(query, key, bilinear)[0]
+        return CF.run(_ScoreModulus, query, key, bilinear)[0]
     real, imag = complex_scores(query, key, bilinear)
     return CF.modulus(CF.join(_wide(real), _wide(imag)))
 
@@ -282,7 +282,7 @@ def complex_attention(
         mask = _additive(attention_mask, module, query.shape[-2], key.shape[-2], query)
         mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
         seed = int(torch.randint(2**62, ())) if dropout else 0
-        context = _BlockedModulusAttention.apply(query, key, value, mask, bilinear, dropout, seed)
+        context = CF.run(_BlockedModulusAttention, query, key, value, mask, bilinear, dropout, seed)
         return context.transpose(1, 2), None
     if normalization == "split_softmax":
         scores = _wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -238,6 +239,11 @@ _LARGE_LAYER = 256
 _MIN_ROWS_LARGE, _MIN_ROWS_SMALL = 128, 1024
 
 
+def run(function: type[torch.autograd.Function], *inputs: Any) -> Any:
+    """``function.apply``; where no graph is wanted its forward alone, for ``apply`` costs more than a small step."""
+    return function.apply(*inputs) if torch.is_grad_enabled() else function.forward(*inputs)
+
+
 def is_plain_cpu(x: Tensor) -> bool:
     """True where our own gradients pay: full precision on the CPU, not compiled, no autocast."""
     if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
@@ -272,7 +278,7 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
     if path == "sublayer":
         return sublayer_linear(x, partial(F.linear, weight=real), partial(F.linear, weight=imag), bias)
     out_features, in_features = real.shape
-    flat = _GaussLinear.apply(x.reshape(-1, 2 * in_features), real, imag, bias)
+    flat = run(_GaussLinear, x.reshape(-1, 2 * in_features), real, imag, bias)
     return flat.view(*x.shape[:-1], 2 * out_features)
 
 

@@ -171,7 +171,7 @@ class ComplexLayerNorm(nn.Module):
         CF.check_halves(x)
         if self.norm == "split":
             if self.elementwise_affine and CF.is_plain_cpu(x) and x.dtype == self.weight.dtype:
-                return _SplitLayerNorm.apply(x, self.weight, self.bias, self.eps)[0]
+                return CF.run(_SplitLayerNorm, x, self.weight, self.bias, self.eps)[0]
             out = _standardize_parts(x, self.eps)
             return torch.addcmul(self.bias, out, self.weight) if self.elementwise_affine else out
         wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
