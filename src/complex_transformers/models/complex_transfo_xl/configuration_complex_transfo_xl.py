@@ -69,6 +69,4 @@ class ComplexTransfoXLConfig(TransformerConfig):
         if self.mem_len < 1:
             raise ValueError(f"mem_len must be 1 or more, got {self.mem_len}; without a memory, use use_cache=False")
         if self.clamp_len is not None and self.clamp_len < 1:
-            raise ValueError(
-                f"clamp_len must be 1 or more, or None for distances as they are, got {self.clamp_len}"
-            )
+            raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {self.clamp_len}")

@@ -132,14 +132,10 @@ class ComplexTransfoXLModel(TextModel, ComplexTransfoXLPreTrainedModel):
         relative = self.dropout(relative)
         hidden_states = self.dropout(inputs_embeds)
         for layer in self.layers:
-            hidden_states = layer(
-                hidden_states, mask, positions=relative, past_key_values=past_key_values, **kwargs
-            )
+            hidden_states = layer(hidden_states, mask, positions=relative, past_key_values=past_key_values, **kwargs)
         if self.norm is not None:
             hidden_states = apply_norm(self.norm, hidden_states, None)
-        return BaseModelOutputWithPast(
-            last_hidden_state=self.dropout(hidden_states), past_key_values=past_key_values
-        )
+        return BaseModelOutputWithPast(last_hidden_state=self.dropout(hidden_states), past_key_values=past_key_values)
 
     def memory(self, past_key_values: Cache | None, use_cache: bool | None) -> Cache | None:
         """The memory of this call: the given one, a new one, or none."""

@@ -98,7 +98,9 @@ class GenerationTesterMixin:
             out = self.generate(model, inputs, return_dict_in_generate=True, output_logits=True)
             ids = out.sequences[:, :-1]
             with torch.no_grad():
-                once = model(**{**inputs, **self.prompt(model, ids, self.mask_of(model, inputs, ids))}).logits[:, -NEW_TOKENS:]
+                once = model(**{**inputs, **self.prompt(model, ids, self.mask_of(model, inputs, ids))}).logits[
+                    :, -NEW_TOKENS:
+                ]
             torch.testing.assert_close(torch.stack(out.logits, 1), once, rtol=1e-4, atol=1e-4)
 
     def test_dict_outputs(self):
