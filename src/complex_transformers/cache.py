@@ -30,6 +30,8 @@ class MemoryLayer(CacheLayerMixin):
 
     is_sliding = False
     supports_early_init = False
+    keys: Tensor | None
+    values: Tensor | None
 
     def __init__(self, mem_len: int) -> None:
         super().__init__()
@@ -58,7 +60,8 @@ class MemoryLayer(CacheLayerMixin):
         """
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        assert self.keys is not None and self.values is not None  # lazy_initialization has made them
+        assert self.keys is not None  # lazy_initialization has made both
+        assert self.values is not None
         if self.kept and self.keys.shape[0] != key_states.shape[0]:
             raise ValueError(
                 f"the memory holds {self.keys.shape[0]} streams, the segment {key_states.shape[0]}: pass all streams "
@@ -107,7 +110,8 @@ class MemoryLayer(CacheLayerMixin):
             )
         if removed > self.kept:
             raise ValueError(f"cannot remove {removed} tokens from a memory of {self.kept}")
-        assert self.keys is not None and self.values is not None
+        assert self.keys is not None
+        assert self.values is not None
         self.cumulative_length -= removed
         self.keys = self.keys[..., : self.cumulative_length, :]
         self.values = self.values[..., : self.cumulative_length, :]

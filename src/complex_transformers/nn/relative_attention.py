@@ -134,14 +134,16 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         torch.nn.init.normal_(self.position_bias, std=self.bias_std)
 
     def relative_scores(self, query: Tensor, key: Tensor, positions: Tensor) -> Tensor:
-        """The real scores ``[B, H, T, S]`` of queries ``[B, H, T, 2 d_h]``, keys ``[B, H, S, 2 d_h]`` and r
-        ``[1, H, S + 1, 2 d_h]``; what stands after a query is left to the mask."""
+        """The real scores ``[B, H, T, S]``; what stands after a query is left to the mask.
+
+        Of queries ``[B, H, T, 2 d_h]``, keys ``[B, H, S, 2 d_h]`` and r ``[1, H, S + 1, 2 d_h]``.
+        """
         query = query * self.scaling  # before the product: fp16 scores of long heads stay in range
         for_content = query + (self.content_bias * self.scaling).unsqueeze(1)
         for_position = query + (self.position_bias * self.scaling).unsqueeze(1)
         if self.score == "real":
-            position = relative_shift(for_position @ positions.transpose(-1, -2))
-            return _wide(for_content @ key.transpose(-1, -2)) + position
+            by_distance = for_position @ positions.transpose(-1, -2)
+            return _wide(for_content @ key.transpose(-1, -2)) + relative_shift(by_distance)
         bilinear = self.score == "bilinear_modulus"
         content = complex_scores(for_content, key, bilinear)
         position = complex_scores(for_position, positions, bilinear)
