@@ -73,6 +73,16 @@ def test_streams_do_not_see_each_other_or_padding(changes):
             torch.testing.assert_close(out[1:], at_once(model, ids[1:]), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("same_length", [False, True])
+def test_padding_sees_itself_where_it_sees_no_token(same_length):
+    model = build(same_length=same_length, mem_len=3)
+    ids, mask = stream(8), torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1]])
+    weights = model(ids, attention_mask=mask, output_attentions=True).attentions[0][0]
+    torch.testing.assert_close(weights[:, :3], torch.eye(8)[:3].expand(2, -1, -1))
+    assert weights[:, 3:, :3].abs().max() == 0
+    torch.testing.assert_close(in_segments(model, ids, (2, 5), mask=mask)[:, :2], at_once(model, ids, mask)[:, :2])
+
+
 def test_streams_can_be_chosen_repeated_and_ended():
     model = build()
     ids = stream(12, batch=3)

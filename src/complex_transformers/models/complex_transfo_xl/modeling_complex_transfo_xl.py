@@ -45,7 +45,7 @@ class TransfoXLLayer(EncoderLayer):
 
 
 def check_stream_mask(attention_mask: Tensor | None, batch: int, length: int, past_length: int) -> None:
-    """Raise unless a mask tells tokens from padding over all that was read, and in every row shows a token."""
+    """Raise unless a mask tells tokens from padding over all that was read; a stream may begin in a later segment."""
     if attention_mask is None:
         return
     expected = (batch, past_length + length)
@@ -54,10 +54,6 @@ def check_stream_mask(attention_mask: Tensor | None, batch: int, length: int, pa
             f"attention_mask must be [batch, all tokens read so far and the new ones] = {expected}, got "
             f"{tuple(attention_mask.shape)}; leave it out where nothing is padded"
         )
-    if attention_mask.device.type == "cpu" and not torch.compiler.is_compiling():
-        empty = (~attention_mask.bool().any(dim=-1)).nonzero().flatten().tolist()
-        if empty:
-            raise ValueError(f"row(s) {empty} of attention_mask hold padding only; leave out empty texts")
 
 
 class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
@@ -112,8 +108,8 @@ class ComplexTransfoXLModel(TextModel, ComplexTransfoXLPreTrainedModel):
             use_cache: make a memory where none is given, and return it.
 
         Raises:
-            ValueError: empty input, a row of padding only, shapes that do not match, ids outside the vocabulary, a
-                memory of another batch, a memory in training with gradient checkpointing.
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch,
+                a memory in training with gradient checkpointing.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         past_key_values = self.memory(past_key_values, use_cache)
@@ -152,20 +148,22 @@ class ComplexTransfoXLModel(TextModel, ComplexTransfoXLPreTrainedModel):
 
     def score_mask(
         self, inputs_embeds: Tensor, attention_mask: Tensor | None, past_key_values: Cache | None, keys: int
-    ) -> Tensor | None:
-        """The additive mask ``[B, 1, T, keys]``: keys after a query, padding, and with ``same_length`` far ones."""
+    ) -> Tensor:
+        """The additive mask ``[B, 1, T, keys]``: keys after a query, padding, and with ``same_length`` far ones.
+
+        Padding sees itself: a row without any key would be the mean of whatever keys there are.
+        """
         mask = create_causal_mask(
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
             past_key_values=past_key_values,
         )
-        if not self.config.same_length:
-            return mask
-        length = inputs_embeds.shape[1]
-        key = torch.arange(keys, device=inputs_embeds.device)
-        far = key[keys - length :].unsqueeze(-1) - key >= self.config.mem_len
-        return mask.masked_fill(far, torch.finfo(mask.dtype).min)
+        key = torch.arange(keys, device=mask.device)
+        distance = key[keys - inputs_embeds.shape[1] :].unsqueeze(-1) - key
+        if self.config.same_length:
+            mask = mask.masked_fill(distance >= self.config.mem_len, torch.finfo(mask.dtype).min)
+        return mask if attention_mask is None else mask.masked_fill(distance == 0, 0.0)
 
 
 class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModelHead, GenerationMixin):
