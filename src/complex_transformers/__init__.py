@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
     "analysis.waves": ("plot_waves",),
+    "cache": ("MemoryCache", "MemoryLayer"),
     "data.dependency": ("DependencyCollator", "adjacency_from_heads", "read_conllu"),
     "data.parallel_text": ("encode_parallel_dataset", "load_parallel_dataset"),
     "data.text_files": ("load_text_dataset",),
@@ -62,6 +63,12 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "ComplexTextRNNForSequenceClassification",
         "ComplexTextRNNModel",
     ),
+    "models.complex_transfo_xl.configuration_complex_transfo_xl": ("ComplexTransfoXLConfig",),
+    "models.complex_transfo_xl.modeling_complex_transfo_xl": (
+        "ComplexTransfoXLForCausalLM",
+        "ComplexTransfoXLModel",
+        "ComplexTransfoXLPreTrainedModel",
+    ),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
@@ -76,6 +83,7 @@ if TYPE_CHECKING:
     from . import nn
     from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
     from .analysis.waves import plot_waves
+    from .cache import MemoryCache, MemoryLayer
     from .data.dependency import DependencyCollator, adjacency_from_heads, read_conllu
     from .data.parallel_text import encode_parallel_dataset, load_parallel_dataset
     from .data.text_files import load_text_dataset
@@ -118,6 +126,12 @@ if TYPE_CHECKING:
     from .models.complex_text_rnn.modeling_complex_text_rnn import (
         ComplexTextRNNForSequenceClassification,
         ComplexTextRNNModel,
+    )
+    from .models.complex_transfo_xl.configuration_complex_transfo_xl import ComplexTransfoXLConfig
+    from .models.complex_transfo_xl.modeling_complex_transfo_xl import (
+        ComplexTransfoXLForCausalLM,
+        ComplexTransfoXLModel,
+        ComplexTransfoXLPreTrainedModel,
     )
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear

@@ -55,6 +55,11 @@ AUTO_CLASSES: dict[str, dict[str, str]] = {
         "AutoModel": "ComplexSeq2SeqModel",
         "AutoModelForSeq2SeqLM": "ComplexSeq2SeqForConditionalGeneration",
     },
+    "complex_transfo_xl": {
+        "AutoConfig": "ComplexTransfoXLConfig",
+        "AutoModel": "ComplexTransfoXLModel",
+        "AutoModelForCausalLM": "ComplexTransfoXLForCausalLM",
+    },
 }
 
 # task -> module of this package, its pipeline, and the Auto class of the models

@@ -18,6 +18,7 @@ __all__ = ["HubMixin", "write_hub_shim", "write_model_card"]
 SHIM_NAME = "complex_transformers_hub"
 _AUTO_CLASS_OF_HEAD = {
     "Model": "AutoModel",
+    "ForCausalLM": "AutoModelForCausalLM",
     "ForConditionalGeneration": "AutoModelForSeq2SeqLM",
     "ForMaskedLM": "AutoModelForMaskedLM",
     "ForSequenceClassification": "AutoModelForSequenceClassification",
@@ -27,6 +28,7 @@ _AUTO_CLASS_OF_HEAD = {
 # text-to-text model that does something else than translate says so by ``pipeline_tag``.
 _TASK_OF_HEAD = {
     "Model": "feature-extraction",
+    "ForCausalLM": "text-generation",
     "ForConditionalGeneration": "translation",
     "ForMaskedLM": "fill-mask",
     "ForSequenceClassification": "text-classification",

@@ -167,11 +167,15 @@ class EncoderLayer(GradientCheckpointingLayer):
         super().__init__()
         field = number_field(config.number_field)
         self.pre_norm = config.norm_position == "pre"
-        self.self_attn = Attention(config, layer_idx, is_causal=self.is_causal)
+        self.self_attn = self.make_attention(config, layer_idx)
         self.feed_forward = FeedForward(config, field)
         self.self_attn_norm = make_norm(config, field)
         self.feed_forward_norm = make_norm(config, field)
         self.dropout = field.Dropout(config.hidden_dropout_prob)
+
+    def make_attention(self, config: TransformerConfig, layer_idx: int | None) -> nn.Module:
+        """The self-attention of this kind of layer."""
+        return Attention(config, layer_idx, is_causal=self.is_causal)
 
     def residual(
         self, norm: nn.Module, sublayer: Callable[[Tensor], Tensor], x: Tensor, padding_mask: Tensor | None = None

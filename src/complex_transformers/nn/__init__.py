@@ -33,6 +33,8 @@ from .readout import *
 from .readout import __all__ as _readout
 from .recurrent import *
 from .recurrent import __all__ as _recurrent
+from .relative_attention import *
+from .relative_attention import __all__ as _relative_attention
 from .transforms import *
 from .transforms import __all__ as _transforms
 from .vectors import *
@@ -55,6 +57,7 @@ __all__ = [
     *_pooling,
     *_readout,
     *_recurrent,
+    *_relative_attention,
     *_transforms,
     *_vectors,
 ]

@@ -239,6 +239,13 @@ def _additive(mask: Tensor | None, module: nn.Module, length: int, size: int, li
     return mask.masked_fill(removed, torch.finfo(like.dtype).min)[..., :size]
 
 
+def _normalize(scores: Tensor, mask: Tensor | None, normalization: str) -> Tensor:
+    """Real weights of real scores ``[..., T, S]`` with an additive mask."""
+    if normalization == "softmax":
+        return torch.softmax(scores if mask is None else scores + mask, dim=-1)
+    return CF.normalize_probability_amplitude(scores, mask)
+
+
 def complex_attention(
     module: nn.Module,
     query: Tensor,
@@ -298,11 +305,7 @@ def complex_attention(
     scores = query @ key.transpose(-1, -2) if score == "real" else _score_modulus(query, key, bilinear)
     scores = _wide(scores)
     mask = _additive(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
-    if normalization == "softmax":
-        weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
-    else:
-        weights = CF.normalize_probability_amplitude(scores, mask)
-    weights = F.dropout(weights.to(value.dtype), dropout)
+    weights = F.dropout(_normalize(scores, mask, normalization).to(value.dtype), dropout)
     return (weights @ value).transpose(1, 2), weights
 
 

@@ -41,9 +41,17 @@ class GenerationTesterMixin:
 
     def prompt(self, model, ids, mask=None):
         """The arguments of ``generate`` for texts that begin with ``ids``."""
-        prefix = "decoder_" if model.config.is_encoder_decoder else ""
-        given = {f"{prefix}input_ids": ids, f"{prefix}attention_mask": mask}
+        if not model.config.is_encoder_decoder:  # a mask is always given: that of other inputs would not fit
+            return {"input_ids": ids, "attention_mask": torch.ones_like(ids) if mask is None else mask}
+        given = {"decoder_input_ids": ids, "decoder_attention_mask": mask}
         return {name: value for name, value in given.items() if value is not None}
+
+    def mask_of(self, model, inputs, ids):
+        """The mask of ``inputs`` with those tokens of ``ids`` that came after them; None beside an encoder."""
+        if model.config.is_encoder_decoder or "attention_mask" not in inputs:
+            return None
+        mask = inputs["attention_mask"]
+        return torch.nn.functional.pad(mask, (0, ids.shape[1] - mask.shape[1]), value=1)
 
     def generate(self, model, inputs, **options):
         return model.generate(**{**inputs, "max_new_tokens": NEW_TOKENS, "do_sample": False, **options})
@@ -90,7 +98,9 @@ class GenerationTesterMixin:
             out = self.generate(model, inputs, return_dict_in_generate=True, output_logits=True)
             ids = out.sequences[:, :-1]
             with torch.no_grad():
-                once = model(**{**inputs, **self.prompt(model, ids)}).logits[:, -NEW_TOKENS:]
+                once = model(**{**inputs, **self.prompt(model, ids, self.mask_of(model, inputs, ids))}).logits[
+                    :, -NEW_TOKENS:
+                ]
             torch.testing.assert_close(torch.stack(out.logits, 1), once, rtol=1e-4, atol=1e-4)
 
     def test_dict_outputs(self):
@@ -119,7 +129,7 @@ class GenerationTesterMixin:
             first = self.generate(model, inputs, max_new_tokens=3, return_dict_in_generate=True)
             rest = self.generate(
                 model,
-                {**inputs, **self.prompt(model, first.sequences)},
+                {**inputs, **self.prompt(model, first.sequences, self.mask_of(model, inputs, first.sequences))},
                 past_key_values=first.past_key_values,
                 max_new_tokens=NEW_TOKENS - 3,
             )

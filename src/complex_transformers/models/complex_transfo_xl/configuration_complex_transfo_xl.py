@@ -1,0 +1,72 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of the complex Transformer-XL."""
+
+from typing import ClassVar
+
+from huggingface_hub.dataclasses import strict
+
+from ...configuration_transformer import TransformerConfig
+from ...nn.relative_attention import check_relative_attention
+
+__all__ = ["ComplexTransfoXLConfig"]
+
+
+@strict
+class ComplexTransfoXLConfig(TransformerConfig):
+    """Configuration of a Transformer-XL (Wang et al., ICLR 2020, section 3.3); the paper's 6 layers.
+
+    The other sizes are those of Dai et al. for characters: 512 features, which are complex here and stored as 1024
+    real numbers, 8 heads, memory 512. Besides the arguments of ``TransformerConfig``, which has those of
+    ``TextConfig``:
+
+    Args:
+        hidden_size, intermediate_size: stored widths.
+        hidden_act: a name of ``ACT2CFN``; Dai et al. have a ReLU.
+        num_hidden_layers: of the stack.
+        attention_probs_dropout_prob: a probability.
+        mem_len: tokens that are kept of what was read before, 1 or more; ``use_cache=False`` is without memory.
+        clamp_len: greater distances count as this one; None for distances as they are.
+        same_length: every token sees itself and the ``mem_len - 1`` tokens before it, and no more: then results do
+            not depend on how a stream is cut.
+        use_cache: return a memory.
+        pad_token_id: its amplitude is zero and stays so; None, as streams have no padding.
+
+    Example:
+        >>> from complex_transformers import ComplexTransfoXLConfig
+        >>> config = ComplexTransfoXLConfig(vocab_size=27, hidden_size=256, intermediate_size=1024, mem_len=128)
+        >>> config.real_twin(embedding_type="word").attention_score
+        'real'
+    """
+
+    model_type = "complex_transfo_xl"
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
+    positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "num_hidden_layers")
+
+    hidden_size: int = 1024
+    intermediate_size: int = 4096
+    hidden_act: str = "split_relu"
+    num_hidden_layers: int = 6
+    attention_probs_dropout_prob: float | int = 0.0
+    mem_len: int = 512
+    clamp_len: int | None = None
+    same_length: bool = False
+    use_cache: bool = True
+    pad_token_id: int | None = None
+
+    def validate_names(self) -> None:
+        """As in ``TransformerConfig``; no batch norm, no complex weights."""
+        super().validate_names()
+        if self.norm_type == "batch":
+            raise ValueError(
+                "norm_type='batch' is for encoders: its statistics would show the words that have to be predicted; "
+                "use 'layer' or 'rms'"
+            )
+        check_relative_attention(self.attention_normalization)
+
+    def validate_memory(self) -> None:
+        """The memory has a length, and distances are cut at a positive number."""
+        if self.mem_len < 1:
+            raise ValueError(f"mem_len must be 1 or more, got {self.mem_len}; without a memory, use use_cache=False")
+        if self.clamp_len is not None and self.clamp_len < 1:
+            raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {self.clamp_len}")

@@ -1,0 +1,231 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Transformer-XL (Dai et al., ACL 2019) with complex words (Wang et al., ICLR 2020, section 3.3)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import GenerationConfig, GenerationMixin
+from transformers.cache_utils import Cache
+from transformers.masking_utils import create_causal_mask
+from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ...cache import MemoryCache
+from ...configuration_transformer import TransformerConfig
+from ...modeling_text import TextModel
+from ...modeling_transformer import EncoderLayer, LanguageModelHead, apply_norm, make_norm, token_positions
+from ...modeling_utils import ComplexPreTrainedModel, check_text_inputs
+from ...nn import Readout, RelativeMultiheadAttention, number_field, relative_positions
+from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
+
+__all__ = ["ComplexTransfoXLForCausalLM", "ComplexTransfoXLModel", "ComplexTransfoXLPreTrainedModel"]
+
+
+class TransfoXLLayer(EncoderLayer):
+    """Relative self-attention and feed-forward network (Dai et al. 2019, section 3.3)."""
+
+    is_causal = True
+
+    def make_attention(self, config: TransformerConfig, layer_idx: int | None) -> nn.Module:
+        return RelativeMultiheadAttention(
+            config.hidden_size,
+            config.num_attention_heads,
+            dropout=config.attention_probs_dropout_prob,
+            score=config.attention_score,
+            normalization=config.attention_normalization,
+            share_parts=config.share_parts,
+            layer_idx=layer_idx,
+            bias_std=config.initializer_range,
+            number_field=config.number_field,
+        )
+
+
+def check_stream_mask(attention_mask: Tensor | None, batch: int, length: int, past_length: int) -> None:
+    """Raise unless a mask tells tokens from padding over all that was read; a stream may begin in a later segment."""
+    if attention_mask is None:
+        return
+    expected = (batch, past_length + length)
+    if attention_mask.dim() != 2 or attention_mask.shape != expected:
+        raise ValueError(
+            f"attention_mask must be [batch, all tokens read so far and the new ones] = {expected}, got "
+            f"{tuple(attention_mask.shape)}; leave it out where nothing is padded"
+        )
+
+
+class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
+    """Base of the family: configuration and what must stay together."""
+
+    config: ComplexTransfoXLConfig
+    _no_split_modules = ["TransfoXLLayer"]
+    _skip_keys_device_placement = ["past_key_values"]
+    # The relative scores are computed by the layer itself; a memory cannot be rolled back.
+    _supports_sdpa = False
+    _supports_attention_backend = False
+    _can_compile_fullgraph = False
+    _is_stateful = True
+
+
+class ComplexTransfoXLModel(TextModel, ComplexTransfoXLPreTrainedModel):
+    """Embedding and ``config.num_hidden_layers`` causal layers with relative positions and a memory.
+
+    A stream is read in segments: ``past_key_values`` of one call, a ``MemoryCache``, is given to the next. Relative
+    positions are distances between tokens. The position of a word's wave (ComplexOrder Eq. 4) runs on along the
+    stream, from 1, padding not counted: it does not depend on where the stream is cut.
+    """
+
+    _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeMultiheadAttention}
+
+    def __init__(self, config: ComplexTransfoXLConfig) -> None:
+        super().__init__(config)
+        self.layers = nn.ModuleList([TransfoXLLayer(config, index) for index in range(config.num_hidden_layers)])
+        self.norm = make_norm(config, number_field(config.number_field)) if config.norm_position == "pre" else None
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPast:
+        """Read a segment of every stream of a batch.
+
+        Args:
+            input_ids: ``[B, T]`` the new tokens; or give ``inputs_embeds``.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side of a stream; it covers all
+                tokens read so far, forgotten ones too. None where nothing is padded.
+            past_key_values: the memory, extended by this call.
+            inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
+            use_cache: make a memory where none is given, and return it.
+
+        Raises:
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch,
+                a memory in training with gradient checkpointing.
+        """
+        check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
+        past_key_values = self.memory(past_key_values, use_cache)
+        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        batch, length = (input_ids if inputs_embeds is None else inputs_embeds).shape[:2]  # type: ignore[union-attr]
+        check_stream_mask(attention_mask, batch, length, past_length)
+        if inputs_embeds is None:
+            assert input_ids is not None
+            positions = token_positions(input_ids, attention_mask, past_length)
+            inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
+        keys = length if past_key_values is None else past_key_values.get_mask_sizes(length, 0)[0]
+        mask = self.score_mask(inputs_embeds, attention_mask, past_key_values, keys)
+        relative = relative_positions(
+            keys, self.config.hidden_size, self.config.clamp_len, inputs_embeds.dtype, inputs_embeds.device
+        )
+        relative = self.dropout(relative)
+        hidden_states = self.dropout(inputs_embeds)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, mask, positions=relative, past_key_values=past_key_values, **kwargs)
+        if self.norm is not None:
+            hidden_states = apply_norm(self.norm, hidden_states, None)
+        return BaseModelOutputWithPast(last_hidden_state=self.dropout(hidden_states), past_key_values=past_key_values)
+
+    def memory(self, past_key_values: Cache | None, use_cache: bool | None) -> Cache | None:
+        """The memory of this call: the given one, a new one, or none."""
+        if self.gradient_checkpointing and self.training:
+            if past_key_values is not None:
+                raise ValueError(
+                    "gradient checkpointing computes every layer twice and would write to the memory twice: train "
+                    "with past_key_values without it, or without past_key_values"
+                )
+            return None
+        if use_cache and past_key_values is None:
+            return MemoryCache(self.config)
+        return past_key_values
+
+    def score_mask(
+        self, inputs_embeds: Tensor, attention_mask: Tensor | None, past_key_values: Cache | None, keys: int
+    ) -> Tensor:
+        """The additive mask ``[B, 1, T, keys]``: keys after a query, padding, and with ``same_length`` far ones.
+
+        Padding sees itself: a row without any key would be the mean of whatever keys there are.
+        """
+        mask = create_causal_mask(
+            config=self.config,
+            inputs_embeds=inputs_embeds,
+            attention_mask=attention_mask,
+            past_key_values=past_key_values,
+        )
+        key = torch.arange(keys, device=mask.device)
+        distance = key[keys - inputs_embeds.shape[1] :].unsqueeze(-1) - key
+        if self.config.same_length:
+            mask = mask.masked_fill(distance >= self.config.mem_len, torch.finfo(mask.dtype).min)
+        return mask if attention_mask is None else mask.masked_fill(distance == 0, 0.0)
+
+
+class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModelHead, GenerationMixin):
+    """Transformer-XL and the ``lm_readout`` of every token, with ``generate()``."""
+
+    def __init__(self, config: ComplexTransfoXLConfig) -> None:
+        super().__init__(config)
+        self.model = ComplexTransfoXLModel(config)
+        self.lm_head = Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
+        self.tie_head_to("model.embed_tokens")
+        self.post_init()
+
+    def _prepare_cache_for_generation(
+        self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> bool:
+        """A ``MemoryCache`` where none is given: Transformers would make one that forgets nothing."""
+        if generation_config.cache_implementation is not None:
+            raise ValueError(
+                f"cache_implementation={generation_config.cache_implementation!r} is not for this model, whose cache "
+                "is its memory; leave it out"
+            )
+        if (given := model_kwargs.get("past_key_values")) is not None:
+            given._is_user_defined = True
+        elif generation_config.use_cache is not False:
+            model_kwargs["past_key_values"] = MemoryCache(self.config)
+        return False
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | Tensor = 0,
+        **kwargs: TransformersKwargs,
+    ) -> CausalLMOutputWithPast:
+        """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+
+        ``labels`` are the tokens themselves: each is predicted from those before it, the first of a segment from
+        none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
+        ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in ``ComplexTransfoXLModel``.
+        """
+        outputs = self.model(
+            input_ids,
+            attention_mask=attention_mask,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
+        logits = self.lm_head(outputs.last_hidden_state[:, kept])
+        loss = None
+        if labels is not None or kwargs.get("shift_labels") is not None:
+            loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
+        return CausalLMOutputWithPast(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )

@@ -1,0 +1,187 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Attention with relative positions (Dai et al., *Transformer-XL*, ACL 2019, section 3.3), real and complex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from . import functional as CF
+from .attention import ComplexMultiheadAttention, _additive, _normalize, _wide, complex_scores
+
+__all__ = ["RelativeMultiheadAttention", "check_relative_attention", "relative_positions", "relative_shift"]
+
+
+def check_relative_attention(normalization: str) -> None:
+    """Raise for a normalisation that relative scores do not have."""
+    if normalization == "split_softmax":
+        raise ValueError(
+            "attention_normalization='split_softmax' is not defined for relative scores; use 'softmax' or "
+            "'probability_amplitude'"
+        )
+
+
+def relative_positions(
+    length: int,
+    width: int,
+    clamp_len: int | None = None,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """R of Dai et al.: the sinusoids of the distances ``length, ..., 1, 0``, ``[length + 1, width]``.
+
+    R_k = [sin(omega_1 k), ... | cos(omega_1 k), ...] with omega_m = 10000^(-2m / width), m = 0, 1, ... (Vaswani et
+    al. 2017, section 3.5). Read as halves it is i e^(-i omega k): the wave of ComplexOrder (Eq. 4) at the key's place
+    relative to the query, -k, up to a factor that the projection W_R takes in. One table serves both number fields.
+
+    Args:
+        length: keys of the longest row; the greatest distance is ``length - 1``, and the first row of the result
+            the one that ``relative_shift`` leaves out.
+        width: stored width, even.
+        clamp_len: distances beyond it count as it.
+        dtype, device: of the result; sinusoids are computed in float64.
+
+    Raises:
+        ValueError: an odd width, ``clamp_len`` below 1.
+    """
+    if width % 2:
+        raise ValueError(f"width holds sines and cosines and must be even, got {width}; use {width + 1}")
+    if clamp_len is not None and clamp_len < 1:
+        raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {clamp_len}")
+    distance = torch.arange(length, -1, -1, dtype=torch.float64, device=device)
+    distance = distance if clamp_len is None else distance.clamp(max=clamp_len)
+    index = torch.arange(width // 2, dtype=torch.float64, device=device)
+    phase = distance.unsqueeze(-1) * torch.pow(10000.0, -2.0 * index / width)
+    return torch.cat([phase.sin(), phase.cos()], dim=-1).to(dtype)
+
+
+def relative_shift(scores: Tensor) -> Tensor:
+    """Scores by distance to scores by key: ``[..., T, S + 1] -> [..., T, S]``, a view where the input allows it.
+
+    Column c of the input belongs to distance S - c. The last query stands at the last key, so query t and key j are
+    S - T + t - j apart, and out[t, j] = in[t, T - t + j] (Dai et al., appendix B). Row by row in memory that is
+    element T + t S + j: the input without its first T elements, in rows of S. Keys after a query have no distance:
+    what stands at j > S - T + t must be masked.
+    """
+    length, columns = scores.shape[-2:]
+    return scores.flatten(-2)[..., length:].unflatten(-1, (length, columns - 1))
+
+
+class RelativeMultiheadAttention(ComplexMultiheadAttention):
+    """Causal attention whose scores see a key's content and its distance (Dai et al. 2019, section 3.3).
+
+    With queries q_i = W_q z_i, keys k_j = W_k z_j and r_n = W_R R_n for the distance n = i - j, the score is
+
+        A_ij = q_i k_j^H + q_i r_n^H + u k_j^H + v r_n^H = (q_i + u) k_j^H + (q_i + v) r_n^H
+
+    (the terms a, b, c, d of the paper), scaled by d_h^(-1/2). In the real field, ^H is the transpose and the layer
+    that of the paper. In the complex field the sum A_ij is one complex number; ``score`` makes it real: ``modulus``
+    |A_ij|, ``real`` Re A_ij, ``bilinear_modulus`` with ^T for ^H. Projections have no biases, as in the paper.
+
+    Args:
+        embed_dim: stored width 2d.
+        num_heads: H; divides the d complex features (the width, in the real field).
+        dropout: on the attention weights.
+        score: see above; default ``modulus``, in the real field ``real``.
+        normalization: ``softmax`` or ``probability_amplitude``, see ``complex_attention``.
+        share_parts: Re(W) = Im(W) in q, k, v and R.
+        layer_idx: index of this layer in a cache.
+        bias_std: standard deviation of u and v (each part), which start normal.
+        number_field: ``"complex"`` or ``"real"``.
+
+    Raises:
+        ValueError: unknown names, heads that do not divide the features, ``split_softmax``.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        score: str | None = None,
+        normalization: str = "softmax",
+        share_parts: bool = False,
+        layer_idx: int | None = None,
+        bias_std: float = 0.02,
+        number_field: str = "complex",
+    ) -> None:
+        check_relative_attention(normalization)
+        super().__init__(
+            embed_dim,
+            num_heads,
+            dropout=dropout,
+            bias=False,
+            score=score,
+            normalization=normalization,
+            share_parts=share_parts,
+            is_causal=True,
+            layer_idx=layer_idx,
+            number_field=number_field,
+        )
+        self.bias_std = bias_std
+        self.r_proj = type(self.q_proj)(embed_dim, embed_dim, bias=False, share_parts=share_parts)
+        self.content_bias = nn.Parameter(torch.empty(num_heads, embed_dim // num_heads))
+        self.position_bias = nn.Parameter(torch.empty(num_heads, embed_dim // num_heads))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """u and v normal; the projections have initialisers of their own."""
+        torch.nn.init.normal_(self.content_bias, std=self.bias_std)
+        torch.nn.init.normal_(self.position_bias, std=self.bias_std)
+
+    def relative_scores(self, query: Tensor, key: Tensor, positions: Tensor) -> Tensor:
+        """The real scores ``[B, H, T, S]``; what stands after a query is left to the mask.
+
+        Of queries ``[B, H, T, 2 d_h]``, keys ``[B, H, S, 2 d_h]`` and r ``[1, H, S + 1, 2 d_h]``.
+        """
+        query = query * self.scaling  # before the product: fp16 scores of long heads stay in range
+        for_content = query + (self.content_bias * self.scaling).unsqueeze(1)
+        for_position = query + (self.position_bias * self.scaling).unsqueeze(1)
+        if self.score == "real":
+            by_distance = for_position @ positions.transpose(-1, -2)
+            return _wide(for_content @ key.transpose(-1, -2)) + relative_shift(by_distance)
+        bilinear = self.score == "bilinear_modulus"
+        content = complex_scores(for_content, key, bilinear)
+        position = complex_scores(for_position, positions, bilinear)
+        parts = [_wide(c) + relative_shift(p) for c, p in zip(content, position, strict=True)]
+        return CF.modulus(CF.join(*parts))
+
+    def forward(  # type: ignore[override]
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        past_key_values: Any = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend from ``hidden_states [B, T, 2d]`` to the S - T tokens of a cache, and to itself.
+
+        Args:
+            hidden_states: the new tokens.
+            attention_mask: additive or boolean (true attends), broadcast to ``[B, H, T, S]``; it must hide the keys
+                after each query. None: it hides these alone.
+            positions: R of ``relative_positions(S, 2d)``; None: computed here.
+            past_key_values: a cache with ``update(key, value, layer_idx)``, extended by this call.
+
+        Returns:
+            The output ``[B, T, 2d]`` and the weights ``[B, H, T, S]``.
+
+        Raises:
+            ValueError: ``positions`` of another number of keys.
+        """
+        query = self._split_heads(self.q_proj(hidden_states))
+        key, value = self.keys_and_values(hidden_states, past_key_values)
+        length, size = query.shape[-2], key.shape[-2]
+        if positions is None:
+            positions = relative_positions(size, self.embed_dim, dtype=query.dtype, device=query.device)
+        if positions.shape[0] != size + 1:
+            raise ValueError(f"positions must be those of {size} keys, [{size + 1}, ...], got {positions.shape[0]}")
+        scores = self.relative_scores(query, key, self._split_heads(self.r_proj(positions).unsqueeze(0)))
+        mask = _additive(attention_mask, self, length, size, scores)
+        weights = _normalize(scores, mask, self.normalization).to(value.dtype)
+        weights = F.dropout(weights, self.dropout, self.training)
+        return self.out_proj(self._merge_heads((weights @ value).transpose(1, 2))), weights

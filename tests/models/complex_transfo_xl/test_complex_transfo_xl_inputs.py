@@ -1,0 +1,144 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration, saving, and inputs no model can use."""
+
+import pytest
+import torch
+from huggingface_hub.errors import StrictDataclassClassValidationError
+from small_transfo_xl import VOCABULARY, at_once, build, config, every_variant, in_segments, stream
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
+
+from complex_transformers import (
+    ComplexTransfoXLConfig,
+    ComplexTransfoXLForCausalLM,
+    ComplexTransfoXLModel,
+    MemoryCache,
+    MemoryLayer,
+)
+
+
+def test_the_default_is_the_size_of_the_paper():
+    cfg = ComplexTransfoXLConfig()
+    assert (cfg.num_hidden_layers, cfg.num_attention_heads, cfg.complex_size, cfg.mem_len) == (6, 8, 512, 512)
+    assert cfg.attention_score == "modulus"
+    assert cfg.real_twin(embedding_type="word").attention_score == "real"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_hidden_layers": 0}, "num_hidden_layers must be positive, got 0"),
+        ({"mem_len": 0}, "mem_len must be 1 or more, got 0; without a memory, use use_cache=False"),
+        ({"mem_len": -1}, "mem_len must be 1 or more, got -1"),
+        ({"clamp_len": 0}, "clamp_len must be 1 or more, or None"),
+        ({"clamp_len": -1}, "clamp_len must be 1 or more, or None for distances as they are, got -1"),
+        ({"norm_type": "batch"}, "norm_type='batch' is for encoders"),
+        ({"attention_normalization": "split_softmax"}, "'split_softmax' is not defined for relative scores"),
+        ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs a head of the shape of the word table"),
+    ],
+)
+def test_wrong_settings_are_named(changes, message):
+    with pytest.raises(StrictDataclassClassValidationError, match=message):
+        config(**changes)
+
+
+@every_variant
+def test_saved_model_loads_equal(tmp_path, changes):
+    model = build(**changes, same_length=True, mem_len=5)
+    model.save_pretrained(tmp_path)
+    again = AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    assert type(again) is ComplexTransfoXLForCausalLM
+    assert AutoConfig.from_pretrained(tmp_path).to_dict() == again.config.to_dict()
+    assert again.state_dict().keys() == model.state_dict().keys()
+    for name, value in model.state_dict().items():
+        assert torch.equal(again.state_dict()[name], value), name
+    ids = stream(9, batch=2)
+    assert torch.equal(in_segments(again, ids, (4,)), in_segments(model, ids, (4,)))
+    base = AutoModel.from_pretrained(tmp_path)
+    assert type(base) is ComplexTransfoXLModel
+    for name, value in base.state_dict().items():
+        assert torch.equal(model.model.state_dict()[name], value), name
+    assert "pipeline_tag: text-generation" in (tmp_path / "README.md").read_text(encoding="utf-8")
+
+
+def test_biases_are_drawn_and_differ():
+    model = ComplexTransfoXLForCausalLM(config(initializer_range=0.1, hidden_size=256))
+    drawn = [p for name, p in model.named_parameters() if name.endswith(("content_bias", "position_bias"))]
+    assert len(drawn) == 4
+    for index, bias in enumerate(drawn):
+        assert 0.08 < bias.std() < 0.12
+        assert not any(torch.equal(bias, other) for other in drawn[:index])
+
+
+def test_low_precision_is_near_full_precision():
+    model = build()
+    ids = stream(12, batch=2)
+    expected = at_once(model, ids)
+    for dtype, tolerance in ((torch.bfloat16, 0.1), (torch.float16, 0.02)):
+        logits = in_segments(model.to(dtype), ids, (5,)).float()
+        assert (logits - expected).abs().max() < tolerance * expected.abs().max()
+
+
+def test_logits_are_kept_for_the_last_tokens_only():
+    model = build()
+    ids = stream(7, batch=2)
+    whole = at_once(model, ids)
+    last = model(ids, logits_to_keep=2, use_cache=False).logits
+    torch.testing.assert_close(last, whole[:, -2:])
+
+
+def test_without_a_memory_none_is_returned():
+    model = build()
+    assert model(stream(5), use_cache=False).past_key_values is None
+    assert isinstance(model(stream(5)).past_key_values, MemoryCache)
+
+
+def test_a_mask_must_cover_the_stream():
+    model = build()
+    ids = stream(8, batch=2)
+    memory = model(ids[:, :5]).past_key_values
+    message = r"all tokens read so far and the new ones\] = \(2, 8\), got \(2, 3\)"
+    with pytest.raises(ValueError, match=message):
+        model(ids[:, 5:], attention_mask=torch.ones(2, 3), past_key_values=memory)
+    with pytest.raises(ValueError, match=r"got \(2, 1, 8, 8\); leave it out where nothing is padded"):
+        model(ids, attention_mask=torch.ones(2, 1, 8, 8))
+
+
+def test_bad_inputs_are_refused_with_the_remedy():
+    model = build()
+    with pytest.raises(ValueError, match="the input is empty"):
+        model(stream(5)[:, :0])
+    with pytest.raises(ValueError, match="give exactly one of input_ids and inputs_embeds"):
+        model()
+    with pytest.raises(ValueError, match=rf"input_ids must lie in \[0, {VOCABULARY}\), got {VOCABULARY}"):
+        model(torch.tensor([[VOCABULARY]]))
+    with pytest.raises(ValueError, match="cache_implementation='static' is not for this model"):
+        model.generate(stream(5), max_new_tokens=2, cache_implementation="static")
+
+
+def test_a_memory_is_rolled_back_only_as_far_as_it_reaches():
+    with pytest.raises(ValueError, match="mem_len must be 1 or more, got 0; without a memory, pass use_cache=False"):
+        MemoryLayer(0)
+    layer = MemoryLayer(4)
+    steps = torch.arange(6.0).view(1, 1, 6, 1)
+    assert layer.kept == layer.get_seq_length() == 0
+    layer.update(steps[:, :, :3], steps[:, :, :3])
+    assert layer.get_mask_sizes(2) == (5, 0)
+    layer.crop(-1)
+    assert layer.keys.flatten().tolist() == [0.0, 1.0]
+    layer.crop(0)
+    with pytest.raises(ValueError, match="as a negative number, got 2"):
+        layer.crop(2)
+    with pytest.raises(ValueError, match="cannot remove 3 tokens from a memory of 2"):
+        layer.crop(-3)
+    keys, _ = layer.update(steps[:, :, 2:], steps[:, :, 2:])
+    assert keys.flatten().tolist() == steps.flatten().tolist()
+    assert layer.keys.flatten().tolist() == [2.0, 3.0, 4.0, 5.0]
+    assert (layer.get_seq_length(), layer.get_max_length(), layer.get_mask_sizes(1)) == (6, -1, (5, 2))
+    with pytest.raises(ValueError, match="the memory of 4 tokens has forgotten 2 of 6 and cannot be rolled back"):
+        layer.crop(-1)
+    layer.reset()
+    assert layer.get_mask_sizes(2) == (2, 0)
+    keys, _ = layer.update(steps, steps)
+    assert keys.shape == steps.shape

@@ -1,0 +1,182 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a stream in segments: what the memory covers is as if it had been read at once."""
+
+import pytest
+import torch
+from small_transfo_xl import VARIANTS, at_once, build, every_variant, in_segments, stream
+
+from complex_transformers import MemoryCache
+
+SPLITS = [(6,), (1, 2, 3), (4, 5, 11), tuple(range(1, 14))]
+
+
+@every_variant
+def test_segments_equal_one_pass_where_the_memory_covers_the_context(changes):
+    model = build(**changes)
+    ids = stream(14, batch=3)
+    expected = at_once(model, ids)
+    for cuts in SPLITS:
+        torch.testing.assert_close(in_segments(model, ids, cuts), expected, rtol=1e-5, atol=1e-5)
+
+
+@every_variant
+def test_with_the_same_length_a_short_memory_is_enough(changes):
+    model = build(**changes, same_length=True, mem_len=4)
+    ids = stream(14, batch=3)
+    expected = at_once(model, ids)
+    for cuts in SPLITS:
+        torch.testing.assert_close(in_segments(model, ids, cuts), expected, rtol=1e-5, atol=1e-5)
+    assert (expected - at_once(build(**changes), ids)).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("same_length", [False, True])
+@every_variant
+def test_a_token_sees_itself_and_earlier_ones_as_far_as_the_memory_reaches(changes, same_length):
+    model = build(**changes, mem_len=3, same_length=same_length, num_hidden_layers=1).double()
+    ids, cuts = stream(12), (4, 8)
+    before = in_segments(model, ids, cuts)
+    for position in (0, 2, 5, 9):
+        changed = ids.clone()
+        changed[0, position] = 3 + (changed[0, position] - 2) % 30
+        difference = (in_segments(model, changed, cuts) - before).abs().amax(-1)[0]
+        begins = [0] * 4 + [1] * 4 + [5] * 4  # first token seen: the segment and the three tokens before it
+        for place in range(12):
+            first = max(begins[place], place - 2) if same_length else begins[place]
+            assert (difference[place] > 1e-9) == (first <= position <= place), (position, place)
+
+
+def test_embeddings_do_not_depend_on_segment_borders():
+    model = build(mem_len=2)
+    seen = []
+    model.model.embed_tokens.register_forward_hook(lambda module, inputs, out: seen.append(out))
+    ids = stream(10, batch=2)
+    for cuts in ((), (3,), (1, 2, 7)):
+        seen.clear()
+        in_segments(model, ids, cuts)
+        torch.testing.assert_close(torch.cat(seen, 1), model.model.embed_tokens(ids), rtol=0, atol=0)
+
+
+@every_variant
+def test_streams_do_not_see_each_other_or_padding(changes):
+    model = build(**changes)
+    ids = stream(12, batch=2)
+    alone = in_segments(model, ids[:1, :8], (3,))
+    for side in ("left", "right"):
+        real = slice(4, None) if side == "left" else slice(8)
+        padded, mask = ids.clone(), torch.zeros_like(ids)
+        padded[0], mask[0, real], mask[1] = 0, 1, 1
+        padded[0, real] = ids[0, :8]
+        for cuts in ((), (6,), (5, 6, 9)):
+            out = in_segments(model, padded, cuts, mask=mask)
+            torch.testing.assert_close(out[:1, real], alone, rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(out[1:], at_once(model, ids[1:]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("same_length", [False, True])
+def test_padding_sees_itself_where_it_sees_no_token(same_length):
+    model = build(same_length=same_length, mem_len=3)
+    ids, mask = stream(8), torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1]])
+    weights = model(ids, attention_mask=mask, output_attentions=True).attentions[0][0]
+    torch.testing.assert_close(weights[:, :3], torch.eye(8)[:3].expand(2, -1, -1))
+    assert weights[:, 3:, :3].abs().max() == 0
+    torch.testing.assert_close(in_segments(model, ids, (2, 5), mask=mask)[:, :2], at_once(model, ids, mask)[:, :2])
+
+
+def test_streams_can_be_chosen_repeated_and_ended():
+    model = build()
+    ids = stream(12, batch=3)
+    for order in ([2, 0], [1], [0, 0, 1, 1, 2, 2]):
+        memory = model(ids[:, :6]).past_key_values
+        if len(order) == 6:
+            memory.batch_repeat_interleave(2)
+        else:
+            memory.batch_select_indices(torch.tensor(order))
+        rest = model(ids[order, 6:], past_key_values=memory).logits
+        torch.testing.assert_close(rest, at_once(model, ids[order])[:, 6:], rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="the memory holds 3 streams, the segment 2"):
+        model(ids[:2, 6:], past_key_values=model(ids[:, :6]).past_key_values)
+
+
+def test_a_longer_memory_for_evaluation():
+    model = build(mem_len=2)
+    ids = stream(14)
+    short = in_segments(model, ids, (6, 10))
+    memory = MemoryCache(model.config, mem_len=14)
+    torch.testing.assert_close(in_segments(model, ids, (6, 10), memory), at_once(model, ids), rtol=1e-5, atol=1e-5)
+    assert memory.get_seq_length() == 14
+    assert (short - at_once(model, ids)).abs().max() > 1e-3
+
+
+@every_variant
+def test_no_gradient_flows_into_the_memory_and_all_others_are_finite(changes):
+    model = build(**changes).train()
+    ids = stream(12, batch=2)
+    memory = None
+    for start in (0, 6):
+        model.zero_grad()
+        out = model(
+            ids[:, start : start + 6], labels=ids[:, start : start + 6], past_key_values=memory, use_cache=True
+        )
+        memory = out.past_key_values
+        assert not any(layer.keys.requires_grad or layer.values.requires_grad for layer in memory.layers)
+        out.loss.backward()  # would fail on the second segment if it led back into the first
+        gradients = {name: p.grad for name, p in model.named_parameters()}
+        assert all(g is not None and torch.isfinite(g).all() for g in gradients.values())
+        assert gradients["model.layers.1.self_attn.position_bias"].abs().max() > 0
+
+
+def test_gradients_of_equal_tokens_are_finite():
+    """Scores of exactly 0 have no direction: their modulus passes no gradient instead of an infinite one."""
+    model = build().train()
+    for parameter in model.parameters():
+        parameter.data.zero_()
+    model(torch.full((1, 5), 3), labels=torch.full((1, 5), 3)).loss.backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+def test_shifted_labels_count_the_first_token_of_the_next_segment():
+    model = build()
+    ids = stream(9, batch=2)
+    whole = model(ids, labels=ids, use_cache=False).loss
+    memory, total = None, 0.0
+    for start in (0, 4):
+        out = model(
+            ids[:, start : start + 4],
+            shift_labels=ids[:, start + 1 : start + 5].contiguous(),
+            past_key_values=memory,
+            use_cache=True,
+        )
+        memory, total = out.past_key_values, total + out.loss / 2
+    torch.testing.assert_close(total, whole)
+
+
+def test_generating_goes_on_without_end_at_constant_size():
+    model = build(mem_len=4, same_length=True)
+    out = model.generate(stream(6), max_new_tokens=40, do_sample=False, return_dict_in_generate=True)
+    memory = out.past_key_values
+    assert memory.get_seq_length() == 45
+    assert all(layer.keys.shape[-2] == 4 for layer in memory.layers)
+    expected = model.generate(out.sequences[:, :6], max_new_tokens=40, do_sample=False, use_cache=False)
+    assert out.sequences.tolist() == expected.tolist()
+
+
+def test_checkpointing_learns_the_same_without_memory_and_is_refused_with_it():
+    ids = stream(8, batch=2)
+    gradients = []
+    for checkpointing in (False, True):
+        model = build(hidden_dropout_prob=0.0).train()
+        if checkpointing:
+            model.gradient_checkpointing_enable()
+        model(ids, labels=ids).loss.backward()
+        gradients.append(model.model.layers[0].self_attn.r_proj.real.weight.grad)
+    torch.testing.assert_close(*gradients)
+    with pytest.raises(ValueError, match="would write to the memory twice"):
+        model(ids, past_key_values=MemoryCache(model.config))
+
+
+def test_all_variants_are_different_networks():
+    ids = stream(6)
+    results = [at_once(build(**changes), ids) for changes in VARIANTS.values()]
+    for index, first in enumerate(results):
+        assert all((first - other).abs().max() > 1e-3 for other in results[:index])
