@@ -3,6 +3,7 @@
 """What every model with ``generate()`` must hold; the source distribution leaves its own file of this name out."""
 
 import copy
+import sys
 
 import pytest
 import torch
@@ -23,6 +24,7 @@ class GenerationTesterMixin:
             if not model_class.can_generate():
                 continue
             torch.manual_seed(0)
+            sys.modules["hf_suite.test_modeling_common"].global_rng.seed(0)  # the suite draws its ids from it
             config, inputs = self.prepare_config_and_inputs_for_generate()
             for name, value in changes.items():
                 setattr(config, name, value)
@@ -47,14 +49,18 @@ class GenerationTesterMixin:
         return {name: value for name, value in given.items() if value is not None}
 
     def mask_of(self, model, inputs, ids):
-        """The mask of ``inputs`` with those tokens of ``ids`` that came after them; None beside an encoder."""
-        if model.config.is_encoder_decoder or "attention_mask" not in inputs:
+        """The mask of ``inputs`` with those tokens of ``ids`` that came after them; all of them beside an encoder."""
+        if model.config.is_encoder_decoder:  # without it generate() takes all of them for new ones
+            return torch.ones_like(ids)
+        if "attention_mask" not in inputs:
             return None
         mask = inputs["attention_mask"]
         return torch.nn.functional.pad(mask, (0, ids.shape[1] - mask.shape[1]), value=1)
 
     def generate(self, model, inputs, **options):
-        return model.generate(**{**inputs, "max_new_tokens": NEW_TOKENS, "do_sample": False, **options})
+        # Untrained models repeat one word for ever, and would hide a cache that is wrong: no word comes twice.
+        varied = {"no_repeat_ngram_size": 1, "suppress_tokens": [0]}
+        return model.generate(**{**inputs, "max_new_tokens": NEW_TOKENS, "do_sample": False, **varied, **options})
 
     def begin(self, model, padding):
         """Random beginnings of three texts, the first ones ``padding`` tokens shorter than the last: ids and mask."""
@@ -74,8 +80,7 @@ class GenerationTesterMixin:
         """A model that writes the same text whatever it reads would make the other tests worthless."""
         for model, inputs in self.generating():
             new = self.generate(model, {**inputs, **self.prompt(model, self.begin(model, (0, 0, 0))[0])})[:, 5:]
-            self.assertGreater(len({tuple(text) for text in new.tolist()}), 1)
-            self.assertGreater(len(set(new.flatten().tolist())), 3)
+            self.assertEqual(len({tuple(text) for text in new.tolist()}), 3)
 
     def test_cached_equals_uncached(self):
         for model, inputs in self.generating():
@@ -150,10 +155,10 @@ class GenerationTesterMixin:
             mask = inputs.get("attention_mask")
             embeds = model.get_input_embeddings()(inputs["input_ids"], attention_mask=mask)
             others = {name: value for name, value in inputs.items() if name != "input_ids"}
-            expected = self.generate(model, inputs)[:, -NEW_TOKENS:]
-            self.assertEqual(
-                self.generate(model, {**others, "inputs_embeds": embeds})[:, -NEW_TOKENS:].tolist(), expected.tolist()
-            )
+            any_word = {"no_repeat_ngram_size": 0}  # the words behind given embeddings are not known
+            expected = self.generate(model, inputs, **any_word)[:, -NEW_TOKENS:]
+            found = self.generate(model, {**others, "inputs_embeds": embeds}, **any_word)[:, -NEW_TOKENS:]
+            self.assertEqual(found.tolist(), expected.tolist())
 
     def test_assisted_decoding_is_greedy_or_refused(self):
         for model, inputs in self.generating():
