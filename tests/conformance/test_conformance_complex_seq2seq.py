@@ -29,6 +29,12 @@ class _Conformance(TextConformance, GenerationTesterMixin):
     }
     num_hidden_states = 3
 
+    def test_inputs_embeds_matches_input_ids(self):
+        if not self.config_changes.get("share_embeddings", True):
+            # The suite embeds both sides with the source's table; test_complex_seq2seq_inputs.py does it with each.
+            self.skipTest("source and target have an embedding each")
+        super().test_inputs_embeds_matches_input_ids()
+
     def test_training_overfit(self):
         # The suite's own gives a decoder the training text to go on with; here the text depends on a source.
         torch.manual_seed(0)
@@ -37,11 +43,13 @@ class _Conformance(TextConformance, GenerationTesterMixin):
         model = ComplexSeq2SeqForConditionalGeneration(config)
         source, target = torch.randint(3, 99, (2, 6, 8))
         optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-        for _ in range(100):
+        for _ in range(400):
             loss = model(source, labels=target).loss
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            if loss < 0.02:
+                break
         self.assertLess(loss.item(), 0.05)
         self.assertEqual(model.eval().generate(source, max_new_tokens=8)[:, 1:].tolist(), target.tolist())
 

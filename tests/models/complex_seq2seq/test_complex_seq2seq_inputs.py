@@ -84,6 +84,18 @@ def test_resized_model_keeps_its_results():
     torch.testing.assert_close(logits(model, source, target)[..., :40], before)
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_embeddings_of_both_sides_can_be_given(shared):
+    model = build(share_embeddings=shared)
+    source, target = text(5, batch=2), text(4, batch=2)
+    with torch.no_grad():
+        given = model(
+            inputs_embeds=model.model.encoder.embed_tokens(source),
+            decoder_inputs_embeds=model.model.decoder.embed_tokens(target),
+        ).logits
+    torch.testing.assert_close(given, logits(model, source, target))
+
+
 def test_both_sides_learn():
     model = build()
     model(text(5, batch=2), labels=text(4, batch=2)).loss.backward()
