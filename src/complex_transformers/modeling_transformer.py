@@ -44,6 +44,7 @@ __all__ = [
     "LanguageModelHead",
     "TransformerDecoder",
     "TransformerEncoder",
+    "TransformerStack",
     "attention_implementation_name",
     "token_positions",
 ]
@@ -234,7 +235,22 @@ class DecoderLayer(EncoderLayer):
         return self.residual(self.feed_forward_norm, self.feed_forward, hidden_states)
 
 
-class TransformerEncoder(TextModel):
+class TransformerStack(TextModel):
+    """Embedding and layers of one kind; after pre-norm layers a last norm, as no layer's own follows them."""
+
+    def __init__(self, config: TransformerConfig, layer_class: type[EncoderLayer], num_layers: int) -> None:
+        super().__init__(config)
+        self.layers = nn.ModuleList([layer_class(config, index) for index in range(num_layers)])
+        self.norm = make_norm(config, number_field(config.number_field)) if config.norm_position == "pre" else None
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    def last_norm(self, hidden_states: Tensor, padding_mask: Tensor | None = None) -> Tensor:
+        """``[B, N, 2d] -> [B, N, 2d]``: the norm after the last layer, where there is one."""
+        return hidden_states if self.norm is None else apply_norm(self.norm, hidden_states, padding_mask)
+
+
+class TransformerEncoder(TransformerStack):
     """Embedding (ComplexOrder Eq. 5) and ``config.num_hidden_layers`` encoder layers (Eq. 13, 14, App. B).
 
     Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves.
@@ -243,11 +259,7 @@ class TransformerEncoder(TextModel):
     _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": Attention}
 
     def __init__(self, config: TransformerConfig) -> None:
-        super().__init__(config)
-        self.layers = nn.ModuleList([EncoderLayer(config, index) for index in range(config.num_hidden_layers)])
-        self.norm = make_norm(config, number_field(config.number_field)) if config.norm_position == "pre" else None
-        self.gradient_checkpointing = False
-        self.post_init()
+        super().__init__(config, EncoderLayer, config.num_hidden_layers)
 
     @merge_with_config_defaults
     @capture_outputs
@@ -278,8 +290,7 @@ class TransformerEncoder(TextModel):
         hidden_states = self.dropout(inputs_embeds)
         for layer in self.layers:
             hidden_states = layer(hidden_states, score_mask, tokens, **kwargs)
-        if self.norm is not None:
-            hidden_states = apply_norm(self.norm, hidden_states, tokens)
+        hidden_states = self.last_norm(hidden_states, tokens)
         return BaseModelOutput(last_hidden_state=hidden_states)
 
 
@@ -301,7 +312,7 @@ def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_lengt
     return seen[:, 0].sum(-1).clamp(min=1)
 
 
-class TransformerDecoder(TextModel):
+class TransformerDecoder(TransformerStack):
     """Embedding and ``config.decoder_layers`` decoder layers: causal, with attention to an encoder and a cache.
 
     A cached step stands at its true position, in beams and left-padded batches too.
@@ -314,11 +325,7 @@ class TransformerDecoder(TextModel):
     }
 
     def __init__(self, config: TransformerConfig) -> None:
-        super().__init__(config)
-        self.layers = nn.ModuleList([DecoderLayer(config, index) for index in range(config.decoder_layers)])
-        self.norm = make_norm(config, number_field(config.number_field)) if config.norm_position == "pre" else None
-        self.gradient_checkpointing = False
-        self.post_init()
+        super().__init__(config, DecoderLayer, config.decoder_layers)
 
     @merge_with_config_defaults
     @capture_outputs
@@ -380,8 +387,7 @@ class TransformerDecoder(TextModel):
                 past_key_values=past_key_values,
                 **kwargs,
             )
-        if self.norm is not None:
-            hidden_states = apply_norm(self.norm, hidden_states, None)
+        hidden_states = self.last_norm(hidden_states)
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=hidden_states, past_key_values=past_key_values
         )

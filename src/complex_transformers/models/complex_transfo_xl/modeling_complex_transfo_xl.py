@@ -16,10 +16,9 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ...cache import MemoryCache
 from ...configuration_transformer import TransformerConfig
-from ...modeling_text import TextModel
-from ...modeling_transformer import EncoderLayer, LanguageModelHead, apply_norm, make_norm, token_positions
+from ...modeling_transformer import EncoderLayer, LanguageModelHead, TransformerStack, token_positions
 from ...modeling_utils import ComplexPreTrainedModel, check_text_inputs
-from ...nn import Readout, RelativeMultiheadAttention, number_field, relative_positions
+from ...nn import Readout, RelativeMultiheadAttention, relative_positions
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
 
 __all__ = ["ComplexTransfoXLForCausalLM", "ComplexTransfoXLModel", "ComplexTransfoXLPreTrainedModel"]
@@ -31,6 +30,7 @@ class TransfoXLLayer(EncoderLayer):
     is_causal = True
 
     def make_attention(self, config: TransformerConfig, layer_idx: int | None) -> nn.Module:
+        """Attention with relative positions."""
         return RelativeMultiheadAttention(
             config.hidden_size,
             config.num_attention_heads,
@@ -69,7 +69,7 @@ class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
     _is_stateful = True
 
 
-class ComplexTransfoXLModel(TextModel, ComplexTransfoXLPreTrainedModel):
+class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
     """Embedding and ``config.num_hidden_layers`` causal layers with relative positions and a memory.
 
     A stream is read in segments: ``past_key_values`` of one call, a ``MemoryCache``, is given to the next. Relative
@@ -80,11 +80,7 @@ class ComplexTransfoXLModel(TextModel, ComplexTransfoXLPreTrainedModel):
     _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeMultiheadAttention}
 
     def __init__(self, config: ComplexTransfoXLConfig) -> None:
-        super().__init__(config)
-        self.layers = nn.ModuleList([TransfoXLLayer(config, index) for index in range(config.num_hidden_layers)])
-        self.norm = make_norm(config, number_field(config.number_field)) if config.norm_position == "pre" else None
-        self.gradient_checkpointing = False
-        self.post_init()
+        super().__init__(config, TransfoXLLayer, config.num_hidden_layers)
 
     @merge_with_config_defaults
     @capture_outputs
@@ -129,8 +125,7 @@ class ComplexTransfoXLModel(TextModel, ComplexTransfoXLPreTrainedModel):
         hidden_states = self.dropout(inputs_embeds)
         for layer in self.layers:
             hidden_states = layer(hidden_states, mask, positions=relative, past_key_values=past_key_values, **kwargs)
-        if self.norm is not None:
-            hidden_states = apply_norm(self.norm, hidden_states, None)
+        hidden_states = self.last_norm(hidden_states)
         return BaseModelOutputWithPast(last_hidden_state=self.dropout(hidden_states), past_key_values=past_key_values)
 
     def memory(self, past_key_values: Cache | None, use_cache: bool | None) -> Cache | None:
