@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 import transformers
-from datasets import Dataset, DatasetDict, load_dataset
+from datasets import Dataset, DatasetDict
 from torch import Tensor
 from transformers import (
     DataCollatorForLanguageModeling,
@@ -37,6 +37,7 @@ from complex_transformers import (
     ComplexOrderForMaskedLM,
     ComplexTrainer,
     build_tokenizer,
+    load_plain_text,
     write_model_card,
 )
 
@@ -108,31 +109,16 @@ class TrainingArguments(transformers.TrainingArguments):
 
 
 def load_parts(data_args: DataArguments) -> DatasetDict:
-    """The parts ``train``, ``validation`` and, where given, ``test``, with the column ``text``."""
-    if (data_args.dataset_name is None) == (data_args.train_file is None):
-        raise ValueError("give either --dataset_name or --train_file")
-    if data_args.dataset_name is not None:
-        loaded = load_dataset(data_args.dataset_name, data_args.dataset_config_name)
-    else:
-        files = {"train": data_args.train_file, "validation": data_args.validation_file, "test": data_args.test_file}
-        files = {name: path for name, path in files.items() if path is not None}
-        if missing := [path for path in files.values() if not Path(path).is_file()]:
-            raise FileNotFoundError(f"no such file: {missing[0]}")
-        if len({Path(path).resolve() for path in files.values()}) < len(files):
-            raise ValueError(f"the parts share a file: {files}")
-        loaded = load_dataset("text", data_files=files)
-    if absent := {"train", "validation"} - set(loaded):
-        raise ValueError(f"there is no part {sorted(absent)}, only {list(loaded)}: give --validation_file")
-    parts = {name: loaded[name] for name in ("train", "validation", "test") if name in loaded}
-    for name, part in parts.items():
-        if data_args.text_column not in part.column_names:
-            raise ValueError(
-                f"the {name} data has no column {data_args.text_column!r}, only {part.column_names}: "
-                "name one of them with --text_column"
-            )
-        texts = part.select_columns([data_args.text_column]).rename_columns({data_args.text_column: "text"})
-        parts[name] = texts.filter(lambda row: bool(row["text"].strip()), desc="Leaving out empty lines")
-    return DatasetDict(parts)
+    """The parts ``train``, ``validation`` and, where given, ``test``, with the column ``text``; no empty lines."""
+    parts = load_plain_text(
+        data_args.train_file,
+        data_args.validation_file,
+        data_args.test_file,
+        dataset_name=data_args.dataset_name,
+        dataset_config_name=data_args.dataset_config_name,
+        text_column=data_args.text_column,
+    )
+    return parts.filter(lambda row: bool(row["text"].strip()), desc="Leaving out empty lines")
 
 
 def make_blocks(parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, block_size: int) -> DatasetDict:

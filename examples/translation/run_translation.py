@@ -37,13 +37,13 @@ from transformers import (
     PreTrainedTokenizerFast,
     set_seed,
 )
-from transformers.trainer_utils import get_last_checkpoint
 
 from complex_transformers import (
     ComplexSeq2SeqTrainer,
     TranslationMetric,
     build_tokenizer,
     encode_parallel_dataset,
+    last_complete_checkpoint,
     load_parallel_dataset,
     write_model_card,
 )
@@ -165,7 +165,10 @@ class DataArguments:
     too_long: str = field(default="error", metadata={"help": "longer pairs: error, truncate or drop"})
     bleu_tokenize: str = field(default="13a", metadata={"help": "sacrebleu's tokenizer: 13a, intl, zh, char, none"})
     test_num_beams: int = field(default=5, metadata={"help": "for the test part, and for the saved model"})
-    length_penalty: float = field(default=1.0, metadata={"help": "of beam search: above 1 prefers long translations"})
+    length_penalty: list[float] = field(
+        default_factory=lambda: [1.0],
+        metadata={"help": "of beam search: above 1 prefers long translations; of several, the best for validation"},
+    )
 
 
 @dataclass
@@ -208,7 +211,7 @@ def find_checkpoint(args: TrainingArguments) -> str | None:
     """Where to go on: a given checkpoint, the newest, or the beginning."""
     if args.resume_from_checkpoint != "last":
         return args.resume_from_checkpoint
-    return get_last_checkpoint(args.output_dir) if Path(args.output_dir).is_dir() else None
+    return last_complete_checkpoint(args.output_dir)
 
 
 def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: str | None) -> PreTrainedTokenizerFast:
@@ -301,7 +304,7 @@ class Translation:
             args.generation_max_length = max(map(len, self.parts["train"]["labels"])) + 10
         generation = self.model.generation_config
         generation.max_length, generation.max_new_tokens = args.generation_max_length, None
-        generation.num_beams, generation.length_penalty = data_args.test_num_beams, data_args.length_penalty
+        generation.num_beams, generation.length_penalty = data_args.test_num_beams, data_args.length_penalty[0]
 
     def make_trainer(self) -> ComplexSeq2SeqTrainer:
         """The trainer; by validation loss it generates nothing before the end."""
@@ -334,11 +337,22 @@ class Translation:
         figures = {**{name: scores[name] for name in kept}, "unfinished": unfinished}
         return figures, [text for _, text in sorted(zip(part["row"], texts, strict=True))]
 
+    def choose_length_penalty(self, trainer: ComplexSeq2SeqTrainer) -> dict[str, float]:
+        """BLEU of the validation part for each length penalty; the saved model has the best one."""
+        generation = self.model.generation_config
+        scores = {}
+        for penalty in self.data_args.length_penalty:
+            generation.length_penalty = penalty
+            figures, _ = self.translate(trainer, "validation", self.data_args.test_num_beams)
+            scores[str(penalty)] = figures["bleu"]
+        generation.length_penalty = float(max(scores, key=scores.__getitem__))
+        return scores
+
     def translate(self, trainer: ComplexSeq2SeqTrainer, name: str, num_beams: int) -> tuple[dict[str, Any], list[str]]:
-        """Translate one part by beam search and score it."""
+        """Translate one part by beam search, with the model's length penalty, and score it."""
         trainer.args.predict_with_generate, trainer.compute_metrics = True, None
         start = time.perf_counter()
-        output = trainer.predict(self.parts[name], num_beams=num_beams, length_penalty=self.data_args.length_penalty)
+        output = trainer.predict(self.parts[name], num_beams=num_beams)
         seconds = time.perf_counter() - start
         scores, texts = self.score(output.predictions, self.parts[name])
         loss = output.metrics["test_loss"]
@@ -378,6 +392,9 @@ def main() -> dict[str, Any]:
         "epochs": epochs,
     }
     results["validation"], _ = run.translate(trainer, "validation", args.generation_num_beams or 1)
+    if len(data_args.length_penalty) > 1:
+        results["length_penalties"] = run.choose_length_penalty(trainer)
+    results["length_penalty"] = trainer.model.generation_config.length_penalty
     output_dir = Path(args.output_dir)
     if "test" in run.parts:
         results["test"], texts = run.translate(trainer, "test", data_args.test_num_beams)

@@ -22,10 +22,13 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "cache": ("MemoryCache", "MemoryLayer"),
     "data.dependency": ("DependencyCollator", "adjacency_from_heads", "read_conllu"),
     "data.parallel_text": ("encode_parallel_dataset", "load_parallel_dataset"),
+    "data.plain_text": ("load_plain_text",),
+    "data.stream": ("StreamDataset", "encode_stream"),
     "data.text_files": ("load_text_dataset",),
     "data.tokenization": ("build_tokenizer",),
     "data.word_order": ("word_order_dataset",),
     "hub": ("write_hub_shim", "write_model_card"),
+    "metrics.language_modeling": ("LanguageModelMetric", "language_model_scores"),
     "metrics.translation": ("TranslationMetric",),
     "models.complex_fasttext.configuration_complex_fasttext": ("ComplexFastTextConfig",),
     "models.complex_fasttext.modeling_complex_fasttext": (
@@ -72,10 +75,17 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
-    "training": ("ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"),
+    "streaming": ("ComplexStreamTrainer",),
+    "training": (
+        "ComplexSeq2SeqTrainer",
+        "ComplexTrainer",
+        "decay_parameter_names",
+        "last_complete_checkpoint",
+        "optimizer_groups",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
-_SUBPACKAGES = ("analysis", "data", "hub", "metrics", "models", "nn", "pipelines", "training")
+_SUBPACKAGES = ("analysis", "data", "hub", "metrics", "models", "nn", "pipelines", "streaming", "training")
 
 __all__ = ["__version__", "nn", *sorted(_MODULE_OF)]
 
@@ -86,10 +96,13 @@ if TYPE_CHECKING:
     from .cache import MemoryCache, MemoryLayer
     from .data.dependency import DependencyCollator, adjacency_from_heads, read_conllu
     from .data.parallel_text import encode_parallel_dataset, load_parallel_dataset
+    from .data.plain_text import load_plain_text
+    from .data.stream import StreamDataset, encode_stream
     from .data.text_files import load_text_dataset
     from .data.tokenization import build_tokenizer
     from .data.word_order import word_order_dataset
     from .hub import write_hub_shim, write_model_card
+    from .metrics.language_modeling import LanguageModelMetric, language_model_scores
     from .metrics.translation import TranslationMetric
     from .models.complex_fasttext.configuration_complex_fasttext import ComplexFastTextConfig
     from .models.complex_fasttext.modeling_complex_fasttext import (
@@ -136,7 +149,14 @@ if TYPE_CHECKING:
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear
     from .pipelines.text_to_text import TextToTextPipeline
-    from .training import ComplexSeq2SeqTrainer, ComplexTrainer, decay_parameter_names, optimizer_groups
+    from .streaming import ComplexStreamTrainer
+    from .training import (
+        ComplexSeq2SeqTrainer,
+        ComplexTrainer,
+        decay_parameter_names,
+        last_complete_checkpoint,
+        optimizer_groups,
+    )
 
 
 def __getattr__(name: str) -> Any:

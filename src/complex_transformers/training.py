@@ -8,13 +8,23 @@ reason not to regularise them (ComplexOrder section 3.1).
 
 from __future__ import annotations
 
+import json
+import warnings
+from pathlib import Path
 from typing import Any
 
 from torch import nn
 from transformers import Seq2SeqTrainer, Trainer
 from transformers.trainer_pt_utils import get_parameter_names
+from transformers.trainer_utils import sort_checkpoints
 
-__all__ = ["ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"]
+__all__ = [
+    "ComplexSeq2SeqTrainer",
+    "ComplexTrainer",
+    "decay_parameter_names",
+    "last_complete_checkpoint",
+    "optimizer_groups",
+]
 
 _NO_DECAY_PATTERNS = [r"bias", r"layernorm", r"rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
 
@@ -41,6 +51,25 @@ def optimizer_groups(model: nn.Module, weight_decay: float) -> list[dict[str, An
         {"params": [value for name, value in parameters if name in decay], "weight_decay": weight_decay},
         {"params": [value for name, value in parameters if name not in decay], "weight_decay": 0.0},
     ]
+
+
+def last_complete_checkpoint(output_dir: str) -> str | None:
+    """The newest checkpoint of a ``Trainer`` in ``output_dir`` to resume from; None where there is none.
+
+    A run that is killed while it writes leaves half a checkpoint, which would be taken for the newest. The state of
+    the Trainer is what it writes last: a folder without it, or with half of it, is passed over with a warning.
+    """
+    if not Path(output_dir).is_dir():
+        return None
+    checkpoints = sort_checkpoints(output_dir=output_dir)
+    for checkpoint in sorted(checkpoints, key=lambda path: int(path.rsplit("-", 1)[-1]), reverse=True):
+        try:
+            json.loads((Path(checkpoint) / "trainer_state.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            warnings.warn(f"{checkpoint} was not written to its end and is passed over", stacklevel=2)
+        else:
+            return checkpoint
+    return None
 
 
 class ComplexTrainer(Trainer):

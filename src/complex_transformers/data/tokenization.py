@@ -55,6 +55,7 @@ def build_tokenizer(
     model_max_length: int | None = None,
     padding_side: str = "right",
     append_eos: bool = False,
+    special_tokens: bool = True,
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on ``texts``; save it with ``save_pretrained`` and load it with ``AutoTokenizer``.
 
@@ -72,20 +73,27 @@ def build_tokenizer(
         append_eos: for models that write text: ids 3, 4 are ``<s>``, ``</s>``, every text ends in ``</s>``, a special
             token that is spelled out in a text is text, and ``decode(ids, skip_special_tokens=True)`` of the kinds
             ``bpe`` and ``character`` gives the text back as it was (in NFC, and in lower case if so chosen).
+        special_tokens: False for streams that have neither padding nor unknown tokens: the vocabulary is that of the
+            texts alone, such as the 27 symbols of text8, and to tokenise anything else is an error.
 
     Raises:
-        ValueError: an unknown kind, no text, a vocabulary too small for the special tokens.
+        ValueError: an unknown kind, no text, a vocabulary too small for the special tokens, ``append_eos`` without
+            special tokens.
         TypeError: a text that is not a string.
     """
     if kind not in _BUILDERS:
         raise ValueError(f"kind must be one of {sorted(_BUILDERS)}, got {kind!r}")
-    names = {**_SPECIAL_TOKENS, **(_BOUNDARY_TOKENS if append_eos else {})}
+    if append_eos and not special_tokens:
+        raise ValueError("append_eos=True needs special_tokens=True: </s> is one of them")
+    names = {**_SPECIAL_TOKENS, **(_BOUNDARY_TOKENS if append_eos else {})} if special_tokens else {}
     special = list(names.values())
     if vocab_size <= len(special):
         raise ValueError(f"vocab_size must exceed the {len(special)} special tokens, got {vocab_size}")
     if isinstance(texts, str):
         raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
     tokenizer = _BUILDERS[kind]()
+    if not special_tokens and kind != "bpe":
+        tokenizer.model = models.WordLevel()
     steps: list[normalizers.Normalizer] = [normalizers.NFC()]
     steps += [normalizers.Lowercase()] if lowercase else []
     if append_eos and kind == "bpe":  # the space in front of a first word is always added, so it can be taken away
@@ -137,4 +145,4 @@ def _without(special: list[str], texts: Iterable[str], lowercase: bool) -> Itera
     """Texts that hold ``<unk>`` themselves (WikiText): counted as a word, it would move from id 1 and leave a hole."""
     pattern = re.compile("|".join(special), re.IGNORECASE if lowercase else 0)
     for text in texts:
-        yield pattern.sub(" ", text)
+        yield pattern.sub(" ", text) if special else text

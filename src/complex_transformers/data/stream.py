@@ -1,0 +1,161 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""One long stream of tokens as lanes of consecutive segments, for models with a memory (Dai et al., ACL 2019)."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+from transformers import PreTrainedTokenizerBase
+
+__all__ = ["StreamDataset", "encode_stream"]
+
+_PIECE = 1 << 16  # characters; a tokenizer keeps several times its text in memory
+
+
+def _pieces(text: str, whole: bool) -> Iterator[str]:
+    """The text, or pieces of it that a tokenizer of characters reads one by one."""
+    if whole:
+        yield text
+    else:
+        yield from (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+
+
+def _foreign(text: str, tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    """The tokens of ``text`` that a vocabulary of whole tokens does not have."""
+    backend = tokenizer.backend_tokenizer
+    text = text if backend.normalizer is None else backend.normalizer.normalize_str(text)
+    tokens = {token for token, _ in backend.pre_tokenizer.pre_tokenize_str(text)}
+    return sorted(tokens - set(tokenizer.get_vocab()))
+
+
+def encode_stream(
+    texts: Iterable[str],
+    tokenizer: PreTrainedTokenizerBase,
+    by_character: bool = False,
+    add_special_tokens: bool = True,
+) -> Tensor:
+    """The tokens of all texts, one after the other, ``[N]`` int32.
+
+    Args:
+        texts: lines, paragraphs or whole files, in their order.
+        tokenizer: of ``build_tokenizer``, or another one.
+        by_character: the tokenizer sees one character at a time: a long text is read in pieces, which saves memory.
+        add_special_tokens: what the tokenizer adds to a text, such as the end of a line, is added to each.
+
+    Raises:
+        ValueError: characters or words that the vocabulary does not have, all listed, where it has no unknown token;
+            no token at all.
+        TypeError: one string instead of several texts.
+    """
+    if isinstance(texts, str):
+        raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
+    parts = []
+    for number, text in enumerate(texts):
+        for piece in _pieces(text, whole=not by_character):
+            if tokenizer.unk_token is None and (foreign := _foreign(piece, tokenizer)):
+                raise ValueError(
+                    f"text {number} holds {len(foreign)} symbol(s) that are not in the vocabulary: {foreign}; remove "
+                    "or replace them, or build the tokenizer with an unknown token"
+                )
+            ids = tokenizer(piece, add_special_tokens=add_special_tokens)["input_ids"]
+            parts.append(np.asarray(ids, dtype=np.int32))
+    stream = np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
+    if not stream.size:
+        raise ValueError("the texts hold no token")
+    return torch.from_numpy(stream)
+
+
+class StreamDataset(Dataset[dict[str, Tensor]]):
+    """A stream in B lanes side by side, cut into segments of T tokens; item s is segment s of every lane.
+
+    Each token but the first of the stream is predicted exactly once. Lane lengths differ by one token at most; the
+    last segment may be shorter than T, and where a lane is one token shorter still, its last label is -100.
+    An item is a batch: ``input_ids`` and ``labels`` ``[B, T]``, the tokens, ``shift_labels`` ``[B, T]``, those that
+    follow them, and ``segment``, the number s. Lanes are read from their beginning in every epoch.
+
+    Args:
+        tokens: ``[N]`` integers.
+        num_lanes: B, over all processes.
+        segment_length: T.
+
+    Raises:
+        ValueError: sizes below 1, tokens that are not one sequence of integers, a stream with less than one segment
+            for each lane.
+
+    Example:
+        >>> import torch
+        >>> from complex_transformers import StreamDataset
+        >>> data = StreamDataset(torch.arange(11), num_lanes=2, segment_length=3)
+        >>> data[1]["input_ids"].tolist(), data[1]["shift_labels"].tolist()
+        ([[3, 4], [8, 9]], [[4, 5], [9, 10]])
+    """
+
+    def __init__(self, tokens: Tensor, num_lanes: int, segment_length: int) -> None:
+        if num_lanes < 1 or segment_length < 1:
+            raise ValueError(
+                f"num_lanes and segment_length must be 1 or more, got {num_lanes} and {segment_length}"
+            )
+        if tokens.dim() != 1 or tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
+            raise ValueError(f"tokens must be one sequence of integers, got {tokens.dtype} {list(tokens.shape)}")
+        if len(tokens) <= num_lanes * segment_length:
+            raise ValueError(
+                f"{num_lanes} lanes with a segment of {segment_length} tokens each need a stream of "
+                f"{num_lanes * segment_length + 1} tokens, got {len(tokens)}: take fewer lanes or shorter segments"
+            )
+        self.tokens, self.num_lanes, self.segment_length = tokens, num_lanes, segment_length
+        predicted = len(tokens) - 1
+        length, longer = divmod(predicted, num_lanes)
+        self.lane_starts = [lane * length + min(lane, longer) for lane in range(num_lanes + 1)]
+        self.lane_length = self.lane_starts[1]  # the first lanes are the longest
+
+    @property
+    def num_predicted(self) -> int:
+        """Tokens that are predicted in one reading of these lanes."""
+        return self.lane_starts[-1] - self.lane_starts[0]
+
+    def __len__(self) -> int:
+        """Segments of the longest lane."""
+        return math.ceil(self.lane_length / self.segment_length)
+
+    def __getitem__(self, segment: int) -> dict[str, Tensor]:
+        if not 0 <= segment < len(self):
+            raise IndexError(f"segment {segment} of {len(self)}")
+        start = segment * self.segment_length
+        stop = min(start + self.segment_length, self.lane_length)
+        lanes = torch.stack([self._read(first + start, first + stop + 1) for first in self.lane_starts[:-1]])
+        inputs, following = lanes[:, :-1], lanes[:, 1:].clone()
+        for lane, end in enumerate(self.lane_starts[1:]):  # a shorter lane: the next one has this token
+            following[lane, end - self.lane_starts[lane] - start :] = -100
+        return {
+            "input_ids": inputs,
+            "labels": inputs,
+            "shift_labels": following,
+            "segment": torch.tensor(segment),
+        }
+
+    def _read(self, start: int, stop: int) -> Tensor:
+        """Tokens of the stream; after its end the last one again, which is not predicted."""
+        tokens = self.tokens[start:stop].long()
+        return torch.cat([tokens, tokens[-1:].expand(stop - start - len(tokens))])
+
+    def shard(self, index: int, num_shards: int) -> StreamDataset:
+        """The lanes of process ``index`` of ``num_shards``: equally many for each, neighbours together.
+
+        Raises:
+            ValueError: processes that do not divide the lanes.
+        """
+        if self.num_lanes % num_shards:
+            raise ValueError(
+                f"{self.num_lanes} lanes cannot be shared by {num_shards} processes: choose a multiple of {num_shards}"
+            )
+        lanes = self.num_lanes // num_shards
+        part = copy.copy(self)  # the length of the longest lane stays that of all: every process has as many segments
+        part.num_lanes, part.lane_starts = lanes, self.lane_starts[index * lanes : (index + 1) * lanes + 1]
+        return part

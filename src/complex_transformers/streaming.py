@@ -1,0 +1,182 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Training on streams: a ``Trainer`` that carries a model's memory from segment to segment (Dai et al., ACL 2019)."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from transformers.trainer_utils import EvalLoopOutput
+
+from .cache import MemoryCache
+from .data.stream import StreamDataset
+from .metrics.language_modeling import language_model_scores
+from .training import ComplexTrainer
+
+__all__ = ["ComplexStreamTrainer"]
+
+
+class ComplexStreamTrainer(ComplexTrainer):
+    """``ComplexTrainer`` for models with a memory, on data sets of the class ``StreamDataset``.
+
+    The memory that a step returns is given to the next; with gradient accumulation from one part of the step to the
+    next. Each epoch begins the lanes anew, without a memory. Checkpoints hold the memory: a resumed run goes on in
+    the middle of the lanes with the numbers of the uninterrupted one. Each process has lanes of its own.
+
+    Evaluation reads its lanes with a memory of its own and scores every token once: ``loss`` (nats), ``perplexity``
+    and ``bits_per_token`` (of characters: bpc).
+
+    Args:
+        *args, **kwargs: of ``transformers.Trainer``. The lanes of a data set are the batch: their number is
+            ``per_device_train_batch_size`` (``per_device_eval_batch_size``) times the number of processes.
+        eval_mem_len: tokens that evaluation keeps; None: the ``mem_len`` of the model's configuration.
+
+    Raises:
+        TypeError: a data set that is no ``StreamDataset``.
+        ValueError: lanes that are not the batch, several GPUs in one process, a checkpoint of another number of
+            processes or lanes, ``ignore_data_skip`` with a checkpoint inside an epoch.
+    """
+
+    def __init__(self, *args: Any, eval_mem_len: int | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.args.n_gpu > 1:
+            raise ValueError(
+                f"a memory cannot be shared by {self.args.n_gpu} GPUs of one process: start one process for each with "
+                "torchrun"
+            )
+        self.eval_mem_len = eval_mem_len
+        self.memory: MemoryCache | None = None
+
+    # --- data: an item is a batch, and its order is that of the stream ---
+
+    def get_train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
+        """The segments of this process's lanes, in their order."""
+        return self._segments(self.train_dataset, "train", self.args.per_device_train_batch_size)
+
+    def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[dict[str, Tensor]]:
+        """As ``get_train_dataloader``, of a data set or the one with this name."""
+        if eval_dataset is None or isinstance(eval_dataset, str):
+            eval_dataset = self.eval_dataset if eval_dataset is None else self.eval_dataset[eval_dataset]
+        return self._segments(eval_dataset, "eval", self.args.per_device_eval_batch_size)
+
+    def get_test_dataloader(self, test_dataset: Any) -> DataLoader[dict[str, Tensor]]:
+        """As ``get_eval_dataloader``."""
+        return self.get_eval_dataloader(test_dataset)
+
+    def _segments(self, dataset: Any, kind: str, batch_size: int) -> DataLoader[dict[str, Tensor]]:
+        if not isinstance(dataset, StreamDataset):
+            raise TypeError(f"the {kind} data must be a StreamDataset, got {type(dataset).__name__}")
+        processes = self.args.world_size
+        if dataset.num_lanes != batch_size * processes:
+            raise ValueError(
+                f"the {kind} data has {dataset.num_lanes} lanes, but per_device_{kind}_batch_size={batch_size} on "
+                f"{processes} process(es) reads {batch_size * processes}: make the two equal"
+            )
+        return DataLoader(
+            dataset.shard(self.args.process_index, processes),
+            batch_size=1,
+            collate_fn=itemgetter(0),
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+
+    # --- training ---
+
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        """As in ``Trainer``; begins without a memory, or with that of ``resume_from_checkpoint``."""
+        self.memory = None
+        return super().train(*args, **kwargs)
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        """The loss of one segment, after those that the memory has read."""
+        inputs = dict(inputs)
+        segment = int(inputs.pop("segment"))
+        inputs |= {"past_key_values": self._memory_before(segment), "use_cache": True}
+        loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
+        self.memory = outputs.past_key_values
+        return (loss, outputs) if return_outputs else loss
+
+    def _memory_before(self, segment: int) -> MemoryCache | None:
+        """The memory that ends where this segment begins."""
+        start = segment * self.train_dataset.segment_length
+        if segment and (self.memory is None or self.memory.get_seq_length() != start):
+            read = 0 if self.memory is None else self.memory.get_seq_length()
+            raise ValueError(
+                f"segment {segment} begins at token {start} of each lane, but the memory has read {read}: resume with "
+                "ignore_data_skip=False, the same lanes and the same segment length"
+            )
+        return self.memory if segment else None
+
+    # --- checkpoints ---
+
+    def _memory_file(self, checkpoint: str) -> Path:
+        return Path(checkpoint) / f"memory-{self.args.process_index}-of-{self.args.world_size}.safetensors"
+
+    def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
+        """What training needs to go on: the memory too, before the Trainer's state makes the checkpoint complete."""
+        super()._save_optimizer_and_scheduler(output_dir)
+        if self.memory is not None:
+            save_file(self.memory.state_dict(), self._memory_file(output_dir))
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is None:
+            return
+        path = self._memory_file(checkpoint)
+        if not path.is_file():
+            found = sorted(file.name for file in Path(checkpoint).glob("memory-*"))
+            raise ValueError(
+                f"{checkpoint} has no {path.name}, only {found}: resume with as many processes as it was written by"
+            )
+        try:
+            state = load_file(path, device=str(self.args.device))
+        except SafetensorError as error:
+            raise ValueError(f"{path} is damaged ({error}): resume from an earlier checkpoint") from error
+        self.memory = MemoryCache(self.model.config, keeps="states")
+        self.memory.load_state_dict(state)
+
+    # --- evaluation ---
+
+    def evaluation_loop(
+        self,
+        dataloader: DataLoader[dict[str, Tensor]],
+        description: str,
+        prediction_loss_only: bool | None = None,
+        ignore_keys: list[str] | None = None,
+        metric_key_prefix: str = "eval",
+    ) -> EvalLoopOutput:
+        """Read the lanes from their beginning; no predictions are kept."""
+        model = self._wrap_model(self.model, training=False).eval()
+        total = torch.zeros((), dtype=torch.float64, device=self.args.device)
+        tokens = torch.zeros((), dtype=torch.int64, device=self.args.device)
+        memory = MemoryCache(self.model.config, self.eval_mem_len)
+        for inputs in dataloader:
+            inputs = self._prepare_inputs(inputs)
+            del inputs["segment"]
+            with torch.no_grad(), self.compute_loss_context_manager():
+                # One item in the batch: the loss is the sum over all tokens.
+                outputs = model(**inputs, past_key_values=memory, use_cache=True, num_items_in_batch=1)
+            total += outputs.loss
+            tokens += (inputs["shift_labels"] != -100).sum()
+            self.control = self.callback_handler.on_prediction_step(self.args, self.state, self.control)
+        total, tokens = (self.accelerator.reduce(value) for value in (total, tokens))
+        scores = language_model_scores(total.item(), int(tokens))
+        return EvalLoopOutput(
+            predictions=None,
+            label_ids=None,
+            metrics={f"{metric_key_prefix}_{name}": value for name, value in scores.items()},
+            num_samples=len(dataloader) * self.args.eval_batch_size * self.args.world_size,
+        )

@@ -1,0 +1,162 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import gzip
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from complex_transformers import StreamDataset, build_tokenizer, encode_stream, load_plain_text
+
+# --- lanes ----------------------------------------------------------------------------------------------------------
+
+
+def read_lanes(data: StreamDataset) -> list[list[tuple[int, int]]]:
+    """For each lane the pairs (token, the token predicted from it), in the order of reading."""
+    lanes: list[list[tuple[int, int]]] = [[] for _ in range(data.num_lanes)]
+    for segment in range(len(data)):
+        item = data[segment]
+        assert int(item["segment"]) == segment
+        assert torch.equal(item["input_ids"], item["labels"])
+        assert item["input_ids"].dtype == item["shift_labels"].dtype == torch.int64
+        for lane, (inputs, following) in enumerate(zip(item["input_ids"], item["shift_labels"], strict=True)):
+            pairs = zip(inputs.tolist(), following.tolist(), strict=True)
+            lanes[lane] += [pair for pair in pairs if pair[1] != -100]
+    return lanes
+
+
+@given(st.integers(2, 90), st.integers(1, 7), st.integers(1, 9))
+def test_every_token_but_the_first_is_predicted_once_from_the_one_before(length, lanes, segment):
+    tokens = torch.arange(length)
+    if length <= lanes * segment:
+        with pytest.raises(ValueError, match=f"need a stream of {lanes * segment + 1} tokens, got {length}"):
+            StreamDataset(tokens, lanes, segment)
+        return
+    data = StreamDataset(tokens, lanes, segment)
+    pairs = [pair for lane in read_lanes(data) for pair in lane]
+    assert pairs == [(token, token + 1) for token in range(length - 1)]
+    assert data.num_predicted == length - 1
+    widths = [data[index]["input_ids"].shape for index in range(len(data))]
+    assert all(shape == (lanes, segment) for shape in widths[:-1])
+    assert 1 <= widths[-1][1] <= segment
+    lengths = [len(lane) for lane in read_lanes(data)]
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_shards_are_the_lanes_of_the_whole_with_equally_many_segments():
+    tokens = torch.randint(0, 50, (4 * 6 + 3,))  # lanes of 7, 7, 6 and 6: the second half has no seventh token
+    whole = StreamDataset(tokens, 4, 3)
+    shards = [whole.shard(index, 2) for index in range(2)]
+    assert [len(shard) for shard in shards] == [3, 3]
+    assert [shard.num_predicted for shard in shards] == [14, 12]
+    for segment in range(3):
+        for name in ("input_ids", "shift_labels"):
+            parts = torch.cat([shard[segment][name] for shard in shards])
+            assert torch.equal(parts, whole[segment][name])
+    assert (shards[1][2]["shift_labels"] == -100).all()
+    with pytest.raises(ValueError, match="4 lanes cannot be shared by 3 processes"):
+        whole.shard(0, 3)
+
+
+@pytest.mark.parametrize("segment", [-1, 4])
+def test_there_is_no_segment_beyond_the_stream(segment):
+    with pytest.raises(IndexError, match=f"segment {segment} of 4"):
+        StreamDataset(torch.arange(9), 2, 1)[segment]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "lanes", "length", "message"),
+    [
+        (torch.arange(9), 0, 2, "must be 1 or more, got 0 and 2"),
+        (torch.arange(9), 2, -1, "must be 1 or more, got 2 and -1"),
+        (torch.zeros(9), 2, 2, "one sequence of integers, got torch.float32"),
+        (torch.zeros(3, 3, dtype=torch.long), 1, 2, r"one sequence of integers, got torch.int64 \[3, 3\]"),
+        (torch.zeros(9, dtype=torch.bool), 1, 2, "one sequence of integers, got torch.bool"),
+    ],
+)
+def test_wrong_streams_are_refused(tokens, lanes, length, message):
+    with pytest.raises(ValueError, match=message):
+        StreamDataset(tokens, lanes, length)
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_alphabet_has_the_symbols_of_the_texts_and_nothing_else():
+    text = "the quick brown fox jumps over the lazy dog"
+    tokenizer = build_tokenizer([text], "character", special_tokens=False)
+    assert sorted(tokenizer.get_vocab()) == sorted(set(text))
+    assert len(tokenizer) == 27
+    stream = encode_stream([text, " again"], tokenizer, by_character=True)
+    assert stream.dtype == torch.int32
+    assert tokenizer.decode(stream.tolist()) == text + " again"
+
+
+def test_long_texts_are_read_in_pieces_without_loss():
+    text = "abcdefghij " * 20_000
+    tokenizer = build_tokenizer([text[:11]], "character", special_tokens=False)
+    stream = encode_stream([text], tokenizer, by_character=True)
+    assert torch.equal(stream, encode_stream([text], tokenizer))
+    assert len(stream) == len(text)
+
+
+def test_foreign_characters_are_listed():
+    tokenizer = build_tokenizer(["abc "], "character", special_tokens=False)
+    with pytest.raises(ValueError, match=r"text 1 holds 3 symbol\(s\) .*\['7', 'd', 'é'\]"):
+        encode_stream(["cab", "dabé7 a"], tokenizer, by_character=True)
+    with pytest.raises(ValueError, match="build the tokenizer with an unknown token"):
+        encode_stream(["x"], tokenizer)
+
+
+def test_lines_of_words_end_in_the_token_of_their_end():
+    lines = ["the cat <unk> the mat", "", "a dog"]
+    tokenizer = build_tokenizer(lines, "whitespace", lowercase=False, append_eos=True)
+    stream = encode_stream(lines, tokenizer).tolist()
+    words = tokenizer.convert_ids_to_tokens(stream)
+    assert words == ["the", "cat", "<unk>", "the", "mat", "</s>", "</s>", "a", "dog", "</s>"]
+    assert tokenizer.unk_token_id == stream[2]
+
+
+def test_texts_must_be_several_and_hold_something():
+    tokenizer = build_tokenizer(["ab"], "character", special_tokens=False)
+    with pytest.raises(TypeError, match=r"pass \[text\]"):
+        encode_stream("ab", tokenizer)
+    for texts in ([], ["", ""]):
+        with pytest.raises(ValueError, match="hold no token"):
+            encode_stream(texts, tokenizer)
+
+
+def test_an_end_token_needs_special_tokens():
+    with pytest.raises(ValueError, match="append_eos=True needs special_tokens=True"):
+        build_tokenizer(["ab"], "character", append_eos=True, special_tokens=False)
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def test_plain_text_keeps_every_line_in_its_order(tmp_path):
+    lines = ["one two\n", "\n", " three \n", "four"]
+    (tmp_path / "train.txt").write_text("".join(lines), encoding="utf-8")
+    with gzip.open(tmp_path / "valid.txt.gz", "wt", encoding="utf-8") as file:
+        file.writelines(lines[:2])
+    files = (str(tmp_path / "train.txt"), str(tmp_path / "valid.txt.gz"))
+    parts = load_plain_text(*files, keep_linebreaks=True)
+    assert parts["train"]["text"][:] == lines
+    assert parts["validation"]["text"][:] == lines[:2]
+    assert load_plain_text(*files)["train"]["text"][:] == [line.removesuffix("\n") for line in lines]
+
+
+def test_plain_text_that_cannot_be_read(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("a\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="either dataset_name or train_file"):
+        load_plain_text()
+    with pytest.raises(FileNotFoundError, match="no such file: nowhere.txt"):
+        load_plain_text(str(file), "nowhere.txt")
+    with pytest.raises(ValueError, match="share a file"):
+        load_plain_text(str(file), str(file))
+    with pytest.raises(ValueError, match="no part 'validation'"):
+        load_plain_text(str(file))
