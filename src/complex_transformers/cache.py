@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -11,21 +13,22 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-__all__ = ["MemoryCache", "MemoryLayer"]
+__all__ = ["MEMORY_KINDS", "MemoryCache", "MemoryLayer"]
+
+# What a memory keeps -> the tensors that hold it, each [batch, ..., tokens, features].
+MEMORY_KINDS = {"keys": ("keys", "values"), "states": ("states",)}
 
 
 class MemoryLayer(CacheLayerMixin):
-    """Keys and values of the last ``mem_len`` tokens, ``[B, H, kept, D]``, without their gradients.
-
-    What Dai et al. (ACL 2019, section 3.2) write SG(h): later segments read the memory, no gradient flows back into
-    it. Kept are keys and values as they were computed, not the hidden states they came from: reading them costs
-    nothing, and the weights that made them get their gradient from the segment they belong to.
+    """What one layer keeps of the last ``mem_len`` tokens, without its gradients: SG(h) of Dai et al. (section 3.2).
 
     Args:
         mem_len: number of tokens that are kept, 1 or more.
+        keeps: ``"keys"`` and values ``[B, H, kept, D]``, or the ``"states"`` they come from, ``[B, kept, width]``;
+            see ``MemoryCache``.
 
     Raises:
-        ValueError: ``mem_len`` below 1.
+        ValueError: ``mem_len`` below 1, an unknown kind.
     """
 
     is_sliding = False
@@ -33,45 +36,66 @@ class MemoryLayer(CacheLayerMixin):
     keys: Tensor | None
     values: Tensor | None
 
-    def __init__(self, mem_len: int) -> None:
+    def __init__(self, mem_len: int, keeps: str = "keys") -> None:
         super().__init__()
         if mem_len < 1:
             raise ValueError(f"mem_len must be 1 or more, got {mem_len}; without a memory, pass use_cache=False")
+        if keeps not in MEMORY_KINDS:
+            raise ValueError(f"keeps must be one of {sorted(MEMORY_KINDS)}, got {keeps!r}")
         self.mem_len = mem_len
+        self.keeps = keeps
+        self.states: Tensor | None = None
         self.cumulative_length = 0
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What is kept, by name; nothing before the first segment."""
+        return {name: getattr(self, name) for name in MEMORY_KINDS[self.keeps]} if self.is_initialized else {}
+
+    def _change(self, change: Callable[[Tensor], Tensor]) -> None:
+        for name, tensor in self.tensors().items():
+            setattr(self, name, change(tensor))
 
     @property
     def kept(self) -> int:
         """Tokens in the memory."""
-        return 0 if self.keys is None else self.keys.shape[-2]
+        return next((tensor.shape[-2] for tensor in self.tensors().values()), 0)
 
-    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        """An empty memory of the dtype and on the device of the first keys and values."""
-        self.dtype, self.device = key_states.dtype, key_states.device
-        self.keys = key_states.detach()[..., :0, :]
-        self.values = value_states.detach()[..., :0, :]
+    def lazy_initialization(self, *new: Tensor) -> None:
+        """An empty memory of the dtype and on the device of the first segment."""
+        self.dtype, self.device = new[0].dtype, new[0].device
+        for name, tensor in zip(MEMORY_KINDS[self.keeps], new, strict=True):
+            setattr(self, name, tensor.detach()[..., :0, :])
         self.is_initialized = True
 
-    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """The memory followed by a segment ``[B, H, T, D]``; the end of both becomes the memory.
+    def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
+        """The memory followed by a segment, for each tensor that is kept; the end of it becomes the memory.
 
         Raises:
-            ValueError: a batch of another size than the memory's.
+            ValueError: other tensors than are kept, a batch of another size than the memory's.
         """
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
-        assert self.keys is not None  # lazy_initialization has made both
-        assert self.values is not None
-        if self.kept and self.keys.shape[0] != key_states.shape[0]:
+        if len(new) != len(MEMORY_KINDS[self.keeps]):
             raise ValueError(
-                f"the memory holds {self.keys.shape[0]} streams, the segment {key_states.shape[0]}: pass all streams "
+                f"this memory keeps {self.keeps!r}: give it {' and '.join(MEMORY_KINDS[self.keeps])}, got "
+                f"{len(new)} tensors; MemoryCache(config, keeps=...) says what is kept"
+            )
+        if not self.is_initialized:
+            self.lazy_initialization(*new)
+        old = self.tensors()
+        streams = next(iter(old.values())).shape[0]
+        if self.kept and streams != new[0].shape[0]:
+            raise ValueError(
+                f"the memory holds {streams} streams, the segment {new[0].shape[0]}: pass all streams "
                 "in their order, keep those that go on with batch_select_indices, or begin with a new memory"
             )
-        keys = torch.cat([self.keys, key_states], dim=-2)
-        values = torch.cat([self.values, value_states], dim=-2)
-        self.cumulative_length += key_states.shape[-2]
-        self.keys = keys.detach()[..., -self.mem_len :, :]
-        self.values = values.detach()[..., -self.mem_len :, :]
+        whole = tuple(torch.cat(pair, dim=-2) for pair in zip(old.values(), new, strict=True))
+        for name, tensor in zip(old, whole, strict=True):
+            setattr(self, name, tensor.detach()[..., -self.mem_len :, :])
+        self.cumulative_length += new[0].shape[-2]
+        return whole
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """``extend`` of keys and values ``[B, H, T, D]``."""
+        keys, values = self.extend(key_states, value_states)
         return keys, values
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
@@ -88,7 +112,7 @@ class MemoryLayer(CacheLayerMixin):
 
     def reset(self) -> None:
         """Forget everything: the next segment begins a stream."""
-        self.keys = self.values = None
+        self.keys = self.values = self.states = None
         self.is_initialized = False
         self.cumulative_length = 0
 
@@ -110,36 +134,123 @@ class MemoryLayer(CacheLayerMixin):
             )
         if removed > self.kept:
             raise ValueError(f"cannot remove {removed} tokens from a memory of {self.kept}")
-        assert self.keys is not None
-        assert self.values is not None
         self.cumulative_length -= removed
-        self.keys = self.keys[..., : self.cumulative_length, :]
-        self.values = self.values[..., : self.cumulative_length, :]
+        self._change(lambda tensor: tensor[..., : self.cumulative_length, :])
 
     def batch_repeat_interleave(self, repeats: int) -> None:
         """Every stream ``repeats`` times, copies side by side."""
-        if self.keys is not None and self.values is not None:
-            self.keys = self.keys.repeat_interleave(repeats, dim=0)
-            self.values = self.values.repeat_interleave(repeats, dim=0)
+        self._change(lambda tensor: tensor.repeat_interleave(repeats, dim=0))
 
     def batch_select_indices(self, indices: Tensor) -> None:
         """Keep the streams ``indices`` of the batch, in this order."""
-        if self.keys is not None and self.values is not None:
-            self.keys = self.keys[indices]
-            self.values = self.values[indices]
+        self._change(lambda tensor: tensor[indices.to(tensor.device)])
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """The streams in the order of a beam search."""
+        self.batch_select_indices(beam_idx)
 
 
 class MemoryCache(Cache):
     """A ``MemoryLayer`` for every layer of a model: the ``past_key_values`` of a Transformer-XL.
 
+    ``keeps="states"`` is the memory of Dai et al.: h~ = [SG(memory), h], k = W_k h~, v = W_v h~. Every segment
+    projects the old states again, by today's weights, which get a gradient from what they make of them. ``"keys"``
+    keeps the projections: cheaper, and the same numbers while the weights stay as they are. Either can be given to a
+    model in training and in evaluation.
+
     Args:
         config: a configuration with ``num_hidden_layers`` and ``mem_len``.
         mem_len: another length, for instance a longer one for evaluation.
+        keeps: ``"keys"`` (and values), or the ``"states"`` that attention sees.
 
     Raises:
-        ValueError: ``mem_len`` below 1.
+        ValueError: ``mem_len`` below 1, an unknown kind.
     """
 
-    def __init__(self, config: PreTrainedConfig, mem_len: int | None = None) -> None:
-        length = config.mem_len if mem_len is None else mem_len
-        super().__init__(layers=[MemoryLayer(length) for _ in range(config.num_hidden_layers)])
+    def __init__(self, config: PreTrainedConfig, mem_len: int | None = None, keeps: str = "keys") -> None:
+        self.mem_len = config.mem_len if mem_len is None else mem_len
+        self.keeps = keeps
+        super().__init__(layers=[MemoryLayer(self.mem_len, keeps) for _ in range(config.num_hidden_layers)])
+
+    def _layer(self, layer_idx: int) -> MemoryLayer:
+        return self.layers[layer_idx]
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values of the memory followed by those of a segment; their end becomes the memory."""
+        return self._layer(layer_idx).update(key_states, value_states)
+
+    def update_states(self, hidden_states: Tensor, layer_idx: int) -> Tensor:
+        """The states of the memory followed by those of a segment ``[B, T, width]``; their end becomes the memory."""
+        return self._layer(layer_idx).extend(hidden_states)[0]
+
+    def written_once(self) -> MemoryCache:
+        """This memory for a segment whose layers may be computed twice, as gradient checkpointing does.
+
+        The first time a layer is computed it extends the memory; whenever else, it sees what it saw that time.
+        """
+        return _WrittenOnce(self)
+
+    def _settings(self) -> dict[str, int]:
+        return {
+            "num_layers": len(self.layers),
+            "mem_len": self.mem_len,
+            "keeps_states": int(self.keeps == "states"),
+        }
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The memory as tensors by name, contiguous copies: what safetensors saves and ``load_state_dict`` reads."""
+        state = {name: torch.tensor(value) for name, value in self._settings().items()}
+        state["tokens_read"] = torch.tensor(self.get_seq_length())
+        for index, layer in enumerate(self.layers):
+            for name, tensor in layer.tensors().items():
+                state[f"layers.{index}.{name}"] = tensor.clone(memory_format=torch.contiguous_format)
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Become the memory that ``state_dict`` has saved, on the device its tensors are on.
+
+        Raises:
+            ValueError: a memory of other layers, length or kind; tensors that are missing or of no use.
+        """
+        settings = self._settings()
+        if missing := {*settings, "tokens_read"} - state.keys():
+            raise ValueError(f"this is not the state of a MemoryCache: {sorted(missing)} missing")
+        saved = {name: int(state[name]) for name in settings}
+        if saved != settings:
+            differing = ", ".join(f"{n}={saved[n]} (here {settings[n]})" for n in settings if saved[n] != settings[n])
+            raise ValueError(f"the saved memory has {differing}; make a MemoryCache with the same settings")
+        tokens = int(state["tokens_read"])
+        names = {f"layers.{i}.{name}" for i in range(len(self.layers)) for name in MEMORY_KINDS[self.keeps]}
+        tensors = {name: tensor for name, tensor in state.items() if name.startswith("layers.")}
+        expected = names if tokens else set()
+        if tensors.keys() != expected:
+            raise ValueError(
+                f"the saved memory of {tokens} tokens should hold {sorted(expected)}, it holds {sorted(tensors)}"
+            )
+        kept = min(tokens, self.mem_len)
+        for name, tensor in tensors.items():
+            if tensor.dim() < 3 or tensor.shape[-2] != kept:
+                raise ValueError(f"{name} should hold {kept} tokens on axis -2, its shape is {tuple(tensor.shape)}")
+        self.reset()
+        for index, layer in enumerate(self.layers if tokens else []):
+            layer.extend(*(state[f"layers.{index}.{name}"].clone() for name in MEMORY_KINDS[self.keeps]))
+            layer.cumulative_length = tokens
+
+
+class _WrittenOnce(MemoryCache):
+    """See ``MemoryCache.written_once``."""
+
+    def __init__(self, memory: MemoryCache) -> None:
+        Cache.__init__(self, layers=memory.layers)
+        self.mem_len = memory.mem_len
+        self.keeps = memory.keeps
+        self._before: dict[int, MemoryLayer] = {}
+
+    def _layer(self, layer_idx: int) -> MemoryLayer:
+        # A layer replaces its tensors and never writes into them: a shallow copy stays as it is.
+        if layer_idx in self._before:
+            return copy.copy(self._before[layer_idx])
+        self._before[layer_idx] = copy.copy(self.layers[layer_idx])
+        return self.layers[layer_idx]

@@ -133,6 +133,12 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         torch.nn.init.normal_(self.content_bias, std=self.bias_std)
         torch.nn.init.normal_(self.position_bias, std=self.bias_std)
 
+    def keys_and_values(self, source: Tensor, past_key_values: Any) -> tuple[Tensor, Tensor]:
+        """Those of the memory and of ``source``; a memory of states is projected by today's weights."""
+        if getattr(past_key_values, "keeps", "keys") == "states":
+            source, past_key_values = past_key_values.update_states(source, self.layer_idx), None
+        return super().keys_and_values(source, past_key_values)
+
     def relative_scores(self, query: Tensor, key: Tensor, positions: Tensor) -> Tensor:
         """The real scores ``[B, H, T, S]``; what stands after a query is left to the mask.
 
@@ -165,7 +171,8 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
             attention_mask: additive or boolean (true attends), broadcast to ``[B, H, T, S]``; it must hide the keys
                 after each query. None: it hides these alone.
             positions: R of ``relative_positions(S, 2d)``; None: computed here.
-            past_key_values: a cache with ``update(key, value, layer_idx)``, extended by this call.
+            past_key_values: a cache with ``update(key, value, layer_idx)``, extended by this call; where its
+                ``keeps`` is ``"states"``, with ``update_states(hidden_states, layer_idx)``.
 
         Returns:
             The output ``[B, T, 2d]`` and the weights ``[B, H, T, S]``.

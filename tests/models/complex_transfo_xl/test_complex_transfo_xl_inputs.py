@@ -117,28 +117,31 @@ def test_bad_inputs_are_refused_with_the_remedy():
         model.generate(stream(5), max_new_tokens=2, cache_implementation="static")
 
 
-def test_a_memory_is_rolled_back_only_as_far_as_it_reaches():
+@pytest.mark.parametrize("keeps", ["keys", "states"])
+def test_a_memory_is_rolled_back_only_as_far_as_it_reaches(keeps):
     with pytest.raises(ValueError, match="mem_len must be 1 or more, got 0; without a memory, pass use_cache=False"):
         MemoryLayer(0)
-    layer = MemoryLayer(4)
+    layer = MemoryLayer(4, keeps)
     steps = torch.arange(6.0).view(1, 1, 6, 1)
+
+    def extend(new):
+        return layer.extend(*[new] * (1 if keeps == "states" else 2))[0]
+
     assert layer.kept == layer.get_seq_length() == 0
-    layer.update(steps[:, :, :3], steps[:, :, :3])
+    extend(steps[:, :, :3])
     assert layer.get_mask_sizes(2) == (5, 0)
     layer.crop(-1)
-    assert layer.keys.flatten().tolist() == [0.0, 1.0]
+    assert all(tensor.flatten().tolist() == [0.0, 1.0] for tensor in layer.tensors().values())
     layer.crop(0)
     with pytest.raises(ValueError, match="as a negative number, got 2"):
         layer.crop(2)
     with pytest.raises(ValueError, match="cannot remove 3 tokens from a memory of 2"):
         layer.crop(-3)
-    keys, _ = layer.update(steps[:, :, 2:], steps[:, :, 2:])
-    assert keys.flatten().tolist() == steps.flatten().tolist()
-    assert layer.keys.flatten().tolist() == [2.0, 3.0, 4.0, 5.0]
+    assert extend(steps[:, :, 2:]).flatten().tolist() == steps.flatten().tolist()
+    assert all(tensor.flatten().tolist() == [2.0, 3.0, 4.0, 5.0] for tensor in layer.tensors().values())
     assert (layer.get_seq_length(), layer.get_max_length(), layer.get_mask_sizes(1)) == (6, -1, (5, 2))
     with pytest.raises(ValueError, match="the memory of 4 tokens has forgotten 2 of 6 and cannot be rolled back"):
         layer.crop(-1)
     layer.reset()
     assert layer.get_mask_sizes(2) == (2, 0)
-    keys, _ = layer.update(steps, steps)
-    assert keys.shape == steps.shape
+    assert extend(steps).shape == steps.shape

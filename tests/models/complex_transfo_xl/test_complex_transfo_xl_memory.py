@@ -4,9 +4,12 @@
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from small_transfo_xl import VARIANTS, at_once, build, every_variant, in_segments, stream
+from transformers import DynamicCache
 
 from complex_transformers import MemoryCache
+from complex_transformers.cache import MEMORY_KINDS
 
 SPLITS = [(6,), (1, 2, 3), (4, 5, 11), tuple(range(1, 14))]
 
@@ -83,19 +86,126 @@ def test_padding_sees_itself_where_it_sees_no_token(same_length):
     torch.testing.assert_close(in_segments(model, ids, (2, 5), mask=mask)[:, :2], at_once(model, ids, mask)[:, :2])
 
 
-def test_streams_can_be_chosen_repeated_and_ended():
+@every_variant
+def test_states_and_keys_are_the_same_memory_in_evaluation(changes):
+    model = build(**changes, mem_len=5).double()
+    ids = stream(14, batch=2)
+    for cuts in SPLITS:
+        by_kind = [in_segments(model, ids, cuts, MemoryCache(model.config, keeps=kind)) for kind in MEMORY_KINDS]
+        torch.testing.assert_close(*by_kind, rtol=0, atol=1e-10)
+
+
+def test_a_new_memory_is_of_states_in_training_and_of_keys_in_evaluation():
+    model = build(mem_len=3)
+    ids = stream(5, batch=2)
+    assert model(ids).past_key_values.keeps == "keys"
+    memory = model.train()(ids).past_key_values
+    assert memory.keeps == "states"
+    assert [tuple(layer.states.shape) for layer in memory.layers] == [(2, 3, 16)] * 2
+    assert all(layer.keys is None and layer.values is None for layer in memory.layers)
+    assert model.eval()(ids, past_key_values=memory).past_key_values is memory
+    assert memory.keeps == "states"
+
+
+@pytest.mark.parametrize("keeps", MEMORY_KINDS)
+def test_streams_can_be_chosen_repeated_and_ended(keeps):
     model = build()
     ids = stream(12, batch=3)
-    for order in ([2, 0], [1], [0, 0, 1, 1, 2, 2]):
-        memory = model(ids[:, :6]).past_key_values
+
+    def first_half():
+        return model(ids[:, :6], past_key_values=MemoryCache(model.config, keeps=keeps)).past_key_values
+
+    for order in ([2, 0], [1], [0, 0, 1, 1, 2, 2], [2, 1, 1]):
+        memory = first_half()
         if len(order) == 6:
             memory.batch_repeat_interleave(2)
+        elif len(order) == 3:
+            memory.reorder_cache(torch.tensor(order))
         else:
             memory.batch_select_indices(torch.tensor(order))
         rest = model(ids[order, 6:], past_key_values=memory).logits
         torch.testing.assert_close(rest, at_once(model, ids[order])[:, 6:], rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="the memory holds 3 streams, the segment 2"):
-        model(ids[:2, 6:], past_key_values=model(ids[:, :6]).past_key_values)
+        model(ids[:2, 6:], past_key_values=first_half())
+    empty = MemoryCache(model.config, keeps=keeps)
+    empty.batch_repeat_interleave(2)
+    empty.reorder_cache(torch.tensor([0]))
+    assert empty.get_seq_length() == 0
+
+
+@pytest.mark.parametrize("keeps", MEMORY_KINDS)
+def test_beams_read_and_reorder_either_memory(keeps):
+    model = build(mem_len=4, same_length=True)
+    options = {"max_new_tokens": 8, "num_beams": 3, "do_sample": False}
+    prompt = stream(6, batch=2)
+    out = model.generate(prompt, past_key_values=MemoryCache(model.config, keeps=keeps), **options)
+    assert out.tolist() == model.generate(prompt, use_cache=False, **options).tolist()
+
+
+@pytest.mark.parametrize("keeps", MEMORY_KINDS)
+def test_a_saved_memory_goes_on_bit_for_bit(keeps, tmp_path):
+    model = build(mem_len=5)
+    ids = stream(24, batch=2)
+    for cut in (0, 3, 5, 12):  # empty, filling, full, forgetting
+        memory, again = (MemoryCache(model.config, keeps=keeps) for _ in range(2))
+        if cut:
+            in_segments(model, ids[:, :cut], (cut // 2,), memory)
+        state = memory.state_dict()
+        assert all(tensor.is_contiguous() for tensor in state.values())
+        save_file(state, tmp_path / "memory.safetensors")
+        again.update_states(torch.zeros(1, 4, 16), 0) if keeps == "states" else None  # is forgotten
+        again.load_state_dict(load_file(tmp_path / "memory.safetensors"))
+        assert again.get_seq_length() == cut
+        assert again.get_mask_sizes(2, 0) == memory.get_mask_sizes(2, 0)
+        for start in (cut, cut + 1, cut + 7):
+            segment = ids[:, start : start + 5]
+            outputs = [model(segment, past_key_values=m).logits for m in (memory, again)]
+            assert torch.equal(*outputs)
+        assert again.state_dict().keys() == memory.state_dict().keys()
+        for name, tensor in memory.state_dict().items():
+            assert torch.equal(again.state_dict()[name], tensor), name
+
+
+def test_a_state_shares_nothing_with_its_memory():
+    model = build()
+    memory = model(stream(5)).past_key_values
+    state = memory.state_dict()
+    again = MemoryCache(model.config)
+    again.load_state_dict(state)
+    for tensor in state.values():
+        tensor.zero_()
+    assert all(layer.keys.abs().max() > 0 for cache in (memory, again) for layer in cache.layers)
+
+
+def test_states_of_other_memories_are_refused():
+    model = build(mem_len=4)
+    state = model(stream(6, batch=2)).past_key_values.state_dict()
+    for other, message in (
+        (MemoryCache(build(num_hidden_layers=3).config, mem_len=4), r"num_layers=2 \(here 3\)"),
+        (MemoryCache(model.config, mem_len=7), r"mem_len=4 \(here 7\)"),
+        (MemoryCache(model.config, keeps="states"), r"keeps_states=0 \(here 1\)"),
+    ):
+        with pytest.raises(ValueError, match=message + "; make a MemoryCache with the same settings"):
+            other.load_state_dict(state)
+    memory = MemoryCache(model.config)
+    with pytest.raises(ValueError, match=r"not the state of a MemoryCache: .*'mem_len'.* missing"):
+        memory.load_state_dict({"layers.0.keys": torch.zeros(2, 2, 4, 8)})
+    incomplete = {name: tensor for name, tensor in state.items() if name != "layers.1.values"}
+    with pytest.raises(ValueError, match=r"should hold \['layers.0.keys', .*'layers.1.values'\], it holds"):
+        memory.load_state_dict(incomplete)
+    with pytest.raises(ValueError, match=r"layers\.0\.keys should hold 4 tokens on axis -2"):
+        memory.load_state_dict({**state, "layers.0.keys": state["layers.0.keys"][:, :, 1:]})
+    assert memory.get_seq_length() == 0
+
+
+def test_a_memory_takes_what_it_keeps():
+    with pytest.raises(ValueError, match=r"keeps must be one of \['keys', 'states'\], got 'values'"):
+        MemoryCache(build().config, keeps="values")
+    x = torch.zeros(1, 2, 3, 4)
+    with pytest.raises(ValueError, match="this memory keeps 'states': give it states, got 2 tensors"):
+        MemoryCache(build().config, keeps="states").update(x, x, 0)
+    with pytest.raises(ValueError, match="this memory keeps 'keys': give it keys and values, got 1 tensors"):
+        MemoryCache(build().config).update_states(x, 0)
 
 
 def test_a_longer_memory_for_evaluation():
@@ -108,18 +218,20 @@ def test_a_longer_memory_for_evaluation():
     assert (short - at_once(model, ids)).abs().max() > 1e-3
 
 
+@pytest.mark.parametrize("keeps", MEMORY_KINDS)
 @every_variant
-def test_no_gradient_flows_into_the_memory_and_all_others_are_finite(changes):
+def test_no_gradient_flows_into_the_memory_and_all_others_are_finite(changes, keeps):
     model = build(**changes).train()
     ids = stream(12, batch=2)
-    memory = None
+    memory = MemoryCache(model.config, keeps=keeps)
     for start in (0, 6):
         model.zero_grad()
         out = model(
             ids[:, start : start + 6], labels=ids[:, start : start + 6], past_key_values=memory, use_cache=True
         )
         memory = out.past_key_values
-        assert not any(layer.keys.requires_grad or layer.values.requires_grad for layer in memory.layers)
+        assert memory.keeps == keeps
+        assert not any(tensor.requires_grad for layer in memory.layers for tensor in layer.tensors().values())
         out.loss.backward()  # would fail on the second segment if it led back into the first
         gradients = {name: p.grad for name, p in model.named_parameters()}
         assert all(g is not None and torch.isfinite(g).all() for g in gradients.values())
@@ -161,18 +273,36 @@ def test_generating_goes_on_without_end_at_constant_size():
     assert out.sequences.tolist() == expected.tolist()
 
 
-def test_checkpointing_learns_the_same_without_memory_and_is_refused_with_it():
-    ids = stream(8, batch=2)
-    gradients = []
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("keeps", [None, *MEMORY_KINDS])
+def test_checkpointing_learns_the_same_and_writes_once(keeps, reentrant):
+    """Layers that are computed twice read the memory as it was, even when a later segment has been written."""
+    ids = stream(18, batch=2)
+    results = []
     for checkpointing in (False, True):
-        model = build(hidden_dropout_prob=0.0).train()
+        model = build(hidden_dropout_prob=0.0, mem_len=7).train()
         if checkpointing:
-            model.gradient_checkpointing_enable()
-        model(ids, labels=ids).loss.backward()
-        gradients.append(model.model.layers[0].self_attn.r_proj.real.weight.grad)
-    torch.testing.assert_close(*gradients)
-    with pytest.raises(ValueError, match="would write to the memory twice"):
-        model(ids, past_key_values=MemoryCache(model.config))
+            model.activation_checkpointing_enable({"use_reentrant": reentrant})
+            model.enable_input_require_grads()
+        memory = None if keeps is None else MemoryCache(model.config, keeps=keeps)
+        loss = 0.0
+        for segment in ids.split(6, dim=1):
+            out = model(segment, labels=segment, past_key_values=memory, use_cache=keeps is not None)
+            loss = loss + out.loss
+        loss.backward()
+        gradients = {name: p.grad for name, p in model.named_parameters()}
+        results.append((gradients, {} if memory is None else memory.state_dict()))
+    for plain, checkpointed in zip(*results, strict=True):
+        assert plain.keys() == checkpointed.keys()
+        for name, tensor in plain.items():
+            torch.testing.assert_close(checkpointed[name], tensor, msg=name)
+
+
+def test_checkpointing_refuses_a_cache_that_would_be_written_twice():
+    model = build().train()
+    model.activation_checkpointing_enable()
+    with pytest.raises(ValueError, match="would write to a DynamicCache twice: give a MemoryCache"):
+        model(stream(8), past_key_values=DynamicCache())
 
 
 def test_all_variants_are_different_networks():

@@ -28,6 +28,7 @@ class TransfoXLLayer(EncoderLayer):
     """Relative self-attention and feed-forward network (Dai et al. 2019, section 3.3)."""
 
     is_causal = True
+    _can_checkpoint_with_cache = True  # the model passes one that is written once
 
     def make_attention(self, config: TransformerConfig, layer_idx: int | None) -> nn.Module:
         """Attention with relative positions."""
@@ -99,13 +100,14 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
             input_ids: ``[B, T]`` the new tokens; or give ``inputs_embeds``.
             attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side of a stream; it covers all
                 tokens read so far, forgotten ones too. None where nothing is padded.
-            past_key_values: the memory, extended by this call.
+            past_key_values: the memory, extended by this call: a ``MemoryCache`` of either kind.
             inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
-            use_cache: make a memory where none is given, and return it.
+            use_cache: make a memory where none is given, and return it: of states in training mode, as in the paper,
+                of keys and values in evaluation.
 
         Raises:
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch,
-                a memory in training with gradient checkpointing.
+                another cache than a ``MemoryCache`` with gradient checkpointing.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         past_key_values = self.memory(past_key_values, use_cache)
@@ -123,23 +125,28 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         )
         relative = self.dropout(relative)
         hidden_states = self.dropout(inputs_embeds)
+        written = self.written_once(past_key_values)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, mask, positions=relative, past_key_values=past_key_values, **kwargs)
+            hidden_states = layer(hidden_states, mask, positions=relative, past_key_values=written, **kwargs)
         hidden_states = self.last_norm(hidden_states)
         return BaseModelOutputWithPast(last_hidden_state=self.dropout(hidden_states), past_key_values=past_key_values)
 
     def memory(self, past_key_values: Cache | None, use_cache: bool | None) -> Cache | None:
-        """The memory of this call: the given one, a new one, or none."""
-        if self.gradient_checkpointing and self.training:
-            if past_key_values is not None:
-                raise ValueError(
-                    "gradient checkpointing computes every layer twice and would write to the memory twice: train "
-                    "with past_key_values without it, or without past_key_values"
-                )
-            return None
+        """The memory of this call: the given one, a new one (of states in training, else of keys), or none."""
         if use_cache and past_key_values is None:
-            return MemoryCache(self.config)
+            return MemoryCache(self.config, keeps="states" if self.training else "keys")
         return past_key_values
+
+    def written_once(self, past_key_values: Cache | None) -> Cache | None:
+        """The memory for the layers, which gradient checkpointing computes twice."""
+        if past_key_values is None or not (self.gradient_checkpointing and self.training):
+            return past_key_values
+        if not isinstance(past_key_values, MemoryCache):
+            raise ValueError(
+                "gradient checkpointing computes every layer twice and would write to a "
+                f"{type(past_key_values).__name__} twice: give a MemoryCache"
+            )
+        return past_key_values.written_once()
 
     def score_mask(
         self, inputs_embeds: Tensor, attention_mask: Tensor | None, past_key_values: Cache | None, keys: int
