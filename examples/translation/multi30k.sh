@@ -35,8 +35,9 @@ for seed in "${SEEDS[@]}"; do
       --test_files "$DATA/test_2016_flickr.$SOURCE.gz" "$DATA/test_2016_flickr.$TARGET.gz" --overlap drop \
       --lowercase true --vocab_size 6000 --hidden_size 256 --encoder_layers 3 --decoder_layers 3 \
       --num_attention_heads 4 --intermediate_size 512 --initializer_range 1.0 --hidden_dropout_prob 0.2 \
-      --attention_probs_dropout_prob 0.1 --label_smoothing 0.1 --num_train_epochs 15 --metric_for_best_model loss \
-      --per_device_train_batch_size 128 --learning_rate 1e-3 --lr_scheduler_type linear --warmup_steps 300 \
+      --attention_probs_dropout_prob 0.1 --label_smoothing 0.1 --norm_position pre --num_train_epochs 9 --metric_for_best_model loss \
+      --per_device_train_batch_size 64 --learning_rate 1e-3 --lr_scheduler_type linear --warmup_steps 300 \
+      --length_penalty 1.0 1.3 1.6 2.0 \
       --bf16 true --use_cpu "$CPU" --disable_tqdm true \
       --seed "$seed" --resume_from_checkpoint last \
       --output_dir "outputs/multi30k/$SOURCE-$TARGET/$name-seed-$seed" --output_json "$results" $OPTIONS

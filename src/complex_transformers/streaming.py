@@ -41,7 +41,7 @@ class ComplexStreamTrainer(ComplexTrainer):
     Raises:
         TypeError: a data set that is no ``StreamDataset``.
         ValueError: lanes that are not the batch, several GPUs in one process, a checkpoint of another number of
-            processes or lanes, ``ignore_data_skip`` with a checkpoint inside an epoch.
+            processes, lanes or segment length, a damaged one, ``ignore_data_skip`` with a checkpoint.
     """
 
     def __init__(self, *args: Any, eval_mem_len: int | None = None, **kwargs: Any) -> None:
@@ -83,6 +83,7 @@ class ComplexStreamTrainer(ComplexTrainer):
             dataset.shard(self.args.process_index, processes),
             batch_size=1,
             collate_fn=itemgetter(0),
+            generator=torch.Generator(),  # a loader that starts draws a number: not one of those for dropout
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory,
         )
@@ -116,7 +117,7 @@ class ComplexStreamTrainer(ComplexTrainer):
             read = 0 if self.memory is None else self.memory.get_seq_length()
             raise ValueError(
                 f"segment {segment} begins at token {start} of each lane, but the memory has read {read}: resume with "
-                "ignore_data_skip=False, the same lanes and the same segment length"
+                "the same lanes and the same segment length"
             )
         return self.memory if segment else None
 
@@ -135,6 +136,8 @@ class ComplexStreamTrainer(ComplexTrainer):
         super()._load_optimizer_and_scheduler(checkpoint)
         if checkpoint is None:
             return
+        if self.args.ignore_data_skip:
+            raise ValueError("ignore_data_skip=True would begin the lanes anew in the middle of a run: leave it out")
         path = self._memory_file(checkpoint)
         if not path.is_file():
             found = sorted(file.name for file in Path(checkpoint).glob("memory-*"))
