@@ -1,0 +1,58 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the examples share: small sizes, rows and files."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import json
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TINY = ["--hidden_size", "16", "--num_attention_heads", "2", "--intermediate_size", "32"]
+ONE_EPOCH = ["--num_train_epochs", "1", "--disable_tqdm", "true"]
+Rows = list[tuple[str, str]]
+
+
+def load_example(path: str) -> ModuleType:
+    """An example as a module: folders with a hyphen cannot be imported by name."""
+    name = "example_" + Path(path).stem
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up here
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_rows(number: int, seed: int) -> Rows:
+    """Distinct texts with a label that their words give away; commas and a quote must survive the files."""
+    generator = random.Random(seed)
+    rows = []
+    for index in range(number):
+        label, word = generator.choice([("good", "fine"), ("bad", "poor")])
+        rows.append((f'a {word} film, number {seed} {index} , "{generator.choice("abcdef")}', label))
+    return rows
+
+
+def write(path: Path, rows: Rows, columns: tuple[str, str] = ("text", "label")) -> Path:
+    """Write rows in the format of the file's ending."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    kind = path.name.removesuffix(".gz").rsplit(".", 1)[-1]
+    with opener(path, "wt", encoding="utf-8", newline="") as file:
+        if kind == "csv":
+            csv.writer(file).writerows([columns, *rows])
+        elif kind == "tsv":
+            file.writelines("\t".join(row) + "\n" for row in [columns, *rows])
+        else:
+            file.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
+    return path
+
+
+CLASSIFICATION = "text-classification/run_classification.py"

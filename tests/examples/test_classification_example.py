@@ -1,0 +1,213 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+from example_runs import ONE_EPOCH, TINY, make_rows, write
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+from complex_transformers.data.text_files import split_by_label
+
+CLASSIFICATION = "text-classification/run_classification.py"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "json", "jsonl.gz"])
+def test_classification_reads_every_format(run: Callable[..., Any], tmp_path: Path, ending: str) -> None:
+    rows = make_rows(60, seed=1)
+    train = write(tmp_path / f"train.{ending}", rows)
+    test = write(tmp_path / f"test.{ending}", make_rows(20, seed=2))
+    seeds = ["--seeds", "0", "1"] if ending == "csv" else []
+    results = run(CLASSIFICATION, "--train_file", train, "--test_file", test, *seeds, *TINY, *ONE_EPOCH)
+    assert results["rows"] == {"train": 54, "validation": 6, "test": 20}
+    assert len(results["runs"]) == max(len(seeds) - 1, 1)
+    for part in ("validation_accuracy", "test_accuracy"):
+        assert 0.0 <= results[part]["mean"] <= 1.0
+    saved = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert saved["config"]["id2label"] == {"0": "bad", "1": "good"}
+    assert saved["command"].startswith("python examples/text-classification")
+    answers = pipeline("text-classification", model=str(tmp_path / "out"))(rows[0][0])
+    assert answers[0]["label"] in ("good", "bad")
+    assert (tmp_path / "out" / "README.md").is_file()
+
+
+def test_classification_learns_and_stops_early(run: Callable[..., Any], tmp_path: Path) -> None:
+    train = write(tmp_path / "train.tsv", make_rows(200, seed=1))
+    validation = write(tmp_path / "validation.tsv", make_rows(50, seed=2))
+    results = run(
+        *(CLASSIFICATION, "--train_file", train, "--validation_file", validation, *TINY, "--disable_tqdm", "true"),
+        *("--num_train_epochs", "30", "--learning_rate", "0.005", "--early_stopping_patience", "3"),
+        *("--output_json", tmp_path / "json" / "figures.json"),
+    )
+    assert results["validation_accuracy"]["mean"] >= 0.95
+    assert results["runs"][0]["epochs"] < 30
+    assert "test_accuracy" not in results
+    assert json.loads((tmp_path / "json" / "figures.json").read_text())["runs"] == results["runs"]
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+@pytest.mark.parametrize("embedding", ["complex_vanilla", "word", "learned_position", "sinusoidal_position"])
+def test_classification_runs_every_embedding(
+    run: Callable[..., Any], tmp_path: Path, embedding: str, field: str
+) -> None:
+    train = write(tmp_path / "train.csv", make_rows(20, seed=1), columns=("sentence", "class"))
+    results = run(
+        *(CLASSIFICATION, "--train_file", train, "--text_column", "sentence", "--label_column", "class"),
+        *("--embedding_type", embedding, "--number_field", field, *TINY, *ONE_EPOCH, "--save_strategy", "no"),
+        *("--load_best_model_at_end", "false", "--tokenizer", "character", "--max_length", "5"),
+    )
+    assert results["config"]["number_field"] == field
+    assert results["parameters"] > 0
+
+
+# Fields of the networks without attention; one that a network does not have is an error.
+SMALL: dict[str, dict[str, Any]] = {
+    "complex_fasttext": {"intermediate_size": 16},
+    "complex_text_cnn": {"kernel_sizes": [2, 3], "num_filters": 8, "intermediate_size": 16},
+    "complex_text_rnn": {"rnn_type": "gru", "recurrent_size": 16, "bidirectional": True},
+    "complex_text_gcn": {"intermediate_size": 16, "window_size": 1},
+}
+UNSAVED = ["--save_strategy", "no", "--load_best_model_at_end", "false"]
+
+
+def network(model_type: str) -> list[str]:
+    """A network as a command line says it."""
+    fields = {name: value if isinstance(value, list) else [value] for name, value in SMALL[model_type].items()}
+    return ["--model_type", model_type, *(part for name in fields for part in (f"--{name}", *map(str, fields[name])))]
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+@pytest.mark.parametrize("model_type", SMALL)
+def test_classification_runs_every_network(
+    run: Callable[..., Any], tmp_path: Path, model_type: str, field: str
+) -> None:
+    train = write(tmp_path / "train.csv", make_rows(20, seed=1))
+    results = run(
+        *(CLASSIFICATION, "--train_file", train, *network(model_type), "--number_field", field),
+        *("--hidden_size", "16", *ONE_EPOCH, *UNSAVED),
+    )
+    assert results["config"]["model_type"] == model_type
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
+    assert (model.config.model_type, model.config.number_field) == (model_type, field)
+    assert {name: getattr(model.config, name) for name in SMALL[model_type]} == SMALL[model_type]
+    assert model.num_parameters() == results["parameters"]
+    assert "vector_coverage" not in results
+
+
+@pytest.mark.parametrize("model_type", ["complex_fasttext", "complex_text_cnn"])
+def test_classification_starts_from_word_vectors(run: Callable[..., Any], tmp_path: Path, model_type: str) -> None:
+    pytest.importorskip("gensim")
+    train = write(tmp_path / "train.csv", make_rows(20, seed=1))
+    vectors = tmp_path / "glove.8d.txt"
+    known = {"film": 0.25, "fine": -3.0, "poor": 3.0, "elsewhere": 9.0}
+    vectors.write_text("".join(f"{word} {' '.join([str(value)] * 8)}\n" for word, value in known.items()))
+    arguments = [CLASSIFICATION, "--train_file", train, *network(model_type), *UNSAVED]
+    arguments += ["--vectors", vectors, "--disable_tqdm", "true", "--num_train_epochs", "1"]
+    # No learning: the model that is saved still has the vectors of the file.
+    results = run(*arguments, "--hidden_size", "16", "--learning_rate", "0")
+    vocabulary = AutoTokenizer.from_pretrained(tmp_path / "out").get_vocab()
+    assert "elsewhere" not in vocabulary
+    assert results["vector_coverage"] == pytest.approx(3 / len(vocabulary))
+    saved = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert saved["vector_coverage"] == results["vector_coverage"]
+    table = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").get_input_embeddings().weight
+    for word in ("film", "fine", "poor"):
+        assert table[vocabulary[word]].tolist() == [known[word]] * 8
+    with pytest.raises(ValueError, match=r"vectors of 8 dimensions do not fit 10 complex features.*hidden_size"):
+        run(*arguments, "--hidden_size", "20")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model_type", "complex_text_rnn", "--kernel_sizes", "3"], "--kernel_sizes has no effect"),
+        (["--model_type", "complex_fasttext", "--attention_score", "real"], "--attention_score .* complex_fasttext"),
+        (["--window_size", "2"], "--window_size has no effect with --model_type complex_order: leave it out"),
+        (
+            ["--model_type", "complex_text_lstm"],
+            r"one of \['complex_fasttext', 'complex_order', 'complex_text_cnn', 'complex_text_gcn', "
+            r"'complex_text_rnn'\], got 'complex_text_lstm'",
+        ),
+    ],
+)
+def test_options_that_a_network_lacks_are_named(
+    run: Callable[..., Any], tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    train = write(tmp_path / "train.csv", make_rows(10, seed=1))
+    with pytest.raises(ValueError, match=message):
+        run(CLASSIFICATION, "--train_file", train, *arguments)
+
+
+def test_labels_and_texts_that_look_like_numbers_stay_strings(run: Callable[..., Any], tmp_path: Path) -> None:
+    rows = [(f"{n:03d}", label) for n in range(40) for label in [("01", "1", "None")[n % 3]]]
+    run(CLASSIFICATION, "--train_file", write(tmp_path / "train.csv", rows), *TINY, *ONE_EPOCH)
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
+    assert sorted(model.config.label2id) == ["01", "1", "None"]
+    assert "007" in AutoTokenizer.from_pretrained(tmp_path / "out").get_vocab()
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "message"),
+    [
+        (("sentence", "label"), [], r"no column 'text', only \['sentence', 'label'\].*text_column"),
+        (("text", "class"), [], r"no column 'label', only \['text', 'class'\].*label_column"),
+        (("text", "label"), ["--text_column", "words"], r"no column 'words'.*text_column"),
+    ],
+)
+def test_missing_columns_are_named(
+    run: Callable[..., Any], tmp_path: Path, columns: tuple[str, str], arguments: list[str], message: str
+) -> None:
+    train = write(tmp_path / "train.csv", make_rows(5, seed=1), columns)
+    with pytest.raises(ValueError, match=message):
+        run(CLASSIFICATION, "--train_file", train, *arguments)
+
+
+def test_bad_classification_data_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+    train = write(tmp_path / "train.csv", make_rows(20, seed=1))
+    with pytest.raises(ValueError, match="either dataset_name or train_file"):
+        run(CLASSIFICATION)
+    with pytest.raises(FileNotFoundError, match=r"no such file: absent\.csv"):
+        run(CLASSIFICATION, "--train_file", "absent.csv")
+    with pytest.raises(ValueError, match=r"must end in \.csv"):
+        run(CLASSIFICATION, "--train_file", write(tmp_path / "train.txt", make_rows(5, seed=1)))
+    empty = write(tmp_path / "empty.csv", [*make_rows(5, seed=1), ("  ", "good")])
+    with pytest.raises(ValueError, match=r"1 row\(s\) of the train data have no text \(first: row 5\)"):
+        run(CLASSIFICATION, "--train_file", empty)
+    other = write(tmp_path / "other.csv", [("a film", "dull")])
+    with pytest.raises(ValueError, match=r"validation data has labels \['dull'\]"):
+        run(CLASSIFICATION, "--train_file", train, "--validation_file", other)
+    for split in ("0", "1.5"):
+        with pytest.raises(ValueError, match="validation_split must be between 0 and 1"):
+            run(CLASSIFICATION, "--train_file", train, "--validation_split", split)
+
+
+def test_parts_that_share_texts(run: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = make_rows(40, seed=1)
+    train = write(tmp_path / "train.csv", rows)
+    copies = [(rows[0][0].upper(), rows[0][1]), (rows[1][0] + " ", rows[1][1])]  # case and spaces do not count
+    test = write(tmp_path / "test.csv", [*make_rows(10, seed=2), *copies])
+    arguments = [CLASSIFICATION, "--train_file", train, "--test_file", test, *TINY, *ONE_EPOCH]
+    with pytest.raises(ValueError, match=r"2 row\(s\) of the train data .* also in the test data: use overlap='drop'"):
+        run(*arguments)
+    assert run(*arguments, "--overlap", "drop")["rows"] == {"train": 34, "validation": 4, "test": 12}
+    assert "2 row(s) of the train data" in capsys.readouterr().out
+    assert run(*arguments, "--overlap", "allow")["rows"] == {"train": 36, "validation": 4, "test": 12}
+    assert "also in the test data: kept" in capsys.readouterr().out
+
+
+def test_copies_of_a_text_stay_on_one_side_of_the_split() -> None:
+    rows = make_rows(60, seed=1) * 3
+    part = Dataset.from_dict({"text": [text for text, _ in rows], "label": [label for _, label in rows]})
+    train, validation = split_by_label(part, 0.25, seed=0)
+    assert not set(train["text"]) & set(validation["text"])
+    assert len(train) + len(validation) == 180
+    for label in ("good", "bad"):  # the same share of every label
+        share = validation["label"].count(label) / part["label"].count(label)
+        assert share == pytest.approx(0.25, abs=0.03)
+    again = split_by_label(part, 0.25, seed=0)[1]
+    assert again["text"] == validation["text"]

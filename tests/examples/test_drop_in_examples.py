@@ -1,0 +1,25 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+def test_bert_with_complex_order(run: Callable[..., Any]) -> None:
+    results = run(
+        "drop-in/train_bert_with_complex_order.py",
+        *("--hidden_size", "16", "--num_hidden_layers", "1", "--max_sentences", "100", "--num_train_epochs", "1"),
+    )
+    assert results["BertWithoutPositions"] == pytest.approx(0.5)  # both orders of a sentence get the same answer
+    assert set(results) == {"BertWithoutPositions", "BertWithComplexOrder"}
+
+
+def test_lora_is_saved_loaded_and_merged(run: Callable[..., Any]) -> None:
+    pytest.importorskip("peft")
+    results = run("drop-in/lora.py", "--max_steps", "4", "--max_sentences", "100")
+    assert results["adapted - base"] > 1e-3
+    assert results["loaded - adapted"] == 0.0
+    assert results["merged - adapted"] < 1e-5

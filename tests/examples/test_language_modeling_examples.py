@@ -1,0 +1,134 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import gzip
+import math
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from example_runs import ONE_EPOCH, TINY
+from transformers import pipeline
+
+MLM = "language-modeling/run_mlm.py"
+
+
+def write_lines(path: Path, seed: int) -> Path:
+    generator = random.Random(seed)
+    words = ["the", "<unk>", "cat", "dog", "sat", "on", "a", "mat", "."]
+    lines = [" ".join(generator.choices(words, k=9)) for _ in range(60)]
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("\n\n".join(lines))
+    return path
+
+
+def test_masked_language_model(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = {part: write_lines(tmp_path / f"{part}.txt.gz", seed) for seed, part in enumerate(("train", "valid", "t"))}
+    results = run(
+        *(MLM, "--train_file", files["train"], "--validation_file", files["valid"], "--test_file", files["t"]),
+        *("--block_size", "16", *TINY, *ONE_EPOCH, "--fill_mask", "the <mask> sat on the mat ."),
+    )
+    assert results["blocks"] == dict.fromkeys(("train", "validation", "test"), 34)  # 540 tokens, none is dropped
+    assert 1.0 < results["test"]["perplexity"] < 50.0
+    assert len(results["fill_mask"]["the <mask> sat on the mat ."]) == 3
+
+
+def test_bad_language_model_data_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+    train, valid = write_lines(tmp_path / "train.txt.gz", 0), write_lines(tmp_path / "valid.txt.gz", 1)
+    with pytest.raises(ValueError, match=r"no part 'validation'.*give validation_file"):
+        run(MLM, "--train_file", train)
+    with pytest.raises(ValueError, match="the parts share a file"):
+        run(MLM, "--train_file", train, "--validation_file", train)
+    with pytest.raises(ValueError, match="no column 'words'"):
+        run(MLM, "--train_file", train, "--validation_file", valid, "--text_column", "words")
+    with pytest.raises(ValueError, match="--fill_mask needs sentences with <mask>"):
+        run(MLM, "--train_file", train, "--validation_file", valid, "--fill_mask", "no gap")
+
+
+CLM = "language-modeling/run_clm_xl.py"
+TINY_XL = [*TINY, "--num_hidden_layers", "1", "--mem_len", "8", "--segment_length", "8", "--disable_tqdm", "true"]
+TINY_XL += ["--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "2", "--warmup_steps", "5"]
+
+
+def write_characters(path: Path, length: int, seed: int) -> Path:
+    """A stream that is easy to predict: words follow each other in one of two orders."""
+    generator = random.Random(seed)
+    text = "".join(generator.choice(["the cat sat ", "a dog ran "]) for _ in range(length // 11))
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def character_files(folder: Path) -> list[str | Path]:
+    files = []
+    for seed, (part, length) in enumerate([("train", 3000), ("validation", 300), ("test", 300)]):
+        files += [f"--{part}_file", write_characters(folder / f"{part}.txt", length, seed)]
+    return files
+
+
+def test_stream_of_characters_is_learnt_and_written_on(run: Callable[..., Any], tmp_path: Path) -> None:
+    results = run(
+        *(CLM, *character_files(tmp_path), *TINY_XL, "--num_train_epochs", "6", "--learning_rate", "0.02"),
+        *("--hidden_size", "32", "--initializer_range", "0.5", "--hidden_dropout_prob", "0", "--eval_steps", "100"),
+        *("--save_steps", "100", "--prompt", "the cat", "--max_new_tokens", "24", "--seed", "0"),
+    )
+    symbols = len(set("the cat sat a dog ran "))
+    assert results["config"]["vocab_size"] == symbols
+    for part in ("validation", "test"):
+        assert results[part]["bits_per_token"] < 0.4 * math.log2(symbols)
+        assert results[part]["bits_per_token"] == pytest.approx(results[part]["loss"] / math.log(2), abs=1e-4)
+        assert "bits_per_character" not in results[part]
+    assert results["tokens"]["test"] == len((tmp_path / "test.txt").read_text(encoding="utf-8"))
+    assert results["texts"]["the cat"].startswith("the cat")
+    assert len(results["texts"]["the cat"]) == len("the cat") + 24
+    assert [log["step"] for log in results["history"]] == sorted(log["step"] for log in results["history"])
+
+    write = pipeline("text-generation", model=str(tmp_path / "out"))
+    text = write("a dog", max_new_tokens=5, do_sample=False)[0]["generated_text"]
+    assert text.startswith("a dog")
+    assert len(text) == 10
+    assert (tmp_path / "out" / "README.md").is_file()
+
+
+def test_stream_of_words_with_the_adaptive_softmax(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = [write_lines(tmp_path / f"{part}.txt.gz", seed) for seed, part in enumerate(("train", "validation"))]
+    arguments = ["--train_file", files[0], "--validation_file", files[1], "--tokenizer", "whitespace", *TINY_XL]
+    arguments += ["--num_train_epochs", "2", "--eval_strategy", "epoch", "--save_strategy", "epoch"]
+    results = run(CLM, *arguments, "--cutoffs", "6", "8", "--prompt", "the cat")
+    assert results["config"]["vocab_size"] == 5 + 8  # the special tokens, of which <unk> is a word of the text
+    lines = 2 * 60 - 1  # every second one is empty
+    assert results["tokens"]["train"] == 60 * 9 + lines
+    scores = results["validation"]
+    with gzip.open(files[1], "rt", encoding="utf-8") as file:
+        characters = len(file.read()) + 1  # the last line ends, too
+    bits = scores["bits_per_token"] * (results["tokens"]["validation"] - 1)
+    assert scores["bits_per_character"] == pytest.approx(bits / characters, rel=1e-3)
+    assert results["texts"]["the cat"].startswith("the cat")
+
+
+def test_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Path) -> None:
+    steps = ["--save_steps", "40", "--eval_steps", "40", "--num_train_epochs", "2", "--seed", "3"]
+    arguments = [CLM, *character_files(tmp_path), *TINY_XL, *steps, "--resume_from_checkpoint", "last"]
+    whole = run(*arguments)
+    (last,) = (tmp_path / "out").glob("checkpoint-*")
+    assert not whole["resumed"]
+    shutil.copytree(last, tmp_path / "again" / last.name)
+    again = run(*arguments, "--output_dir", tmp_path / "again")
+    assert again["resumed"]
+    assert again["test"] == whole["test"]
+
+
+def test_bad_streams_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = character_files(tmp_path)
+    (tmp_path / "validation.txt").write_text("the caté sat 7", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"the validation data: text 0 holds 2 symbol\(s\) .*\['7', 'é'\]"):
+        run(CLM, *files, *TINY_XL)
+    write_characters(tmp_path / "validation.txt", 300, 1)
+    with pytest.raises(ValueError, match="4 lanes with a segment of 2000 tokens each need a stream of 8001 tokens"):
+        run(CLM, *files, *TINY_XL, "--segment_length", "2000")
+    for name, value, message in [("mem_len", "0", "mem_len must be 1 or more"), ("clamp_len", "-1", "clamp_len must")]:
+        with pytest.raises(ValueError, match=message):
+            run(CLM, *files, *TINY_XL, f"--{name}", value)

@@ -1,0 +1,180 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from example_runs import ONE_EPOCH, TINY, Rows, load_example
+
+from complex_transformers import TranslationMetric, build_tokenizer
+
+TRANSLATION = "translation/run_translation.py"
+TINY_TRANSLATOR = [*TINY, "--encoder_layers", "1", "--decoder_layers", "1", "--hidden_dropout_prob", "0"]
+TINY_TRANSLATOR += ["--attention_probs_dropout_prob", "0", "--vocab_size", "300", "--disable_tqdm", "true"]
+NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs"}
+
+
+def make_pairs(number: int, seed: int) -> Rows:
+    """Distinct sentences of two to four numbers, and the same numbers in German."""
+    generator = random.Random(seed)
+    sources = {" ".join(generator.choices(list(NUMBERS), k=generator.randint(2, 4))) for _ in range(number)}
+    return [(source, " ".join(NUMBERS[word] for word in source.split())) for source in sorted(sources)]
+
+
+def aligned_files(folder: Path, part: str, pairs: Rows) -> list[Path]:
+    """Two text files whose lines translate each other."""
+    paths = [folder / f"{part}.en", folder / f"{part}.de"]
+    for side, path in enumerate(paths):
+        path.write_text("".join(pair[side] + "\n" for pair in pairs), encoding="utf-8")
+    return paths
+
+
+def parallel_files(folder: Path) -> list[str | Path]:
+    """Options that name the files of all parts."""
+    everything = make_pairs(500, seed=1)
+    random.Random(0).shuffle(everything)
+    parts = {"test": everything[:10], "validation": everything[10:22], "train": everything[22:]}
+    files = [[f"--{name}_files", *aligned_files(folder, name, pairs)] for name, pairs in parts.items()]
+    return [word for option in files for word in option]
+
+
+def translate(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, *arguments: str | Path) -> None:
+    """Run translate.py with ``text`` as its standard input."""
+    module = load_example("translation/translate.py")
+    monkeypatch.setattr(sys, "argv", ["translate.py", "--model", str(folder), *map(str, arguments)])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
+    module.main()
+
+
+def test_translation_learns_and_translates(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = run(
+        *(TRANSLATION, *parallel_files(tmp_path), *TINY_TRANSLATOR, "--num_train_epochs", "12", "--seed", "0"),
+        *("--learning_rate", "0.01", "--warmup_steps", "40", "--per_device_train_batch_size", "16"),
+        *("--hidden_size", "64", "--label_smoothing", "0.1", "--test_num_beams", "2"),
+    )
+    assert results["rows"] == {"train": 288, "validation": 12, "test": 10}
+    assert results["config"]["label_smoothing"] == 0.1
+    assert max(epoch["bleu"] for epoch in results["epochs"]) == results["validation"]["bleu"] > 40.0
+    best = [epoch["epoch"] for epoch in results["epochs"] if epoch["bleu"] == results["validation"]["bleu"]]
+    assert results["best_epoch"] == best[0]
+    assert str(tmp_path) not in json.dumps(results)
+    out = tmp_path / "out"
+    assert json.loads((out / "results.json").read_text()) == results
+    assert (out / "README.md").is_file()
+
+    # The translations lie in the order of the test file, whatever the order they were made in.
+    predictions = (out / "predictions.txt").read_text(encoding="utf-8")
+    references = (tmp_path / "test.de").read_text(encoding="utf-8").splitlines()
+    scores = TranslationMetric().compute(predictions=predictions.splitlines(), references=references)
+    assert scores["bleu"] == pytest.approx(results["test"]["bleu"], abs=1e-4)
+    assert scores["bleu_signature"] == results["signatures"]["bleu"]
+    assert results["test"]["bleu"] > 10.0
+
+    capsys.readouterr()
+    sources = (tmp_path / "test.en").read_text(encoding="utf-8")
+    translate(monkeypatch, out, sources, "--batch_size", "3")
+    assert capsys.readouterr().out == predictions  # other batches, the same search as saved with the model
+    translate(monkeypatch, out, "one two\n\nsix", "--scores", "true", "--empty", "keep", "--num_beams", "1")
+    first, empty, last = capsys.readouterr().out.splitlines()
+    assert empty == "0.0000\t"
+    for line in (first, last):
+        score, text = line.split("\t")
+        assert float(score) < 0.0
+        assert set(text.split()) <= set(NUMBERS.values())
+    translate(monkeypatch, out, "", "--input_file", tmp_path / "test.en", "--output_file", tmp_path / "hypotheses")
+    assert (tmp_path / "hypotheses").read_text(encoding="utf-8") == predictions
+    translate(monkeypatch, out, "one two three", "--max_length", "2", "--dtype", "bfloat16")
+    assert "1 translation(s) stop at the longest length allowed: raise --max_length" in capsys.readouterr().err
+    for text, arguments, message in (
+        ("one\n \n\n", [], r"2 empty line\(s\), the first is line 2: .*--empty keep"),
+        ("one", ["--batch_size", "0"], "--batch_size must be at least 1, got 0"),
+        ("one", ["--dtype", "double"], r"--dtype must be one of \['auto', .*got 'double'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            translate(monkeypatch, out, text, *arguments)
+
+
+def test_translation_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = parallel_files(tmp_path)
+    by_loss = ["--metric_for_best_model", "loss", "--early_stopping_patience", "9", "--max_train_samples", "64"]
+    arguments = [TRANSLATION, *files, *TINY_TRANSLATOR, *by_loss, "--resume_from_checkpoint", "last"]
+    first = run(*arguments, "--num_train_epochs", "1", "--embedding_type", "learned_position")
+    second = run(*arguments, "--num_train_epochs", "2", "--embedding_type", "learned_position")
+    assert (first["resumed"], second["resumed"], second["rows"]["train"]) == (False, True, 64)
+    assert [epoch["epoch"] for epoch in second["epochs"]] == [1.0, 2.0]
+    assert "bleu" not in second["epochs"][0]
+    assert second["validation"]["loss"] == pytest.approx(min(epoch["loss"] for epoch in second["epochs"]), abs=1e-3)
+    tuned = run(
+        *(TRANSLATION, *files, "--model_name_or_path", tmp_path / "out", "--num_train_epochs", "1", *by_loss),
+        *("--output_dir", tmp_path / "tuned", "--hidden_dropout_prob", "0.25", "--lr_scheduler_type", "linear"),
+    )
+    assert tuned["config"]["embedding_type"] == "learned_position"
+    assert tuned["config"]["hidden_dropout_prob"] == 0.25
+    assert tuned["parameters"] == second["parameters"]
+
+
+def test_translation_with_a_network_of_transformers(run: Callable[..., Any], tmp_path: Path) -> None:
+    sizes = [f"{side}_{name}" for side in ("encoder", "decoder") for name in ("layers=1", "attention_heads=2")]
+    results = run(
+        *(TRANSLATION, *parallel_files(tmp_path), "--model_type", "marian", "--max_train_samples", "64"),
+        *("--config_overrides", "d_model=16", "activation_function=relu", *sizes, "--vocab_size", "300", *ONE_EPOCH),
+        *("--lowercase", "true", "--generation_max_length", "9"),
+    )
+    assert results["config"]["activation_function"] == "relu"
+    assert results["generation_max_length"] == 9
+    assert "case:lc" in results["signatures"]["bleu"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model_type", "marian", "--hidden_size", "8"], "--hidden_size has no effect with --model_type marian"),
+        (["--config_overrides", "depth=3"], "--depth has no effect with --model_type complex_seq2seq: leave it out"),
+        (["--config_overrides", "depth"], "--config_overrides takes NAME=VALUE, got 'depth'"),
+        (["--max_target_length", "3"], r"have a target of more than 3 tokens .*raise max_target_length"),
+    ],
+)
+def test_bad_translation_options_are_named(
+    run: Callable[..., Any], tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        run(TRANSLATION, *parallel_files(tmp_path), "--vocab_size", "300", *arguments)
+
+
+def test_translation_needs_a_tokenizer_that_ends_texts(run: Callable[..., Any], tmp_path: Path) -> None:
+    build_tokenizer(["one two"]).save_pretrained(tmp_path / "tokenizer")
+    with pytest.raises(ValueError, match="does not end a text with an end-of-text token"):
+        run(TRANSLATION, *parallel_files(tmp_path), "--tokenizer_name_or_path", tmp_path / "tokenizer")
+
+
+def test_translation_table(tmp_path: Path) -> None:
+    table = load_example("translation/table.py").table
+    run = {
+        "parameters": 1_500_000,
+        "seconds": 60.2,
+        "resumed": False,
+        "validation": {"bleu": 30.0},
+        "signatures": {"bleu": "nrefs:1", "chrf": "nc:6"},
+    }
+    for seed, bleu in ((0, 31.0), (10, 34.0), (2, 32.5)):
+        result = {**run, "seed": seed, "test": {"bleu": bleu, "chrf": 50.0}}
+        (tmp_path / f"complex_order-real-seed-{seed}.json").write_text(json.dumps(result))
+    lines = table(tmp_path).splitlines()
+    assert lines[2] == (
+        "| `complex_order` | real | 0 2 10 | 30.00 ± 0.00 | 32.50 ± 1.50 | 31.00 32.50 34.00 | 50.00 ± 0.00 "
+        "| 1.50 M | 60 s |"
+    )
+    assert lines[-1] == "BLEU: `nrefs:1`; chrF: `nc:6`."
+    other = {**run, "seed": 0, "test": {"bleu": 1.0, "chrf": 1.0}, "signatures": {"bleu": "nrefs:2", "chrf": "nc:6"}}
+    (tmp_path / "complex_vanilla-seed-0.json").write_text(json.dumps(other))
+    with pytest.raises(ValueError, match="scores with unequal signatures"):
+        table(tmp_path)
