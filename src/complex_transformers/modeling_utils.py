@@ -126,14 +126,14 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
             new_num_tokens = -(-size // pad_to_multiple_of) * pad_to_multiple_of
         if new_num_tokens is None or new_num_tokens == embeddings.num_embeddings:
             return embeddings
+        head = getattr(self, "lm_head", None)
+        if isinstance(head, Readout):  # first: it may refuse
+            head.resize(new_num_tokens, mean_resizing)
+            for module in head.modules():  # a later post_init() must not draw them again
+                module._is_hf_initialized = True  # type: ignore[assignment]
         for module in self.modules():  # an encoder and a decoder may have one each
             if isinstance(module, _TableEmbedding):
                 module.resize(new_num_tokens, mean_resizing)
-        head = getattr(self, "lm_head", None)
-        if isinstance(head, Readout):
-            head.resize(new_num_tokens, mean_resizing)
-            # A later post_init() must not draw it again.
-            head.projection._is_hf_initialized = True  # type: ignore[assignment]
         return embeddings
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:

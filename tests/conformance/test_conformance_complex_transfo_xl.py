@@ -48,3 +48,9 @@ class RealTiedConformanceTest(_Conformance, unittest.TestCase):
     """Transformer-XL itself, the head tied to the words."""
 
     config_changes = {"number_field": "real", "embedding_type": "word", "tie_word_embeddings": True}
+
+
+class ComplexAdaptiveConformanceTest(_Conformance, unittest.TestCase):
+    """Complex field, an adaptive softmax on moduli, tied to the amplitudes; the suite goes down to four words."""
+
+    config_changes = {"cutoffs": [2, 3], "lm_readout": "feature_modulus", "tie_word_embeddings": True}

@@ -5,6 +5,8 @@
 from . import functional
 from .activation import *
 from .activation import __all__ as _activation
+from .adaptive_softmax import *
+from .adaptive_softmax import __all__ as _adaptive_softmax
 from .arithmetic import *
 from .arithmetic import __all__ as _arithmetic
 from .attention import *
@@ -43,6 +45,7 @@ from .vectors import __all__ as _vectors
 __all__ = [
     "functional",
     *_activation,
+    *_adaptive_softmax,
     *_arithmetic,
     *_attention,
     *_convolution,

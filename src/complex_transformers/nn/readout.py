@@ -58,32 +58,41 @@ class Readout(nn.Module):
             return self.numbers.modulus(self.projection(x))
         if self.readout == "squared_modulus":
             return self.numbers.squared_modulus(self.projection(x))
-        if self.readout == "feature_modulus":
-            return self.projection(self.numbers.modulus(x))
-        return self.projection(x)
+        return self.projection(self.features(x))
+
+    def features(self, x: Tensor) -> Tensor:
+        """What a real layer reads: ``x`` as it is, or the moduli of its features."""
+        return self.numbers.modulus(x) if self.readout == "feature_modulus" else x
 
     @torch.no_grad()
     def resize(self, out_features: int, mean_resizing: bool = True) -> None:
         """Keep the first ``min(old, new)`` outputs; new ones start as the mean of the old, or by the initialiser."""
-        old = self.projection
-        some = next(old.parameters())
-        width = out_features * (old.out_features // self.out_features)
-        self.projection = type(old)(old.in_features, width, device=some.device, dtype=some.dtype)
-        self.projection.requires_grad_(some.requires_grad)
-        kept = min(out_features, self.out_features)
-        for name, parameter in old.named_parameters():
-            value: Tensor = parameter
-            target: Tensor = self.projection.get_parameter(name)
-            if value.dim() == 1:  # a bias is [b_re | b_im]: outputs are the last of two axes
-                groups = value.shape[0] // self.out_features
-                value, target = value.view(groups, -1).t(), target.view(groups, -1).t()
-            target[:kept] = value[:kept]
-            if mean_resizing:
-                target[kept:] = value.mean(dim=0)
+        self.projection = resized_layer(self.projection, self.out_features, out_features, mean_resizing)
         self.out_features = out_features
 
     def extra_repr(self) -> str:
         return f"readout={self.readout!r}"
+
+
+def resized_layer(
+    old: ComplexLinear | RealLinear, outputs: int, new_outputs: int, mean_resizing: bool
+) -> ComplexLinear | RealLinear:
+    """A layer with the first of ``outputs`` of ``old``; further ones are their mean, or as initialised."""
+    some = next(old.parameters())
+    width = new_outputs * (old.out_features // outputs)
+    new = type(old)(old.in_features, width, device=some.device, dtype=some.dtype)
+    new.requires_grad_(some.requires_grad)
+    kept = min(outputs, new_outputs)
+    for name, parameter in old.named_parameters():
+        value: Tensor = parameter.detach()
+        target: Tensor = new.get_parameter(name).detach()
+        if value.dim() == 1:  # a bias is [b_re | b_im]: outputs are the last of two axes
+            groups = value.shape[0] // outputs
+            value, target = value.view(groups, -1).t(), target.view(groups, -1).t()
+        target[:kept] = value[:kept]
+        if mean_resizing:
+            target[kept:] = value.mean(dim=0)
+    return new
 
 
 def check_readout(readout: str, number_field: str, field: str = "readout") -> None:

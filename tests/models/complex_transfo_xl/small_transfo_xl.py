@@ -15,6 +15,8 @@ VARIANTS = {
     "tied amplitudes": {"tie_word_embeddings": True, "lm_readout": "feature_modulus", "share_parts": True},
     "probabilities": {"attention_normalization": "probability_amplitude", "attention_score": "bilinear_modulus"},
     "learned positions": {"embedding_type": "learned_position", "max_position_embeddings": 64},
+    "adaptive softmax": {"cutoffs": [8, 20], "div_value": 2, "attention_score": "real"},
+    "adaptive softmax, tied": {"cutoffs": [8, 20], "tie_word_embeddings": True, "lm_readout": "feature_modulus"},
     "real twin": {"number_field": "real", "embedding_type": "word"},
     "real twin, tied": {"number_field": "real", "embedding_type": "sinusoidal_position", "tie_word_embeddings": True},
 }

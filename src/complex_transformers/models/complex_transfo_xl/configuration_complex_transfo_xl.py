@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the complex Transformer-XL."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
 from ...configuration_transformer import TransformerConfig
+from ...nn.adaptive_softmax import check_adaptive_softmax
 from ...nn.relative_attention import check_relative_attention
 
 __all__ = ["ComplexTransfoXLConfig"]
@@ -29,6 +30,10 @@ class ComplexTransfoXLConfig(TransformerConfig):
         clamp_len: greater distances count as this one; None for distances as they are.
         same_length: every token sees itself and the ``mem_len - 1`` tokens before it, and no more: then results do
             not depend on how a stream is cut.
+        cutoffs: of an adaptive softmax, increasing: the first words of its tails, in a vocabulary that is sorted by
+            frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
+        div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it;
+            a tied head has 1.
         use_cache: return a memory.
         pad_token_id: its amplitude is zero and stays so; None, as streams have no padding.
 
@@ -51,8 +56,14 @@ class ComplexTransfoXLConfig(TransformerConfig):
     mem_len: int = 512
     clamp_len: int | None = None
     same_length: bool = False
+    cutoffs: list[int] | tuple[int, ...] = ()
+    div_value: int = 1
     use_cache: bool = True
     pad_token_id: int | None = None
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        self.cutoffs = list(self.cutoffs)  # as json reads it
+        super().__post_init__(**kwargs)
 
     def validate_names(self) -> None:
         """As in ``TransformerConfig``; no batch norm, no complex weights."""
@@ -70,3 +81,20 @@ class ComplexTransfoXLConfig(TransformerConfig):
             raise ValueError(f"mem_len must be 1 or more, got {self.mem_len}; without a memory, use use_cache=False")
         if self.clamp_len is not None and self.clamp_len < 1:
             raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {self.clamp_len}")
+
+    def validate_adaptive_softmax(self) -> None:
+        """Cutoffs divide the words, every tail has features, and a tied head has those of the words."""
+        if not self.cutoffs:
+            if self.div_value != 1:
+                raise ValueError(
+                    f"div_value={self.div_value} has no effect without cutoffs; leave it at 1, or give the cutoffs of "
+                    "an adaptive softmax"
+                )
+            return
+        features = self.complex_size if self.lm_readout == "feature_modulus" else self.hidden_size
+        check_adaptive_softmax(self.cutoffs, self.div_value, self.vocab_size, features, self.lm_readout, "lm_readout")
+        if self.tie_word_embeddings and self.div_value != 1:
+            raise ValueError(
+                "tie_word_embeddings=True needs a head of the shape of the word table, and "
+                f"div_value={self.div_value} makes its tails narrower; use div_value=1, or tie_word_embeddings=False"
+            )

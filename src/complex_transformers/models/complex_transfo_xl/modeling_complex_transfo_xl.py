@@ -5,6 +5,7 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import GenerationConfig, GenerationMixin
 from transformers.cache_utils import Cache
@@ -18,7 +19,7 @@ from ...cache import MemoryCache
 from ...configuration_transformer import TransformerConfig
 from ...modeling_transformer import EncoderLayer, LanguageModelHead, TransformerStack, token_positions
 from ...modeling_utils import ComplexPreTrainedModel, check_text_inputs
-from ...nn import Readout, RelativeMultiheadAttention, relative_positions
+from ...nn import AdaptiveReadout, Readout, RelativeMultiheadAttention, relative_positions
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
 
 __all__ = ["ComplexTransfoXLForCausalLM", "ComplexTransfoXLModel", "ComplexTransfoXLPreTrainedModel"]
@@ -168,15 +169,69 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         return mask if attention_mask is None else mask.masked_fill(distance == 0, 0.0)
 
 
+def make_head(config: ComplexTransfoXLConfig) -> Readout:
+    """The head of ``config``: of an adaptive softmax where it has cutoffs."""
+    if not config.cutoffs:
+        return Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
+    return AdaptiveReadout(
+        config.hidden_size,
+        config.vocab_size,
+        config.cutoffs,
+        div_value=config.div_value,
+        readout=config.lm_readout,
+        number_field=config.number_field,
+    )
+
+
+def adaptive_loss(
+    head: AdaptiveReadout,
+    hidden_states: Tensor,
+    labels: Tensor | None,
+    shift_labels: Tensor | None = None,
+    num_items_in_batch: Tensor | int | None = None,
+    ignore_index: int = -100,
+    **kwargs: Any,
+) -> Tensor:
+    """What Transformers' causal loss is for the log-probabilities of ``head``, computed where labels are.
+
+    The mean over the labels, or their sum divided by ``num_items_in_batch``.
+    """
+    if shift_labels is None:
+        assert labels is not None
+        shift_labels = F.pad(labels, (0, 1), value=ignore_index)[..., 1:]
+    nll = head.nll(hidden_states, shift_labels, ignore_index)
+    if num_items_in_batch is None:
+        num_items_in_batch = (shift_labels != ignore_index).sum()
+    if isinstance(num_items_in_batch, Tensor):
+        num_items_in_batch = num_items_in_batch.to(nll.device)
+    return nll.sum() / num_items_in_batch
+
+
 class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModelHead, GenerationMixin):
-    """Transformer-XL and the ``lm_readout`` of every token, with ``generate()``."""
+    """Transformer-XL and the ``lm_readout`` of every token, with ``generate()``.
+
+    With ``config.cutoffs`` the head is an ``nn.AdaptiveReadout``: logits are log-probabilities, and where labels are
+    given only those the loss needs are computed.
+    """
 
     def __init__(self, config: ComplexTransfoXLConfig) -> None:
         super().__init__(config)
         self.model = ComplexTransfoXLModel(config)
-        self.lm_head = Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
+        self.lm_head = make_head(config)
         self.tie_head_to("model.embed_tokens")
         self.post_init()
+
+    def get_output_embeddings(self) -> nn.Module | None:  # type: ignore[override]
+        """The layer of all words; None where each tail of the adaptive softmax has its own."""
+        return super().get_output_embeddings() if self.config.div_value == 1 else None
+
+    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
+        """Replace the layer of all words."""
+        if self.config.div_value != 1:
+            raise ValueError(
+                f"no one layer has the logits of all words with div_value={self.config.div_value}; replace lm_head"
+            )
+        super().set_output_embeddings(new_embeddings)
 
     def _prepare_cache_for_generation(
         self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
@@ -207,6 +262,8 @@ class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModel
     ) -> CausalLMOutputWithPast:
         """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
 
+        With ``config.cutoffs``: either log-probabilities or, where labels are given, the loss, and ``logits`` is None.
+
         ``labels`` are the tokens themselves: each is predicted from those before it, the first of a segment from
         none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
         ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in ``ComplexTransfoXLModel``.
@@ -220,10 +277,15 @@ class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModel
             **kwargs,
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
-        logits = self.lm_head(outputs.last_hidden_state[:, kept])
-        loss = None
-        if labels is not None or kwargs.get("shift_labels") is not None:
-            loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
+        hidden_states = outputs.last_hidden_state[:, kept]
+        logits = loss = None
+        has_labels = labels is not None or kwargs.get("shift_labels") is not None
+        if isinstance(self.lm_head, AdaptiveReadout) and has_labels:
+            loss = adaptive_loss(self.lm_head, hidden_states, labels, **kwargs)
+        else:
+            logits = self.lm_head(hidden_states)
+            if has_labels:
+                loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
         return CausalLMOutputWithPast(
             loss=loss,
             logits=logits,

@@ -1,0 +1,206 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The adaptive softmax (Grave et al., *Efficient softmax approximation for GPUs*, ICML 2017) of both number fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .arithmetic import arithmetic
+from .attention import _wide
+from .linear import RealLinear, is_hooked
+from .readout import Readout, resized_layer
+
+__all__ = ["AdaptiveReadout", "check_adaptive_softmax"]
+
+
+def check_adaptive_softmax(
+    cutoffs: Sequence[int],
+    div_value: int,
+    out_features: int,
+    features: int,
+    readout: str = "concat",
+    field: str = "readout",
+) -> None:
+    """Raise for clusters without words or features, and for readouts of complex weights.
+
+    Args:
+        cutoffs, div_value, out_features, readout: of an ``AdaptiveReadout``.
+        features: real numbers that its layers read.
+        field: name of ``readout`` in messages.
+    """
+    edges = [0, *cutoffs, out_features]
+    if not cutoffs or any(end <= start for start, end in pairwise(edges)):
+        raise ValueError(
+            f"cutoffs must be increasing word ids between 1 and {out_features - 1}, the last of {out_features} words, "
+            f"got {list(cutoffs)}"
+        )
+    if div_value < 1:
+        raise ValueError(f"div_value must be 1 or more, got {div_value}; 1 gives all clusters the same features")
+    if features // div_value ** len(cutoffs) == 0:
+        raise ValueError(
+            f"div_value={div_value} leaves none of {features} features for tail {len(cutoffs)}; use a smaller one or "
+            "fewer cutoffs"
+        )
+    if readout not in ("concat", "feature_modulus"):
+        raise ValueError(
+            f"the adaptive softmax has real weights, and {field}={readout!r} complex ones; use 'concat' or "
+            "'feature_modulus', or leave out the cutoffs"
+        )
+
+
+class AdaptiveReadout(Readout):
+    """Real log-probabilities by clusters of words, ``[..., in_features] -> [..., out_features]``.
+
+    The words 0, 1, ... are sorted by frequency, most frequent first, and ``cutoffs`` divide them into clusters. A
+    softmax over the first cluster and one logit for each of the others, the tails, chooses a word of the first or a
+    tail; a softmax over the tail chooses its word (Grave et al. 2017, Eq. 4, 5):
+
+        log p(w) = log h(w)              for w < cutoffs[0],   h = softmax of the first cluster and the tails
+        log p(w) = log h(i) + log t_i(w) for w of tail i,      t_i = softmax of the words of tail i
+
+    ``nll`` computes the tails of the words that occur alone. Softmaxes are taken in float32 or better, and so are
+    results. All layers have biases, as in Dai et al. (ACL 2019), which ``torch.nn.AdaptiveLogSoftmaxWithLoss`` has
+    not.
+
+    Checkpoints hold ``projection``, the layer of all words for ``div_value=1``, which has the shape of a word table
+    and can be tied to one; for more, that of the first cluster, and tail i in ``tails.i``: a projection to
+    ``features // div_value ** (i + 1)`` without a bias and the layer of its words. ``clusters`` has the logits of the
+    tails, the first tail first.
+
+    Args:
+        in_features: stored width of the input.
+        out_features: words.
+        cutoffs: first words of the tails, increasing.
+        div_value: a tail has this many times fewer features than the cluster before it.
+        readout: features of the input: ``concat`` (default), the stored tensor as it is, or ``feature_modulus``,
+            its moduli |z_j|.
+        number_field: ``"complex"`` or ``"real"``; the real field has ``concat``.
+
+    Raises:
+        ValueError: cutoffs that do not increase or leave no word for a cluster, a tail without features, other
+            readouts.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        cutoffs: Sequence[int],
+        div_value: int = 1,
+        readout: str = "concat",
+        number_field: str = "complex",
+    ) -> None:
+        features = arithmetic(number_field).num_features(in_features) if readout == "feature_modulus" else in_features
+        check_adaptive_softmax(cutoffs, div_value, out_features, features, readout)
+        super().__init__(in_features, out_features if div_value == 1 else cutoffs[0], readout, number_field)
+        self.out_features = out_features
+        self.cutoffs = tuple(cutoffs)
+        self.div_value = div_value
+        self.clusters = RealLinear(features, len(self.cutoffs))
+        self.tails = nn.ModuleList()
+        for index, size in enumerate(self.sizes[1:] if div_value > 1 else [], start=1):
+            width = features // div_value**index
+            self.tails.append(nn.Sequential(RealLinear(features, width, bias=False), RealLinear(width, size)))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Words of each cluster."""
+        return [end - start for start, end in pairwise([0, *self.cutoffs, self.out_features])]
+
+    def forward(self, x: Tensor) -> Tensor:
+        features, layers = self.features(x), self._layers()
+        first = self.cutoffs[0]
+        head = self._head_logits(layers[0], features).log_softmax(-1)
+        pieces = [head[..., :first]]
+        for index, layer in enumerate(layers[1:]):
+            pieces.append(head[..., first + index, None] + _wide(layer(features)).log_softmax(-1))
+        return torch.cat(pieces, dim=-1)
+
+    def nll(self, x: Tensor, labels: Tensor, ignore_index: int = -100) -> Tensor:
+        """-log p of the words ``labels [...]`` after ``x [..., in_features]``, ``[...]``; 0 for ``ignore_index``.
+
+        Every parameter gets a gradient, of zeros where its cluster has no label.
+
+        Raises:
+            ValueError: labels of another shape, or (on the CPU) outside the vocabulary.
+        """
+        if x.shape[:-1] != labels.shape:
+            raise ValueError(f"labels must be {tuple(x.shape[:-1])}, one for each input, got {tuple(labels.shape)}")
+        labels = labels.to(x.device)
+        given = labels != ignore_index
+        words = labels[given]
+        self._check_labels(words, ignore_index)
+        features, layers = self.features(x[given]), self._layers()
+        # 0 for the first cluster, i for the i-th tail.
+        cluster = torch.bucketize(words, words.new_tensor(self.cutoffs), right=True)
+        choice = torch.where(cluster == 0, words, self.cutoffs[0] + cluster - 1)
+        nll = F.cross_entropy(self._head_logits(layers[0], features), choice, reduction="none")
+        for index, (start, layer) in enumerate(zip(self.cutoffs, layers[1:], strict=True), start=1):
+            rows = (cluster == index).nonzero().squeeze(-1)  # none: products of no rows, gradients of zeros
+            logits = _wide(layer(features[rows]))
+            nll = nll.index_add(0, rows, F.cross_entropy(logits, words[rows] - start, reduction="none"))
+        return nll.new_zeros(labels.shape).masked_scatter(given, nll)
+
+    @torch.no_grad()
+    def resize(self, out_features: int, mean_resizing: bool = True) -> None:
+        """As in ``Readout``; the last cluster grows or shrinks, and keeps a word.
+
+        Raises:
+            ValueError: the last cluster would be left without a word.
+        """
+        if out_features <= self.cutoffs[-1]:
+            raise ValueError(
+                f"the last cluster begins at word {self.cutoffs[-1]}, and {out_features} words would leave none in "
+                "it; keep more words, or make a model with other cutoffs"
+            )
+        if not self.tails:
+            super().resize(out_features, mean_resizing)
+            return
+        tail = cast(nn.Sequential, self.tails[-1])
+        tail[1] = resized_layer(
+            cast(RealLinear, tail[1]), self.sizes[-1], out_features - self.cutoffs[-1], mean_resizing
+        )
+        self.out_features = out_features
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, cutoffs={list(self.cutoffs)}, div_value={self.div_value}"
+
+    def _head_logits(self, layer: Callable[[Tensor], Tensor], features: Tensor) -> Tensor:
+        """Logits of the first cluster and of the tails, ``[..., cutoffs[0] + tails]``."""
+        return _wide(torch.cat([layer(features), self.clusters(features)], dim=-1))
+
+    def _layers(self) -> list[Callable[[Tensor], Tensor]]:
+        """The layer of the words of every cluster."""
+        table = self.projection
+        if self.tails:
+            return [table, *self.tails]
+        own_weight = type(table) in (RealLinear, nn.Linear) and type(table.weight) in (nn.Parameter, Tensor)
+        if own_weight and not is_hooked(table):
+            # Split in one node of the graph, whose gradient is put together once.
+            weights, biases = (cast(Tensor, part).split(self.sizes) for part in (table.weight, table.bias))
+            return [partial(F.linear, weight=w, bias=b) for w, b in zip(weights, biases, strict=True)]
+        # A layer that has been replaced or hooked (LoRA, quantised, offloaded) must be called.
+        edges = pairwise([0, *self.cutoffs, self.out_features])
+        return [partial(_some_outputs, table, slice(start, end)) for start, end in edges]
+
+    def _check_labels(self, words: Tensor, ignore_index: int) -> None:
+        if torch.compiler.is_compiling() or words.device.type != "cpu" or words.numel() == 0:
+            return
+        low, high = (int(v) for v in torch.aminmax(words))
+        if low < 0 or high >= self.out_features:
+            raise ValueError(
+                f"labels must lie in [0, {self.out_features}), or be {ignore_index} to be ignored, got "
+                f"{low if low < 0 else high}; use the tokenizer the model was made for, or resize_token_embeddings"
+            )
+
+
+def _some_outputs(layer: nn.Module, outputs: slice, features: Tensor) -> Tensor:
+    return layer(features)[..., outputs]
