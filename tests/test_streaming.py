@@ -13,13 +13,13 @@ import time
 from pathlib import Path
 
 import pytest
-import stream_training
 import torch
 from safetensors.torch import load_file
-from stream_training import LANES, SEGMENT, tokens, trainer
 
+import stream_training
 from complex_transformers import ComplexTransfoXLForCausalLM, MemoryCache, StreamDataset, last_complete_checkpoint
 from complex_transformers.training import optimizer_groups
+from stream_training import LANES, SEGMENT, tokens, trainer
 
 
 def assert_same_weights(one, other):
@@ -174,9 +174,7 @@ def test_killed_training_resumes_to_bit_equal_weights(tmp_path):
     subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     whole = subprocess.run([*command[:2], str(tmp_path / "whole"), "0"], env=environment, stdout=subprocess.PIPE)
     assert whole.returncode == 0
-    files = [
-        load_file(tmp_path / name / f"checkpoint-{steps}" / "model.safetensors") for name in ("killed", "whole")
-    ]
+    files = [load_file(tmp_path / name / f"checkpoint-{steps}" / "model.safetensors") for name in ("killed", "whole")]
     assert files[0].keys() == files[1].keys()
     for name, value in files[0].items():
         assert torch.equal(value, files[1][name]), name
@@ -223,17 +221,17 @@ def test_a_checkpoint_of_other_lanes_segments_or_processes(tmp_path, checkpoint)
         trainer(tmp_path, ignore_data_skip=True, num_train_epochs=3).train(resume_from_checkpoint=str(checkpoint))
     other = trainer(tmp_path)
     other.train_dataset = StreamDataset(tokens(4 * 38 + 3), LANES, SEGMENT + 1)
-    with pytest.raises(ValueError, match="memory has read 15: resume with .* the same segment length"):
+    with pytest.raises(ValueError, match=r"memory has read 15: resume with .* the same segment length"):
         other.train(resume_from_checkpoint=str(checkpoint))
     (checkpoint / "memory-0-of-1.safetensors").rename(checkpoint / "memory-0-of-2.safetensors")
-    with pytest.raises(ValueError, match="has no memory-0-of-1.safetensors, only .*as many processes"):
+    with pytest.raises(ValueError, match=r"has no memory-0-of-1\.safetensors, only .*as many processes"):
         trainer(tmp_path).train(resume_from_checkpoint=str(checkpoint))
 
 
 def test_a_damaged_memory_is_named(tmp_path, checkpoint):
     file = checkpoint / "memory-0-of-1.safetensors"
     file.write_bytes(file.read_bytes()[:40])
-    with pytest.raises(ValueError, match="memory-0-of-1.safetensors is damaged .*earlier checkpoint"):
+    with pytest.raises(ValueError, match=r"memory-0-of-1\.safetensors is damaged .*earlier checkpoint"):
         trainer(tmp_path).train(resume_from_checkpoint=str(checkpoint))
 
 

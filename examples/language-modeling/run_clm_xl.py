@@ -39,7 +39,7 @@ from complex_transformers import (
 
 @dataclass
 class ModelArguments:
-    """The network: fields of ``ComplexTransfoXLConfig``, under the same names; what is left out has the default there."""
+    """The network: fields of ``ComplexTransfoXLConfig``, under the same names and with its defaults."""
 
     model_name_or_path: str | None = field(
         default=None, metadata={"help": "go on training this model, with its tokenizer"}
@@ -102,7 +102,9 @@ class DataArguments:
     tokenizer: str = field(
         default="character", metadata={"help": "character, whitespace or word (a line ends in </s>), or bpe"}
     )
-    tokenizer_name_or_path: str | None = field(default=None, metadata={"help": "instead of one from the training part"})
+    tokenizer_name_or_path: str | None = field(
+        default=None, metadata={"help": "instead of one from the training part"}
+    )
     vocab_size: int = field(default=50_000, metadata={"help": "at most; the rest is <unk>, of characters an error"})
     lowercase: bool = False
     max_train_tokens: int | None = field(default=None, metadata={"help": "the beginning of the training part alone"})

@@ -127,10 +127,12 @@ class ComplexStreamTrainer(ComplexTrainer):
         return Path(checkpoint) / f"memory-{self.args.process_index}-of-{self.args.world_size}.safetensors"
 
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
-        """What training needs to go on: the memory too, before the Trainer's state makes the checkpoint complete."""
+        """The memory, too; of every process before the state of the Trainer makes the checkpoint complete."""
         super()._save_optimizer_and_scheduler(output_dir)
         if self.memory is not None:
+            Path(output_dir).mkdir(parents=True, exist_ok=True)
             save_file(self.memory.state_dict(), self._memory_file(output_dir))
+        self.accelerator.wait_for_everyone()
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
@@ -145,11 +147,11 @@ class ComplexStreamTrainer(ComplexTrainer):
                 f"{checkpoint} has no {path.name}, only {found}: resume with as many processes as it was written by"
             )
         try:
-            state = load_file(path, device=str(self.args.device))
+            state = load_file(path)
         except SafetensorError as error:
             raise ValueError(f"{path} is damaged ({error}): resume from an earlier checkpoint") from error
         self.memory = MemoryCache(self.model.config, keeps="states")
-        self.memory.load_state_dict(state)
+        self.memory.load_state_dict({name: value.to(self.args.device) for name, value in state.items()})
 
     # --- evaluation ---
 

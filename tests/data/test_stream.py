@@ -154,7 +154,7 @@ def test_plain_text_that_cannot_be_read(tmp_path):
     file.write_text("a\n", encoding="utf-8")
     with pytest.raises(ValueError, match="either dataset_name or train_file"):
         load_plain_text()
-    with pytest.raises(FileNotFoundError, match="no such file: nowhere.txt"):
+    with pytest.raises(FileNotFoundError, match=r"no such file: nowhere\.txt"):
         load_plain_text(str(file), "nowhere.txt")
     with pytest.raises(ValueError, match="share a file"):
         load_plain_text(str(file), str(file))

@@ -15,18 +15,19 @@ import pytest
 import torch
 
 WORKER = Path(__file__).with_name("train_worker.py")
+STREAM_WORKER = Path(__file__).with_name("stream_worker.py")
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
 
 
-def train(folder: Path, processes: int = 1) -> dict[str, dict[str, Any]]:
+def train(folder: Path, processes: int = 1, worker: Path = WORKER) -> dict[str, dict[str, Any]]:
     """Run the worker in its own process or under torchrun: its results by head and way of training."""
     launch = [sys.executable]
     if processes > 1:
         launch += ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
     output = folder / "results.json"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    run = subprocess.run([*launch, str(WORKER), str(output)], env=environment, capture_output=True, text=True)
+    run = subprocess.run([*launch, str(worker), str(output)], env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-4000:]
     return json.loads(output.read_text(encoding="utf-8"))
 
@@ -71,3 +72,14 @@ def test_fsdp2(single: dict[str, dict[str, Any]], double: dict[str, dict[str, An
     result = double[f"{head}-sharded"]
     assert result["sharded"]
     assert_same_training(result, single[f"{head}-sharded"])
+
+
+def test_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Two processes with two lanes each train as one with four; resumed in an epoch they end with the same weights."""
+    single, double = (train(tmp_path_factory.mktemp("stream"), processes, STREAM_WORKER) for processes in (1, 2))
+    for accumulation, steps in (("1", 16), ("3", 6)):
+        assert len(set(single[accumulation]["losses"])) == steps
+        for name in ("losses", "grad_norms", "eval_loss"):
+            assert double[accumulation][name] == pytest.approx(single[accumulation][name], rel=2e-3), name
+        assert single[accumulation]["resumed_equal"]
+        assert double[accumulation]["resumed_equal"]

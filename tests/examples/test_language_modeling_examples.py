@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from example_runs import ONE_EPOCH, TINY
+from huggingface_hub.errors import StrictDataclassError
 from transformers import pipeline
 
 MLM = "language-modeling/run_mlm.py"
@@ -130,5 +131,5 @@ def test_bad_streams_are_refused(run: Callable[..., Any], tmp_path: Path) -> Non
     with pytest.raises(ValueError, match="4 lanes with a segment of 2000 tokens each need a stream of 8001 tokens"):
         run(CLM, *files, *TINY_XL, "--segment_length", "2000")
     for name, value, message in [("mem_len", "0", "mem_len must be 1 or more"), ("clamp_len", "-1", "clamp_len must")]:
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(StrictDataclassError, match=message):
             run(CLM, *files, *TINY_XL, f"--{name}", value)

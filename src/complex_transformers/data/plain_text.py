@@ -30,7 +30,7 @@ def load_plain_text(
     Args:
         train_file, validation_file, test_file: plain text, also with .gz.
         dataset_name, dataset_config_name: a data set of the Hub, or a folder ``datasets`` can read.
-        text_column: of that data set.
+        text_column: of that data set; files have ``text``.
         keep_linebreaks: lines of files end in their line break, for models of characters.
 
     Raises:
@@ -49,7 +49,7 @@ def load_plain_text(
             check_file(path)
         if len({Path(path).resolve() for path in files.values()}) < len(files):
             raise ValueError(f"the parts share a file: {files}")
-        loaded, text_column = datasets.load_dataset("text", data_files=files, keep_linebreaks=keep_linebreaks), "text"
+        loaded = datasets.load_dataset("text", data_files=files, keep_linebreaks=keep_linebreaks)
     if "validation" not in loaded:
         raise ValueError(f"there is no part 'validation', only {list(loaded)}: give validation_file")
     parts = {}

@@ -99,9 +99,7 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
 
     def __init__(self, tokens: Tensor, num_lanes: int, segment_length: int) -> None:
         if num_lanes < 1 or segment_length < 1:
-            raise ValueError(
-                f"num_lanes and segment_length must be 1 or more, got {num_lanes} and {segment_length}"
-            )
+            raise ValueError(f"num_lanes and segment_length must be 1 or more, got {num_lanes} and {segment_length}")
         if tokens.dim() != 1 or tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
             raise ValueError(f"tokens must be one sequence of integers, got {tokens.dtype} {list(tokens.shape)}")
         if len(tokens) <= num_lanes * segment_length:

@@ -14,7 +14,7 @@ __all__ = ["LanguageModelMetric", "language_model_scores"]
 
 
 def language_model_scores(total: float, num_tokens: int, num_characters: int | None = None) -> dict[str, float]:
-    """Scores of ``num_tokens`` tokens with the negative log-likelihood ``total`` (nats); see ``LanguageModelMetric``."""
+    """Scores of tokens with the negative log-likelihood ``total`` (nats) together; see ``LanguageModelMetric``."""
     loss = total / num_tokens
     scores = {
         "loss": loss,
