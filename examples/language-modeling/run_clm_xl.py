@@ -70,6 +70,9 @@ class ModelArguments:
     mem_len: int | None = field(default=None, metadata={"help": "tokens of the memory"})
     clamp_len: int | None = field(default=None, metadata={"help": "greater distances count as this one"})
     same_length: bool | None = field(default=None, metadata={"help": "every token sees mem_len tokens, no more"})
+    position_period: int | None = field(
+        default=None, metadata={"help": "the words' own positions begin anew after this many tokens; 0: they run on"}
+    )
     cutoffs: list[int] | None = field(
         default=None, metadata={"help": "borders of the adaptive softmax between frequent and rare words"}
     )
@@ -78,6 +81,8 @@ class ModelArguments:
     def model(self, tokenizer: PreTrainedTokenizerFast) -> ComplexTransfoXLForCausalLM:
         """A new model with random weights, or the one to go on with."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.position_period == 0:
+            given["position_period"] = None
         if given.pop("model_name_or_path", None) is not None:
             return ComplexTransfoXLForCausalLM.from_pretrained(self.model_name_or_path, **given)
         config = ComplexTransfoXLConfig(

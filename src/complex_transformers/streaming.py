@@ -103,10 +103,10 @@ class ComplexStreamTrainer(ComplexTrainer):
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
         """The loss of one segment, after those that the memory has read."""
-        inputs = dict(inputs)
-        segment = int(inputs.pop("segment"))
-        inputs |= {"past_key_values": self._memory_before(segment), "use_cache": True}
-        loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
+        segment: dict[str, Any] = dict(inputs)
+        memory = self._memory_before(int(segment.pop("segment")))
+        segment |= {"past_key_values": memory, "use_cache": True}
+        loss, outputs = super().compute_loss(model, segment, True, num_items_in_batch)
         self.memory = outputs.past_key_values
         return (loss, outputs) if return_outputs else loss
 
@@ -176,7 +176,7 @@ class ComplexStreamTrainer(ComplexTrainer):
                 outputs = model(**inputs, past_key_values=memory, use_cache=True, num_items_in_batch=1)
             total += outputs.loss
             tokens += (inputs["shift_labels"] != -100).sum()
-            self.control = self.callback_handler.on_prediction_step(self.args, self.state, self.control)
+            self.callback_handler.on_prediction_step(self.args, self.state, self.control)
         total, tokens = (self.accelerator.reduce(value) for value in (total, tokens))
         scores = language_model_scores(total.item(), int(tokens))
         return EvalLoopOutput(

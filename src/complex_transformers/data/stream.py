@@ -77,8 +77,8 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
 
     Each token but the first of the stream is predicted exactly once. Lane lengths differ by one token at most; the
     last segment may be shorter than T, and where a lane is one token shorter still, its last label is -100.
-    An item is a batch: ``input_ids`` and ``labels`` ``[B, T]``, the tokens, ``shift_labels`` ``[B, T]``, those that
-    follow them, and ``segment``, the number s. Lanes are read from their beginning in every epoch.
+    An item is a batch: ``input_ids`` and ``labels``, the tokens ``[B, T]``; ``shift_labels``, those that follow them;
+    ``segment``, the number s. Lanes are read from their beginning in every epoch.
 
     Args:
         tokens: ``[N]`` integers.

@@ -30,6 +30,8 @@ class ComplexTransfoXLConfig(TransformerConfig):
         clamp_len: greater distances count as this one; None for distances as they are.
         same_length: every token sees itself and the ``mem_len - 1`` tokens before it, and no more: then results do
             not depend on how a stream is cut.
+        position_period: the words' own positions run from 1 to this number again and again along the stream; None: they
+            run on.
         cutoffs: of an adaptive softmax, increasing: the first words of its tails, in a vocabulary that is sorted by
             frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
         div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it;
@@ -56,6 +58,7 @@ class ComplexTransfoXLConfig(TransformerConfig):
     mem_len: int = 512
     clamp_len: int | None = None
     same_length: bool = False
+    position_period: int | None = 512
     cutoffs: list[int] | tuple[int, ...] = ()
     div_value: int = 1
     use_cache: bool = True
@@ -79,6 +82,10 @@ class ComplexTransfoXLConfig(TransformerConfig):
         """The memory has a length, and distances are cut at a positive number."""
         if self.mem_len < 1:
             raise ValueError(f"mem_len must be 1 or more, got {self.mem_len}; without a memory, use use_cache=False")
+        if self.position_period is not None and self.position_period < 1:
+            raise ValueError(
+                f"position_period must be 1 or more, or None for positions that run on, got {self.position_period}"
+            )
         if self.clamp_len is not None and self.clamp_len < 1:
             raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {self.clamp_len}")
 

@@ -118,6 +118,8 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         if inputs_embeds is None:
             assert input_ids is not None
             positions = token_positions(input_ids, attention_mask, past_length)
+            if self.config.position_period is not None:
+                positions = (positions - 1) % self.config.position_period + 1
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         keys = length if past_key_values is None else past_key_values.get_mask_sizes(length, 0)[0]
         mask = self.score_mask(inputs_embeds, attention_mask, past_key_values, keys)
