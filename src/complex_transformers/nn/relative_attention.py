@@ -75,7 +75,8 @@ def relative_positions(
     if torch.compiler.is_compiling() or length > _LONGEST_TABLE:
         return _sinusoids(length, width, clamp_len, dtype, device)
     size = max(64, 2 ** (length - 1).bit_length())  # one table for all lengths up to the next power of two
-    return _sinusoid_table(size, width, clamp_len, dtype, str(device or "cpu"))[size - length :].clone()
+    place = str(torch.get_default_device() if device is None else device)
+    return _sinusoid_table(size, width, clamp_len, dtype, place)[size - length :].clone()
 
 
 def _sinusoids(
@@ -278,7 +279,9 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         if matrix is None:
             distances = self._split_heads(self.r_proj(positions).unsqueeze(0))
         else:
-            position, distances = position @ matrix, positions
+            by_head = position.transpose(0, 1)
+            by_head = (by_head.flatten(1, 2) @ matrix).view(*by_head.shape[:-1], -1)
+            position, distances = by_head.transpose(0, 1), positions
         inputs = content, key, position, distances
         bilinear = self.score == "bilinear_modulus"
         if self.score == "sum_of_moduli":
