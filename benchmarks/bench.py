@@ -28,6 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from benchmarks import transfo_xl
 from benchmarks.layers import (
     bert_layer,
     check_real_twin,
@@ -50,6 +51,7 @@ from benchmarks.reporting import (
     write_part,
 )
 from benchmarks.timing import Quartiles, Step, check_gradients, ratio, time_rounds, training_step
+from benchmarks.transfo_xl import PLAIN, PlainTransformerXL
 from benchmarks.translation import MARIAN, NEW_TOKENS, OURS, decoding_step, texts, training, translator
 from complex_transformers.nn import ComplexLinear, ComplexOrderEmbedding
 
@@ -347,6 +349,32 @@ def translation(rounds: int) -> Outcome:
     return Outcome(rows, notes)
 
 
+def transformer_xl(rounds: int) -> Outcome:
+    """Transformer-XLs of 4 layers (hidden 512, feed-forward 2048, 8 heads, segment 256, memory 256) over letters."""
+    models = {name: transfo_xl.language_model(name) for name in transfo_xl.OURS}
+    plain, streams = PlainTransformerXL(), transfo_xl.letters()
+    transfo_xl.check_plain(plain, models["real field"], streams)
+    for model in models.values():
+        transfo_xl.check_reading(model)
+    networks = {PLAIN: plain, **models}
+    notes = [f"{name}: {_size(model):,} parameters" for name, model in networks.items()]
+    steps = {name: transfo_xl.training(model, streams) for name, model in networks.items()}
+    for name, model in networks.items():
+        check_gradients(name, model, steps[name])
+    comparisons = [Comparison("real field", PLAIN, 1.00)]
+    bars = {"score real": 1.00, "score modulus": 1.40}
+    comparisons += [Comparison(name, "real field", bar) for name, bar in bars.items()]
+    rows = _race("8 x 256 tokens after 256, training step", steps, comparisons, rounds)
+    for name, model in models.items():
+        steps = {f"{count:,} tokens": transfo_xl.reading(model, count, 4096 // count) for count in (1024, 4096)}
+        comparisons = [Comparison("4,096 tokens", "1,024 tokens", 1.10)]
+        rows += _race(f"{name}, reading 4,096 tokens in streams of that length", steps, comparisons, rounds)
+        steps = {f"token {place:,}": transfo_xl.generation(model, place, 64) for place in (1000, 10_000)}
+        comparisons = [Comparison("token 10,000", "token 1,000", 1.10)]
+        rows += _race(f"{name}, generating 64 tokens", steps, comparisons, rounds)
+    return Outcome(rows, notes)
+
+
 # name -> case and its rounds
 CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
     "linear": (linear, 30),
@@ -357,6 +385,7 @@ CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
     "recurrent": (recurrent, 10),
     "classifier": (classifier, 20),
     "translation": (translation, 7),
+    "transfo_xl": (transformer_xl, 10),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from huggingface_hub.dataclasses import strict
 
 from .configuration_text import TextConfig
-from .nn.attention import check_attention
+from .nn.attention import ATTENTION_SCORES, check_attention
 from .nn.embedding import check_choice
 from .nn.readout import check_readout
 
@@ -42,6 +42,7 @@ class TransformerConfig(TextConfig):
 
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_attention_heads")
+    attention_scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
     complex_only: ClassVar[dict[str, Any]] = {"attention_score": None, "lm_readout": "concat", "share_parts": False}
 
     num_attention_heads: int = 8
@@ -83,7 +84,7 @@ class TransformerConfig(TextConfig):
         check_choice("norm_type", self.norm_type, NORM_TYPES)
         check_choice("norm_position", self.norm_position, NORM_POSITIONS)
         assert self.attention_score is not None  # __post_init__ has filled it in
-        check_attention(self.attention_score, self.attention_normalization, self.number_field)
+        check_attention(self.attention_score, self.attention_normalization, self.number_field, self.attention_scores)
         check_readout(self.lm_readout, self.number_field, "lm_readout")
         if self.share_parts and self.number_field == "real":
             raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")

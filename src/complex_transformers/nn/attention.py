@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -35,11 +35,14 @@ ATTENTION_SCORES = ("modulus", "real", "bilinear_modulus")
 ATTENTION_NORMALIZATIONS = ("softmax", "probability_amplitude", "split_softmax")
 
 
-def check_attention(score: str, normalization: str, number_field: str = "complex") -> None:
-    """Raise unless the score and the normalisation are known, belong together and exist in the number field."""
+def check_attention(
+    score: str, normalization: str, number_field: str = "complex", scores: tuple[str, ...] = ATTENTION_SCORES
+) -> None:
+    """Raise unless score (one of ``scores``) and normalisation are known, belong together and exist in the field."""
     arithmetic(number_field)
-    if score not in ATTENTION_SCORES:
-        raise ValueError(f"attention_score must be one of {sorted(ATTENTION_SCORES)}, got {score!r}")
+    if score not in scores:
+        hint = "; it needs relative positions, those of complex_transfo_xl" if score == "sum_of_moduli" else ""
+        raise ValueError(f"attention_score must be one of {sorted(scores)}, got {score!r}{hint}")
     if normalization not in ATTENTION_NORMALIZATIONS:
         raise ValueError(
             f"attention_normalization must be one of {sorted(ATTENTION_NORMALIZATIONS)}, got {normalization!r}"
@@ -334,6 +337,8 @@ class ComplexMultiheadAttention(nn.Module):
         number_field: ``"complex"`` or ``"real"``.
     """
 
+    scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
+
     def __init__(
         self,
         embed_dim: int,
@@ -350,7 +355,7 @@ class ComplexMultiheadAttention(nn.Module):
         super().__init__()
         self.numbers = arithmetic(number_field)
         score = ("modulus" if number_field == "complex" else "real") if score is None else score
-        check_attention(score, normalization, number_field)
+        check_attention(score, normalization, number_field, self.scores)
         features = self.numbers.num_features(embed_dim)
         if num_heads < 1 or features % num_heads:
             raise ValueError(

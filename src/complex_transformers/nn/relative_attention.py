@@ -4,16 +4,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from . import functional as CF
-from .attention import ComplexMultiheadAttention, _additive, _normalize, _wide, complex_scores
+from .attention import (
+    ATTENTION_SCORES,
+    ComplexMultiheadAttention,
+    _additive,
+    _normalize,
+    _score_modulus,
+    _stack,
+    _unstack,
+    _wide,
+    complex_scores,
+)
+from .linear import ComplexLinear, RealLinear, is_hooked, is_plain
 
-__all__ = ["RelativeMultiheadAttention", "check_relative_attention", "relative_positions", "relative_shift"]
+__all__ = [
+    "RELATIVE_SCORES",
+    "RelativeMultiheadAttention",
+    "check_relative_attention",
+    "relative_positions",
+    "relative_shift",
+]
+
+RELATIVE_SCORES = (*ATTENTION_SCORES, "sum_of_moduli")
 
 
 def check_relative_attention(normalization: str) -> None:
@@ -52,11 +72,31 @@ def relative_positions(
         raise ValueError(f"width holds sines and cosines and must be even, got {width}; use {width + 1}")
     if clamp_len is not None and clamp_len < 1:
         raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {clamp_len}")
+    if torch.compiler.is_compiling() or length > _LONGEST_TABLE:
+        return _sinusoids(length, width, clamp_len, dtype, device)
+    size = max(64, 2 ** (length - 1).bit_length())  # one table for all lengths up to the next power of two
+    place = str(torch.get_default_device() if device is None else device)
+    return _sinusoid_table(size, width, clamp_len, dtype, place)[size - length :].clone()
+
+
+def _sinusoids(
+    length: int, width: int, clamp_len: int | None, dtype: torch.dtype, device: torch.device | str | None
+) -> Tensor:
     distance = torch.arange(length, -1, -1, dtype=torch.float64, device=device)
     distance = distance if clamp_len is None else distance.clamp(max=clamp_len)
     index = torch.arange(width // 2, dtype=torch.float64, device=device)
     phase = distance.unsqueeze(-1) * torch.pow(10000.0, -2.0 * index / width)
     return torch.cat([phase.sin(), phase.cos()], dim=-1).to(dtype)
+
+
+# Sinusoids of more distances are computed anew: they would fill the memory, and such segments take their time anyway.
+_LONGEST_TABLE = 2**13
+
+
+@lru_cache(maxsize=4)
+def _sinusoid_table(length: int, width: int, clamp_len: int | None, dtype: torch.dtype, device: str) -> Tensor:
+    with torch.inference_mode(False):  # training may use it next
+        return _sinusoids(length, width, clamp_len, dtype, device)
 
 
 def relative_shift(scores: Tensor) -> Tensor:
@@ -71,6 +111,91 @@ def relative_shift(scores: Tensor) -> Tensor:
     return scores.flatten(-2)[..., length:].unflatten(-1, (length, columns - 1))
 
 
+# --- scores on the CPU --------------------------------------------------------------------------------------------
+
+
+def _products(content: Tensor, key: Tensor, position: Tensor, distances: Tensor) -> Tensor:
+    """content key^T + shift(position distances^T), ``[B, H, T, S]``: the first is added where the second stands."""
+    scores = relative_shift(position @ distances.mT)
+    scores.view(-1, *scores.shape[-2:]).baddbmm_(content.flatten(0, 1), key.flatten(0, 1).mT)
+    return scores
+
+
+def _empty_gradient(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """A gradient of ``scores`` by key, not filled, and what it is by distance, in the same memory."""
+    *batch, length, size = scores.shape
+    by_distance = scores.new_empty(*batch, length, size + 1)
+    by_distance.flatten(-2)[..., :length] = 0.0  # what the shift leaves out
+    return relative_shift(by_distance), by_distance
+
+
+def _gradients(by_key: Tensor, by_distance: Tensor, *inputs: Tensor, of_distances: bool) -> list[Tensor | None]:
+    """Gradients of the inputs of ``_products`` from that of the scores, by key and by distance."""
+    content, key, position, distances = inputs
+    grads: list[Tensor | None] = [by_key @ key, by_key.mT @ content, by_distance @ distances, None]
+    if of_distances:
+        grads[-1] = (by_distance.mT @ position).sum_to_size(distances.shape)
+    return grads
+
+
+class _RelativeScores(torch.autograd.Function):
+    """``_products``; the gradient too is shifted where it stands."""
+
+    @staticmethod
+    def forward(content: Tensor, key: Tensor, position: Tensor, distances: Tensor) -> Tensor:
+        return _products(content, key, position, distances)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        by_key, by_distance = _empty_gradient(grad)
+        by_key.copy_(grad)
+        return tuple(_gradients(by_key, by_distance, *ctx.saved_tensors, of_distances=ctx.needs_input_grad[3]))
+
+
+class _RelativeModulus(torch.autograd.Function):
+    """Modulus of the complex sum whose parts are ``_products`` of stacked queries; gradient 0 at a score of 0."""
+
+    @staticmethod
+    def forward(
+        content: Tensor, key: Tensor, position: Tensor, distances: Tensor, bilinear: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        queries = (_stack(query, bilinear).chunk(2, dim=-2) for query in (content, position))
+        real, imag = (_products(c, key, p, distances) for c, p in zip(*queries, strict=True))
+        return torch.hypot(real, imag), real, imag
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        *tensors, ctx.bilinear = inputs
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*tensors, *output)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
+        content, key, position, distances, modulus, *parts = ctx.saved_tensors
+        unit = grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)  # as in _ScoreModulus
+        queries = (_stack(query, ctx.bilinear).chunk(2, dim=-2) for query in (content, position))
+        by_part = []
+        for part, c, p in zip(parts, *queries, strict=True):
+            by_key, by_distance = _empty_gradient(part)
+            torch.mul(part, unit, out=by_key)
+            inputs = c, key, p, distances
+            by_part.append(_gradients(by_key, by_distance, *inputs, of_distances=ctx.needs_input_grad[3]))
+        contents, keys, positions, of_distances = zip(*by_part, strict=True)
+        return (
+            _unstack(torch.cat(contents, dim=-2), ctx.bilinear),
+            keys[0] + keys[1],
+            _unstack(torch.cat(positions, dim=-2), ctx.bilinear),
+            None if of_distances[0] is None else of_distances[0] + of_distances[1],
+            None,
+        )
+
+
 class RelativeMultiheadAttention(ComplexMultiheadAttention):
     """Causal attention whose scores see a key's content and its distance (Dai et al. 2019, section 3.3).
 
@@ -80,7 +205,8 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
 
     (the terms a, b, c, d of the paper), scaled by d_h^(-1/2). In the real field, ^H is the transpose and the layer
     that of the paper. In the complex field the sum A_ij is one complex number; ``score`` makes it real: ``modulus``
-    |A_ij|, ``real`` Re A_ij, ``bilinear_modulus`` with ^T for ^H. Projections have no biases, as in the paper.
+    |A_ij|, ``real`` Re A_ij, ``bilinear_modulus`` with ^T for ^H. ``sum_of_moduli`` is |(q_i + u) k_j^H| +
+    |(q_i + v) r_n^H|, as in the code released by Wang et al. (ICLR 2020). Projections have no biases, as in the paper.
 
     Args:
         embed_dim: stored width 2d.
@@ -96,6 +222,8 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
     Raises:
         ValueError: unknown names, heads that do not divide the features, ``split_softmax``.
     """
+
+    scores: ClassVar[tuple[str, ...]] = RELATIVE_SCORES
 
     def __init__(
         self,
@@ -142,19 +270,59 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
     def relative_scores(self, query: Tensor, key: Tensor, positions: Tensor) -> Tensor:
         """The real scores ``[B, H, T, S]``; what stands after a query is left to the mask.
 
-        Of queries ``[B, H, T, 2 d_h]``, keys ``[B, H, S, 2 d_h]`` and r ``[1, H, S + 1, 2 d_h]``.
+        Of queries ``[B, H, T, 2 d_h]``, keys ``[B, H, S, 2 d_h]`` and R ``[S + 1, 2d]``.
         """
         query = query * self.scaling  # before the product: fp16 scores of long heads stay in range
-        for_content = query + (self.content_bias * self.scaling).unsqueeze(1)
-        for_position = query + (self.position_bias * self.scaling).unsqueeze(1)
-        if self.score == "real":
-            by_distance = for_position @ positions.transpose(-1, -2)
-            return _wide(for_content @ key.transpose(-1, -2)) + relative_shift(by_distance)
+        content = query + (self.content_bias * self.scaling).unsqueeze(1)
+        position = query + (self.position_bias * self.scaling).unsqueeze(1)
+        matrix = self.position_matrix() if self._has_few(query, positions) else None
+        if matrix is None:
+            distances = self._split_heads(self.r_proj(positions).unsqueeze(0))
+        else:
+            by_head = position.transpose(0, 1)
+            by_head = (by_head.flatten(1, 2) @ matrix).view(*by_head.shape[:-1], -1)
+            position, distances = by_head.transpose(0, 1), positions
+        inputs = content, key, position, distances
         bilinear = self.score == "bilinear_modulus"
-        content = complex_scores(for_content, key, bilinear)
-        position = complex_scores(for_position, positions, bilinear)
-        parts = [_wide(c) + relative_shift(p) for c, p in zip(content, position, strict=True)]
+        if self.score == "sum_of_moduli":
+            return _score_modulus(content, key, False) + relative_shift(_score_modulus(position, distances, False))
+        if CF.is_plain_cpu(query):
+            if self.score == "real":
+                return CF.run(_RelativeScores, *inputs)
+            return CF.run(_RelativeModulus, *inputs, bilinear)[0]
+        if self.score == "real":
+            return _wide(content @ key.mT) + relative_shift(position @ distances.mT)
+        by_key, by_distance = complex_scores(content, key, bilinear), complex_scores(position, distances, bilinear)
+        parts = [_wide(c) + relative_shift(p) for c, p in zip(by_key, by_distance, strict=True)]
         return CF.modulus(CF.join(*parts))
+
+    def _has_few(self, query: Tensor, positions: Tensor) -> bool:
+        """Whether it is cheaper to bring the queries to R than R to the queries: (q W_R) R^H or q (W_R R)^H.
+
+        So it is where few tokens are read at a time: the cost of a generated token does not hold W_R R.
+        """
+        batch, heads, length, _ = query.shape
+        rows, (distances, width) = batch * length, positions.shape
+        return rows * (width + heads * distances) < distances * width + rows * distances
+
+    def position_matrix(self) -> Tensor | None:
+        """M with q r_n^H = (q M) R_n^H for the queries of every head, ``[H, 2 d_h, 2d]``: conj(W_R) on halves.
+
+        W_R where the score has a transpose. None unless calling ``r_proj`` does nothing but multiply by its weights.
+        """
+        projection = self.r_proj
+        if is_hooked(projection):
+            return None
+        if type(projection) is ComplexLinear:
+            parts = projection.real, projection.real if projection.imag is None else projection.imag
+            if not all(is_plain(part) for part in parts):
+                return None
+            real, imag = (part.weight for part in parts)
+            matrix = CF.block_matrix(real, -imag if self.score == "bilinear_modulus" else imag)
+            return matrix.unflatten(0, (2, self.num_heads, -1)).transpose(0, 1).flatten(1, 2)
+        if type(projection) is RealLinear and type(projection.weight) in (nn.Parameter, Tensor):
+            return projection.weight.unflatten(0, (self.num_heads, -1))
+        return None
 
     def forward(  # type: ignore[override]
         self,
@@ -187,7 +355,7 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
             positions = relative_positions(size, self.embed_dim, dtype=query.dtype, device=query.device)
         if positions.shape[0] != size + 1:
             raise ValueError(f"positions must be those of {size} keys, [{size + 1}, ...], got {positions.shape[0]}")
-        scores = self.relative_scores(query, key, self._split_heads(self.r_proj(positions).unsqueeze(0)))
+        scores = self.relative_scores(query, key, positions)
         mask = _additive(attention_mask, self, length, size, scores)
         weights = _normalize(scores, mask, self.normalization).to(value.dtype)
         weights = F.dropout(weights, self.dropout, self.training)

@@ -14,6 +14,7 @@ VARIANTS = {
     "pre-norm, clamped": {"norm_position": "pre", "norm_type": "rms", "clamp_len": 3},
     "tied amplitudes": {"tie_word_embeddings": True, "lm_readout": "feature_modulus", "share_parts": True},
     "probabilities": {"attention_normalization": "probability_amplitude", "attention_score": "bilinear_modulus"},
+    "sum of moduli": {"attention_score": "sum_of_moduli"},
     "learned positions": {"embedding_type": "learned_position", "max_position_embeddings": 64},
     "adaptive softmax": {"cutoffs": [8, 20], "div_value": 2, "attention_score": "real"},
     "adaptive softmax, tied": {"cutoffs": [8, 20], "tie_word_embeddings": True, "lm_readout": "feature_modulus"},

@@ -66,9 +66,13 @@ class PlainNetwork:
                 k = key[j]
                 if self.config.attention_score != "bilinear_modulus":
                     k, r = k.conj(), r.conj()
-                terms.append(((query[i] * k + query[i] * r + u * k + v * r).sum(-1)) / query.shape[-1] ** 0.5)
-            terms = torch.stack(terms)  # [keys, heads]
-            scores = terms.real if self.config.attention_score == "real" else terms.abs()
+                parts = torch.stack([((query[i] + u) * k).sum(-1), ((query[i] + v) * r).sum(-1)])
+                terms.append(parts / query.shape[-1] ** 0.5)
+            terms = torch.stack(terms)  # [keys, content and position, heads]
+            if self.config.attention_score == "sum_of_moduli":
+                scores = terms.abs().sum(1)
+            else:
+                scores = terms.sum(1).real if self.config.attention_score == "real" else terms.sum(1).abs()
             weights = torch.softmax(scores, 0).unsqueeze(-1)
             rows.append((weights * value[: place + 1]).sum(0).flatten())
         return torch.stack(rows) @ self.matrix(f"{layer}.out_proj").T
@@ -112,6 +116,7 @@ VARIANTS = {
     "modulus": {},
     "real score": {"attention_score": "real"},
     "bilinear": {"attention_score": "bilinear_modulus"},
+    "sum of moduli": {"attention_score": "sum_of_moduli"},
 }
 LENGTH = 4
 

@@ -34,6 +34,14 @@ def test_the_default_is_the_size_of_the_paper():
         ({"clamp_len": -1}, "clamp_len must be 1 or more, or None for distances as they are, got -1"),
         ({"norm_type": "batch"}, "norm_type='batch' is for encoders"),
         ({"attention_normalization": "split_softmax"}, "'split_softmax' is not defined for relative scores"),
+        (
+            {"attention_score": "sum"},
+            r"must be one of \['bilinear_modulus', 'modulus', 'real', 'sum_of_moduli'\], got 'sum'",
+        ),
+        (
+            {"attention_score": "sum_of_moduli", "number_field": "real"},
+            "'sum_of_moduli' .* needs number_field='complex'",
+        ),
         ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
         ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs a head of the shape of the word table"),
     ],

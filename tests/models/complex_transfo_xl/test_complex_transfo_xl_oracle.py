@@ -71,9 +71,12 @@ def attention(h, memory, layer, cfg):
                 q, k = query[i, head], key[j, head]
                 if cfg.attention_score != "bilinear_modulus":
                     k, position = k.conj(), position.conj()
-                terms = q @ k, q @ position, u[head] @ k, v[head] @ position  # a, b, c, d
-                score = sum(terms) / np.sqrt(q.shape[-1])
-                scores.append(score.real if cfg.attention_score == "real" else abs(score))
+                terms = np.array([q @ k, q @ position, u[head] @ k, v[head] @ position])  # a, b, c, d
+                terms = terms / np.sqrt(q.shape[-1])
+                if cfg.attention_score == "sum_of_moduli":
+                    scores.append(abs(terms[0] + terms[2]) + abs(terms[1] + terms[3]))
+                else:
+                    scores.append(terms.sum().real if cfg.attention_score == "real" else abs(terms.sum()))
             power = np.exp(np.array(scores) - max(scores))
             out[i, head] = (power / power.sum()) @ value[: place + 1, head]
     return out.reshape(len(h), -1) @ matrix(layer.out_proj).T
@@ -121,7 +124,7 @@ def test_the_real_field_is_transformer_xl(cuts, clamp_len):
 
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
-@pytest.mark.parametrize("score", ["modulus", "real", "bilinear_modulus"])
+@pytest.mark.parametrize("score", ["modulus", "real", "bilinear_modulus", "sum_of_moduli"])
 def test_the_complex_field_is_the_same_network_on_complex_numbers(cuts, score):
     model = build(attention_score=score, mem_len=3).double()
     ids = stream(13, batch=2)

@@ -8,7 +8,7 @@ from huggingface_hub.dataclasses import strict
 
 from ...configuration_transformer import TransformerConfig
 from ...nn.adaptive_softmax import check_adaptive_softmax
-from ...nn.relative_attention import check_relative_attention
+from ...nn.relative_attention import RELATIVE_SCORES, check_relative_attention
 
 __all__ = ["ComplexTransfoXLConfig"]
 
@@ -25,6 +25,8 @@ class ComplexTransfoXLConfig(TransformerConfig):
         hidden_size, intermediate_size: stored widths.
         hidden_act: a name of ``ACT2CFN``; Dai et al. have a ReLU.
         num_hidden_layers: of the stack.
+        attention_score: of content and position together; ``sum_of_moduli`` has the modulus of each (the released
+            code of Wang et al.).
         attention_probs_dropout_prob: a probability.
         mem_len: tokens that are kept of what was read before, 1 or more; ``use_cache=False`` is without memory.
         clamp_len: greater distances count as this one; None for distances as they are.
@@ -49,6 +51,7 @@ class ComplexTransfoXLConfig(TransformerConfig):
     model_type = "complex_transfo_xl"
     keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
     positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "num_hidden_layers")
+    attention_scores: ClassVar[tuple[str, ...]] = RELATIVE_SCORES
 
     hidden_size: int = 1024
     intermediate_size: int = 4096

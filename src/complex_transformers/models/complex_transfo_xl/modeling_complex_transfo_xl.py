@@ -154,7 +154,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
     def score_mask(
         self, inputs_embeds: Tensor, attention_mask: Tensor | None, past_key_values: Cache | None, keys: int
     ) -> Tensor:
-        """The additive mask ``[B, 1, T, keys]``: keys after a query, padding, and with ``same_length`` far ones.
+        """The additive mask ``[B or 1, 1, T, keys]``: keys after a query, padding, and with ``same_length`` far ones.
 
         Padding sees itself: a row without any key would be the mean of whatever keys there are.
         """
@@ -164,6 +164,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
             attention_mask=attention_mask,
             past_key_values=past_key_values,
         )
+        mask = mask[:1] if attention_mask is None else mask  # the same for all streams
         key = torch.arange(keys, device=mask.device)
         distance = key[keys - inputs_embeds.shape[1] :].unsqueeze(-1) - key
         if self.config.same_length:
