@@ -85,7 +85,18 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
-_SUBPACKAGES = ("analysis", "data", "hub", "metrics", "models", "nn", "pipelines", "streaming", "training")
+_SUBPACKAGES = (
+    "analysis",
+    "conversion",
+    "data",
+    "hub",
+    "metrics",
+    "models",
+    "nn",
+    "pipelines",
+    "streaming",
+    "training",
+)
 
 __all__ = ["__version__", "nn", *sorted(_MODULE_OF)]
 
