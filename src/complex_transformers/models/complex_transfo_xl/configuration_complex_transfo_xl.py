@@ -32,8 +32,8 @@ class ComplexTransfoXLConfig(TransformerConfig):
         clamp_len: greater distances count as this one; None for distances as they are.
         same_length: every token sees itself and the ``mem_len - 1`` tokens before it, and no more: then results do
             not depend on how a stream is cut.
-        position_period: the words' own positions run from 1 to this number again and again along the stream; None: they
-            run on.
+        position_period: the words' own positions count from 1 to this number, again and again along the stream; None:
+            they run on.
         cutoffs: of an adaptive softmax, increasing: the first words of its tails, in a vocabulary that is sorted by
             frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
         div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it;
