@@ -92,8 +92,8 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
     Example:
         >>> import torch
         >>> from complex_transformers import StreamDataset
-        >>> data = StreamDataset(torch.arange(11), num_lanes=2, segment_length=3)
-        >>> data[1]["input_ids"].tolist(), data[1]["shift_labels"].tolist()
+        >>> segment = StreamDataset(torch.arange(11), num_lanes=2, segment_length=3)[1]
+        >>> segment["input_ids"].tolist(), segment["shift_labels"].tolist()
         ([[3, 4], [8, 9]], [[4, 5], [9, 10]])
     """
 
