@@ -60,6 +60,25 @@ def test_embeddings_do_not_depend_on_segment_borders():
         torch.testing.assert_close(torch.cat(seen, 1), model.model.embed_tokens(ids), rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("mask", [False, True])
+def test_positions_of_words_repeat_with_the_period(mask):
+    model = build(position_period=6)
+    seen = []
+    model.model.embed_tokens.register_forward_hook(lambda module, inputs, out: seen.append(out))
+    ids = stream(20, batch=2)
+    attention_mask = torch.ones_like(ids)
+    attention_mask[1, :3] = 0 if mask else 1  # padding is not counted
+    expected = [model.model.embed_tokens(ids[:, t : t + 1], torch.full((2, 1), t % 6 + 1)) for t in range(20)]
+    shifted = [model.model.embed_tokens(ids[1:, t : t + 1], torch.tensor([[(t - 3) % 6 + 1]])) for t in range(3, 20)]
+    seen.clear()
+    in_segments(model, ids, (1, 4, 10, 11), mask=attention_mask if mask else None)
+    embedded = torch.cat(seen, 1)
+    torch.testing.assert_close(embedded[:1], torch.cat(expected, 1)[:1], rtol=0, atol=0)
+    torch.testing.assert_close(embedded[1:, 3:], torch.cat(shifted if mask else expected[3:], 1)[-1:], rtol=0, atol=0)
+    without = build(position_period=None)(ids).logits
+    assert not torch.allclose(without, model(ids).logits, atol=1e-3)
+
+
 @every_variant
 def test_streams_do_not_see_each_other_or_padding(changes):
     model = build(**changes)

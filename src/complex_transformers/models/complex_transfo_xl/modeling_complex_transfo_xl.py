@@ -75,8 +75,8 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
     """Embedding and ``config.num_hidden_layers`` causal layers with relative positions and a memory.
 
     A stream is read in segments: ``past_key_values`` of one call, a ``MemoryCache``, is given to the next. Relative
-    positions are distances between tokens. The position of a word's wave (ComplexOrder Eq. 4) runs on along the
-    stream, from 1, padding not counted: it does not depend on where the stream is cut.
+    positions are distances between tokens. The position of a word's wave (ComplexOrder Eq. 4) counts from 1 to
+    ``config.position_period`` along the stream, padding not counted: it does not depend on where the stream is cut.
     """
 
     _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeMultiheadAttention}
