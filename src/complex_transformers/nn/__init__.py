@@ -37,6 +37,10 @@ from .recurrent import *
 from .recurrent import __all__ as _recurrent
 from .relative_attention import *
 from .relative_attention import __all__ as _relative_attention
+from .short_time import *
+from .short_time import __all__ as _short_time
+from .spectral import *
+from .spectral import __all__ as _spectral
 from .transforms import *
 from .transforms import __all__ as _transforms
 from .vectors import *
@@ -61,6 +65,8 @@ __all__ = [
     *_readout,
     *_recurrent,
     *_relative_attention,
+    *_short_time,
+    *_spectral,
     *_transforms,
     *_vectors,
 ]

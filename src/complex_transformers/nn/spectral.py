@@ -1,0 +1,132 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of the spectral Transformers: positional phases and attention by spectra (Thesis 5.3, 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from . import functional as CF
+from .attention import ATTENTION_FUNCTIONS, check_attention
+from .embedding import check_choice, sinusoidal_frequencies, wave_phase
+from .linear import RealLinear
+
+__all__ = ["POSITION_PHASES", "SpectralScaledAttention", "check_spectral_attention", "positional_phase"]
+
+POSITION_PHASES = ("add", "rotate", "none")
+
+
+def positional_phase(length: int, num_features: int, like: Tensor) -> Tensor:
+    """PPE_pos = exp(i pos 10000^(-j/d)), pos = 1..length, j = 0..d-1 (Thesis 5.11): ``[length, 2d]``.
+
+    Device and dtype are those of ``like``, the phases themselves exact. The thesis prints the exponent
+    -2j/d: as in the sinusoids it comes from, that d is the stored width of d features.
+    """
+    positions = torch.arange(1, length + 1, device=like.device)
+    phase = wave_phase(sinusoidal_frequencies(num_features).to(like.device), positions)
+    return CF.join(phase.cos(), phase.sin()).to(like.dtype)
+
+
+def check_spectral_attention(score: str, normalization: str) -> None:
+    """Raise unless the score and its normalisation give real weights, as real values need them."""
+    check_attention(score, normalization)
+    if normalization == "split_softmax":
+        raise ValueError(
+            "attention_normalization='split_softmax' makes complex weights, and the values of spectral-scaled "
+            "attention are real: use 'probability_amplitude' or 'softmax'"
+        )
+
+
+class SpectralScaledAttention(nn.Module):
+    """Spectral-scaled self-attention (Thesis 5.8): Q = K = F(X + PPE) weigh the real V = X.
+
+    A hidden state is read as a signal of d samples, its spectrum as the d/2 + 1 frequencies of a real signal (ortho
+    norm). Heads see combinations of them by real matrices, alike for both parts. With F of all d frequencies and no
+    matrices q k^H would be the dot product of the signals (Parseval); half of them compare signals up to a common
+    phase.
+
+    Args:
+        embed_dim: d, even.
+        num_heads: divides the d/2 complex features of queries and keys.
+        dropout: on the attention weights.
+        score, normalization: see ``complex_attention``; weights must be real.
+        position_phase: ``add`` F(X + PPE) (Eq. 5.8), ``rotate`` F(X) * PPE (the phase shift of the text) or ``none``.
+    """
+
+    is_causal = False
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        score: str = "modulus",
+        normalization: str = "probability_amplitude",
+        position_phase: str = "add",
+    ) -> None:
+        super().__init__()
+        check_spectral_attention(score, normalization)
+        check_choice("position_phase", position_phase, POSITION_PHASES)
+        if embed_dim % 2 or num_heads < 1 or (embed_dim // 2) % num_heads:
+            raise ValueError(
+                "embed_dim must be even and num_heads divide its half, got "
+                f"embed_dim={embed_dim}, num_heads={num_heads}"
+            )
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.score = score
+        self.normalization = normalization
+        self.position_phase = position_phase
+        self.scaling = (embed_dim // 2 // num_heads) ** -0.5
+        self.q_proj = RealLinear(embed_dim // 2 + 1, embed_dim // 2, bias=False)
+        self.k_proj = RealLinear(embed_dim // 2 + 1, embed_dim // 2, bias=False)
+        self.v_proj = RealLinear(embed_dim, embed_dim)
+        self.out_proj = RealLinear(embed_dim, embed_dim)
+
+    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
+        """The function that scores, normalises and sums; a subclass may look it up elsewhere."""
+        return ATTENTION_FUNCTIONS[self.score, self.normalization]
+
+    def spectrum(self, x: Tensor) -> Tensor:
+        """F(X + PPE) or F(X) * PPE: ``[B, T, d] -> [B, T, d + 2]`` halves."""
+        length = x.shape[-2]
+        if self.position_phase == "add":
+            x = x + positional_phase(length, self.embed_dim // 2, x)
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        spectrum = CF.from_complex(torch.fft.rfft(wide, dim=-1, norm="ortho")).to(x.dtype)
+        if self.position_phase == "rotate":
+            spectrum = CF.multiply(spectrum, positional_phase(length, self.embed_dim // 2 + 1, x))
+        return spectrum
+
+    def _complex_heads(self, projection: nn.Module, spectrum: Tensor) -> Tensor:
+        """``[B, T, d + 2] -> [B, H, T, 2 d_h]``: a real matrix on both parts, then heads of matching halves."""
+        parts = projection(spectrum.unflatten(-1, (2, -1)))  # [B, T, 2, d/2]
+        return parts.unflatten(-1, (self.num_heads, -1)).permute(0, 3, 1, 2, 4).flatten(-2)
+
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        """Output ``[B, T, d]`` of ``hidden_states [B, T, d]`` and weights or None, as in ``complex_attention``."""
+        spectrum = self.spectrum(hidden_states)
+        query = self._complex_heads(self.q_proj, spectrum)
+        key = self._complex_heads(self.k_proj, spectrum)
+        value = self.v_proj(hidden_states).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        context, weights = self.attention_function()(
+            self,
+            query,
+            key,
+            value,
+            attention_mask,
+            scaling=self.scaling,
+            dropout=self.dropout if self.training else 0.0,
+            **kwargs,
+        )
+        return self.out_proj(context.flatten(-2)), weights
+
+    def extra_repr(self) -> str:
+        return f"num_heads={self.num_heads}, score={self.score!r}, normalization={self.normalization!r}"
