@@ -7,21 +7,22 @@ from typing import Any, ClassVar, Self
 from huggingface_hub.dataclasses import strict
 
 from .configuration_text import TextConfig
+from .configuration_utils import NetworkConfig
 from .nn.attention import ATTENTION_SCORES, check_attention
 from .nn.embedding import check_choice
 from .nn.readout import check_readout
 
-__all__ = ["NORM_POSITIONS", "NORM_TYPES", "TransformerConfig"]
+__all__ = ["NORM_POSITIONS", "NORM_TYPES", "LayersConfig", "TransformerConfig"]
 
 NORM_TYPES = ("layer", "rms", "batch")
 NORM_POSITIONS = ("post", "pre")
 
 
 @strict
-class TransformerConfig(TextConfig):
-    """Base of the configurations of Transformers (ComplexOrder App. B); no model type of its own.
+class LayersConfig(NetworkConfig):
+    """Base of the configurations with Transformer layers (ComplexOrder App. B); no model type of its own.
 
-    Besides the arguments of ``TextConfig``:
+    Besides the arguments of ``NetworkConfig``:
 
     Args:
         num_attention_heads: of every layer; they divide the complex features.
@@ -34,16 +35,13 @@ class TransformerConfig(TextConfig):
         share_parts: Re(W) = Im(W) in q, k, v (Table 4).
         norm_type: ``layer`` (each part on its own), ``rms`` (by modulus) or ``batch`` (the paper's text).
         norm_position: ``post`` (Vaswani et al. 2017) or ``pre``.
-        lm_readout: ``readout`` of a language-model head, default ``concat``.
         layer_norm_eps: added to the variances of every norm.
-        tie_word_embeddings: use the word table as the weight of the language-model head: ``lm_readout="concat"`` with
-            a free table, ``"feature_modulus"`` with unshared amplitudes.
     """
 
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
-    positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_attention_heads")
+    positive_sizes: ClassVar[tuple[str, ...]] = ("num_attention_heads",)
     attention_scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
-    complex_only: ClassVar[dict[str, Any]] = {"attention_score": None, "lm_readout": "concat", "share_parts": False}
+    complex_only: ClassVar[dict[str, Any]] = {"attention_score": None, "share_parts": False}
 
     num_attention_heads: int = 8
     intermediate_size: int = 1024
@@ -53,9 +51,7 @@ class TransformerConfig(TextConfig):
     share_parts: bool = False
     norm_type: str = "layer"
     norm_position: str = "post"
-    lm_readout: str = "concat"
     layer_norm_eps: float | int = 1e-5
-    tie_word_embeddings: bool = False
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.attention_score is None:
@@ -63,7 +59,7 @@ class TransformerConfig(TextConfig):
         super().__post_init__(**kwargs)
 
     def real_twin(self, **changes: Any) -> Self:
-        """As in ``TextConfig``; complex attention weights become ``softmax``."""
+        """As in ``NetworkConfig``; complex attention weights become ``softmax``."""
         if self.attention_normalization == "split_softmax":
             changes = {"attention_normalization": "softmax", **changes}
         return super().real_twin(**changes)
@@ -81,13 +77,39 @@ class TransformerConfig(TextConfig):
     def validate_names(self) -> None:
         """Every named choice is known and exists in the number field."""
         super().validate_names()
+        self._check_attention()
         check_choice("norm_type", self.norm_type, NORM_TYPES)
         check_choice("norm_position", self.norm_position, NORM_POSITIONS)
-        assert self.attention_score is not None  # __post_init__ has filled it in
-        check_attention(self.attention_score, self.attention_normalization, self.number_field, self.attention_scores)
-        check_readout(self.lm_readout, self.number_field, "lm_readout")
         if self.share_parts and self.number_field == "real":
             raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")
+
+    def _check_attention(self) -> None:
+        assert self.attention_score is not None  # __post_init__ has filled it in
+        check_attention(self.attention_score, self.attention_normalization, self.number_field, self.attention_scores)
+
+
+@strict
+class TransformerConfig(LayersConfig, TextConfig):
+    """Base of the configurations of Transformers for text; no model type of its own.
+
+    Besides the arguments of ``LayersConfig`` and ``TextConfig``:
+
+    Args:
+        lm_readout: ``readout`` of a language-model head, default ``concat``.
+        tie_word_embeddings: use the word table as the weight of the language-model head: ``lm_readout="concat"`` with
+            a free table, ``"feature_modulus"`` with unshared amplitudes.
+    """
+
+    positive_sizes: ClassVar[tuple[str, ...]] = (*TextConfig.positive_sizes, *LayersConfig.positive_sizes)
+    complex_only: ClassVar[dict[str, Any]] = {**LayersConfig.complex_only, "lm_readout": "concat"}
+
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
+
+    def validate_names(self) -> None:
+        """As in ``LayersConfig``; also the readout of a language-model head."""
+        super().validate_names()
+        check_readout(self.lm_readout, self.number_field, "lm_readout")
 
     def validate_embedding(self) -> None:
         """As in ``TextConfig``; a tied head has the shape of the word table."""

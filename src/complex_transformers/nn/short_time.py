@@ -22,7 +22,7 @@ WINDOWS = ("hamming", "hann", "rectangular")
 
 
 def make_window(name: str, length: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """A periodic window ``[length]``: ``hamming`` (never zero), ``hann`` (its first sample is 0) or ``rectangular``."""
+    """A periodic window ``[length]``: ``hamming`` (never 0), ``hann`` (its first sample is 0) or ``rectangular``."""
     check_choice("window", name, WINDOWS)
     _check_sizes(length, 1)
     if name == "rectangular":
