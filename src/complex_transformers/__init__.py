@@ -72,6 +72,14 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "ComplexTransfoXLModel",
         "ComplexTransfoXLPreTrainedModel",
     ),
+    "models.spectral_transformer.configuration_spectral_transformer": ("SpectralTransformerConfig",),
+    "models.spectral_transformer.feature_extraction_spectral_transformer": ("SpectralFeatureExtractor",),
+    "models.spectral_transformer.modeling_spectral_transformer": (
+        "SpectralTransformerForAudioClassification",
+        "SpectralTransformerForCTC",
+        "SpectralTransformerModel",
+        "SpectralTransformerPreTrainedModel",
+    ),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
@@ -156,6 +164,14 @@ if TYPE_CHECKING:
         ComplexTransfoXLForCausalLM,
         ComplexTransfoXLModel,
         ComplexTransfoXLPreTrainedModel,
+    )
+    from .models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
+    from .models.spectral_transformer.feature_extraction_spectral_transformer import SpectralFeatureExtractor
+    from .models.spectral_transformer.modeling_spectral_transformer import (
+        SpectralTransformerForAudioClassification,
+        SpectralTransformerForCTC,
+        SpectralTransformerModel,
+        SpectralTransformerPreTrainedModel,
     )
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-__all__ = ["AUTO_CLASSES", "PIPELINES", "TEXT_TO_TEXT_TASK", "register_all"]
+__all__ = ["AUTO_CLASSES", "FEATURE_EXTRACTORS", "PIPELINES", "TEXT_TO_TEXT_TASK", "register_all"]
 
 # Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
 TEXT_TO_TEXT_TASK = "complex-text2text"
@@ -60,12 +60,22 @@ AUTO_CLASSES: dict[str, dict[str, str]] = {
         "AutoModel": "ComplexTransfoXLModel",
         "AutoModelForCausalLM": "ComplexTransfoXLForCausalLM",
     },
+    "spectral_transformer": {
+        "AutoConfig": "SpectralTransformerConfig",
+        "AutoModel": "SpectralTransformerModel",
+        "AutoModelForAudioClassification": "SpectralTransformerForAudioClassification",
+        "AutoModelForCTC": "SpectralTransformerForCTC",
+    },
 }
+
+# model type -> its feature extractor
+FEATURE_EXTRACTORS = {"spectral_transformer": "SpectralFeatureExtractor"}
 
 # task -> module of this package, its pipeline, and the Auto class of the models
 PIPELINES = {TEXT_TO_TEXT_TASK: ("pipelines.text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM")}
 
 _CONFIGURATION_AUTO = "transformers.models.auto.configuration_auto"
+_FEATURE_EXTRACTION_AUTO = "transformers.models.auto.feature_extraction_auto"
 _MODELING_AUTO = "transformers.models.auto.modeling_auto"
 _PIPELINES = "transformers.pipelines"
 
@@ -98,6 +108,15 @@ def _register_configurations() -> None:
         auto.AutoConfig.register(model_type, config, exist_ok=True)
 
 
+def _register_feature_extractors() -> None:
+    if _incomplete(_FEATURE_EXTRACTION_AUTO):
+        return
+    auto = sys.modules[_FEATURE_EXTRACTION_AUTO].AutoFeatureExtractor
+    for model_type, name in FEATURE_EXTRACTORS.items():
+        config = _our_class("configuration", model_type, AUTO_CLASSES[model_type]["AutoConfig"])
+        auto.register(config, _our_class("feature_extraction", model_type, name), exist_ok=True)
+
+
 def _register_models() -> None:
     if _incomplete(_MODELING_AUTO):
         return
@@ -123,16 +142,19 @@ def _register_pipelines() -> None:
 
 def _register() -> None:
     _register_configurations()
+    _register_feature_extractors()
     _register_models()
     _register_pipelines()
 
 
 _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     _CONFIGURATION_AUTO: _register_configurations,
+    _FEATURE_EXTRACTION_AUTO: _register_feature_extractors,
     _MODELING_AUTO: _register_models,
     _PIPELINES: _register_pipelines,
     f"{__package__}.modeling_utils": _register,
     **{_our_module(kind, name): _register for kind in ("configuration", "modeling") for name in AUTO_CLASSES},
+    **{_our_module("feature_extraction", name): _register for name in FEATURE_EXTRACTORS},
     **{f"{__package__}.{module}": _register for module, _, _ in PIPELINES.values()},
 }
 

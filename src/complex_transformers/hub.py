@@ -18,6 +18,8 @@ __all__ = ["HubMixin", "write_hub_shim", "write_model_card"]
 SHIM_NAME = "complex_transformers_hub"
 _AUTO_CLASS_OF_HEAD = {
     "Model": "AutoModel",
+    "ForAudioClassification": "AutoModelForAudioClassification",
+    "ForCTC": "AutoModelForCTC",
     "ForCausalLM": "AutoModelForCausalLM",
     "ForConditionalGeneration": "AutoModelForSeq2SeqLM",
     "ForMaskedLM": "AutoModelForMaskedLM",
@@ -28,6 +30,8 @@ _AUTO_CLASS_OF_HEAD = {
 # text-to-text model that does something else than translate says so by ``pipeline_tag``.
 _TASK_OF_HEAD = {
     "Model": "feature-extraction",
+    "ForAudioClassification": "audio-classification",
+    "ForCTC": "automatic-speech-recognition",
     "ForCausalLM": "text-generation",
     "ForConditionalGeneration": "translation",
     "ForMaskedLM": "fill-mask",
@@ -128,7 +132,10 @@ def write_model_card(
     facts = [f"{parameters:,} parameters", f"hidden size\n{config.hidden_size}{halves}"]
     for name, words in (("num_hidden_layers", "layer(s)"), ("num_attention_heads", "heads")):
         facts += [f"{getattr(config, name)} {words}"] if hasattr(config, name) else []
-    facts.append(f"embedding `{config.embedding_type}`")
+    reads_audio = "audio" in model.input_modalities
+    facts.append(f"variant `{config.variant}`" if reads_audio else f"embedding `{config.embedding_type}`")
+    # A head for text has a tokenizer beside its feature extractor, but the model reads features alone.
+    reader, variable = ("AutoFeatureExtractor", "extractor") if reads_audio else ("AutoTokenizer", "tokenizer")
     usage = _TEXT_TO_TEXT_USE if auto_class == "AutoModelForSeq2SeqLM" else ""
     body = f"""
 # {type(model).__name__}
@@ -140,9 +147,9 @@ A {config.number_field}-valued `{config.model_type}` model of
 
 ```python
 import complex_transformers  # registers the model
-from transformers import AutoTokenizer, {auto_class}
+from transformers import {reader}, {auto_class}
 
-tokenizer = AutoTokenizer.from_pretrained("path-or-repo")
+{variable} = {reader}.from_pretrained("path-or-repo")
 model = {auto_class}.from_pretrained("path-or-repo")
 ```
 

@@ -12,6 +12,7 @@ from transformers.utils.generic import can_return_tuple, merge_with_config_defau
 from transformers.utils.output_capturing import capture_outputs
 
 from .configuration_text import TextConfig
+from .configuration_utils import NetworkConfig
 from .modeling_utils import ComplexPreTrainedModel, check_text_inputs
 from .nn import ComplexOrderEmbedding, Readout, WordPositionEmbedding, masked_mean, number_field
 
@@ -175,7 +176,7 @@ class SequenceClassifier(ComplexPreTrainedModel):
         )
 
 
-def classification_head(config: TextConfig, features: int | None = None) -> tuple[nn.Module, Readout]:
+def classification_head(config: NetworkConfig, features: int | None = None) -> tuple[nn.Module, Readout]:
     """Dropout and readout of ``features`` (default ``hidden_size``) stored features."""
     probability = config.hidden_dropout_prob if config.classifier_dropout is None else config.classifier_dropout
     size = config.hidden_size if features is None else features

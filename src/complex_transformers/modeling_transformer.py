@@ -23,7 +23,7 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from .configuration_transformer import TransformerConfig
+from .configuration_transformer import LayersConfig, TransformerConfig
 from .modeling_text import TextModel, padding_mask
 from .modeling_utils import ComplexPreTrainedModel, check_text_inputs
 from .nn import (
@@ -38,6 +38,7 @@ from .nn.embedding import positions_from_mask
 
 __all__ = [
     "Attention",
+    "AttentionByInterface",
     "DecoderLayer",
     "EncoderLayer",
     "FeedForward",
@@ -64,17 +65,40 @@ for (_score, _normalization), _function in ATTENTION_FUNCTIONS.items():
 _eager_attention = partial(complex_attention, score="real", normalization="softmax")
 
 
-class Attention(ComplexMultiheadAttention):
-    """``nn.ComplexMultiheadAttention`` with Transformers' ``AttentionInterface`` and caches.
+class AttentionByInterface(nn.Module):
+    """What attention takes from Transformers: ``AttentionInterface`` and weights on request.
 
     Score ``real`` with ``softmax`` is the dot product of halves: it follows ``attn_implementation`` (sdpa, eager,
-    ...). Every other pair is registered under its own name. Cross-attention projects the encoder's states once and
-    then takes keys and values from the cache.
+    ...). Every other pair is registered under its own name. Mixed in before a layer of ``nn``.
+    """
+
+    config: LayersConfig
+    score: str
+    normalization: str
+
+    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+        """As in the layer; weights are kept for ``eager`` attention or when they are asked for."""
+        wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
+        kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
+        return super().forward(hidden_states, *args, **kwargs)  # type: ignore[misc]
+
+    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
+        """That of ``attn_implementation``, or the registered one of score and normalisation."""
+        if (self.score, self.normalization) == ("real", "softmax"):
+            return ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, _eager_attention)
+        name = attention_implementation_name(self.score, self.normalization)
+        return ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
+
+
+class Attention(AttentionByInterface, ComplexMultiheadAttention):
+    """``nn.ComplexMultiheadAttention`` with Transformers' ``AttentionInterface`` and caches.
+
+    Cross-attention projects the encoder's states once and then takes keys and values from the cache.
     """
 
     def __init__(
         self,
-        config: TransformerConfig,
+        config: LayersConfig,
         layer_idx: int | None = None,
         is_causal: bool = False,
         is_cross_attention: bool = False,
@@ -93,12 +117,6 @@ class Attention(ComplexMultiheadAttention):
         self.config = config
         self.is_cross_attention = is_cross_attention
 
-    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
-        """As in the base class; weights are kept for ``eager`` attention or when they are asked for."""
-        wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
-        kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
-        return super().forward(hidden_states, *args, **kwargs)
-
     def keys_and_values(self, source: Tensor, past_key_values: Cache | None) -> tuple[Tensor, Tensor]:
         """As in the base class; of an ``EncoderDecoderCache`` the half this layer belongs to."""
         if not isinstance(past_key_values, EncoderDecoderCache):
@@ -111,17 +129,11 @@ class Attention(ComplexMultiheadAttention):
         past_key_values.is_updated[self.layer_idx] = True
         return super().keys_and_values(source, cache)
 
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        if (self.score, self.normalization) == ("real", "softmax"):
-            return ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, _eager_attention)
-        name = attention_implementation_name(self.score, self.normalization)
-        return ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
-
 
 class FeedForward(nn.Module):
     """W_2 f(W_1 z + b_1) + b_2 with complex layers (ComplexOrder App. B)."""
 
-    def __init__(self, config: TransformerConfig, field: NumberField) -> None:
+    def __init__(self, config: LayersConfig, field: NumberField) -> None:
         super().__init__()
         self.up_proj = field.Linear(config.hidden_size, config.intermediate_size)
         self.activation = field.activation(config.hidden_act, num_features=config.intermediate_size)
@@ -143,7 +155,7 @@ class TokenBatchNorm(nn.Module):
         return self.batch_norm(hidden_states.flatten(0, 1), mask).view_as(hidden_states)
 
 
-def make_norm(config: TransformerConfig, field: NumberField) -> nn.Module:
+def make_norm(config: LayersConfig, field: NumberField) -> nn.Module:
     """The norm of ``config.norm_type``, for ``apply_norm``."""
     if config.norm_type == "batch":
         return TokenBatchNorm(field.BatchNorm1d(config.hidden_size, eps=config.layer_norm_eps))
@@ -164,7 +176,7 @@ class EncoderLayer(GradientCheckpointingLayer):
 
     is_causal = False
 
-    def __init__(self, config: TransformerConfig, layer_idx: int | None = None) -> None:
+    def __init__(self, config: LayersConfig, layer_idx: int | None = None) -> None:
         super().__init__()
         field = number_field(config.number_field)
         self.pre_norm = config.norm_position == "pre"
@@ -174,7 +186,7 @@ class EncoderLayer(GradientCheckpointingLayer):
         self.feed_forward_norm = make_norm(config, field)
         self.dropout = field.Dropout(config.hidden_dropout_prob)
 
-    def make_attention(self, config: TransformerConfig, layer_idx: int | None) -> nn.Module:
+    def make_attention(self, config: LayersConfig, layer_idx: int | None) -> nn.Module:
         """The self-attention of this kind of layer."""
         return Attention(config, layer_idx, is_causal=self.is_causal)
 

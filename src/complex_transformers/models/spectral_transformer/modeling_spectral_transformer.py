@@ -1,0 +1,354 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Spectral Transformers (thesis, chapter 5): Fully Spectral, Spectral-Scaled and their real twin, with their heads."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers.masking_utils import create_bidirectional_mask
+from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput, SequenceClassifierOutput
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ...modeling_text import classification_head
+from ...modeling_transformer import AttentionByInterface, EncoderLayer, apply_norm, make_norm
+from ...modeling_utils import ComplexPreTrainedModel
+from ...nn import (
+    FrequencyKernel,
+    Readout,
+    SpectralScaledAttention,
+    join,
+    masked_mean,
+    multiply,
+    number_field,
+    positional_phase,
+    split,
+)
+from .configuration_spectral_transformer import SpectralTransformerConfig
+
+__all__ = [
+    "SpectralTransformerForAudioClassification",
+    "SpectralTransformerForCTC",
+    "SpectralTransformerModel",
+    "SpectralTransformerPreTrainedModel",
+]
+
+
+def check_features(input_features: Tensor, attention_mask: Tensor | None, feature_size: int) -> None:
+    """Raise for features no speech model can use; values are looked at on the CPU only, shapes everywhere."""
+    if not input_features.is_floating_point():
+        raise TypeError(
+            f"input_features must be real floating-point numbers ([real | imag] halves), got {input_features.dtype}; "
+            "convert complex bins with complex_transformers.nn.from_complex(input_features)"
+        )
+    if input_features.dim() != 3 or input_features.shape[-1] != feature_size or 0 in input_features.shape:
+        raise ValueError(
+            f"input_features must be [batch, frames, feature_size={feature_size}] and not empty, got "
+            f"{tuple(input_features.shape)}; SpectralTransformerConfig.from_extractor sets the size of an extractor"
+        )
+    if attention_mask is None:
+        return
+    if attention_mask.shape != input_features.shape[:2]:
+        raise ValueError(
+            f"attention_mask must be [batch, frames] = {tuple(input_features.shape[:2])}, got "
+            f"{tuple(attention_mask.shape)}"
+        )
+    if attention_mask.device.type == "cpu" and not torch.compiler.is_compiling():
+        empty = (~attention_mask.bool().any(dim=-1)).nonzero().flatten().tolist()
+        if empty:
+            raise ValueError(f"row(s) {empty} of attention_mask hold padding only; leave out empty clips")
+
+
+def frames_first(features: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Frames before padding, padding as zeros: ``[B, T, C]`` and lengths ``[B]``, wherever the padding was."""
+    if attention_mask is None:
+        return features, features.new_full((len(features),), features.shape[1], dtype=torch.long)
+    mask = attention_mask.to(torch.bool)
+    order = mask.to(torch.long).argsort(dim=-1, descending=True, stable=True).unsqueeze(-1)
+    features = features.masked_fill(~mask.unsqueeze(-1), 0.0)
+    return features.gather(1, order.expand_as(features)), mask.sum(-1)
+
+
+def length_mask(lengths: Tensor, size: int) -> Tensor:
+    """True for the first ``lengths[b]`` of ``size`` frames: ``[B] -> [B, size]``."""
+    return torch.arange(size, device=lengths.device) < lengths.unsqueeze(-1)
+
+
+class SpectralSelfAttention(AttentionByInterface, SpectralScaledAttention):
+    """``nn.SpectralScaledAttention`` with Transformers' ``AttentionInterface``."""
+
+    def __init__(self, config: SpectralTransformerConfig) -> None:
+        super().__init__(
+            config.hidden_size,
+            config.num_attention_heads,
+            dropout=config.attention_probs_dropout_prob,
+            score=config.attention_score,
+            normalization=config.attention_normalization,
+            position_phase=config.position_phase,
+        )
+        self.config = config
+
+
+class SpectralScaledLayer(EncoderLayer):
+    """A real encoder layer with spectral-scaled self-attention (thesis, Eq. 5.8, Fig. 5.5)."""
+
+    def make_attention(self, config: SpectralTransformerConfig, layer_idx: int | None) -> nn.Module:
+        """Attention by spectra."""
+        return SpectralSelfAttention(config)
+
+
+class SpectralEmbedding(nn.Module):
+    """From features to hidden states: pooling(K F(X) + i PPE) (thesis, Eq. 5.7, 5.10), projection, pooling of frames.
+
+    In a real network the bins are features as they are: projection, pooling of frames, and positions added after it
+    where the layers have none of their own.
+    """
+
+    def __init__(self, config: SpectralTransformerConfig) -> None:
+        super().__init__()
+        field = number_field(config.number_field)
+        self.numbers = field.numbers
+        self.is_complex = config.number_field == "complex"
+        self.position_phase = config.position_phase
+        self.adds_to_hidden = config.variant == "fully_spectral" and not self.is_complex
+        self.kernel = FrequencyKernel(config.feature_size) if config.frequency_kernel else None
+        pool = field.MaxPool1d if config.pooling == "max" else field.AvgPool1d
+        self.bin_pool = None
+        if config.bin_pool_size > 1 or config.bin_pool_stride > 1:
+            self.bin_pool = pool(config.bin_pool_size, config.bin_pool_stride)
+        self.projection = field.Linear(config.pooled_size, config.hidden_size) if config.input_projection else None
+        self.time_pool = pool(config.time_pool_size) if config.time_pool_size > 1 else None
+
+    def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """``[B, T, C]``, frames of each ``[B]`` -> hidden states ``[B, T', hidden_size]``, frames left of each."""
+        if self.is_complex:
+            features = self.place(features if self.kernel is None else self.kernel(features))
+            features = features if self.bin_pool is None else self.pool_bins(features)
+        hidden_states = features if self.projection is None else self.projection(features)
+        if self.time_pool is not None:
+            hidden_states, lengths = self.pool_frames(hidden_states, lengths)
+        if self.adds_to_hidden and self.position_phase == "add":
+            length, width = hidden_states.shape[-2:]
+            hidden_states = hidden_states + positional_phase(length, width // 2, hidden_states)
+        return hidden_states, lengths
+
+    def place(self, bins: Tensor) -> Tensor:
+        """F(X) + i PPE or F(X) * PPE, ``[B, T, 2 bins]``."""
+        if self.position_phase == "none":
+            return bins
+        phase = positional_phase(bins.shape[-2], bins.shape[-1] // 2, bins)
+        if self.position_phase == "rotate":
+            return multiply(bins, phase)
+        real, imag = split(phase)
+        return bins + join(-imag, real)
+
+    def pool_bins(self, bins: Tensor) -> Tensor:
+        """``[B, T, 2 bins] -> [B, T, 2 pooled]``; a window at the end may be part full: no bin is left out."""
+        batch, frames, _ = bins.shape
+        rows, mask = _fill(bins.unflatten(-1, (2, -1)).flatten(0, 1), self.bin_pool)  # type: ignore[arg-type]
+        return self.bin_pool(rows, mask).flatten(-2).view(batch, frames, -1)  # type: ignore[misc]
+
+    def pool_frames(self, hidden_states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """``[B, T, C] -> [B, T', C]``; the last window of a clip holds the frames that are left."""
+        size = self.time_pool.kernel_size[0]  # type: ignore[union-attr]
+        rows, _ = _fill(hidden_states.transpose(1, 2), self.time_pool)  # type: ignore[arg-type]
+        pooled = self.time_pool(rows, length_mask(lengths, rows.shape[-1]))  # type: ignore[misc]
+        return pooled.transpose(1, 2), pooled_lengths(lengths, size)
+
+
+def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:
+    """``[B, C, N]`` with zeros at the end, so that windows reach every step, and the mask of what was there."""
+    (size,), (stride,) = pool.kernel_size, pool.stride  # type: ignore[misc]
+    steps = rows.shape[-1]
+    missing = size + -(-max(steps - size, 0) // stride) * stride - steps
+    filled = F.pad(rows, (0, max(missing, 0)))
+    return filled, torch.arange(filled.shape[-1], device=rows.device).lt(steps).expand(len(rows), -1)
+
+
+def pooled_lengths(lengths: Tensor, time_pool_size: int) -> Tensor:
+    """Frames after pooling: ceil(T / size)."""
+    return (lengths + time_pool_size - 1) // time_pool_size
+
+
+class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
+    """Base of the family: its configuration, its input and how many frames come out."""
+
+    config: SpectralTransformerConfig
+    main_input_name = "input_features"
+    input_modalities = ("audio",)
+    _no_split_modules = ["EncoderLayer", "SpectralScaledLayer"]
+
+    def output_lengths(self, lengths: Tensor) -> Tensor:
+        """Frames of the output for ``lengths`` frames of features."""
+        return pooled_lengths(lengths, self.config.time_pool_size)
+
+    def output_mask(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """True for frames of ``hidden_states [B, T', ...]`` that are no padding, which comes last: ``[B, T']``."""
+        batch, size = hidden_states.shape[:2]
+        if attention_mask is None:
+            return torch.ones(batch, size, dtype=torch.bool, device=hidden_states.device)
+        return length_mask(self.output_lengths(attention_mask.to(torch.bool).sum(-1)), size)
+
+
+class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
+    """Spectral Transformer: embedding of frames and encoder layers (thesis, Fig. 5.4 and 5.5).
+
+    Returns hidden states ``[B, ceil(T / time_pool_size), hidden_size]``, halves in the complex field. Frames of a clip
+    come first and its padding last, wherever the padding of the input was.
+    """
+
+    _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": AttentionByInterface}
+
+    def __init__(self, config: SpectralTransformerConfig) -> None:
+        super().__init__(config)
+        field = number_field(config.number_field)
+        layer = SpectralScaledLayer if config.variant == "spectral_scaled" else EncoderLayer
+        self.embedding = SpectralEmbedding(config)
+        self.dropout = field.Dropout(config.hidden_dropout_prob)
+        self.layers = nn.ModuleList([layer(config, index) for index in range(config.num_hidden_layers)])
+        self.norm = make_norm(config, field) if config.norm_position == "pre" else None
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The module that reads features; there are no words."""
+        return self.embedding
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_features: Tensor,
+        attention_mask: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutput:
+        """Encode a batch of clips.
+
+        Args:
+            input_features: ``[B, T, feature_size]`` of ``SpectralFeatureExtractor``.
+            attention_mask: ``[B, T]``, 1 for frames, 0 for padding on either side.
+
+        Raises:
+            ValueError, TypeError: empty input, shapes that do not match, a row of padding only, complex numbers.
+        """
+        check_features(input_features, attention_mask, self.config.feature_size)
+        features, lengths = frames_first(input_features, attention_mask)
+        hidden_states, lengths = self.embedding(features.to(self.dtype), lengths)
+        frames = None if attention_mask is None else length_mask(lengths, hidden_states.shape[1]).to(torch.long)
+        score_mask = create_bidirectional_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=frames)
+        hidden_states = self.dropout(hidden_states)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, score_mask, frames, **kwargs)
+        if self.norm is not None:
+            hidden_states = apply_norm(self.norm, hidden_states, frames)
+        return BaseModelOutput(last_hidden_state=hidden_states)
+
+
+class SpectralTransformerForAudioClassification(SpectralTransformerPreTrainedModel):
+    """Spectral Transformer, mean of the last hidden state over the frames, and the readout."""
+
+    # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
+    accepts_loss_kwargs = False
+
+    def __init__(self, config: SpectralTransformerConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = SpectralTransformerModel(config)
+        self.dropout, self.classifier = classification_head(config)
+        self.loss_type = "ForSequenceClassification"
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_features: Tensor,
+        attention_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> SequenceClassifierOutput:
+        """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``."""
+        outputs = self.model(input_features, attention_mask=attention_mask, **kwargs)
+        hidden_states = outputs.last_hidden_state
+        pooled = masked_mean(hidden_states, self.output_mask(hidden_states, attention_mask))
+        logits = self.classifier(self.dropout(pooled))
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
+        return SequenceClassifierOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
+    """Spectral Transformer and the readout of every frame, for connectionist temporal classification.
+
+    Frames of padding say blank, so that decoding a batch decodes each clip.
+    """
+
+    accepts_loss_kwargs = False
+
+    def __init__(self, config: SpectralTransformerConfig) -> None:
+        super().__init__(config)
+        if config.pad_token_id is None or not 0 <= config.pad_token_id < config.vocab_size:
+            raise ValueError(
+                f"the blank of CTC is pad_token_id, one of the vocab_size={config.vocab_size} symbols, got "
+                f"{config.pad_token_id}; use tokenizer.pad_token_id and len(tokenizer)"
+            )
+        self.model = SpectralTransformerModel(config)
+        self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
+        self.lm_head = Readout(config.hidden_size, config.vocab_size, config.readout, config.number_field)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_features: Tensor,
+        attention_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> CausalLMOutput:
+        """Logits ``[B, T', vocab_size]`` and, with ``labels [B, U]`` (-100 is ignored), the CTC loss.
+
+        Raises:
+            ValueError: labels outside the vocabulary, or more than the frames while ``ctc_zero_infinity`` is off.
+        """
+        outputs = self.model(input_features, attention_mask=attention_mask, **kwargs)
+        logits = self.lm_head(self.dropout(outputs.last_hidden_state))
+        frames = self.output_mask(logits, attention_mask)
+        loss = None
+        if labels is not None:
+            self.check_labels(labels, frames.sum(-1))
+            loss = self.loss_function(
+                logits=logits,
+                labels=labels,
+                logit_lengths=frames.sum(-1),
+                blank_token_id=self.config.pad_token_id,
+                reduction=self.config.ctc_loss_reduction,
+                zero_infinity=self.config.ctc_zero_infinity,
+            )
+        if attention_mask is not None:
+            blank = F.one_hot(torch.tensor(self.config.pad_token_id, device=logits.device), logits.shape[-1])
+            logits = torch.where(frames.unsqueeze(-1), logits, ((blank - 1) * 1e4).to(logits.dtype))
+        return CausalLMOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+    def check_labels(self, labels: Tensor, lengths: Tensor) -> None:
+        """Raise for labels whose loss has no finite value; they are looked at on the CPU only."""
+        if labels.device.type != "cpu" or torch.compiler.is_compiling():
+            return
+        if (labels >= self.config.vocab_size).any():
+            raise ValueError(f"labels must be below vocab_size={self.config.vocab_size}, got {int(labels.max())}")
+        if self.config.ctc_zero_infinity:
+            return
+        symbols = (labels >= 0) & (labels != self.config.pad_token_id)
+        # A blank must stand between two equal symbols.
+        repeats = (labels[:, 1:] == labels[:, :-1]) & symbols[:, 1:]
+        needed = symbols.sum(-1) + repeats.sum(-1)
+        if (short := (needed > lengths.to(needed.device)).nonzero().flatten()).numel():
+            row = int(short[0])
+            raise ValueError(
+                f"labels of row {row} need {int(needed[row])} frames and the clip has {int(lengths[row])}: use a "
+                "shorter hop_length or time_pool_size, leave out the clip, or set ctc_zero_infinity=True"
+            )
