@@ -80,7 +80,7 @@ class AttentionByInterface(nn.Module):
         """As in the layer; weights are kept for ``eager`` attention or when they are asked for."""
         wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
         kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
-        return super().forward(hidden_states, *args, **kwargs)  # type: ignore[misc]
+        return super().forward(hidden_states, *args, **kwargs)
 
     def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
         """That of ``attn_implementation``, or the registered one of score and normalisation."""

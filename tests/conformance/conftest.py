@@ -24,6 +24,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # Auto class -> the table of class names in which the suite looks up what a model is for.
 NAME_TABLES = {
     "AutoModel": "MODEL_MAPPING_NAMES",
+    "AutoModelForAudioClassification": "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES",
+    "AutoModelForCTC": "MODEL_FOR_CTC_MAPPING_NAMES",
     "AutoModelForCausalLM": "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
     "AutoModelForMaskedLM": "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
     "AutoModelForSeq2SeqLM": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES",
@@ -54,7 +56,12 @@ def _import_suite(folder: Path) -> None:
     # The suite would import Transformers from a source tree, which there is not.
     transformers.utils.direct_transformers_import = lambda *args, **kwargs: transformers
     try:
-        for name in ("test_configuration_common", "test_modeling_common", "test_training_mixin"):
+        for name in (
+            "test_configuration_common",
+            "test_modeling_common",
+            "test_sequence_feature_extraction_common",
+            "test_training_mixin",
+        ):
             importlib.import_module(f"hf_suite.{name}")
     finally:
         transformers.utils.direct_transformers_import = direct_import

@@ -73,7 +73,7 @@ class SpectralTransformerConfig(LayersConfig):
     }
 
     variant: str = "fully_spectral"
-    number_field: str | None = None  # type: ignore[assignment]
+    number_field: Any = None  # that of the variant, filled in below
     feature_size: int = 402
     hop_length: int = 160
     num_hidden_layers: int = 4

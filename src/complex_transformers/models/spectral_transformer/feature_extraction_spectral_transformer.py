@@ -40,7 +40,7 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
         feature_type: ``spectrum`` ``[real | imag]`` bins, scaled so that white noise of unit variance has E|z|^2 = 1;
             ``modulus`` and ``phase`` of it (|z| and z / |z|); ``frames`` windowed samples; ``log_mel``; ``mfcc``.
         window_length, hop_length: samples; default 25 and 10 ms.
-        window: ``hamming``, ``hann`` or ``rectangular``.
+        window_type: ``hamming``, ``hann`` or ``rectangular``.
         compression: of the moduli of a spectrum: ``none``, or ``log`` log(1 + |z|), phases untouched.
         num_mel_bins, num_cepstra: of ``log_mel`` and ``mfcc``.
         normalize: False keeps the loudness, and makes pieces of a recording have the features of the recording.
@@ -66,7 +66,7 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
         feature_type: str = "spectrum",
         window_length: int | None = None,
         hop_length: int | None = None,
-        window: str = "hamming",
+        window_type: str = "hamming",
         compression: str = "none",
         num_mel_bins: int = 80,
         num_cepstra: int = 13,
@@ -76,13 +76,13 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
         if not 8000 <= sampling_rate <= 48000:
             raise ValueError(f"sampling_rate must be 8000 to 48000 Hz, got {sampling_rate}")
         check_choice("feature_type", feature_type, FEATURE_TYPES)
-        check_choice("window", window, WINDOWS)
+        check_choice("window_type", window_type, WINDOWS)
         check_choice("compression", compression, COMPRESSIONS)
         self.feature_type = feature_type
         self.window_length = round(0.025 * sampling_rate) if window_length is None else window_length
         self.hop_length = round(0.01 * sampling_rate) if hop_length is None else hop_length
         num_frames(self.window_length, self.window_length, self.hop_length)  # both are positive
-        self.window = window
+        self.window_type = window_type  # not `window`: Transformers leaves an attribute of that name out of the file
         self.compression = compression
         self.num_mel_bins = num_mel_bins
         self.num_cepstra = num_cepstra
@@ -91,7 +91,7 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
             raise ValueError(
                 f"compression={compression!r} is for the moduli of a spectrum, not for feature_type={feature_type!r}"
             )
-        if not 1 <= num_cepstra <= num_mel_bins:
+        if feature_type == "mfcc" and not 1 <= num_cepstra <= num_mel_bins:
             raise ValueError(f"num_cepstra must be 1 to num_mel_bins={num_mel_bins}, got {num_cepstra}")
         size = {"frames": self.window_length, "log_mel": num_mel_bins, "mfcc": num_cepstra}.get(
             feature_type, 2 * self.num_bins
@@ -190,7 +190,7 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
             deviation = samples.std()
             samples = samples / deviation if deviation > 1e-7 else np.zeros_like(samples)
         wave = torch.from_numpy(samples.astype(np.float32))
-        window = make_window(self.window, self.window_length)
+        window = make_window(self.window_type, self.window_length)
         if self.feature_type == "frames":
             return (frame(wave, self.window_length, self.hop_length, pad_end=True) * window).numpy()
         energy = float(window.square().sum())

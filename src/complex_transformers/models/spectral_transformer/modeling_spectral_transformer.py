@@ -79,6 +79,7 @@ class SpectralSelfAttention(AttentionByInterface, SpectralScaledAttention):
     """``nn.SpectralScaledAttention`` with Transformers' ``AttentionInterface``."""
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
+        assert config.attention_score is not None  # the configuration has filled it in
         super().__init__(
             config.hidden_size,
             config.num_attention_heads,
@@ -108,16 +109,16 @@ class SpectralEmbedding(nn.Module):
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__()
         field = number_field(config.number_field)
-        self.numbers = field.numbers
         self.is_complex = config.number_field == "complex"
         self.position_phase = config.position_phase
         self.adds_to_hidden = config.variant == "fully_spectral" and not self.is_complex
         self.kernel = FrequencyKernel(config.feature_size) if config.frequency_kernel else None
         pool = field.MaxPool1d if config.pooling == "max" else field.AvgPool1d
         self.bin_pool = None
-        if config.bin_pool_size > 1 or config.bin_pool_stride > 1:
+        if config.pooled_size != config.feature_size:
             self.bin_pool = pool(config.bin_pool_size, config.bin_pool_stride)
         self.projection = field.Linear(config.pooled_size, config.hidden_size) if config.input_projection else None
+        self.time_pool_size = config.time_pool_size
         self.time_pool = pool(config.time_pool_size) if config.time_pool_size > 1 else None
 
     def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -151,10 +152,9 @@ class SpectralEmbedding(nn.Module):
 
     def pool_frames(self, hidden_states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """``[B, T, C] -> [B, T', C]``; the last window of a clip holds the frames that are left."""
-        size = self.time_pool.kernel_size[0]  # type: ignore[union-attr]
         rows, _ = _fill(hidden_states.transpose(1, 2), self.time_pool)  # type: ignore[arg-type]
         pooled = self.time_pool(rows, length_mask(lengths, rows.shape[-1]))  # type: ignore[misc]
-        return pooled.transpose(1, 2), pooled_lengths(lengths, size)
+        return pooled.transpose(1, 2), pooled_lengths(lengths, self.time_pool_size)
 
 
 def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:

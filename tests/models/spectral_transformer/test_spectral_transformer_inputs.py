@@ -1,0 +1,179 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Padding and batches, precision, the CTC loss, saving, and input that is refused."""
+
+import numpy as np
+import pytest
+import torch
+from small_spectral import NETWORKS, build, clips, config, extractor, features, first
+from transformers import AutoModelForAudioClassification, AutoModelForCTC
+
+from complex_transformers import (
+    SpectralTransformerConfig,
+    SpectralTransformerForAudioClassification,
+    SpectralTransformerForCTC,
+)
+
+HEADS = (SpectralTransformerForAudioClassification, SpectralTransformerForCTC)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("time_pool_size", [1, 3])
+@pytest.mark.parametrize("norm_type", ["layer", "batch"])
+def test_a_clip_is_the_same_alone_and_in_a_batch(network, time_pool_size, norm_type):
+    waves = clips(100, 260, 48)
+    batch = features(network, waves)
+    garbage = batch["input_features"].clone()
+    garbage[~batch["attention_mask"].bool()] = float("nan")
+    left = {name: torch.zeros_like(value) for name, value in batch.items()}
+    for i, length in enumerate(batch["attention_mask"].sum(-1)):
+        for name, value in batch.items():
+            left[name][i, -length:] = value[i, :length]
+    for head in HEADS:
+        model = build(network, head, time_pool_size=time_pool_size, norm_type=norm_type)
+        together = first(model, **batch)
+        variants = (first(model, **{**batch, "input_features": garbage}), first(model, **left))
+        for i, wave in enumerate(waves):
+            alone = first(model, **features(network, [wave]))[0]
+            for out in (together, *variants):
+                own = out[i][: len(alone)] if head is SpectralTransformerForCTC else out[i]
+                torch.testing.assert_close(own, alone, atol=1e-5, rtol=1e-4)
+
+
+def test_padding_says_blank():
+    model = build(model_class=SpectralTransformerForCTC, time_pool_size=2, pad_token_id=3, vocab_size=6)
+    batch = features("fully_spectral", clips(300, 100))
+    logits = first(model, **batch)
+    frames = model.output_lengths(batch["attention_mask"].sum(-1))
+    assert (logits[1, frames[1] :].argmax(-1) == 3).all()
+    assert logits.shape[1] == frames[0] > frames[1]
+
+
+@pytest.mark.parametrize("network", ["fully_spectral", "spectral_scaled", "real"])
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_ctc_loss_of_short_clips_is_the_sum_over_all_paths(network, reduction):
+    model = build(network, SpectralTransformerForCTC, vocab_size=3, ctc_loss_reduction=reduction)
+    batch = features(network, clips(96, 64))  # five and three frames
+    labels = torch.tensor([[1, 2, 2], [1, -100, -100]])
+    with torch.no_grad():
+        out = model(**batch, labels=labels)
+    losses = []
+    for row, length, target in ((0, 5, (1, 2, 2)), (1, 3, (1,))):
+        probability = out.logits[row, :length].double().softmax(-1).numpy()
+        total = 0.0
+        for path in np.ndindex(*([3] * length)):
+            merged = [s for t, s in enumerate(path) if t == 0 or s != path[t - 1]]
+            if tuple(s for s in merged if s) == target:
+                total += np.prod([probability[t, s] for t, s in enumerate(path)])
+        losses.append(-np.log(total) / (len(target) if reduction == "mean" else 1))
+    expected = sum(losses) if reduction == "sum" else np.mean(losses)
+    assert out.loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(network, dtype):
+    for head in HEADS:
+        model = build(network, head)
+        batch = features(network, clips(200, 150))
+        expected = first(model, **batch)
+        narrow = first(model.to(dtype), **{**batch, "input_features": batch["input_features"].to(dtype)})
+        assert narrow.dtype == dtype
+        frames = batch["attention_mask"].bool() if head is SpectralTransformerForCTC else slice(None)
+        scale = expected[frames].abs().max().item()
+        torch.testing.assert_close(narrow[frames].float(), expected[frames], atol=0.12 * scale, rtol=0)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_silence_and_loud_audio_have_finite_gradients(network):
+    batch = features(network, [np.zeros(100), 1e4 * clips(100)[0]])
+    for scale in (1.0, 1e6):
+        model = build(network, SpectralTransformerForCTC)
+        model(
+            input_features=scale * batch["input_features"],
+            attention_mask=batch["attention_mask"],
+            labels=torch.tensor([[1, 2], [3, 4]]),
+        ).loss.backward()
+        assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_saved_model_is_the_same(network, tmp_path):
+    batch = features(network, clips(200))
+    for head, auto in zip(HEADS, (AutoModelForAudioClassification, AutoModelForCTC), strict=True):
+        model = build(network, head)
+        model.save_pretrained(tmp_path / head.__name__)
+        again = auto.from_pretrained(tmp_path / head.__name__).eval()
+        assert type(again) is head
+        assert torch.equal(first(again, **batch), first(model, **batch))
+        card = (tmp_path / head.__name__ / "README.md").read_text()
+        task = "audio-classification" if head is HEADS[0] else "automatic-speech-recognition"
+        assert f"pipeline_tag: {task}\n" in card
+        assert "AutoFeatureExtractor.from_pretrained" in card
+
+
+def test_real_twin_has_the_same_widths_and_no_complex_numbers():
+    one = config("rotate")
+    twin = one.real_twin(feature_size=10)
+    assert (twin.number_field, twin.attention_score, twin.attention_normalization) == ("real", "real", "softmax")
+    assert (twin.position_phase, twin.frequency_kernel, twin.bin_pool_size) == ("add", False, 1)
+    assert (twin.hidden_size, twin.intermediate_size) == (one.hidden_size, one.intermediate_size)
+    assert config("spectral_scaled").real_twin().variant == "fully_spectral"
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"variant": "spectral"}, r"variant must be one of \['fully_spectral', 'spectral_scaled'\], got 'spectral'"),
+        ({"variant": "spectral_scaled", "number_field": "complex"}, "has real weights: use number_field='real'"),
+        ({"number_field": "real", "position_phase": "rotate"}, "'rotate' needs complex numbers"),
+        ({"number_field": "real", "frequency_kernel": True}, "frequency_kernel=True .* leave them out"),
+        ({"number_field": "real", "bin_pool_size": 2}, "bin_pool_size=2 work on complex bins"),
+        ({"feature_size": 401}, "feature_size=401 holds .* must be even; .* 2 \\(L // 2 \\+ 1\\)"),
+        ({"bin_pool_size": 300}, "bin_pool_size=300 is more than the 201 bins"),
+        ({"input_projection": False}, "use hidden_size=202, got 512"),
+        ({"time_pool_size": 0}, "time_pool_size must be positive, got 0"),
+        ({"pooling": "sum"}, r"pooling must be one of \['average', 'max'\], got 'sum'"),
+        ({"ctc_loss_reduction": "none"}, r"ctc_loss_reduction must be one of \['mean', 'sum'\]"),
+        ({"variant": "spectral_scaled", "attention_normalization": "split_softmax"}, "makes complex weights"),
+        ({"variant": "spectral_scaled", "hidden_size": 12, "num_attention_heads": 4}, "the 6 complex features of q"),
+    ],
+)
+def test_bad_configuration(settings, match):
+    with pytest.raises(ValueError, match=match):
+        SpectralTransformerConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    ("feature_type", "settings", "match"),
+    [
+        ("frames", {}, "feature_type='frames'; use one of .* or number_field='real'"),
+        ("spectrum", {"variant": "spectral_scaled"}, "feature_type='spectrum'; use 'frames'"),
+    ],
+)
+def test_extractor_that_does_not_fit(feature_type, settings, match):
+    with pytest.raises(ValueError, match=match):
+        SpectralTransformerConfig.from_extractor(extractor(feature_type=feature_type), **settings)
+
+
+def test_bad_input():
+    model = build(model_class=SpectralTransformerForCTC, vocab_size=5)
+    batch = features("fully_spectral", clips(100, 64))
+    x, mask = batch["input_features"], batch["attention_mask"]
+    with pytest.raises(ValueError, match=r"feature_size=34\] and not empty, got \(2, 6, 30\); .*from_extractor"):
+        model(x[..., :30])
+    with pytest.raises(ValueError, match=r"not empty, got \(2, 0, 34\)"):
+        model(x[:, :0])
+    with pytest.raises(TypeError, match=r"complex64; convert complex bins with .*from_complex"):
+        model(torch.zeros(2, 6, 17, dtype=torch.complex64))
+    with pytest.raises(ValueError, match=r"\[batch, frames\] = \(2, 6\), got \(2, 5\)"):
+        model(x, attention_mask=mask[:, 1:])
+    with pytest.raises(ValueError, match=r"row\(s\) \[1\] of attention_mask hold padding only"):
+        model(x, attention_mask=mask * torch.tensor([[1], [0]]))
+    with pytest.raises(ValueError, match=r"below vocab_size=5, got 5"):
+        model(**batch, labels=torch.tensor([[1, 5], [1, 2]]))
+    with pytest.raises(ValueError, match=r"labels of row 1 need 4 frames and the clip has 3: .*zero_infinity=True"):
+        model(**batch, labels=torch.tensor([[1, 2, 3, 4], [1, 1, 2, -100]]))
+    for blank in (None, 5):
+        with pytest.raises(ValueError, match=f"one of the vocab_size=5 symbols, got {blank}"):
+            SpectralTransformerForCTC(config(vocab_size=5, pad_token_id=blank))

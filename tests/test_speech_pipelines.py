@@ -1,0 +1,116 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""pipeline() for speech: audio classification, and recognition by CTC with batches and chunks."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers import Wav2Vec2CTCTokenizer, pipeline
+
+from complex_transformers import (
+    SpectralFeatureExtractor,
+    SpectralTransformerConfig,
+    SpectralTransformerForAudioClassification,
+    SpectralTransformerForCTC,
+)
+
+RATE = 8000
+SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"abcdefgh"]
+NETWORKS = {
+    "fully_spectral": ({}, {"time_pool_size": 2}),
+    "spectral_scaled": ({"feature_type": "frames"}, {"variant": "spectral_scaled"}),
+    "real": ({"feature_type": "log_mel"}, {"number_field": "real"}),
+}
+
+
+@pytest.fixture(scope="module", params=NETWORKS)
+def folder(request, tmp_path_factory):
+    root = tmp_path_factory.mktemp(request.param)
+    (root / "vocab.json").write_text(json.dumps({symbol: i for i, symbol in enumerate(SYMBOLS)}))
+    tokenizer = Wav2Vec2CTCTokenizer(root / "vocab.json", pad_token="<pad>", word_delimiter_token="|")
+    settings, own = NETWORKS[request.param]
+    extractor = SpectralFeatureExtractor(sampling_rate=RATE, normalize=False, **settings)
+    config = SpectralTransformerConfig.from_extractor(
+        extractor,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        id2label={0: "yes", 1: "no", 2: "maybe"},
+        label2id={"yes": 0, "no": 1, "maybe": 2},
+        **own,
+    )
+    torch.manual_seed(0)
+    for head in (SpectralTransformerForAudioClassification, SpectralTransformerForCTC):
+        model = head(config)
+        model.save_pretrained(root / head.__name__)
+        extractor.save_pretrained(root / head.__name__)
+        tokenizer.save_pretrained(root / head.__name__)
+    return root
+
+
+def waves():
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(n).astype(np.float32) for n in (4000, 6400, 2000)]
+
+
+def test_audio_classification(folder):
+    path = str(folder / "SpectralTransformerForAudioClassification")
+    classify = pipeline("audio-classification", model=path, top_k=3)
+    single = [classify(wave) for wave in waves()]
+    batched = classify(waves(), batch_size=3)
+    model = SpectralTransformerForAudioClassification.from_pretrained(path).eval()
+    extractor = SpectralFeatureExtractor.from_pretrained(path)
+    for wave, one, other in zip(waves(), single, batched, strict=True):
+        with torch.no_grad():
+            logits = model(**extractor(wave, sampling_rate=RATE, return_tensors="pt")).logits[0]
+        expected = dict(zip(("yes", "no", "maybe"), logits.softmax(-1).tolist(), strict=True))
+        for rows in (one, other):
+            assert {row["label"]: row["score"] for row in rows} == pytest.approx(expected, abs=1e-5)
+
+
+def expected_text(path, wave):
+    """The symbols of the best path: repeats merged, blanks left out, | as a space."""
+    model = SpectralTransformerForCTC.from_pretrained(path).eval()
+    extractor = SpectralFeatureExtractor.from_pretrained(path)
+    with torch.no_grad():
+        ids = model(**extractor(wave, sampling_rate=RATE, return_tensors="pt")).logits[0].argmax(-1).tolist()
+    merged = [s for t, s in enumerate(ids) if t == 0 or s != ids[t - 1]]
+    return " ".join("".join(SYMBOLS[s] for s in merged if s != 0).replace("|", " ").split())
+
+
+def test_recognition_alone_and_in_a_batch(folder):
+    path = str(folder / "SpectralTransformerForCTC")
+    recognize = pipeline("automatic-speech-recognition", model=path)
+    expected = [expected_text(path, wave) for wave in waves()]
+    assert all(expected)
+    assert [recognize(wave)["text"] for wave in waves()] == expected
+    assert [out["text"] for out in recognize(waves(), batch_size=3)] == expected
+    assert recognize({"raw": waves()[0], "sampling_rate": RATE})["text"] == expected[0]
+
+
+def test_chunks_give_the_whole_where_frames_do_not_look_around(folder):
+    path = str(folder / "SpectralTransformerForCTC")
+    recognize = pipeline("automatic-speech-recognition", model=path)
+    model = recognize.model
+    assert model.config.inputs_to_logits_ratio == 80 * model.config.time_pool_size
+    # Without layers and positions a frame of logits is a function of its own samples: chunks must line up.
+    model.model.layers = torch.nn.ModuleList()
+    model.model.embedding.position_phase = "none"
+    wave = np.random.default_rng(1).standard_normal(20000).astype(np.float32)
+    whole = recognize(wave)["text"]
+    assert len(whole) > 10
+    for batch_size in (1, 3):
+        assert recognize(wave, chunk_length_s=0.6, stride_length_s=0.1, batch_size=batch_size)["text"] == whole
+    stamped = recognize(wave, return_timestamps="char")["chunks"]
+    assert 0 <= stamped[0]["timestamp"][0] < stamped[-1]["timestamp"][1] <= 2.5 + 0.02
+
+
+def test_wrong_rate_and_short_clips_are_clear_errors(folder):
+    path = str(folder / "SpectralTransformerForAudioClassification")
+    with pytest.raises(ValueError, match="150 samples, less than one window of 200"):
+        pipeline("audio-classification", model=path)(waves()[0][:150])
