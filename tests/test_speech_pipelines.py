@@ -21,7 +21,7 @@ SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"abcdefgh"]
 NETWORKS = {
     "fully_spectral": ({}, {"time_pool_size": 2}),
     "spectral_scaled": ({"feature_type": "frames"}, {"variant": "spectral_scaled"}),
-    "real": ({"feature_type": "log_mel"}, {"number_field": "real"}),
+    "real": ({"feature_type": "log_mel", "num_mel_bins": 40}, {"number_field": "real"}),
 }
 
 

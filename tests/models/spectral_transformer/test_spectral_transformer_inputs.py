@@ -5,6 +5,7 @@
 import numpy as np
 import pytest
 import torch
+from huggingface_hub.errors import StrictDataclassClassValidationError
 from small_spectral import NETWORKS, build, clips, config, extractor, features, first
 from transformers import AutoModelForAudioClassification, AutoModelForCTC
 
@@ -140,7 +141,7 @@ def test_real_twin_has_the_same_widths_and_no_complex_numbers():
     ],
 )
 def test_bad_configuration(settings, match):
-    with pytest.raises(ValueError, match=match):
+    with pytest.raises(StrictDataclassClassValidationError, match=match):
         SpectralTransformerConfig(**settings)
 
 

@@ -33,6 +33,7 @@ class SpectralTransformerConfig(LayersConfig):
         feature_size: width of a frame of features, as the feature extractor has it.
         hop_length: samples from frame to frame in the feature extractor.
         num_hidden_layers: encoder layers.
+        attention_normalization: as in ``LayersConfig``; the default is that of the thesis (Eq. 2.43).
         frequency_kernel: multiply the bins by a learned kernel (Eq. 5.10); default in the complex field only.
         position_phase: ``add`` the positional phase embedding (Eq. 5.7, 5.11), ``rotate`` by it (the phase shift of
             the text; complex numbers only) or ``none``.
