@@ -240,14 +240,18 @@ def texts_of(predictions: np.ndarray, tokenizer: PreTrainedTokenizerFast) -> lis
     return [" ".join(text.split()) for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
 
 
-def portable(argument: str) -> str:
-    """An argument as it would be on another machine: no absolute path."""
-    if argument.startswith("--") and "=" in argument:
-        option, _, value = argument.partition("=")
-        return f"{option}={portable(value)}"
-    path = Path(argument)
+def portable(value: Any) -> Any:
+    """An argument, or a list of them, as it would be on another machine: no absolute path."""
+    if isinstance(value, list):
+        return [portable(part) for part in value]
+    if not isinstance(value, str):
+        return value
+    if value.startswith("--") and "=" in value:
+        option, _, given = value.partition("=")
+        return f"{option}={portable(given)}"
+    path = Path(value)
     if not path.is_absolute():
-        return argument
+        return value
     for name, folder in (
         ("", Path.cwd()),
         ("$COMPLEX_TRANSFORMERS_DATA", os.environ.get("COMPLEX_TRANSFORMERS_DATA")),
@@ -381,7 +385,7 @@ def main() -> dict[str, Any]:
     ]
     best = [log["epoch"] for log in history if log["step"] == trainer.state.best_global_step]
     results: dict[str, Any] = {
-        "command": shlex.join(["python", *map(portable, sys.argv)]),
+        "command": shlex.join(["python", *portable(sys.argv)]),
         "seed": args.seed,
         "rows": {name: len(part) for name, part in run.parts.items()},
         "parameters": trainer.model.num_parameters(),
@@ -403,15 +407,11 @@ def main() -> dict[str, Any]:
             (output_dir / "predictions.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     trainer.model.config.use_cache = True  # the Trainer turned it off
     config = trainer.model.config.to_diff_dict()
-    data = {
-        name: [*map(portable, value)] if isinstance(value, list) else value
-        for name, value in asdict(data_args).items()
-    }
     results |= {
         "signatures": run.signatures,
         "generation_max_length": args.generation_max_length,
         "config": {name: value for name, value in config.items() if name != "_name_or_path"},
-        "data": {name: portable(value) if isinstance(value, str) else value for name, value in data.items()},
+        "data": {name: portable(value) for name, value in asdict(data_args).items()},
         "environment": {
             "torch": torch.__version__,
             "transformers": transformers.__version__,
