@@ -5,6 +5,8 @@
 from . import functional
 from .activation import *
 from .activation import __all__ as _activation
+from .alignment import *
+from .alignment import __all__ as _alignment
 from .arithmetic import *
 from .arithmetic import __all__ as _arithmetic
 from .attention import *
@@ -43,6 +45,7 @@ from .vectors import __all__ as _vectors
 __all__ = [
     "functional",
     *_activation,
+    *_alignment,
     *_arithmetic,
     *_attention,
     *_convolution,
