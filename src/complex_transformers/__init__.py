@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
     "analysis.waves": ("plot_waves",),
-    "cache": ("MemoryCache", "MemoryLayer"),
+    "cache": ("MemoryCache", "MemoryLayer", "RecurrentCache", "RecurrentStateLayer"),
     "data.dependency": ("DependencyCollator", "adjacency_from_heads", "read_conllu"),
     "data.parallel_text": ("encode_parallel_dataset", "load_parallel_dataset"),
     "data.text_files": ("load_text_dataset",),
@@ -69,6 +69,17 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "ComplexTransfoXLModel",
         "ComplexTransfoXLPreTrainedModel",
     ),
+    "models.synconmt.configuration_synconmt": ("SynCoNMTConfig",),
+    "models.synconmt.modeling_synconmt": (
+        "SynCoNMTDecoder",
+        "SynCoNMTEncoder",
+        "SynCoNMTForConditionalGeneration",
+        "SynCoNMTGenerateBeamOutput",
+        "SynCoNMTGenerateOutput",
+        "SynCoNMTModel",
+        "SynCoNMTOutput",
+        "SynCoNMTPreTrainedModel",
+    ),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
@@ -83,7 +94,7 @@ if TYPE_CHECKING:
     from . import nn
     from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
     from .analysis.waves import plot_waves
-    from .cache import MemoryCache, MemoryLayer
+    from .cache import MemoryCache, MemoryLayer, RecurrentCache, RecurrentStateLayer
     from .data.dependency import DependencyCollator, adjacency_from_heads, read_conllu
     from .data.parallel_text import encode_parallel_dataset, load_parallel_dataset
     from .data.text_files import load_text_dataset
@@ -132,6 +143,17 @@ if TYPE_CHECKING:
         ComplexTransfoXLForCausalLM,
         ComplexTransfoXLModel,
         ComplexTransfoXLPreTrainedModel,
+    )
+    from .models.synconmt.configuration_synconmt import SynCoNMTConfig
+    from .models.synconmt.modeling_synconmt import (
+        SynCoNMTDecoder,
+        SynCoNMTEncoder,
+        SynCoNMTForConditionalGeneration,
+        SynCoNMTGenerateBeamOutput,
+        SynCoNMTGenerateOutput,
+        SynCoNMTModel,
+        SynCoNMTOutput,
+        SynCoNMTPreTrainedModel,
     )
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear

@@ -9,6 +9,7 @@ product with the states of the source (Eq. 13). They are returned as ``[real | i
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,7 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
-    """Softmax of ``[B, T, parts, S]`` over the source, in float32 or better, where ``keep [B, 1 or T, 1, S]`` is true."""
+    """Softmax of ``[B, T, parts, S]`` over the source where ``keep [B, 1 or T, 1, S]`` is true; float32 or better."""
     scores = _wide(scores)
     if keep is not None:
         scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
@@ -60,9 +61,7 @@ class _Alignment(nn.Module):
         """W h_j of all states of the source, ``[B, S, width] -> [B, S, width]``: once for all steps."""
         return self.key_proj(source)
 
-    def over(
-        self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None
-    ) -> Attend:
+    def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
         """``query [B, T, width] -> (context, weights)`` over one source, for ``num_steps`` calls (None: many).
 
         Args:
@@ -85,9 +84,9 @@ class _Alignment(nn.Module):
 
 
 class AdditiveAttention(_Alignment):
-    """e_ij = v^T tanh(W_s s_i + W_h h_j + b) (Bahdanau et al. 2015, SynCoNMT section 3.2), all numbers complex or real.
+    """e_ij = v^T tanh(W_s s_i + W_h h_j + b) (Bahdanau et al. 2015, SynCoNMT section 3.2).
 
-    tanh is that of each part. W_s has no bias of its own, v makes one number.
+    All numbers are complex, or real. tanh is that of each part; v makes one number.
 
     Args:
         embed_dim: stored width of queries, source and scores.
@@ -99,9 +98,7 @@ class AdditiveAttention(_Alignment):
         self.query_proj = self.linear(embed_dim, embed_dim, bias=False)
         self.score_proj = self.linear(embed_dim, self.numbers.num_parts, bias=False)
 
-    def over(
-        self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None
-    ) -> Attend:
+    def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
         to_query = step_product(self.query_proj, num_steps)
         to_score = step_product(self.score_proj)  # a row of the block matrix for each part: cheap, and used S times
         keep = None if mask is None else mask.to(torch.bool)[:, None, None]
@@ -140,9 +137,7 @@ class LocalAttention(_Alignment):
         self.place_proj = self.linear(embed_dim, embed_dim, bias=False)
         self.place_readout = RealLinear(embed_dim, 1, bias=False)
 
-    def over(
-        self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None
-    ) -> Attend:
+    def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
         keep = values.new_ones(values.shape[:2], dtype=torch.bool) if mask is None else mask.to(torch.bool)
         places = keep.cumsum(-1).unsqueeze(1)  # [B, 1, S]: 1, 2, ... over words
         lengths = places[..., -1:]
@@ -183,7 +178,10 @@ class AttentiveRecurrent(nn.Module):
         attention: of the width of its states.
     """
 
-    def __init__(self, rnn: nn.Module, attention: _Alignment) -> None:
+    rnn: Any
+    attention: _Alignment
+
+    def __init__(self, rnn: Any, attention: _Alignment) -> None:
         super().__init__()
         self.rnn = rnn
         self.attention = attention
@@ -222,7 +220,7 @@ class AttentiveRecurrent(nn.Module):
 
 
 def run_steps(
-    rnn: nn.Module,
+    rnn: Any,
     x: Tensor,
     state: tuple[Tensor, ...],
     mask: Tensor | None = None,

@@ -528,12 +528,12 @@ class SyntaxEmbedding(_TableEmbedding):
             if relation_ids is not None:
                 raise ValueError("this embedding has words alone: leave out relation_ids")
             return words
+        if relation_ids is None:
+            raise ValueError("relation_ids are missing: every word has a dependency relation beside it")
         self._check_relations(input_ids, relation_ids)
         return CF.join(words, F.embedding(relation_ids, self.relation, self.relation_padding_idx))
 
-    def _check_relations(self, input_ids: Tensor, relation_ids: Tensor | None) -> None:
-        if relation_ids is None:
-            raise ValueError("relation_ids are missing: every word has a dependency relation beside it")
+    def _check_relations(self, input_ids: Tensor, relation_ids: Tensor) -> None:
         if relation_ids.shape != input_ids.shape:
             raise ValueError(
                 f"relation_ids must have the shape of input_ids, {tuple(input_ids.shape)}, got "
@@ -542,7 +542,7 @@ class SyntaxEmbedding(_TableEmbedding):
         if torch.compiler.is_compiling() or relation_ids.device.type != "cpu" or relation_ids.numel() == 0:
             return
         low, high = (int(v) for v in torch.aminmax(relation_ids))
-        if low < 0 or high >= self.num_relations:
+        if low < 0 or high >= (self.num_relations or 0):
             raise ValueError(
                 f"relation_ids must lie in [0, {self.num_relations}), got {low if low < 0 else high}; use the "
                 "vocabulary of relations the model was trained with"

@@ -34,6 +34,7 @@ __all__ = [
     "RealLSTM",
     "RealRNN",
     "check_recurrent",
+    "last_states",
 ]
 
 State = tuple[Tensor, ...]
@@ -298,6 +299,32 @@ def check_sequence(x: Tensor, input_size: int, mask: Tensor | None, batch_first:
         raise ValueError(f"the sequence is empty: got shape {tuple(x.shape)}; leave out empty sequences")
     if mask is not None and mask.shape != x.shape[:2]:
         raise ValueError(f"mask must be {axes}] = {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
+
+
+def last_states(
+    out: Tensor, mask: Tensor | None = None, bidirectional: bool = False, number_field: str = "complex"
+) -> Tensor:
+    """What each direction of a layer knows of the whole sequence, side by side: ``[B, N, width] -> [B, width]``.
+
+    The forward state of the last step and the backward state of the first, among those where ``mask [B, N]`` is true.
+
+    Args:
+        out: the states of a layer, batch first.
+        mask: as given to the layer.
+        bidirectional: whether ``out`` holds both directions.
+        number_field: ``"complex"`` or ``"real"``.
+    """
+    if mask is None:
+        first, last = out[:, 0], out[:, -1]
+    else:
+        steps = mask.to(torch.long)
+        rows = torch.arange(len(out), device=out.device)
+        first, last = out[rows, steps.argmax(-1)], out[rows, out.shape[1] - 1 - steps.flip(-1).argmax(-1)]
+    if not bidirectional:
+        return last
+    shape = (arithmetic(number_field).num_parts, 2, -1)  # parts, directions, features
+    forward, backward = last.unflatten(-1, shape)[:, :, 0], first.unflatten(-1, shape)[:, :, 1]
+    return torch.stack([forward, backward], dim=2).flatten(1)
 
 
 class ComplexRNN(_ComplexRecurrent):

@@ -111,6 +111,18 @@ class SynCoNMTConfig(ComplexConfig):
             self.decoder_start_relation_id = self.pad_relation_id
         super().__post_init__(**kwargs)
 
+    @property
+    def num_words(self) -> tuple[int, int]:
+        """Words of the source and of the target."""
+        return self.vocab_size, self.decoder_vocab_size or self.vocab_size
+
+    @property
+    def num_relations(self) -> tuple[int, int] | tuple[None, None]:
+        """Relations of the source and of the target; None where there are none."""
+        if not self.use_relations:
+            return None, None
+        return self.relation_vocab_size, self.decoder_relation_vocab_size or self.relation_vocab_size
+
     def real_twin(self, **changes: Any) -> Self:
         """As in ``ComplexConfig``: words and relations side by side, or words alone with ``use_relations=False``."""
         if self.rnn_type == "rnn" and self.state_activation != "hirose_tanh":
@@ -154,7 +166,9 @@ class SynCoNMTConfig(ComplexConfig):
         for size, relations in sizes.items():
             for name in relations:
                 if not 0 <= getattr(self, name) < getattr(self, size):
-                    raise ValueError(f"{name} must lie in [0, {size}={getattr(self, size)}), got {getattr(self, name)}")
+                    raise ValueError(
+                        f"{name} must lie in [0, {size}={getattr(self, size)}), got {getattr(self, name)}"
+                    )
         if self.share_embeddings:
             for name in ("vocab_size", "relation_vocab_size"):
                 if getattr(self, name) != getattr(self, f"decoder_{name}"):
