@@ -25,8 +25,9 @@ class SynCoNMTConfig(ComplexConfig):
     of ``ComplexConfig``:
 
     Args:
-        vocab_size, decoder_vocab_size: words of the source and of the target; the second defaults to the first.
-        relation_vocab_size, decoder_relation_vocab_size: dependency relations of both sides, special ones counted.
+        vocab_size, target_vocab_size: words of the source and of the target; the second defaults to the first.
+        relation_vocab_size, target_relation_vocab_size: dependency relations of both sides, those of padding and of
+            special words counted; the second defaults to the first.
         hidden_size: stored width of embeddings, of the encoder's states (both directions side by side) and of the
             decoder's.
         encoder_layers, decoder_layers: recurrent layers; ``num_hidden_layers`` is another name of the first.
@@ -63,9 +64,7 @@ class SynCoNMTConfig(ComplexConfig):
     attribute_map: ClassVar[dict[str, str]] = {"num_hidden_layers": "encoder_layers"}
     positive_sizes: ClassVar[tuple[str, ...]] = (
         "vocab_size",
-        "decoder_vocab_size",
         "relation_vocab_size",
-        "decoder_relation_vocab_size",
         "encoder_layers",
         "decoder_layers",
         "attention_window",
@@ -73,8 +72,8 @@ class SynCoNMTConfig(ComplexConfig):
     complex_only: ClassVar[dict[str, Any]] = {"gate": None, "state_activation": "split_tanh", "lm_readout": None}
 
     relation_vocab_size: int = 64
-    decoder_vocab_size: int | None = None
-    decoder_relation_vocab_size: int | None = None
+    target_vocab_size: int | None = None
+    target_relation_vocab_size: int | None = None
     hidden_size: int = 1024
     encoder_layers: int = 1
     decoder_layers: int = 1
@@ -103,10 +102,6 @@ class SynCoNMTConfig(ComplexConfig):
             self.gate = "split" if real or self.rnn_type == "rnn" else "modulus"
         if self.lm_readout is None:
             self.lm_readout = "concat" if real else "modulus"
-        if self.decoder_vocab_size is None:
-            self.decoder_vocab_size = self.vocab_size
-        if self.decoder_relation_vocab_size is None:
-            self.decoder_relation_vocab_size = self.relation_vocab_size
         if self.decoder_start_relation_id is None:
             self.decoder_start_relation_id = self.pad_relation_id
         super().__post_init__(**kwargs)
@@ -114,14 +109,15 @@ class SynCoNMTConfig(ComplexConfig):
     @property
     def num_words(self) -> tuple[int, int]:
         """Words of the source and of the target."""
-        return self.vocab_size, self.decoder_vocab_size or self.vocab_size
+        return self.vocab_size, self.vocab_size if self.target_vocab_size is None else self.target_vocab_size
 
     @property
     def num_relations(self) -> tuple[int, int] | tuple[None, None]:
         """Relations of the source and of the target; None where there are none."""
         if not self.use_relations:
             return None, None
-        return self.relation_vocab_size, self.decoder_relation_vocab_size or self.relation_vocab_size
+        size = self.relation_vocab_size
+        return size, size if self.target_relation_vocab_size is None else self.target_relation_vocab_size
 
     def real_twin(self, **changes: Any) -> Self:
         """As in ``ComplexConfig``: words and relations side by side, or words alone with ``use_relations=False``."""
@@ -132,6 +128,9 @@ class SynCoNMTConfig(ComplexConfig):
     def validate_sizes(self) -> None:
         """Counts are positive; a width can be shared out to parts and directions."""
         super().validate_sizes()
+        for name in ("target_vocab_size", "target_relation_vocab_size"):
+            if (size := getattr(self, name)) is not None and size < 1:
+                raise ValueError(f"{name} must be positive, or None for that of the source, got {size}")
         parts = (2 if self.number_field == "complex" else 1) * (2 if self.bidirectional else 1)
         if self.hidden_size % parts:
             raise ValueError(
@@ -161,21 +160,21 @@ class SynCoNMTConfig(ComplexConfig):
 
     def validate_relations(self) -> None:
         """Special relations are in the vocabularies, and shared tables have one size."""
-        names = ("pad_relation_id", "decoder_start_relation_id")
-        sizes = {"relation_vocab_size": names[:1], "decoder_relation_vocab_size": names}
-        for size, relations in sizes.items():
-            for name in relations:
-                if not 0 <= getattr(self, name) < getattr(self, size):
-                    raise ValueError(
-                        f"{name} must lie in [0, {size}={getattr(self, size)}), got {getattr(self, name)}"
-                    )
-        if self.share_embeddings:
-            for name in ("vocab_size", "relation_vocab_size"):
-                if getattr(self, name) != getattr(self, f"decoder_{name}"):
-                    raise ValueError(
-                        f"share_embeddings=True needs joint vocabularies: {name}={getattr(self, name)} but "
-                        f"decoder_{name}={getattr(self, f'decoder_{name}')}"
-                    )
+        source, target = self.num_relations
+        sides = (("", source, "pad"), ("target_", target, "pad"), ("target_", target, "decoder_start"))
+        for side, size, special in sides:
+            name = f"{special}_relation_id"
+            if size is not None and not 0 <= getattr(self, name) < size:
+                raise ValueError(
+                    f"{name} must lie in [0, {side}relation_vocab_size={size}), got {getattr(self, name)}"
+                )
+        if not self.share_embeddings:
+            return
+        for name, sizes in (("vocab_size", self.num_words), ("relation_vocab_size", self.num_relations)):
+            if sizes[0] != sizes[1]:
+                raise ValueError(
+                    f"share_embeddings=True needs joint vocabularies: {name}={sizes[0]} but target_{name}={sizes[1]}"
+                )
 
     def validate_loss(self) -> None:
         """The weight of the words lies in [0, 1], label smoothing in [0, 1)."""

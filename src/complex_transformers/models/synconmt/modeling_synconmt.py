@@ -54,8 +54,8 @@ class SynCoNMTOutput(ModelOutput):
 
     Args:
         loss: of ``labels`` and ``relation_labels`` (S 17).
-        logits: of words, ``[B, T, decoder_vocab_size]`` (S 15).
-        relation_logits: of relations, ``[B, T, decoder_relation_vocab_size]`` (S 16); None without relations.
+        logits: of words, ``[B, T, target words]`` (S 15).
+        relation_logits: of relations, ``[B, T, target relations]`` (S 16); None without relations.
         past_key_values: the decoder's state.
         decoder_hidden_states, encoder_hidden_states, encoder_last_hidden_state: of the two sides.
         cross_attentions: one ``[B, 1, T, S]`` of real weights, or ``[B, 1, T, 2S]``, ``[real | imag]`` halves.
@@ -201,13 +201,14 @@ class SynCoNMTPreTrainedModel(ComplexPreTrainedModel):
         Raises:
             ValueError: source and target have vocabularies of two sizes.
         """
-        if self.config.vocab_size != self.config.decoder_vocab_size:
+        source, target = self.config.num_words
+        if source != target:
             raise ValueError(
-                f"source and target have vocabularies of {self.config.vocab_size} and "
-                f"{self.config.decoder_vocab_size} words, and cannot be resized to one size"
+                f"source and target have vocabularies of {source} and {target} words and cannot be resized to one size"
             )
         embeddings = super().resize_token_embeddings(*args, **kwargs)
-        self.config.decoder_vocab_size = self.config.vocab_size
+        if self.config.target_vocab_size is not None:
+            self.config.target_vocab_size = self.config.vocab_size
         return embeddings
 
 
