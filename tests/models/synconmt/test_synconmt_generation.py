@@ -200,10 +200,9 @@ def test_the_relation_of_the_beam_is_read_with_its_word(changes):
 def test_relations_behind_the_end_are_those_of_padding():
     model = build()
     source = source_of(model, 5, batch=16)
+    options = {"do_sample": True, "max_new_tokens": 12, "return_dict_in_generate": True, "suppress_tokens": [0]}
     torch.manual_seed(1)
-    out = model.generate(
-        **source, do_sample=True, max_new_tokens=12, return_dict_in_generate=True, suppress_tokens=[0]
-    )
+    out = model.generate(**source, **options)
     assert isinstance(out, SynCoNMTGenerateOutput)
     assert out.relations.shape == out.sequences.shape
     lengths = []

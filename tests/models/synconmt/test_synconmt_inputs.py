@@ -178,7 +178,7 @@ def test_bad_inputs_are_refused_with_the_remedy():
     source, target, labels = source_of(model, 4), target_of(model, 3), labels_of(model, 3)
     with pytest.raises(ValueError, match="the target is missing: give decoder_input_ids"):
         model(**source)
-    with pytest.raises(ValueError, match="^relation_ids are missing: give the dependency relation of every word"):
+    with pytest.raises(ValueError, match=r"^relation_ids are missing: give the dependency relation of every word"):
         model(input_ids=source["input_ids"], **target)
     with pytest.raises(ValueError, match="decoder_relation_ids are missing: give the dependency relation"):
         model(**source, decoder_input_ids=target["decoder_input_ids"])
