@@ -45,6 +45,8 @@ class SynCoNMTConfig(ComplexConfig):
         alpha: weight of the words in the loss; that of the relations is 1 - alpha (S 17). The paper does not give
             its value. Without relations the loss is that of the words.
         label_smoothing: epsilon of both losses (Szegedy et al. 2016), while training only.
+        initializer_range: standard deviation of words and relations, large enough that they, and not the biases,
+            decide the first states.
         pad_relation_id: the relation of padding, whose vector is zero; it is never predicted.
         decoder_start_token_id, decoder_start_relation_id: the first word of every target, and its relation, by
             default ``pad_relation_id``.
@@ -164,7 +166,7 @@ class SynCoNMTConfig(ComplexConfig):
         sides = (("", source, "pad"), ("target_", target, "pad"), ("target_", target, "decoder_start"))
         for side, size, special in sides:
             name = f"{special}_relation_id"
-            if size is not None and not 0 <= getattr(self, name) < size:
+            if size and size > 0 and not 0 <= getattr(self, name) < size:  # validate_sizes refuses other sizes
                 raise ValueError(
                     f"{name} must lie in [0, {side}relation_vocab_size={size}), got {getattr(self, name)}"
                 )

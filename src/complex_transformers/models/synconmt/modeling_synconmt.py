@@ -78,7 +78,7 @@ class SynCoNMTOutput(ModelOutput):
 class SynCoNMTGenerateOutput(GenerateEncoderDecoderOutput):
     """What ``generate(return_dict_in_generate=True)`` returns.
 
-    Args:
+    Attributes:
         relations: ``[rows, length]``, the relation of every word of ``sequences``; None without relations.
     """
 
@@ -89,7 +89,7 @@ class SynCoNMTGenerateOutput(GenerateEncoderDecoderOutput):
 class SynCoNMTGenerateBeamOutput(GenerateBeamEncoderDecoderOutput):
     """What ``generate(return_dict_in_generate=True)`` returns from beams.
 
-    Args:
+    Attributes:
         relations: ``[rows, length]``, the relation of every word of ``sequences``; None without relations.
     """
 
