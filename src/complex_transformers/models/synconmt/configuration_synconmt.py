@@ -45,8 +45,7 @@ class SynCoNMTConfig(ComplexConfig):
         alpha: weight of the words in the loss; that of the relations is 1 - alpha (S 17). The paper does not give
             its value. Without relations the loss is that of the words.
         label_smoothing: epsilon of both losses (Szegedy et al. 2016), while training only.
-        initializer_range: standard deviation of words and relations, large enough that they, and not the biases,
-            decide the first states.
+        initializer_range: standard deviation of the tables of words and relations.
         pad_relation_id: the relation of padding, whose vector is zero; it is never predicted.
         decoder_start_token_id, decoder_start_relation_id: the first word of every target, and its relation, by
             default ``pad_relation_id``.
