@@ -269,6 +269,8 @@ def test_caches_of_other_models_are_refused():
         run(model, **source, **target_of(model, 3), past_key_values=DynamicCache(config=model.config))
     with pytest.raises(ValueError, match="cache_implementation='static' is not for this model"):
         model.generate(**source, cache_implementation="static")
+    with pytest.raises(ValueError, match="prefill_chunk_size is not for this model"):
+        model.generate(**source, prefill_chunk_size=2)
     cache = run(model, **source, **target_of(model, 3)).past_key_values
     two = {**source_of(model, 4, batch=2), **target_of(model, 1, batch=2)}
     with pytest.raises(ValueError, match=r"past_key_values hold 1 texts, the input 2"):
@@ -297,6 +299,21 @@ def test_texts_of_a_cache_can_be_repeated_selected_and_forgotten():
     torch.testing.assert_close(again, expected)
     with pytest.raises(TypeError, match="use advance"):
         cache.update(torch.zeros(1), torch.zeros(1), 0)
+
+
+@every_variant
+def test_generation_shows_its_attention(changes):
+    model = build(**changes)
+    source = source_of(model, 5, batch=2)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    options = {"max_new_tokens": 4, "eos_token_id": None, "return_dict_in_generate": True, "output_attentions": True}
+    out = model.generate(**source, attention_mask=mask, **options)
+    target = {"decoder_input_ids": out.sequences[:, :-1]}
+    if out.relations is not None:
+        target["decoder_relation_ids"] = out.relations[:, :-1]
+    expected = run(model, **source, **target, attention_mask=mask, output_attentions=True).cross_attentions
+    assert len(expected) == 1
+    torch.testing.assert_close(torch.cat([step[0] for step in out.cross_attentions], 2), expected[0])
 
 
 def test_a_seed_of_words_that_were_embedded_goes_on_too():

@@ -422,9 +422,9 @@ class SynCoNMTModel(SynCoNMTPreTrainedModel):
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
-        relation_ids: Tensor | None = None,
         decoder_input_ids: Tensor | None = None,
         decoder_attention_mask: Tensor | None = None,
+        relation_ids: Tensor | None = None,
         decoder_relation_ids: Tensor | None = None,
         encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
         past_key_values: Cache | None = None,
@@ -505,6 +505,10 @@ class RelationGenerationMixin(GenerationMixin):
             raise ValueError(
                 f"cache_implementation={generation_config.cache_implementation!r} is not for this model, whose cache "
                 "is the state of its decoder; leave it out"
+            )
+        if generation_config.prefill_chunk_size is not None:
+            raise ValueError(
+                "prefill_chunk_size is not for this model, which reads a beginning step by step: leave it out"
             )
         if (given := model_kwargs.get("past_key_values")) is not None:
             given._is_user_defined = True
@@ -686,9 +690,9 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, SynCoNMTPreTrain
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
-        relation_ids: Tensor | None = None,
         decoder_input_ids: Tensor | None = None,
         decoder_attention_mask: Tensor | None = None,
+        relation_ids: Tensor | None = None,
         decoder_relation_ids: Tensor | None = None,
         encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
         past_key_values: Cache | None = None,
