@@ -28,6 +28,7 @@ SNIPPET_FILES = (
     "docs/text-to-text.md",
     "docs/models/complex_order.md",
     "docs/models/complex_transfo_xl.md",
+    "docs/models/synconmt.md",
     "docs/models/complex_fasttext.md",
     "docs/models/complex_text_cnn.md",
     "docs/models/complex_text_rnn.md",

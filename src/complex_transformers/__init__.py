@@ -72,9 +72,14 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "ComplexTransfoXLModel",
         "ComplexTransfoXLPreTrainedModel",
     ),
+    "models.synconmt.configuration_synconmt": ("SynCoNMTConfig",),
+    "models.synconmt.generation_synconmt": ("SynCoNMTGenerateBeamOutput", "SynCoNMTGenerateOutput"),
+    "models.synconmt.modeling_synconmt": ("SynCoNMTForConditionalGeneration", "SynCoNMTModel", "SynCoNMTOutput"),
+    "models.synconmt.stacks_synconmt": ("SynCoNMTDecoder", "SynCoNMTEncoder", "SynCoNMTPreTrainedModel"),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
+    "recurrent_cache": ("RecurrentCache", "RecurrentStateLayer"),
     "streaming": ("ComplexStreamTrainer",),
     "training": (
         "ComplexSeq2SeqTrainer",
@@ -157,9 +162,14 @@ if TYPE_CHECKING:
         ComplexTransfoXLModel,
         ComplexTransfoXLPreTrainedModel,
     )
+    from .models.synconmt.configuration_synconmt import SynCoNMTConfig
+    from .models.synconmt.generation_synconmt import SynCoNMTGenerateBeamOutput, SynCoNMTGenerateOutput
+    from .models.synconmt.modeling_synconmt import SynCoNMTForConditionalGeneration, SynCoNMTModel, SynCoNMTOutput
+    from .models.synconmt.stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear
     from .pipelines.text_to_text import TextToTextPipeline
+    from .recurrent_cache import RecurrentCache, RecurrentStateLayer
     from .streaming import ComplexStreamTrainer
     from .training import (
         ComplexSeq2SeqTrainer,

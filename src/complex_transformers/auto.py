@@ -60,6 +60,11 @@ AUTO_CLASSES: dict[str, dict[str, str]] = {
         "AutoModel": "ComplexTransfoXLModel",
         "AutoModelForCausalLM": "ComplexTransfoXLForCausalLM",
     },
+    "synconmt": {
+        "AutoConfig": "SynCoNMTConfig",
+        "AutoModel": "SynCoNMTModel",
+        "AutoModelForSeq2SeqLM": "SynCoNMTForConditionalGeneration",
+    },
 }
 
 # task -> module of this package, its pipeline, and the Auto class of the models

@@ -128,7 +128,8 @@ def write_model_card(
     facts = [f"{parameters:,} parameters", f"hidden size\n{config.hidden_size}{halves}"]
     for name, words in (("num_hidden_layers", "layer(s)"), ("num_attention_heads", "heads")):
         facts += [f"{getattr(config, name)} {words}"] if hasattr(config, name) else []
-    facts.append(f"embedding `{config.embedding_type}`")
+    for name, words in (("embedding_type", "embedding"), ("rnn_type", "cell"), ("attention_type", "attention")):
+        facts += [f"{words} `{getattr(config, name)}`"] if hasattr(config, name) else []
     usage = _TEXT_TO_TEXT_USE if auto_class == "AutoModelForSeq2SeqLM" else ""
     body = f"""
 # {type(model).__name__}

@@ -7,6 +7,8 @@ from .activation import *
 from .activation import __all__ as _activation
 from .adaptive_softmax import *
 from .adaptive_softmax import __all__ as _adaptive_softmax
+from .alignment import *
+from .alignment import __all__ as _alignment
 from .arithmetic import *
 from .arithmetic import __all__ as _arithmetic
 from .attention import *
@@ -46,6 +48,7 @@ __all__ = [
     "functional",
     *_activation,
     *_adaptive_softmax,
+    *_alignment,
     *_arithmetic,
     *_attention,
     *_convolution,

@@ -34,6 +34,7 @@ __all__ = [
     "RealLSTM",
     "RealRNN",
     "check_recurrent",
+    "last_states",
 ]
 
 State = tuple[Tensor, ...]
@@ -226,8 +227,15 @@ class _ComplexRecurrent(nn.Module):
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """One layer in one direction: the products of all inputs at once, then step by step."""
-        product = recurrent_product(self.recurrent_proj[index])
-        return self._steps(self.input_proj[index](x), product, state, mask, reverse)
+        return self._steps(self.input_products(x, index), self.state_product(index), state, mask, reverse)
+
+    def input_products(self, x: Tensor, index: int = 0) -> Tensor:
+        """W x + b of layer and direction ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
+        return self.input_proj[index](x)
+
+    def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
+        """``(h, c) -> U h + c`` of layer and direction ``index``, for ``step``; see ``step_product``."""
+        return step_product(self.recurrent_proj[index], num_steps)
 
     def _steps(
         self, inputs: Tensor, product: Product, state: State, mask: Tensor | None, reverse: bool
@@ -257,9 +265,12 @@ def plain_weight(layer: nn.Module) -> tuple[Tensor, Tensor] | None:
     return (layer.real.weight, layer.imag.weight) if is_plain(layer.real) and is_plain(layer.imag) else None
 
 
-def recurrent_product(layer: nn.Module) -> Product:
-    """``(h, c) -> U h + c`` for all steps of a sequence: the block matrix of U is built once (Thesis 2.7)."""
-    parts = plain_weight(layer)
+def step_product(layer: nn.Module, num_steps: int | None = None) -> Product:
+    """``(h, c) -> U h + c`` for the steps of a sequence: the block matrix of U is built once (Thesis 2.7).
+
+    Without c the bias of ``layer`` is added. For ``num_steps=1`` the layer is called: a block would not pay.
+    """
+    parts = None if num_steps == 1 else plain_weight(layer)
     if parts is None:
         return lambda h, c: layer(h) if c is None else layer(h) + c
     assert isinstance(layer, ComplexLinear)
@@ -288,6 +299,32 @@ def check_sequence(x: Tensor, input_size: int, mask: Tensor | None, batch_first:
         raise ValueError(f"the sequence is empty: got shape {tuple(x.shape)}; leave out empty sequences")
     if mask is not None and mask.shape != x.shape[:2]:
         raise ValueError(f"mask must be {axes}] = {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
+
+
+def last_states(
+    out: Tensor, mask: Tensor | None = None, bidirectional: bool = False, number_field: str = "complex"
+) -> Tensor:
+    """What each direction of a layer knows of the whole sequence, side by side: ``[B, N, width] -> [B, width]``.
+
+    The forward state of the last step and the backward state of the first, among those where ``mask [B, N]`` is true.
+
+    Args:
+        out: the states of a layer, batch first.
+        mask: as given to the layer.
+        bidirectional: whether ``out`` holds both directions.
+        number_field: ``"complex"`` or ``"real"``.
+    """
+    if mask is None:
+        first, last = out[:, 0], out[:, -1]
+    else:
+        steps = mask.to(torch.long)
+        rows = torch.arange(len(out), device=out.device)
+        first, last = out[rows, steps.argmax(-1)], out[rows, out.shape[1] - 1 - steps.flip(-1).argmax(-1)]
+    if not bidirectional:
+        return last
+    shape = (arithmetic(number_field).num_parts, 2, -1)  # parts, directions, features
+    forward, backward = last.unflatten(-1, shape)[:, :, 0], first.unflatten(-1, shape)[:, :, 1]
+    return torch.stack([forward, backward], dim=2).flatten(1)
 
 
 class ComplexRNN(_ComplexRecurrent):
@@ -413,7 +450,8 @@ class _RealRecurrent(nn.Module):
     """A layer of ``torch.nn`` with the signature, the masks and the initialisers of its complex twin."""
 
     kind: str
-    gate_count: int
+    num_gates: int
+    num_states = 1
     input_size: int
     batch_first: bool
 
@@ -445,8 +483,25 @@ class _RealRecurrent(nn.Module):
             if name.startswith("bias"):
                 torch.nn.init.zeros_(parameter)
                 continue
-            for gate in _rows(parameter, self.gate_count):
+            for gate in _rows(parameter, self.num_gates):
                 initialize_("glorot" if name.startswith("weight_ih") else "unitary", gate)
+
+    def input_products(self, x: Tensor, index: int = 0) -> Tensor:
+        """W x + b of layer ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
+        return F.linear(x, getattr(self, f"weight_ih_l{index}"), getattr(self, f"bias_ih_l{index}", None))
+
+    def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
+        """``(h, c) -> U h + b + c`` of layer ``index``, for ``step``."""
+        weight, bias = getattr(self, f"weight_hh_l{index}"), getattr(self, f"bias_hh_l{index}", None)
+
+        def product(h: Tensor, c: Tensor | None) -> Tensor:
+            return F.linear(h, weight, bias) if c is None else F.linear(h, weight, bias) + c
+
+        return product
+
+    def step(self, inputs: Tensor, product: Product, state: State) -> State:
+        """The next state from the input products ``[B, gates * hidden_size]``; ``product(h, c)`` is U h + b + c."""
+        raise NotImplementedError
 
     def forward(
         self, input: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None
@@ -480,16 +535,35 @@ def _gather(x: Tensor, order: Tensor, time: int) -> Tensor:
 class RealRNN(_RealRecurrent, nn.RNN):  # type: ignore[misc]
     """``torch.nn.RNN`` with a mask: the real twin of ``ComplexRNN``."""
 
-    kind, gate_count = "rnn", 1
+    kind, num_gates = "rnn", 1
+    nonlinearity: str
+
+    def step(self, inputs: Tensor, product: Product, state: State) -> State:
+        """f(W x + b + U h)."""
+        f = torch.tanh if self.nonlinearity == "tanh" else F.relu
+        return (f(product(state[0], inputs)),)
 
 
 class RealLSTM(_RealRecurrent, nn.LSTM):  # type: ignore[misc]
     """``torch.nn.LSTM`` with a mask: the real twin of ``ComplexLSTM``."""
 
-    kind, gate_count = "lstm", 4
+    kind, num_gates, num_states = "lstm", 4, 2
+
+    def step(self, inputs: Tensor, product: Product, state: State) -> State:
+        """c = f c + i tanh(g), h = o tanh(c)."""
+        i, f, g, o = product(state[0], inputs).chunk(4, dim=-1)
+        c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
 
 
 class RealGRU(_RealRecurrent, nn.GRU):  # type: ignore[misc]
     """``torch.nn.GRU`` with a mask: the real twin of ``ComplexGRU``."""
 
-    kind, gate_count = "gru", 3
+    kind, num_gates = "gru", 3
+
+    def step(self, inputs: Tensor, product: Product, state: State) -> State:
+        """h = n + z (h - n)."""
+        of_inputs, of_state = inputs.chunk(3, dim=-1), product(state[0], None).chunk(3, dim=-1)
+        r, z = (torch.sigmoid(of_inputs[gate] + of_state[gate]) for gate in (0, 1))
+        n = torch.tanh(of_inputs[2] + r * of_state[2])
+        return (n + z * (state[0] - n),)
