@@ -35,10 +35,14 @@ from .pooling import *
 from .pooling import __all__ as _pooling
 from .readout import *
 from .readout import __all__ as _readout
+from .real_recurrent import *
+from .real_recurrent import __all__ as _real_recurrent
 from .recurrent import *
 from .recurrent import __all__ as _recurrent
 from .relative_attention import *
 from .relative_attention import __all__ as _relative_attention
+from .syntax_embedding import *
+from .syntax_embedding import __all__ as _syntax_embedding
 from .transforms import *
 from .transforms import __all__ as _transforms
 from .vectors import *
@@ -62,8 +66,10 @@ __all__ = [
     *_number_field,
     *_pooling,
     *_readout,
+    *_real_recurrent,
     *_recurrent,
     *_relative_attention,
+    *_syntax_embedding,
     *_transforms,
     *_vectors,
 ]
