@@ -20,8 +20,15 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
     "analysis.waves": ("plot_waves",),
     "cache": ("MemoryCache", "MemoryLayer", "RecurrentCache", "RecurrentStateLayer"),
-    "data.dependency": ("DependencyCollator", "adjacency_from_heads", "read_conllu"),
+    "data.dependency": ("DependencyCollator", "adjacency_from_heads"),
     "data.parallel_text": ("encode_parallel_dataset", "load_parallel_dataset"),
+    "data.syntax_translation": (
+        "SyntaxTranslationCollator",
+        "build_syntax_processor",
+        "encode_syntax_dataset",
+        "load_parallel_conllu",
+        "parse_parallel_dataset",
+    ),
     "data.text_files": ("load_text_dataset",),
     "data.tokenization": ("build_tokenizer",),
     "data.word_order": ("word_order_dataset",),
@@ -80,9 +87,11 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "SynCoNMTOutput",
         "SynCoNMTPreTrainedModel",
     ),
+    "models.synconmt.processing_synconmt": ("SynCoNMTProcessor",),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
+    "syntax": ("SyntaxParser", "read_conllu"),
     "training": ("ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
@@ -95,8 +104,15 @@ if TYPE_CHECKING:
     from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
     from .analysis.waves import plot_waves
     from .cache import MemoryCache, MemoryLayer, RecurrentCache, RecurrentStateLayer
-    from .data.dependency import DependencyCollator, adjacency_from_heads, read_conllu
+    from .data.dependency import DependencyCollator, adjacency_from_heads
     from .data.parallel_text import encode_parallel_dataset, load_parallel_dataset
+    from .data.syntax_translation import (
+        SyntaxTranslationCollator,
+        build_syntax_processor,
+        encode_syntax_dataset,
+        load_parallel_conllu,
+        parse_parallel_dataset,
+    )
     from .data.text_files import load_text_dataset
     from .data.tokenization import build_tokenizer
     from .data.word_order import word_order_dataset
@@ -155,9 +171,11 @@ if TYPE_CHECKING:
         SynCoNMTOutput,
         SynCoNMTPreTrainedModel,
     )
+    from .models.synconmt.processing_synconmt import SynCoNMTProcessor
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear
     from .pipelines.text_to_text import TextToTextPipeline
+    from .syntax import SyntaxParser, read_conllu
     from .training import ComplexSeq2SeqTrainer, ComplexTrainer, decay_parameter_names, optimizer_groups
 
 
