@@ -37,6 +37,7 @@ from complex_transformers import read_conllu
 METRICS = ("upos", "uas", "las")
 # Tagger and parser read one tok2vec. {width} and {depth} are options.
 COMPONENTS = """
+[tok2vec]
 [tok2vec.model]
 @architectures = "spacy.Tok2Vec.v2"
 [tok2vec.model.embed]
@@ -51,6 +52,7 @@ width = {width}
 depth = {depth}
 window_size = 1
 maxout_pieces = 3
+[tagger]
 [tagger.model]
 @architectures = "spacy.Tagger.v2"
 [tagger.model.tok2vec]

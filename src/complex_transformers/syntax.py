@@ -22,7 +22,7 @@ __all__ = ["JOINER", "ROOT", "SyntaxParser", "check_heads", "read_conllu"]
 JOINER = "\N{HALFWIDTH BLACK SQUARE}"
 ROOT = "root"  # spaCy writes ROOT, Universal Dependencies root
 _JOINED = "parataxis"  # what Universal Dependencies calls a sentence that stands beside another one
-_UNNAMED = "dep"
+_UNNAMED = "dep"  # what spaCy's parser writes for relations too rare to be learned
 _CONTRACTIONS = ("split", "merge")
 _SENTENCES = ("error", "join")
 
@@ -42,7 +42,7 @@ class _CountedLines(io.TextIOBase):
         self.file, self.number, self.ended = file, 0, True
         self.sentence: list[tuple[int, str]] = []
 
-    def __next__(self) -> str:
+    def __next__(self) -> str:  # type: ignore[override]
         line = next(self.file)
         self.number += 1
         if line.strip():
@@ -317,8 +317,8 @@ class SyntaxParser:
             yield self._sentence(doc, f"{name} {number}")
 
     def _sentence(self, doc: Doc, name: str) -> dict[str, Any]:
-        if not doc.has_annotation("DEP"):
-            raise ValueError(f"the parser of {self.name} left {name} without relations: {doc.text!r}")
+        if not doc.has_annotation("DEP", require_complete=True):
+            raise ValueError(f"the parser of {self.name} left words of {name} without a relation: {doc.text!r}")
         heads = [0 if token.head.i == token.i else token.head.i + 1 for token in doc]
         relations = [_relation(token.dep_) for token in doc]
         roots = [index for index, head in enumerate(heads) if not head]
@@ -350,4 +350,4 @@ def _one_line(text: Any, name: str) -> str:
 
 def _relation(label: str) -> str:
     """A label of spaCy as Universal Dependencies write it."""
-    return ROOT if label == "ROOT" else label or _UNNAMED
+    return ROOT if label == "ROOT" else label

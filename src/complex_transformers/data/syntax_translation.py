@@ -46,7 +46,7 @@ def load_parallel_conllu(
     overlap: str = "error",
     contractions: str = "merge",
 ) -> DatasetDict:
-    """Parsed pairs from two CoNLL-U files whose sentences translate each other, as ``parse_parallel_dataset`` has them.
+    """Parsed pairs from two CoNLL-U files whose sentences translate each other, as ``parse_parallel_dataset`` has.
 
     The text is the comment ``text`` of a sentence, or its words.
 

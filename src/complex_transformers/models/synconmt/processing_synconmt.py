@@ -180,6 +180,9 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
             pad_to_multiple_of: the length is a multiple of this.
             padding_side: ``right`` or ``left``, of sources; labels are always filled up on the right.
             return_tensors: ``pt`` for tensors.
+
+        Raises:
+            ValueError: a row longer than ``max_length``.
         """
         filling = {
             "input_ids": self.source_tokenizer.pad_token_id,
@@ -194,7 +197,15 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
                 continue
             rows = [list(feature[name]) for feature in features]
             if padding:
-                length = max(map(len, rows)) if padding != "max_length" else (max_length or 0)
+                length = max(map(len, rows))
+                if padding == "max_length":
+                    if max_length is None or length > max_length:
+                        longest = [len(row) for row in rows].index(length)
+                        raise ValueError(
+                            f"row {longest} has {length} entries in {name}, more than max_length={max_length}: raise "
+                            "it, or cut with truncation=True"
+                        )
+                    length = max_length
                 step = pad_to_multiple_of or 1
                 length = -(-length // step) * step
                 left = padding_side == "left" and value != _IGNORED
@@ -263,13 +274,13 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         prefix = "" if side == "target" else "source_"
         words: PreTrainedTokenizerFast = getattr(self, f"{prefix}tokenizer")
         names: PreTrainedTokenizerFast = getattr(self, f"{prefix}relation_tokenizer")
-        known = names.get_vocab()
+        known = set(names.get_vocab()) - set(names.all_special_tokens)
         relations = [simple_relation(relation, self.relation_subtypes) for relation in relations]
         for number, relation in enumerate(relations):
-            if relation not in known or relation in names.all_special_tokens:
+            if relation not in known:
                 raise ValueError(
                     f"{name} has the relation {relation!r} at word {number + 1} ({tokens[number]!r}), which is not "
-                    f"among the relations of the {side} vocabulary, {sorted(set(known) - set(names.all_special_tokens))}: "
+                    f"among the relations of the {side} vocabulary, {sorted(known)}: "
                     f"build the vocabulary with {side}_relations=[...] to add it, or with relation_subtypes=False "
                     "where only its subtype is new"
                 )
