@@ -156,9 +156,9 @@ def test_pipelines_that_cannot_be_used(tmp_path):
     blank.to_disk(tmp_path / "blank")
     with pytest.raises(ValueError, match=r"blank has no parser, only \['sentencizer'\]"):
         SyntaxParser(tmp_path / "blank")("a text")
-    with pytest.raises(FileNotFoundError, match="'xx_absent_sm'.*python -m spacy download xx_absent_sm"):
+    with pytest.raises(FileNotFoundError, match=r"'xx_absent_sm'.*python -m spacy download xx_absent_sm"):
         SyntaxParser("xx_absent_sm")("a text")
-    with pytest.raises(FileNotFoundError, match="no spaCy pipeline .*give the folder of one"):
+    with pytest.raises(FileNotFoundError, match=r"no spaCy pipeline .*give the folder of one"):
         SyntaxParser(tmp_path)("a text")
     with pytest.raises(ValueError, match=r"sentences must be one of \['error', 'join'\], got 'cut'"):
         SyntaxParser("en_core_web_sm", "cut")

@@ -122,12 +122,12 @@ def test_bad_treebanks_and_languages(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     files = ["--train_files", good, "--dev_files", good, "--output_dir", tmp_path / "out"]
     with pytest.raises(ValueError, match=r"circle.conllu: sentence 1: no word has the head 0.*\(line 1\)"):
         run(monkeypatch, "train_parser", "--language", "en", *files, "--test_files", circle)
-    with pytest.raises(ImportError, match="--language qq: .*--language xx splits"):
+    with pytest.raises(ImportError, match=r"--language qq: .*--language xx splits"):
         run(monkeypatch, "train_parser", "--language", "qq", *files)
     with pytest.raises(ValueError, match="--epochs must be at least 1, got 0"):
         run(monkeypatch, "train_parser", "--language", "en", *files, "--epochs", 0)
     (tmp_path / "empty.conllu").write_text("# nothing\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="no sentences in .*empty.conllu"):
+    with pytest.raises(ValueError, match=r"no sentences in .*empty.conllu"):
         run(monkeypatch, "train_parser", "--language", "en", *files[:3], tmp_path / "empty.conllu", *files[4:])
 
 
@@ -153,7 +153,7 @@ def test_texts_are_parsed_into_a_folder(
     row = parts["train"][0]
     for side in ("source", "target"):
         assert row[side] == texts[0]
-        assert row[f"{side}_tokens"] == texts[0].removesuffix(".").split() + ["."]
+        assert row[f"{side}_tokens"] == [*texts[0].removesuffix(".").split(), "."]
         assert row[f"{side}_relations"] == SyntaxParser(trained[0])(texts[0])["relations"]
         assert row[f"{side}_spaces"][-2:] == [False, False]
     known = json.loads((tmp_path / "parsed" / "parsers.json").read_text())
@@ -212,7 +212,9 @@ def test_texts_of_several_sentences(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     options = write_texts(tmp_path, train=["one two", "three . four", "five"], validation=["six"])
     options += ["--source_parser", tmp_path / "words", "--target_parser", tmp_path / "words"]
     options += ["--output_dir", tmp_path / "parsed"]
-    with pytest.raises(ValueError, match="the train data, source of row 1 is split into 2 sentences .*'three . four'"):
+    with pytest.raises(
+        ValueError, match=r"the train data, source of row 1 is split into 2 sentences .*'three . four'"
+    ):
         run(monkeypatch, "prepare", *options)
     with pytest.warns(UserWarning, match=r"1 of 3 pairs of the train data .* \(first: row 1\): joined"):
         parts = run(monkeypatch, "prepare", *options, "--sentences", "join")
@@ -247,5 +249,5 @@ def test_bad_corpora_and_parsers(
     assert len(parts["train"]) == 3
     with pytest.raises(ValueError, match="--sentences must be error, join or drop, got 'cut'"):
         run(monkeypatch, "prepare", *good, *output, *parsers, "--sentences", "cut")
-    with pytest.raises(ValueError, match="--n_process must be at least 1, or -1 .* got 0"):
+    with pytest.raises(ValueError, match=r"--n_process must be at least 1, or -1 .* got 0"):
         run(monkeypatch, "prepare", *good, *output, *parsers, "--n_process", 0)

@@ -146,7 +146,7 @@ def test_padding_and_cutting(processor):
     assert processor(SOURCE, padding="max_length", max_length=9)["input_ids"][1][-3:] == [PAD] * 3
     cut = processor(SOURCE[1], truncation=True, max_length=3)
     assert (cut["input_ids"], cut["relation_ids"]) == tuple(
-        rows[1][name][:2] + [END] for name in ("input_ids", "relation_ids")
+        [*rows[1][name][:2], END] for name in ("input_ids", "relation_ids")
     )
     with pytest.raises(ValueError, match="truncation needs a max_length of at least 2"):
         processor(SOURCE[1], truncation=True)
@@ -169,14 +169,14 @@ def test_bad_sentences(processor):
         processor(SOURCE, TARGET[:1])
     with pytest.raises(ValueError, match="give text, text_target or both"):
         processor()
-    with pytest.raises(TypeError, match="target 1 must be a text, or a parsed sentence .* got int: 7"):
+    with pytest.raises(TypeError, match=r"target 1 must be a text, or a parsed sentence .* got int: 7"):
         processor(text_target=[TARGET[0], 7])
     pieces = build_tokenizer(["a b"] * 9, "bpe", vocab_size=300, append_eos=True)
     tokenizers = [getattr(processor, name) for name in SynCoNMTProcessor.get_attributes()]
-    with pytest.raises(ValueError, match="source_tokenizer must have one token for each word.* got BPE"):
+    with pytest.raises(ValueError, match=r"source_tokenizer must have one token for each word.* got BPE"):
         SynCoNMTProcessor(tokenizers[0], pieces, *tokenizers[2:])
     endless = build_tokenizer(["a b"], "token")
-    with pytest.raises(ValueError, match="^tokenizer has no bos_token"):
+    with pytest.raises(ValueError, match=r"^tokenizer has no bos_token"):
         SynCoNMTProcessor(endless, *tokenizers[1:])
 
 

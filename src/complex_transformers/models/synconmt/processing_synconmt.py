@@ -18,7 +18,7 @@ from ...syntax import JOINER, SyntaxParser
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    Parser: TypeAlias = str | os.PathLike[str] | Language | SyntaxParser | None
+    Pipeline: TypeAlias = str | os.PathLike[str] | Language | None
 
 __all__ = ["SynCoNMTProcessor"]
 
@@ -38,8 +38,8 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         tokenizer: words of the target; the one that decodes.
         source_tokenizer: words of the source.
         relation_tokenizer, source_relation_tokenizer: relations of the target and of the source.
-        source_parser, target_parser: for raw text: a spaCy pipeline (folder, name or object) or a ``SyntaxParser``.
-            Saved by name; without one, parsed sentences are taken and ids are decoded all the same.
+        source_parser, target_parser: for raw text: spaCy pipelines (folder, name or object), kept as ``SyntaxParser``
+            and saved by name. Without them, parsed sentences are taken and ids are decoded all the same.
         sentences: of the parsers, see ``SyntaxParser``: ``error`` or ``join``.
         mark_joins: the vocabularies know words that follow without a space by ``syntax.JOINER`` in front, so that
             decoding puts back the spaces of the text.
@@ -62,8 +62,8 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         source_tokenizer: PreTrainedTokenizerFast,
         relation_tokenizer: PreTrainedTokenizerFast,
         source_relation_tokenizer: PreTrainedTokenizerFast,
-        source_parser: Parser = None,
-        target_parser: Parser = None,
+        source_parser: Pipeline = None,
+        target_parser: Pipeline = None,
         sentences: str = "error",
         mark_joins: bool = True,
         relation_subtypes: bool = True,
@@ -73,8 +73,8 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
             check_tokenizer(name, getattr(self, name))
         self.sentences, self.mark_joins, self.relation_subtypes = sentences, mark_joins, relation_subtypes
         self.source_parser, self.target_parser = (
-            parser if parser is None or isinstance(parser, SyntaxParser) else SyntaxParser(parser, sentences)
-            for parser in (source_parser, target_parser)
+            None if pipeline is None else SyntaxParser(pipeline, sentences)
+            for pipeline in (source_parser, target_parser)
         )
 
     @classmethod
