@@ -98,15 +98,18 @@ def test_unknown_contractions(tmp_path):
         read_conllu(write(tmp_path, CONTRACTED), contractions="cut")
 
 
+TREE: dict[str, list] = {}  # spaCy keeps the first component of a name, so the tree is not the component's own
+
+
 def with_heads(heads: list[int], relations: list[str]):
     """A blank English pipeline whose parser gives every text this tree; heads from 0."""
     spacy = pytest.importorskip("spacy")
-    from spacy.language import Language
+    TREE.update(heads=heads, deps=relations)
 
-    @Language.component("fixed_tree", assigns=["token.dep", "token.head"])
+    @spacy.Language.component("fixed_tree", assigns=["token.dep", "token.head"])
     def fixed_tree(doc):
         spaces = [bool(token.whitespace_) for token in doc]
-        return spacy.tokens.Doc(doc.vocab, [t.text for t in doc], spaces, heads=heads, deps=relations)
+        return spacy.tokens.Doc(doc.vocab, [token.text for token in doc], spaces, **TREE)
 
     pipeline = spacy.blank("en")
     pipeline.add_pipe("fixed_tree")

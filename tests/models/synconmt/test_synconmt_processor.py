@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
@@ -47,9 +48,8 @@ def processor() -> SynCoNMTProcessor:
 
 def small_model(processor: SynCoNMTProcessor, **options) -> SynCoNMTForConditionalGeneration:
     torch.manual_seed(0)
-    return SynCoNMTForConditionalGeneration(
-        SynCoNMTConfig(hidden_size=16, **processor.vocabulary_arguments(), **options)
-    )
+    config = SynCoNMTConfig(hidden_size=16, **processor.vocabulary_arguments(), **options)
+    return SynCoNMTForConditionalGeneration(config).eval()
 
 
 def test_one_pair(processor):
@@ -175,6 +175,10 @@ def test_bad_sentences(processor):
     tokenizers = [getattr(processor, name) for name in SynCoNMTProcessor.get_attributes()]
     with pytest.raises(ValueError, match=r"source_tokenizer must have one token for each word.* got BPE"):
         SynCoNMTProcessor(tokenizers[0], pieces, *tokenizers[2:])
+    moved = copy.deepcopy(tokenizers[1])
+    moved.pad_token = "<mask>"
+    with pytest.raises(ValueError, match=r"tokenizer and source_tokenizer must have one id for padding, got \[0, 2\]"):
+        SynCoNMTProcessor(tokenizers[0], moved, *tokenizers[2:])
     endless = build_tokenizer(["a b"], "token")
     with pytest.raises(ValueError, match=r"^tokenizer has no bos_token"):
         SynCoNMTProcessor(endless, *tokenizers[1:])
@@ -246,7 +250,7 @@ def test_a_model_learns_pairs_by_heart(processor):
         model(**batch).loss.backward()
         optimizer.step()
     inputs = processor(SOURCE, padding=True, return_tensors="pt")
-    out = model.eval().generate(**inputs, max_new_tokens=8, return_dict_in_generate=True)
+    out = model.generate(**inputs, max_new_tokens=8, return_dict_in_generate=True)
     decoded = processor.decode_with_relations(out.sequences, out.relations)
     assert [row["text"] for row in decoded] == TEXTS
     assert [row["relations"] for row in decoded] == [row["relations"] for row in TARGET]

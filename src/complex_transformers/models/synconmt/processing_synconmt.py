@@ -46,7 +46,8 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         relation_subtypes: False takes ``nsubj:pass`` for ``nsubj``.
 
     Raises:
-        ValueError: a tokenizer that has not one token for each word, or lacks a special token.
+        ValueError: a tokenizer that has not one token for each word, lacks a special token, or pads otherwise than that
+            of the other side.
 
     Example:
         >>> from complex_transformers import build_syntax_processor
@@ -71,6 +72,10 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         super().__init__(tokenizer, source_tokenizer, relation_tokenizer, source_relation_tokenizer)
         for name in self.get_attributes():
             check_tokenizer(name, getattr(self, name))
+        for names in (("tokenizer", "source_tokenizer"), ("relation_tokenizer", "source_relation_tokenizer")):
+            padding = [getattr(self, name).pad_token_id for name in names]
+            if padding[0] != padding[1]:  # a model has one id of each kind
+                raise ValueError(f"{names[0]} and {names[1]} must have one id for padding, got {padding}")
         self.sentences, self.mark_joins, self.relation_subtypes = sentences, mark_joins, relation_subtypes
         self.source_parser, self.target_parser = (
             None if pipeline is None else SyntaxParser(pipeline, sentences)
@@ -197,22 +202,13 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
                 continue
             rows = [list(feature[name]) for feature in features]
             if padding:
-                length = max(map(len, rows))
-                if padding == "max_length":
-                    if max_length is None or length > max_length:
-                        longest = [len(row) for row in rows].index(length)
-                        raise ValueError(
-                            f"row {longest} has {length} entries in {name}, more than max_length={max_length}: raise "
-                            "it, or cut with truncation=True"
-                        )
-                    length = max_length
-                step = pad_to_multiple_of or 1
-                length = -(-length // step) * step
+                limit = max_length if padding == "max_length" else None
+                length = padded_length(name, rows, limit, pad_to_multiple_of)
                 left = padding_side == "left" and value != _IGNORED
                 fills = [[value] * (length - len(row)) for row in rows]
                 rows = [fill + row if left else row + fill for row, fill in zip(rows, fills, strict=True)]
-            batch[name] = torch.tensor(rows) if return_tensors == "pt" else rows
-        return BatchEncoding(batch, tensor_type=None if return_tensors == "pt" else return_tensors)
+            batch[name] = rows
+        return BatchEncoding(batch, tensor_type=return_tensors)
 
     def decode_with_relations(self, sequences: Any, relations: Any) -> list[dict[str, Any]]:
         """``text``, ``tokens`` and ``relations`` of rows of target ids, up to the first ``</s>``.
@@ -303,6 +299,18 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
     for token in ("pad_token", "unk_token", "bos_token", "eos_token"):
         if getattr(tokenizer, f"{token}_id") is None:
             raise ValueError(f"{name} has no {token}: build it with build_syntax_processor")
+
+
+def padded_length(name: str, rows: list[list[int]], max_length: int | None, multiple: int | None) -> int:
+    """Length of the longest row, or ``max_length``, rounded up to a multiple."""
+    lengths = [len(row) for row in rows]
+    length = max(lengths) if max_length is None else max_length
+    if length < max(lengths):
+        raise ValueError(
+            f"row {lengths.index(max(lengths))} has {max(lengths)} entries in {name}, more than max_length={length}: "
+            "raise it, or cut with truncation=True"
+        )
+    return -(-length // (multiple or 1)) * (multiple or 1)
 
 
 def simple_relation(relation: str, subtypes: bool) -> str:
