@@ -46,8 +46,8 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         relation_subtypes: False takes ``nsubj:pass`` for ``nsubj``.
 
     Raises:
-        ValueError: a tokenizer that has not one token for each word, lacks a special token, or pads otherwise than that
-            of the other side.
+        ValueError: a tokenizer that has not one token for each word, or lacks a special token; two sides that pad with
+            two ids.
 
     Example:
         >>> from complex_transformers import build_syntax_processor
