@@ -282,12 +282,12 @@ class SyntaxParser:
 
     @property
     def relations(self) -> list[str]:
-        """Every relation that a sentence from this parser can have."""
+        """Every relation that a sentence from this parser can have, as far as its components list them."""
         pipeline = self.pipeline
         known = {ROOT, _UNNAMED, *([_JOINED] if self.sentences == "join" else [])}
         for name in pipeline.pipe_names:
             if "token.dep" in pipeline.get_pipe_meta(name).assigns:
-                known |= {_relation(label) for label in pipeline.get_pipe(name).labels}
+                known |= {_relation(label) for label in pipeline.pipe_labels.get(name, ())}
         return sorted(known)
 
     def __call__(self, text: str) -> dict[str, Any]:
