@@ -20,10 +20,17 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
     "analysis.waves": ("plot_waves",),
     "cache": ("MemoryCache", "MemoryLayer"),
-    "data.dependency": ("DependencyCollator", "adjacency_from_heads", "read_conllu"),
+    "data.dependency": ("DependencyCollator", "adjacency_from_heads"),
     "data.parallel_text": ("encode_parallel_dataset", "load_parallel_dataset"),
     "data.plain_text": ("load_plain_text",),
     "data.stream": ("StreamDataset", "encode_stream"),
+    "data.syntax_translation": (
+        "SyntaxTranslationCollator",
+        "build_syntax_processor",
+        "encode_syntax_dataset",
+        "load_parallel_conllu",
+        "parse_parallel_dataset",
+    ),
     "data.text_files": ("load_text_dataset",),
     "data.tokenization": ("build_tokenizer",),
     "data.word_order": ("word_order_dataset",),
@@ -75,12 +82,14 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "models.synconmt.configuration_synconmt": ("SynCoNMTConfig",),
     "models.synconmt.generation_synconmt": ("SynCoNMTGenerateBeamOutput", "SynCoNMTGenerateOutput"),
     "models.synconmt.modeling_synconmt": ("SynCoNMTForConditionalGeneration", "SynCoNMTModel", "SynCoNMTOutput"),
+    "models.synconmt.processing_synconmt": ("SynCoNMTProcessor",),
     "models.synconmt.stacks_synconmt": ("SynCoNMTDecoder", "SynCoNMTEncoder", "SynCoNMTPreTrainedModel"),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
     "recurrent_cache": ("RecurrentCache", "RecurrentStateLayer"),
     "streaming": ("ComplexStreamTrainer",),
+    "syntax": ("SyntaxParser", "read_conllu"),
     "training": (
         "ComplexSeq2SeqTrainer",
         "ComplexTrainer",
@@ -110,10 +119,17 @@ if TYPE_CHECKING:
     from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
     from .analysis.waves import plot_waves
     from .cache import MemoryCache, MemoryLayer
-    from .data.dependency import DependencyCollator, adjacency_from_heads, read_conllu
+    from .data.dependency import DependencyCollator, adjacency_from_heads
     from .data.parallel_text import encode_parallel_dataset, load_parallel_dataset
     from .data.plain_text import load_plain_text
     from .data.stream import StreamDataset, encode_stream
+    from .data.syntax_translation import (
+        SyntaxTranslationCollator,
+        build_syntax_processor,
+        encode_syntax_dataset,
+        load_parallel_conllu,
+        parse_parallel_dataset,
+    )
     from .data.text_files import load_text_dataset
     from .data.tokenization import build_tokenizer
     from .data.word_order import word_order_dataset
@@ -165,12 +181,14 @@ if TYPE_CHECKING:
     from .models.synconmt.configuration_synconmt import SynCoNMTConfig
     from .models.synconmt.generation_synconmt import SynCoNMTGenerateBeamOutput, SynCoNMTGenerateOutput
     from .models.synconmt.modeling_synconmt import SynCoNMTForConditionalGeneration, SynCoNMTModel, SynCoNMTOutput
+    from .models.synconmt.processing_synconmt import SynCoNMTProcessor
     from .models.synconmt.stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear
     from .pipelines.text_to_text import TextToTextPipeline
     from .recurrent_cache import RecurrentCache, RecurrentStateLayer
     from .streaming import ComplexStreamTrainer
+    from .syntax import SyntaxParser, read_conllu
     from .training import (
         ComplexSeq2SeqTrainer,
         ComplexTrainer,
