@@ -2,13 +2,14 @@
 # Multi30k, English to German: embeddings in both number fields, one run for each seed. A run whose results exist is
 # left out; one that was stopped goes on from its last checkpoint.
 # Usage: bash examples/translation/multi30k.sh SEEDS [NAME ...]      (SEEDS: 0 or 0,1,2; default: every NAME)
-#   SOURCE=de TARGET=en turns the direction round; OPTIONS="--num_train_epochs 30" is added to every run.
+#   SOURCE=de TARGET=en turns the direction round; RESULTS is the folder of results; OPTIONS="--num_train_epochs 30" is added to every run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 DATA=${COMPLEX_TRANSFORMERS_DATA:-../shared/data}/translation/multi30k
 PYTHON=${PYTHON:-.venv/bin/python}
 SOURCE=${SOURCE:-en} TARGET=${TARGET:-de}
 OPTIONS=${OPTIONS:-}
+RESULTS=${RESULTS:-benchmarks/results/multi30k}
 CPU=$("$PYTHON" -c "import torch; print(not torch.cuda.is_available())") # bfloat16 on the CPU must be asked for
 declare -A ROWS=(
   [complex_order]="--embedding_type complex_order --number_field complex"
@@ -26,7 +27,7 @@ shift
 for seed in "${SEEDS[@]}"; do
   for name in "$@"; do
     [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
-    results="benchmarks/results/multi30k/$SOURCE-$TARGET/$name-seed-$seed.json"
+    results="$RESULTS/$SOURCE-$TARGET/$name-seed-$seed.json"
     [[ -e $results ]] && continue
     # shellcheck disable=SC2086 - the options of a row are words
     "$PYTHON" examples/translation/run_translation.py ${ROWS[$name]} \
@@ -40,6 +41,6 @@ for seed in "${SEEDS[@]}"; do
       --length_penalty 1.0 1.3 1.6 2.0 \
       --bf16 true --use_cpu "$CPU" --disable_tqdm true \
       --seed "$seed" --resume_from_checkpoint last \
-      --output_dir "outputs/multi30k/$SOURCE-$TARGET/$name-seed-$seed" --output_json "$results" $OPTIONS
+      --output_dir "outputs/${RESULTS##*/}/$SOURCE-$TARGET/$name-seed-$seed" --output_json "$results" $OPTIONS
   done
 done

@@ -50,8 +50,8 @@ def encode_stream(
         add_special_tokens: what the tokenizer adds to a text, such as the end of a line, is added to each.
 
     Raises:
-        ValueError: characters or words that the vocabulary does not have, all listed, where it has no unknown token;
-            no token at all.
+        ValueError: characters or words that the vocabulary does not have, listed for the first piece of text with any,
+            where it has no unknown token; no token at all.
         TypeError: one string instead of several texts.
     """
     if isinstance(texts, str):

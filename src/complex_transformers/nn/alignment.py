@@ -99,6 +99,7 @@ class AdditiveAttention(_Alignment):
         self.score_proj = self.linear(embed_dim, self.numbers.num_parts, bias=False)
 
     def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
+        """As in the base class; every word of the source is scored."""
         to_query = step_product(self.query_proj, num_steps)
         to_score = step_product(self.score_proj)  # a row of the block matrix for each part: cheap, and used S times
         keep = None if mask is None else mask.to(torch.bool)[:, None, None]
@@ -138,6 +139,7 @@ class LocalAttention(_Alignment):
         self.place_readout = RealLinear(embed_dim, 1, bias=False)
 
     def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
+        """As in the base class; words outside the window have no weight."""
         keep = values.new_ones(values.shape[:2], dtype=torch.bool) if mask is None else mask.to(torch.bool)
         places = keep.cumsum(-1).unsqueeze(1)  # [B, 1, S]: 1, 2, ... over words
         lengths = places[..., -1:]
