@@ -125,7 +125,7 @@ def test_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Path
 def test_bad_streams_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     files = character_files(tmp_path)
     (tmp_path / "validation.txt").write_text("the caté sat 7", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"the validation data: text 0 holds 2 symbol\(s\) .*\['7', 'é'\]"):
+    with pytest.raises(ValueError, match=r"the validation data: the texts hold 2 symbol\(s\) .*\['7', 'é'\]"):
         run(CLM, *files, *TINY_XL)
     write_characters(tmp_path / "validation.txt", 300, 1)
     with pytest.raises(ValueError, match="4 lanes with a segment of 2000 tokens each need a stream of 8001 tokens"):
