@@ -10,11 +10,7 @@ The best epoch is chosen by LAS on the development part; the test part, where th
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import shlex
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -32,7 +28,7 @@ from thinc.api import Optimizer
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
-from complex_transformers import read_conllu
+from complex_transformers import command_line, read_conllu, write_results
 
 METRICS = ("upos", "uas", "las")
 # Tagger and parser read one tok2vec. {width} and {depth} are options.
@@ -236,11 +232,8 @@ def main() -> dict[str, Any]:
     optimizer.learn_rate = args.learning_rate
     start = time.perf_counter()
     history = train(args, nlp, optimizer, examples, dev)
-    command = shlex.join(["python", *sys.argv])
-    if folder := os.environ.get("COMPLEX_TRANSFORMERS_DATA"):
-        command = command.replace(folder, "$COMPLEX_TRANSFORMERS_DATA")
     results: dict[str, Any] = {
-        "command": command,
+        "command": command_line(),
         "seed": args.seed,
         "sentences": {name: len(part) for name, part in sentences.items()},
         "words": {name: sum(len(s["tokens"]) for s in part) for name, part in sentences.items()},
@@ -258,10 +251,8 @@ def main() -> dict[str, Any]:
         }
         for name, figures in results["test"].items():
             print(f"test, {name}: " + ", ".join(f"{key} {value:g}" for key, value in figures.items()))
-    path = Path(args.output_json or Path(args.output_dir) / "results.json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(f"pipeline: {args.output_dir}; results: {path}")
+    print(f"pipeline: {args.output_dir}")
+    write_results(args.output_json or Path(args.output_dir) / "results.json", results)
     return results
 
 

@@ -12,26 +12,21 @@ once at the end with beam search.
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import sys
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy as np
 import torch
 import transformers
-from datasets import Dataset, DatasetDict
+from datasets import DatasetDict
 from transformers import (
     AutoConfig,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     DataCollatorForSeq2Seq,
     EarlyStoppingCallback,
-    EvalPrediction,
     HfArgumentParser,
     PreTrainedModel,
     PreTrainedTokenizerFast,
@@ -41,11 +36,16 @@ from transformers import (
 from complex_transformers import (
     ComplexSeq2SeqTrainer,
     TranslationMetric,
+    TranslationScorer,
     build_tokenizer,
     encode_parallel_dataset,
     last_complete_checkpoint,
     load_parallel_dataset,
-    write_model_card,
+    longest_first,
+    portable,
+    run_record,
+    save_model,
+    write_results,
 )
 
 
@@ -234,38 +234,6 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
     )
 
 
-def texts_of(predictions: np.ndarray, tokenizer: PreTrainedTokenizerFast) -> list[str]:
-    """One line for each prediction."""
-    ids = np.where(predictions < 0, tokenizer.pad_token_id, predictions)  # the Trainer pads with -100
-    return [" ".join(text.split()) for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
-
-
-def portable(value: Any) -> Any:
-    """An argument, or a list of them, as it would be on another machine: no absolute path."""
-    if isinstance(value, list):
-        return [portable(part) for part in value]
-    if not isinstance(value, str):
-        return value
-    if value.startswith("--") and "=" in value:
-        option, _, given = value.partition("=")
-        return f"{option}={portable(given)}"
-    path = Path(value)
-    if not path.is_absolute():
-        return value
-    for name, folder in (
-        ("", Path.cwd()),
-        ("$COMPLEX_TRANSFORMERS_DATA", os.environ.get("COMPLEX_TRANSFORMERS_DATA")),
-    ):
-        if folder is not None and path.is_relative_to(folder):
-            return str(name / path.relative_to(folder))
-    return path.name
-
-
-def rounded(scores: dict[str, Any]) -> dict[str, Any]:
-    """Figures with as many digits as a table has use for."""
-    return {name: round(value, 4) if isinstance(value, float) else value for name, value in scores.items()}
-
-
 class Translation:
     """Data, tokenizer, model and trainer of one run."""
 
@@ -298,10 +266,10 @@ class Translation:
             max_target_length=data_args.max_target_length,
             too_long=data_args.too_long,
         )
-        for name in self.parts.keys() - {"train"}:  # batches of equal length; `row` leads back to the file's order
-            order = np.argsort(self.parts[name]["length"], kind="stable")[::-1]
-            self.parts[name] = self.parts[name].select(order).add_column("row", order)
-        self.metric = TranslationMetric(data_args.lowercase, data_args.bleu_tokenize)
+        for name in self.parts.keys() - {"train"}:
+            self.parts[name] = longest_first(self.parts[name])
+        metric = TranslationMetric(data_args.lowercase, data_args.bleu_tokenize)
+        self.scorer = TranslationScorer(self.tokenizer, metric)
 
         self.model = model_args.model(self.tokenizer)
         if args.generation_max_length is None:
@@ -323,44 +291,9 @@ class Translation:
             eval_dataset=self.parts["validation"],
             data_collator=DataCollatorForSeq2Seq(self.tokenizer, model=self.model),
             processing_class=self.tokenizer,
-            compute_metrics=None if by_loss else self.validation_scores,
+            compute_metrics=None if by_loss else self.scorer.compute_metrics(self.parts["validation"]),
             callbacks=[] if patience is None else [EarlyStoppingCallback(patience)],
         )
-
-    def validation_scores(self, prediction: EvalPrediction) -> dict[str, float]:
-        """BLEU and chrF against the validation part as it was written."""
-        return self.score(prediction.predictions, self.parts["validation"])[0]
-
-    def score(self, predictions: np.ndarray, part: Dataset) -> tuple[dict[str, Any], list[str]]:
-        """Scores, and the translations in the order of the file."""
-        texts = texts_of(predictions, self.tokenizer)
-        scores = self.metric.compute(predictions=texts, references=list(part["target"]))
-        kept = ("bleu", "chrf", "prediction_length", "reference_length")
-        unfinished = int((predictions[:, 1:] != self.tokenizer.eos_token_id).all(1).sum())  # stopped by the limit
-        self.signatures = {name: scores[f"{name}_signature"] for name in ("bleu", "chrf")}
-        figures = {**{name: scores[name] for name in kept}, "unfinished": unfinished}
-        return figures, [text for _, text in sorted(zip(part["row"], texts, strict=True))]
-
-    def choose_length_penalty(self, trainer: ComplexSeq2SeqTrainer) -> dict[str, float]:
-        """BLEU of the validation part for each length penalty; the saved model has the best one."""
-        generation = self.model.generation_config
-        scores = {}
-        for penalty in self.data_args.length_penalty:
-            generation.length_penalty = penalty
-            figures, _ = self.translate(trainer, "validation", self.data_args.test_num_beams)
-            scores[str(penalty)] = figures["bleu"]
-        generation.length_penalty = float(max(scores, key=scores.__getitem__))
-        return scores
-
-    def translate(self, trainer: ComplexSeq2SeqTrainer, name: str, num_beams: int) -> tuple[dict[str, Any], list[str]]:
-        """Translate one part by beam search, with the model's length penalty, and score it."""
-        trainer.args.predict_with_generate, trainer.compute_metrics = True, None
-        start = time.perf_counter()
-        output = trainer.predict(self.parts[name], num_beams=num_beams)
-        seconds = time.perf_counter() - start
-        scores, texts = self.score(output.predictions, self.parts[name])
-        loss = output.metrics["test_loss"]
-        return rounded({**scores, "loss": loss, "num_beams": num_beams, "seconds": round(seconds, 1)}), texts
 
 
 def main() -> dict[str, Any]:
@@ -377,64 +310,39 @@ def main() -> dict[str, Any]:
 
     start = time.perf_counter()
     trainer.train(resume_from_checkpoint=checkpoint)
-    seconds = round(time.perf_counter() - start, 1)
-    history = [log for log in trainer.state.log_history if "eval_loss" in log]
-    epochs = [
-        rounded({name.removeprefix("eval_"): log[name] for name in ("epoch", "eval_loss", "eval_bleu") if name in log})
-        for log in history
-    ]
-    best = [log["epoch"] for log in history if log["step"] == trainer.state.best_global_step]
-    results: dict[str, Any] = {
-        "command": shlex.join(["python", *portable(sys.argv)]),
-        "seed": args.seed,
-        "rows": {name: len(part) for name, part in run.parts.items()},
-        "parameters": trainer.model.num_parameters(),
-        "seconds": seconds,
-        "steps": trainer.state.global_step,
-        "resumed": checkpoint is not None,  # the seconds are then those of the last stretch
-        "best_epoch": best[0] if best else None,
-        "epochs": epochs,
-    }
-    results["validation"], _ = run.translate(trainer, "validation", args.generation_num_beams or 1)
+    record = run_record(trainer, time.perf_counter() - start, checkpoint is not None)
+    config, environment = record.pop("config"), record.pop("environment")
+    results: dict[str, Any] = {**record, "rows": {name: len(part) for name, part in run.parts.items()}}
+
+    scorer, beams = run.scorer, data_args.test_num_beams
+    validation = run.parts["validation"]
+    results["validation"], _ = scorer.translate(trainer, validation, args.generation_num_beams or 1)
     if len(data_args.length_penalty) > 1:
-        results["length_penalties"] = run.choose_length_penalty(trainer)
+        penalties = data_args.length_penalty
+        results["length_penalties"] = scorer.choose_length_penalty(trainer, validation, penalties, beams)
     results["length_penalty"] = trainer.model.generation_config.length_penalty
-    output_dir = Path(args.output_dir)
     if "test" in run.parts:
-        results["test"], texts = run.translate(trainer, "test", data_args.test_num_beams)
+        results["test"], texts = scorer.translate(trainer, run.parts["test"], beams)
         results["predictions"] = "predictions.txt"
         if trainer.is_world_process_zero():
-            (output_dir / "predictions.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    trainer.model.config.use_cache = True  # the Trainer turned it off
-    config = trainer.model.config.to_diff_dict()
+            path = Path(args.output_dir) / "predictions.txt"
+            path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     results |= {
-        "signatures": run.signatures,
+        "signatures": scorer.signatures,
         "generation_max_length": args.generation_max_length,
-        "config": {name: value for name, value in config.items() if name != "_name_or_path"},
-        "data": {name: portable(value) for name, value in asdict(data_args).items()},
-        "environment": {
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "device": str(args.device),
-            "threads": torch.get_num_threads(),
-        },
+        "config": config,
+        "data": portable(asdict(data_args)),
+        "environment": environment,
     }
     for name in ("validation", "test"):
         if name in results:
             print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[name].items()))
-    print(f"parameters: {results['parameters']:,}; training: {seconds:.0f} s, {results['steps']} steps")
-
+    print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
     if trainer.is_world_process_zero():
-        trainer.model.save_pretrained(output_dir)
-        run.tokenizer.save_pretrained(output_dir)
-        if hasattr(trainer.model.config, "number_field"):
-            source = portable(data_args.dataset_name or data_args.train_files[0])
-            metrics = {key: results.get("test", results["validation"])[key] for key in ("bleu", "chrf")}
-            write_model_card(output_dir, trainer.model, training_data=f"`{source}`", metrics=metrics)
-        result_path = Path(args.output_json or output_dir / "results.json")
-        result_path.parent.mkdir(parents=True, exist_ok=True)
-        result_path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        print(f"model: {output_dir}; results: {result_path}")
+        source = portable(data_args.dataset_name or data_args.train_files[0])
+        metrics = {key: results.get("test", results["validation"])[key] for key in ("bleu", "chrf")}
+        save_model(args.output_dir, trainer.model, run.tokenizer, training_data=f"`{source}`", metrics=metrics)
+        write_results(args.output_json or Path(args.output_dir) / "results.json", results)
     return results
 
 

@@ -88,6 +88,15 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "nn.linear": ("ComplexLinear",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
     "recurrent_cache": ("RecurrentCache", "RecurrentStateLayer"),
+    "runs": (
+        "command_line",
+        "model_record",
+        "portable",
+        "rounded",
+        "run_record",
+        "save_model",
+        "write_results",
+    ),
     "streaming": ("ComplexStreamTrainer",),
     "syntax": ("SyntaxParser", "read_conllu"),
     "training": (
@@ -97,6 +106,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "last_complete_checkpoint",
         "optimizer_groups",
     ),
+    "translation_scoring": ("TranslationScorer", "longest_first"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _SUBPACKAGES = (
@@ -187,6 +197,7 @@ if TYPE_CHECKING:
     from .nn.linear import ComplexLinear
     from .pipelines.text_to_text import TextToTextPipeline
     from .recurrent_cache import RecurrentCache, RecurrentStateLayer
+    from .runs import command_line, model_record, portable, rounded, run_record, save_model, write_results
     from .streaming import ComplexStreamTrainer
     from .syntax import SyntaxParser, read_conllu
     from .training import (
@@ -196,6 +207,7 @@ if TYPE_CHECKING:
         last_complete_checkpoint,
         optimizer_groups,
     )
+    from .translation_scoring import TranslationScorer, longest_first
 
 
 def __getattr__(name: str) -> Any:

@@ -85,7 +85,7 @@ def test_stream_of_characters_is_learnt_and_written_on(run: Callable[..., Any], 
     assert results["tokens"]["test"] == len((tmp_path / "test.txt").read_text(encoding="utf-8"))
     assert results["texts"]["the cat"].startswith("the cat")
     assert len(results["texts"]["the cat"]) == len("the cat") + 24
-    assert [log["step"] for log in results["history"]] == sorted(log["step"] for log in results["history"])
+    assert [log["step"] for log in results["evaluations"]] == sorted(log["step"] for log in results["evaluations"])
 
     write = pipeline("text-generation", model=str(tmp_path / "out"))
     text = write("a dog", max_new_tokens=5, do_sample=False)[0]["generated_text"]

@@ -65,8 +65,8 @@ def test_translation_learns_and_translates(
     )
     assert results["rows"] == {"train": 288, "validation": 12, "test": 10}
     assert results["config"]["label_smoothing"] == 0.1
-    assert max(epoch["bleu"] for epoch in results["epochs"]) == results["validation"]["bleu"] > 40.0
-    best = [epoch["epoch"] for epoch in results["epochs"] if epoch["bleu"] == results["validation"]["bleu"]]
+    assert max(epoch["bleu"] for epoch in results["evaluations"]) == results["validation"]["bleu"] > 40.0
+    best = [epoch["epoch"] for epoch in results["evaluations"] if epoch["bleu"] == results["validation"]["bleu"]]
     assert results["best_epoch"] == best[0]
     assert results["data"]["length_penalty"] == [0.0, 1.0, 3.0]
     chosen = max(results["length_penalties"], key=results["length_penalties"].__getitem__)  # on validation
@@ -116,9 +116,11 @@ def test_translation_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path
     first = run(*arguments, "--num_train_epochs", "1", "--embedding_type", "learned_position")
     second = run(*arguments, "--num_train_epochs", "2", "--embedding_type", "learned_position")
     assert (first["resumed"], second["resumed"], second["rows"]["train"]) == (False, True, 64)
-    assert [epoch["epoch"] for epoch in second["epochs"]] == [1.0, 2.0]
-    assert "bleu" not in second["epochs"][0]
-    assert second["validation"]["loss"] == pytest.approx(min(epoch["loss"] for epoch in second["epochs"]), abs=1e-3)
+    assert [epoch["epoch"] for epoch in second["evaluations"]] == [1.0, 2.0]
+    assert "bleu" not in second["evaluations"][0]
+    assert second["validation"]["loss"] == pytest.approx(
+        min(epoch["loss"] for epoch in second["evaluations"]), abs=1e-3
+    )
     tuned = run(
         *(TRANSLATION, *files, "--model_name_or_path", tmp_path / "out", "--num_train_epochs", "1", *by_loss),
         *("--output_dir", tmp_path / "tuned", "--hidden_dropout_prob", "0.25", "--lr_scheduler_type", "linear"),
