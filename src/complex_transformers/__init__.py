@@ -17,7 +17,9 @@ __version__ = "0.1.0"
 
 # module -> public names
 _EXPORTS: dict[str, tuple[str, ...]] = {
+    "analysis.attention": ("AttentionMap", "attention_maps", "plot_attention"),
     "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
+    "analysis.translation": ("bleu_by_length", "token_accuracy"),
     "analysis.waves": ("plot_waves",),
     "cache": ("MemoryCache", "MemoryLayer"),
     "data.dependency": ("DependencyCollator", "adjacency_from_heads"),
@@ -126,7 +128,9 @@ __all__ = ["__version__", "nn", *sorted(_MODULE_OF)]
 
 if TYPE_CHECKING:
     from . import nn
+    from .analysis.attention import AttentionMap, attention_maps, plot_attention
     from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
+    from .analysis.translation import bleu_by_length, token_accuracy
     from .analysis.waves import plot_waves
     from .cache import MemoryCache, MemoryLayer
     from .data.dependency import DependencyCollator, adjacency_from_heads
