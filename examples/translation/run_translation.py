@@ -12,40 +12,28 @@ once at the end with beam search.
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-import datasets
-import torch
-import transformers
 from datasets import DatasetDict
 from transformers import (
     AutoConfig,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     DataCollatorForSeq2Seq,
-    EarlyStoppingCallback,
     HfArgumentParser,
     PreTrainedModel,
     PreTrainedTokenizerFast,
-    set_seed,
 )
 
 from complex_transformers import (
-    ComplexSeq2SeqTrainer,
     TranslationMetric,
-    TranslationScorer,
+    TranslationRun,
+    TranslationTrainingArguments,
     build_tokenizer,
     encode_parallel_dataset,
-    last_complete_checkpoint,
     load_parallel_dataset,
-    longest_first,
     portable,
-    run_record,
-    save_model,
-    write_results,
 )
 
 
@@ -164,54 +152,6 @@ class DataArguments:
     max_target_length: int | None = None
     too_long: str = field(default="error", metadata={"help": "longer pairs: error, truncate or drop"})
     bleu_tokenize: str = field(default="13a", metadata={"help": "sacrebleu's tokenizer: 13a, intl, zh, char, none"})
-    test_num_beams: int = field(default=5, metadata={"help": "for the test part, and for the saved model"})
-    length_penalty: list[float] = field(
-        default_factory=lambda: [1.0],
-        metadata={"help": "of beam search: above 1 prefers long translations; of several, the best for validation"},
-    )
-
-
-@dataclass
-class TrainingArguments(transformers.Seq2SeqTrainingArguments):
-    """``transformers.Seq2SeqTrainingArguments`` with defaults that fit small models."""
-
-    output_dir: str | None = "outputs/translation"
-    num_train_epochs: float = 20
-    learning_rate: float = 1e-3
-    lr_scheduler_type: str = "inverse_sqrt"
-    warmup_steps: float = 1000
-    weight_decay: float = 0.01
-    per_device_train_batch_size: int = 64
-    per_device_eval_batch_size: int = 128
-    train_sampling_strategy: str = "group_by_length"
-    predict_with_generate: bool = True
-    generation_num_beams: int | None = field(default=1, metadata={"help": "for the validation part"})
-    generation_max_length: int | None = field(
-        default=None, metadata={"help": "tokens; default: 10 more than the longest target of training"}
-    )
-    eval_strategy: str = "epoch"
-    save_strategy: str = "epoch"
-    logging_strategy: str = "epoch"
-    save_total_limit: int | None = 1
-    load_best_model_at_end: bool = True
-    metric_for_best_model: str | None = field(
-        default="bleu", metadata={"help": "bleu or loss, of the validation part"}
-    )
-    dataloader_pin_memory: bool = torch.cuda.is_available()  # without a GPU it only warns
-    resume_from_checkpoint: str | None = field(
-        default=None, metadata={"help": "a checkpoint, or last: the newest in output_dir, if there is one"}
-    )
-    early_stopping_patience: int | None = field(
-        default=None, metadata={"help": "stop after this many epochs without a better validation part"}
-    )
-    output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
-
-
-def find_checkpoint(args: TrainingArguments) -> str | None:
-    """Where to go on: a given checkpoint, the newest, or the beginning."""
-    if args.resume_from_checkpoint != "last":
-        return args.resume_from_checkpoint
-    return last_complete_checkpoint(args.output_dir)
 
 
 def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: str | None) -> PreTrainedTokenizerFast:
@@ -234,115 +174,55 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
     )
 
 
-class Translation:
-    """Data, tokenizer, model and trainer of one run."""
-
-    def __init__(
-        self, model_args: ModelArguments, data_args: DataArguments, args: TrainingArguments, checkpoint: str | None
-    ) -> None:
-        self.data_args, self.args = data_args, args
-        parts = load_parallel_dataset(
-            data_args.train_files,
-            data_args.validation_files,
-            data_args.test_files,
-            dataset_name=data_args.dataset_name,
-            dataset_config_name=data_args.dataset_config_name,
-            source_column=data_args.source_column,
-            target_column=data_args.target_column,
-            validation_split=data_args.validation_split,
-            split_seed=data_args.split_seed,
-            empty=data_args.empty,
-            overlap=data_args.overlap,
-        )
-        if data_args.max_train_samples is not None:
-            sample = parts["train"].shuffle(seed=data_args.split_seed)
-            parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
-        given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
-        self.tokenizer = make_tokenizer(parts, data_args, given)
-        self.parts = encode_parallel_dataset(
-            parts,
-            self.tokenizer,
-            max_source_length=data_args.max_source_length,
-            max_target_length=data_args.max_target_length,
-            too_long=data_args.too_long,
-        )
-        for name in self.parts.keys() - {"train"}:
-            self.parts[name] = longest_first(self.parts[name])
-        metric = TranslationMetric(data_args.lowercase, data_args.bleu_tokenize)
-        self.scorer = TranslationScorer(self.tokenizer, metric)
-
-        self.model = model_args.model(self.tokenizer)
-        if args.generation_max_length is None:
-            args.generation_max_length = max(map(len, self.parts["train"]["labels"])) + 10
-        generation = self.model.generation_config
-        generation.max_length, generation.max_new_tokens = args.generation_max_length, None
-        generation.num_beams, generation.length_penalty = data_args.test_num_beams, data_args.length_penalty[0]
-
-    def make_trainer(self) -> ComplexSeq2SeqTrainer:
-        """The trainer; by validation loss it generates nothing before the end."""
-        args = self.args
-        by_loss = args.metric_for_best_model in ("loss", "eval_loss")
-        args.predict_with_generate, args.greater_is_better = not by_loss, not by_loss
-        patience = args.early_stopping_patience
-        return ComplexSeq2SeqTrainer(
-            self.model,
-            args,
-            train_dataset=self.parts["train"],
-            eval_dataset=self.parts["validation"],
-            data_collator=DataCollatorForSeq2Seq(self.tokenizer, model=self.model),
-            processing_class=self.tokenizer,
-            compute_metrics=None if by_loss else self.scorer.compute_metrics(self.parts["validation"]),
-            callbacks=[] if patience is None else [EarlyStoppingCallback(patience)],
-        )
+def load_and_encode(
+    data_args: DataArguments, given_tokenizer: str | None
+) -> tuple[DatasetDict, PreTrainedTokenizerFast]:
+    """The parts with ids, and the tokenizer that gave them."""
+    parts = load_parallel_dataset(
+        data_args.train_files,
+        data_args.validation_files,
+        data_args.test_files,
+        dataset_name=data_args.dataset_name,
+        dataset_config_name=data_args.dataset_config_name,
+        source_column=data_args.source_column,
+        target_column=data_args.target_column,
+        validation_split=data_args.validation_split,
+        split_seed=data_args.split_seed,
+        empty=data_args.empty,
+        overlap=data_args.overlap,
+    )
+    if data_args.max_train_samples is not None:
+        sample = parts["train"].shuffle(seed=data_args.split_seed)
+        parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
+    tokenizer = make_tokenizer(parts, data_args, given_tokenizer)
+    encoded = encode_parallel_dataset(
+        parts,
+        tokenizer,
+        max_source_length=data_args.max_source_length,
+        max_target_length=data_args.max_target_length,
+        too_long=data_args.too_long,
+    )
+    return encoded, tokenizer
 
 
 def main() -> dict[str, Any]:
     """Parse the command line, train, translate the test part, write model, translations and results."""
-    parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
+    parser = HfArgumentParser((ModelArguments, DataArguments, TranslationTrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
-    if args.disable_tqdm:
-        datasets.disable_progress_bars()
-        transformers.utils.logging.disable_progress_bar()
-    set_seed(args.seed)
-    checkpoint = find_checkpoint(args)
-    run = Translation(model_args, data_args, args, checkpoint)
-    trainer = run.make_trainer()
-
-    start = time.perf_counter()
-    trainer.train(resume_from_checkpoint=checkpoint)
-    record = run_record(trainer, time.perf_counter() - start, checkpoint is not None)
-    config, environment = record.pop("config"), record.pop("environment")
-    results: dict[str, Any] = {**record, "rows": {name: len(part) for name, part in run.parts.items()}}
-
-    scorer, beams = run.scorer, data_args.test_num_beams
-    validation = run.parts["validation"]
-    results["validation"], _ = scorer.translate(trainer, validation, args.generation_num_beams or 1)
-    if len(data_args.length_penalty) > 1:
-        penalties = data_args.length_penalty
-        results["length_penalties"] = scorer.choose_length_penalty(trainer, validation, penalties, beams)
-    results["length_penalty"] = trainer.model.generation_config.length_penalty
-    if "test" in run.parts:
-        results["test"], texts = scorer.translate(trainer, run.parts["test"], beams)
-        results["predictions"] = "predictions.txt"
-        if trainer.is_world_process_zero():
-            path = Path(args.output_dir) / "predictions.txt"
-            path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    results |= {
-        "signatures": scorer.signatures,
-        "generation_max_length": args.generation_max_length,
-        "config": config,
-        "data": portable(asdict(data_args)),
-        "environment": environment,
-    }
-    for name in ("validation", "test"):
-        if name in results:
-            print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[name].items()))
-    print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
-    if trainer.is_world_process_zero():
-        source = portable(data_args.dataset_name or data_args.train_files[0])
-        metrics = {key: results.get("test", results["validation"])[key] for key in ("bleu", "chrf")}
-        save_model(args.output_dir, trainer.model, run.tokenizer, training_data=f"`{source}`", metrics=metrics)
-        write_results(args.output_json or Path(args.output_dir) / "results.json", results)
+    checkpoint = args.prepare()
+    given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
+    parts, tokenizer = load_and_encode(data_args, given)
+    model = model_args.model(tokenizer)
+    run = TranslationRun(
+        model,
+        parts,
+        args,
+        collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        processing=tokenizer,
+        metric=TranslationMetric(data_args.lowercase, data_args.bleu_tokenize),
+    )
+    results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
+    run.save(results, training_data=data_args.dataset_name or data_args.train_files[0])
     return results
 
 

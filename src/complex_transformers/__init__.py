@@ -108,7 +108,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "last_complete_checkpoint",
         "optimizer_groups",
     ),
-    "translation_scoring": ("TranslationScorer", "longest_first"),
+    "translation_training": ("TranslationRun", "TranslationTrainingArguments", "longest_first"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _SUBPACKAGES = (
@@ -211,7 +211,7 @@ if TYPE_CHECKING:
         last_complete_checkpoint,
         optimizer_groups,
     )
-    from .translation_scoring import TranslationScorer, longest_first
+    from .translation_training import TranslationRun, TranslationTrainingArguments, longest_first
 
 
 def __getattr__(name: str) -> Any:

@@ -4,40 +4,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import random
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from example_runs import load_example
+from huggingface_hub.errors import StrictDataclassClassValidationError
 
 from complex_transformers import SyntaxParser, build_syntax_processor, encode_syntax_dataset
 
 pytest.importorskip("conllu")
 pytest.importorskip("spacy")
-EXAMPLES = Path(__file__).parents[2] / "examples" / "syntax-translation"
 NOUNS, VERBS = ["dog", "cat", "bird", "man"], ["sees", "likes", "hears"]
 # The place of a word says what it is: "the dog sees the old cat."
 OLD = [("the", "DET", 1, "det"), ("old", "ADJ", 1, "amod")]
 
 
-def load(name: str) -> ModuleType:
-    """An example as a module: folders with a hyphen cannot be imported by name."""
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up here
-    spec.loader.exec_module(module)
-    return module
-
-
 def run(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: object) -> Any:
     monkeypatch.setattr(sys, "argv", [f"examples/syntax-translation/{name}.py", *map(str, arguments)])
-    return load(name).main()
+    return load_example(f"syntax-translation/{name}.py").main()
 
 
 def sentence(generator: random.Random) -> tuple[str, str]:
@@ -108,7 +96,7 @@ def test_scores_by_hand() -> None:
     gold = Doc(vocab, ["do", "n't", "go"], tags=["A", "P", "V"], heads=[2, 2, 2], deps=["aux", "neg", "ROOT"])
     same = Doc(vocab, ["do", "n't", "go"], tags=["A", "X", "V"], heads=[2, 0, 2], deps=["aux", "neg", "ROOT"])
     cut = Doc(vocab, ["don't", "go"], tags=["A", "V"], heads=[1, 1], deps=["aux", "ROOT"])
-    example = load("train_parser")
+    example = load_example("syntax-translation/train_parser.py")
     assert example.scores([gold], [gold]) == {"words": 100.0, "upos": 100.0, "uas": 100.0, "las": 100.0}
     assert example.scores([same], [gold]) == {"words": 100.0, "upos": 66.67, "uas": 66.67, "las": 66.67}
     # One of two words found is one of three words asked for: F1 = 2 * 1 / (2 + 3).
@@ -251,3 +239,68 @@ def test_bad_corpora_and_parsers(
         run(monkeypatch, "prepare", *good, *output, *parsers, "--sentences", "cut")
     with pytest.raises(ValueError, match=r"--n_process must be at least 1, or -1 .* got 0"):
         run(monkeypatch, "prepare", *good, *output, *parsers, "--n_process", 0)
+
+
+@pytest.fixture(scope="module")
+def parsed(tmp_path_factory: pytest.TempPathFactory, trained: tuple[Path, dict[str, Any]]) -> Path:
+    """A parsed corpus whose targets are its sources."""
+    folder = tmp_path_factory.mktemp("corpus")
+    texts = corpus(7, 100)[0]
+    options = write_texts(folder, train=texts[:80], validation=texts[80:90], test=texts[90:])
+    parsers = ["--source_parser", trained[0], "--target_parser", trained[0]]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        run(monkeypatch, "prepare", *options, *parsers, "--output_dir", folder / "parsed")
+    return folder
+
+
+SMALL = ["--hidden_size", 64, "--initializer_range", 0.5, "--hidden_dropout_prob", 0.0, "--disable_tqdm", "true"]
+SMALL += ["--learning_rate", 0.01, "--warmup_steps", 10, "--per_device_train_batch_size", 10, "--min_frequency", 1]
+TWIN = ["--number_field", "real", "--use_relations", "false", "--attention_type", "luong"]
+
+
+@pytest.mark.parametrize("network", [[], TWIN], ids=["complex", "words"])
+def test_a_network_learns_and_translates(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, parsed: Path, network: list[str], capsys: pytest.CaptureFixture
+) -> None:
+    output = ["--output_dir", tmp_path / "out"]
+    results = run(
+        *(monkeypatch, "run_synconmt", "--data_dir", parsed / "parsed", *SMALL, *network, *output),
+        *("--num_train_epochs", 8, "--test_num_beams", 2, "--seed", 0),
+    )
+    assert results["rows"] == {"train": 80, "validation": 10, "test": 10}
+    assert results["test_accuracy"]["word_accuracy"] > 0.7
+    assert ("relation_accuracy" in results["test_accuracy"]) == (network != TWIN)
+    assert results["test"]["bleu"] > 30.0
+    assert sum(row["sentences"] for row in results["bleu_by_length"]) == 10
+    assert results == json.loads((tmp_path / "out" / "results.json").read_text())
+
+    sources = (parsed / "test.a").read_text(encoding="utf-8").splitlines()
+    translate = (monkeypatch, "translate", "--model", tmp_path / "out", "--input_file", parsed / "test.a")
+    capsys.readouterr()
+    run(*translate)
+    predictions = (tmp_path / "out" / "predictions.txt").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == predictions
+    with pytest.raises(ValueError, match=r"--format must be one of .*'xml'"):
+        run(*translate, "--format", "xml")
+    if network == TWIN:
+        with pytest.raises(ValueError, match="out writes words alone"):
+            run(*translate, "--format", "relations")
+        return
+    maps = tmp_path / "maps"
+    run(*translate, "--format", "json", "--attention_dir", maps, "--output_file", tmp_path / "out.json")
+    records = [json.loads(line) for line in (tmp_path / "out.json").read_text(encoding="utf-8").splitlines()]
+    assert [record["source"] for record in records] == sources
+    assert [record["translation"] for record in records] == predictions.splitlines()
+    assert all(record["attention"]["target_tokens"][:-1] == record["words"] for record in records)
+    assert len(list(maps.glob("*.png"))) == 10
+    run(*translate, "--format", "relations")
+    first = capsys.readouterr().out.splitlines()[0].split()
+    assert first == [f"{word}/{name}" for word, name in zip(records[0]["words"], records[0]["relations"], strict=True)]
+
+
+def test_a_run_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, parsed: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"--data_dir .*none is no parsed corpus: .*prepare.py"):
+        run(monkeypatch, "run_synconmt", "--data_dir", tmp_path / "none")
+    arguments = ["--data_dir", parsed / "parsed", "--output_dir", tmp_path / "out"]
+    with pytest.raises(StrictDataclassClassValidationError, match="use_relations=False needs number_field='real'"):
+        run(monkeypatch, "run_synconmt", *arguments, "--use_relations", "false")

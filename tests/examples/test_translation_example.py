@@ -68,7 +68,7 @@ def test_translation_learns_and_translates(
     assert max(epoch["bleu"] for epoch in results["evaluations"]) == results["validation"]["bleu"] > 40.0
     best = [epoch["epoch"] for epoch in results["evaluations"] if epoch["bleu"] == results["validation"]["bleu"]]
     assert results["best_epoch"] == best[0]
-    assert results["data"]["length_penalty"] == [0.0, 1.0, 3.0]
+    assert list(results["length_penalties"]) == ["0.0", "1.0", "3.0"]
     chosen = max(results["length_penalties"], key=results["length_penalties"].__getitem__)  # on validation
     assert results["length_penalty"] == float(chosen)
     assert str(tmp_path) not in json.dumps(results)

@@ -77,8 +77,11 @@ def attention_maps(
         raise ValueError("there is no source to look at")
     if targets is not None and generate_kwargs:
         raise ValueError(f"targets are given, so nothing is generated: leave out {sorted(generate_kwargs)}")
-    given = (list(sources),) if targets is None else (list(sources), list(targets))
-    batch = dict(processor(*given, padding=True, return_tensors="pt").to(model.device))
+    batch = dict(
+        processor(list(sources), None if targets is None else list(targets), padding=True, return_tensors="pt").to(
+            model.device
+        )
+    )
     words, relations = batch.pop("labels", None), batch.pop("relation_labels", None)
     source = {name: ids for name, ids in batch.items() if model.config.use_relations or name != "relation_ids"}
     if words is None:
