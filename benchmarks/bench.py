@@ -28,7 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from benchmarks import transfo_xl
+from benchmarks import synconmt, transfo_xl
 from benchmarks.layers import (
     bert_layer,
     check_real_twin,
@@ -375,6 +375,31 @@ def transformer_xl(rounds: int) -> Outcome:
     return Outcome(rows, notes)
 
 
+def syntax(rounds: int) -> Outcome:
+    """SynCoNMT of the paper's width (512 complex features), 8,000 words, 32 x 24 words, against its real twins."""
+    rows, notes = [], []
+    for attention in ("bahdanau", "luong"):
+        models = {name: synconmt.translator(name, attention, 1024) for name in synconmt.FIELDS}
+        synconmt.check_twins(models)
+        notes += [f"{attention}, {name}: {_size(model):,} parameters" for name, model in models.items()]
+        steps = {name: synconmt.training(model, synconmt.pairs(model, 32, 24)) for name, model in models.items()}
+        for name, model in models.items():
+            check_gradients(name, model, steps[name])
+        comparisons = [Comparison("complex", "real twin", 1.30), Comparison("complex", "real twin, words", 1.30)]
+        rows += _race(f"{attention}, training step", steps, comparisons, rounds)
+        model = models["complex"]
+        batch = synconmt.pairs(model, 32, 24)
+        steps = {f"behind {place} words": synconmt.continuation(model, batch, place) for place in (10, 400)}
+        comparisons = [Comparison("behind 400 words", "behind 10 words", 1.10)]
+        rows += _race(f"{attention}, {synconmt.NEW_WORDS} words, greedily", steps, comparisons, rounds)
+        many = synconmt.pairs(model, 160, 24)
+        steps = {"5 beams, 32 sentences": synconmt.search(model, batch, 5)}
+        steps["greedy, 160 sentences"] = synconmt.search(model, many, 1)
+        comparisons = [Comparison("5 beams, 32 sentences", "greedy, 160 sentences", 1.20)]
+        rows += _race(f"{attention}, {synconmt.NEW_WORDS} words", steps, comparisons, rounds)
+    return Outcome(rows, notes)
+
+
 # name -> case and its rounds
 CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
     "linear": (linear, 30),
@@ -386,6 +411,7 @@ CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
     "classifier": (classifier, 20),
     "translation": (translation, 7),
     "transfo_xl": (transformer_xl, 10),
+    "synconmt": (syntax, 7),
 }
 
 

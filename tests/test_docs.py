@@ -29,6 +29,7 @@ SNIPPET_FILES = (
     "docs/models/complex_order.md",
     "docs/models/complex_transfo_xl.md",
     "docs/models/spectral_transformer.md",
+    "docs/models/synconmt.md",
     "docs/models/complex_fasttext.md",
     "docs/models/complex_text_cnn.md",
     "docs/models/complex_text_rnn.md",

@@ -10,9 +10,6 @@ on the validation part; the test part, where there is one, is scored once at the
 
 from __future__ import annotations
 
-import json
-import shlex
-import sys
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -33,7 +30,10 @@ from complex_transformers import (
     encode_stream,
     last_complete_checkpoint,
     load_plain_text,
-    write_model_card,
+    portable,
+    run_record,
+    save_model,
+    write_results,
 )
 
 
@@ -233,47 +233,24 @@ def main() -> dict[str, Any]:
     )
     start = time.perf_counter()
     trainer.train(resume_from_checkpoint=checkpoint)
-    seconds = round(time.perf_counter() - start, 1)
-
     results: dict[str, Any] = {
-        "command": shlex.join(["python", *sys.argv]),
-        "seed": args.seed,
-        "steps": trainer.state.global_step,
-        "seconds": seconds,
-        "resumed": checkpoint is not None,  # the seconds are then those of the last stretch
-        "parameters": trainer.model.num_parameters(),
+        **run_record(trainer, time.perf_counter() - start, checkpoint is not None),
         "tokens": {name: len(stream) for name, stream in streams.items()},
-        "history": [
-            {name: round(log[name], 5) for name in ("step", "eval_loss")}
-            for log in trainer.state.log_history
-            if "eval_loss" in log
-        ],
+        "data": portable(asdict(data_args)),
     }
     for name in data.keys() - {"train"}:
         characters = None if by_character else sum(len(text) + 1 for text in parts[name]["text"])  # with line breaks
         results[name] = scores_of(trainer, data[name], characters)
         print(f"{name}: " + ", ".join(f"{metric} {value:.4g}" for metric, value in results[name].items()))
-    print(f"parameters: {results['parameters']:,}; training: {seconds:.0f} s, {results['steps']} steps")
+    print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
 
-    trainer.model.config.use_cache = True  # the Trainer turned it off
-    results |= {"config": trainer.model.config.to_diff_dict(), "data": asdict(data_args)}
-    results["environment"] = {
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "device": str(args.device),
-        "threads": torch.get_num_threads(),
-    }
     if trainer.is_world_process_zero():
-        output_dir = Path(args.output_dir)
-        trainer.model.save_pretrained(output_dir)
-        tokenizer.save_pretrained(output_dir)
         source = data_args.dataset_name or Path(data_args.train_file).name
-        write_model_card(output_dir, trainer.model, training_data=f"`{source}`", metrics=results["validation"])
+        save_model(
+            args.output_dir, trainer.model, tokenizer, training_data=f"`{source}`", metrics=results["validation"]
+        )
         results["texts"] = write_on(trainer.model.eval(), tokenizer, data_args)
-        result_path = Path(args.output_json or output_dir / "results.json")
-        result_path.parent.mkdir(parents=True, exist_ok=True)
-        result_path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        print(f"model: {output_dir}; results: {result_path}")
+        write_results(args.output_json or Path(args.output_dir) / "results.json", results)
     return results
 
 

@@ -9,10 +9,7 @@ With ``--fill_mask "the film was directed by <mask> ."`` the saved model answers
 
 from __future__ import annotations
 
-import json
 import math
-import shlex
-import sys
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -38,7 +35,10 @@ from complex_transformers import (
     ComplexTrainer,
     build_tokenizer,
     load_plain_text,
-    write_model_card,
+    portable,
+    run_record,
+    save_model,
+    write_results,
 )
 
 
@@ -196,38 +196,24 @@ def main() -> dict[str, Any]:
     )
     start = time.perf_counter()
     trainer.train(resume_from_checkpoint=training_args.resume_from_checkpoint)
-    seconds = round(time.perf_counter() - start, 1)
-
     results: dict[str, Any] = {
-        "command": shlex.join(["python", *sys.argv]),
-        "seed": training_args.seed,
-        "steps": trainer.state.global_step,
-        "seconds": seconds,
-        "parameters": trainer.model.num_parameters(),
+        **run_record(trainer, time.perf_counter() - start, training_args.resume_from_checkpoint is not None),
+        "data": portable(asdict(data_args)),
         "blocks": {name: len(part) for name, part in blocks.items()},
         "validation": metrics_of(trainer.evaluate(), "eval_"),
     }
     if "test" in scored:
         results["test"] = metrics_of(trainer.predict(scored["test"]).metrics, "test_")
-    results |= {"config": trainer.model.config.to_diff_dict(), "data": asdict(data_args)}
-    results["environment"] = {"torch": torch.__version__, "device": str(training_args.device)}
-    results["environment"]["threads"] = torch.get_num_threads()
     for name in ("validation", "test"):
         if name in results:
             print(f"{name}: " + ", ".join(f"{metric} {value:.4g}" for metric, value in results[name].items()))
-    print(f"parameters: {results['parameters']:,}; training: {seconds:.0f} s, {results['steps']} steps")
-
+    print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
     if trainer.is_world_process_zero():
         output_dir = Path(training_args.output_dir)
-        trainer.model.save_pretrained(output_dir)
-        tokenizer.save_pretrained(output_dir)
         source = data_args.dataset_name or Path(data_args.train_file).name
-        write_model_card(output_dir, trainer.model, training_data=f"`{source}`", metrics=results["validation"])
+        save_model(output_dir, trainer.model, tokenizer, training_data=f"`{source}`", metrics=results["validation"])
         results["fill_mask"] = fill_masks(output_dir, data_args.fill_mask)
-        result_path = Path(training_args.output_json or output_dir / "results.json")
-        result_path.parent.mkdir(parents=True, exist_ok=True)
-        result_path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        print(f"model: {output_dir}; results: {result_path}")
+        write_results(training_args.output_json or output_dir / "results.json", results)
     return results
 
 

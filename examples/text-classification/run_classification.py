@@ -12,10 +12,7 @@ The best epoch is chosen on the validation part; the test part, where there is o
 from __future__ import annotations
 
 import copy
-import json
-import shlex
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -35,7 +32,16 @@ from transformers import (
 )
 
 import complex_transformers
-from complex_transformers import ComplexTrainer, build_tokenizer, load_text_dataset, write_model_card
+from complex_transformers import (
+    ComplexTrainer,
+    build_tokenizer,
+    command_line,
+    load_text_dataset,
+    model_record,
+    portable,
+    save_model,
+    write_results,
+)
 from complex_transformers.nn import read_vectors
 
 MODELS = {
@@ -300,7 +306,7 @@ def main() -> dict[str, Any]:
         runs.append(run)
         print({name: round(value, 4) if isinstance(value, float) else value for name, value in run.items()})
 
-    summary = {"command": shlex.join(["python", *sys.argv]), "rows": {name: len(part) for name, part in parts.items()}}
+    summary = {"command": command_line(), "rows": {name: len(part) for name, part in parts.items()}}
     for metric in ("validation_accuracy", "test_accuracy"):
         if values := [run[metric] for run in runs if metric in run]:
             spread = statistics.stdev(values) if len(values) > 1 else 0.0
@@ -310,13 +316,8 @@ def main() -> dict[str, Any]:
         "parameters": trainer.model.num_parameters(),
         "seconds": sum(run["seconds"] for run in runs),
         "runs": runs,
-        "config": trainer.model.config.to_diff_dict(),
-        "data": asdict(data_args),
-        "environment": {
-            "torch": torch.__version__,
-            "device": str(training_args.device),
-            "threads": torch.get_num_threads(),
-        },
+        "data": portable(asdict(data_args)),
+        **model_record(trainer),
     }
     if coverage is not None:
         summary["vector_coverage"] = coverage
@@ -324,16 +325,16 @@ def main() -> dict[str, Any]:
     print(f"parameters: {summary['parameters']:,}; training: {summary['seconds']:.0f} s; rows: {summary['rows']}")
 
     if trainer.is_world_process_zero():
-        output_dir = Path(training_args.output_dir)
-        trainer.model.save_pretrained(output_dir)
-        tokenizer.save_pretrained(output_dir)
         metrics = {name: value for name, value in runs[-1].items() if name.endswith("accuracy")}
         source = data_args.dataset_name or Path(data_args.train_file).name
-        write_model_card(output_dir, trainer.model, training_data=f"`{source}`, {summary['rows']}", metrics=metrics)
-        result_path = Path(training_args.output_json or output_dir / "results.json")
-        result_path.parent.mkdir(parents=True, exist_ok=True)
-        result_path.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-        print(f"model: {output_dir}; results: {result_path}")
+        save_model(
+            training_args.output_dir,
+            trainer.model,
+            tokenizer,
+            training_data=f"`{source}`, {summary['rows']}",
+            metrics=metrics,
+        )
+        write_results(training_args.output_json or Path(training_args.output_dir) / "results.json", summary)
     return summary
 
 

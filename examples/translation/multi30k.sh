@@ -2,22 +2,26 @@
 # Multi30k, English to German: embeddings in both number fields, one run for each seed. A run whose results exist is
 # left out; one that was stopped goes on from its last checkpoint.
 # Usage: bash examples/translation/multi30k.sh SEEDS [NAME ...]      (SEEDS: 0 or 0,1,2; default: every NAME)
-#   SOURCE=de TARGET=en turns the direction round; OPTIONS="--num_train_epochs 30" is added to every run.
+#   SOURCE=de TARGET=en turns the direction round; RESULTS is the folder of results; OPTIONS="--num_train_epochs 30" is added to every run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 DATA=${COMPLEX_TRANSFORMERS_DATA:-../shared/data}/translation/multi30k
 PYTHON=${PYTHON:-.venv/bin/python}
 SOURCE=${SOURCE:-en} TARGET=${TARGET:-de}
 OPTIONS=${OPTIONS:-}
+RESULTS=${RESULTS:-benchmarks/results/multi30k}
 CPU=$("$PYTHON" -c "import torch; print(not torch.cuda.is_available())") # bfloat16 on the CPU must be asked for
+# What validation chose for each: docs/decisions/0006-translation.md.
+WAVE="--initializer_range 0.3" ADDED="--initializer_range 1.0"
+COMPLEX="--number_field complex --attention_score real --norm_position post" REAL="--number_field real --norm_position pre"
 declare -A ROWS=(
-  [complex_order]="--embedding_type complex_order --number_field complex"
-  [complex_order-real]="--embedding_type complex_order --number_field real"
-  [complex_vanilla]="--embedding_type complex_vanilla --number_field complex"
-  [sinusoidal_position]="--embedding_type sinusoidal_position --number_field complex"
-  [sinusoidal_position-real]="--embedding_type sinusoidal_position --number_field real"
-  [learned_position]="--embedding_type learned_position --number_field complex"
-  [learned_position-real]="--embedding_type learned_position --number_field real"
+  [complex_order]="--embedding_type complex_order $COMPLEX --phase learned $WAVE"
+  [complex_order-real]="--embedding_type complex_order $REAL --phase learned $WAVE"
+  [complex_vanilla]="--embedding_type complex_vanilla $COMPLEX $WAVE"
+  [sinusoidal_position]="--embedding_type sinusoidal_position $COMPLEX $ADDED"
+  [sinusoidal_position-real]="--embedding_type sinusoidal_position $REAL $ADDED"
+  [learned_position]="--embedding_type learned_position $COMPLEX $ADDED"
+  [learned_position-real]="--embedding_type learned_position $REAL $ADDED"
 )
 [[ $# -gt 0 ]] || { sed -n 2,5p "$0"; exit 2; }
 IFS=, read -ra SEEDS <<<"$1"
@@ -26,7 +30,7 @@ shift
 for seed in "${SEEDS[@]}"; do
   for name in "$@"; do
     [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
-    results="benchmarks/results/multi30k/$SOURCE-$TARGET/$name-seed-$seed.json"
+    results="$RESULTS/$SOURCE-$TARGET/$name-seed-$seed.json"
     [[ -e $results ]] && continue
     # shellcheck disable=SC2086 - the options of a row are words
     "$PYTHON" examples/translation/run_translation.py ${ROWS[$name]} \
@@ -34,12 +38,12 @@ for seed in "${SEEDS[@]}"; do
       --validation_files "$DATA/val.$SOURCE.gz" "$DATA/val.$TARGET.gz" \
       --test_files "$DATA/test_2016_flickr.$SOURCE.gz" "$DATA/test_2016_flickr.$TARGET.gz" --overlap drop \
       --lowercase true --vocab_size 6000 --hidden_size 256 --encoder_layers 3 --decoder_layers 3 \
-      --num_attention_heads 4 --intermediate_size 512 --initializer_range 1.0 --hidden_dropout_prob 0.2 \
-      --attention_probs_dropout_prob 0.1 --label_smoothing 0.1 --norm_position pre --num_train_epochs 9 --metric_for_best_model loss \
+      --num_attention_heads 4 --intermediate_size 512 --hidden_dropout_prob 0.15 \
+      --attention_probs_dropout_prob 0.0 --label_smoothing 0.1 --num_train_epochs 12 --metric_for_best_model loss \
       --per_device_train_batch_size 64 --learning_rate 1e-3 --lr_scheduler_type linear --warmup_steps 300 \
       --length_penalty 1.0 1.3 1.6 2.0 \
       --bf16 true --use_cpu "$CPU" --disable_tqdm true \
       --seed "$seed" --resume_from_checkpoint last \
-      --output_dir "outputs/multi30k/$SOURCE-$TARGET/$name-seed-$seed" --output_json "$results" $OPTIONS
+      --output_dir "outputs/${RESULTS##*/}/$SOURCE-$TARGET/$name-seed-$seed" --output_json "$results" $OPTIONS
   done
 done

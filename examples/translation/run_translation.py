@@ -12,40 +12,28 @@ once at the end with beam search.
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import sys
-import time
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-import datasets
-import numpy as np
-import torch
-import transformers
-from datasets import Dataset, DatasetDict
+from datasets import DatasetDict
 from transformers import (
     AutoConfig,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     DataCollatorForSeq2Seq,
-    EarlyStoppingCallback,
-    EvalPrediction,
     HfArgumentParser,
     PreTrainedModel,
     PreTrainedTokenizerFast,
-    set_seed,
 )
 
 from complex_transformers import (
-    ComplexSeq2SeqTrainer,
     TranslationMetric,
+    TranslationRun,
+    TranslationTrainingArguments,
     build_tokenizer,
     encode_parallel_dataset,
-    last_complete_checkpoint,
     load_parallel_dataset,
-    write_model_card,
+    portable,
 )
 
 
@@ -164,54 +152,6 @@ class DataArguments:
     max_target_length: int | None = None
     too_long: str = field(default="error", metadata={"help": "longer pairs: error, truncate or drop"})
     bleu_tokenize: str = field(default="13a", metadata={"help": "sacrebleu's tokenizer: 13a, intl, zh, char, none"})
-    test_num_beams: int = field(default=5, metadata={"help": "for the test part, and for the saved model"})
-    length_penalty: list[float] = field(
-        default_factory=lambda: [1.0],
-        metadata={"help": "of beam search: above 1 prefers long translations; of several, the best for validation"},
-    )
-
-
-@dataclass
-class TrainingArguments(transformers.Seq2SeqTrainingArguments):
-    """``transformers.Seq2SeqTrainingArguments`` with defaults that fit small models."""
-
-    output_dir: str | None = "outputs/translation"
-    num_train_epochs: float = 20
-    learning_rate: float = 1e-3
-    lr_scheduler_type: str = "inverse_sqrt"
-    warmup_steps: float = 1000
-    weight_decay: float = 0.01
-    per_device_train_batch_size: int = 64
-    per_device_eval_batch_size: int = 128
-    train_sampling_strategy: str = "group_by_length"
-    predict_with_generate: bool = True
-    generation_num_beams: int | None = field(default=1, metadata={"help": "for the validation part"})
-    generation_max_length: int | None = field(
-        default=None, metadata={"help": "tokens; default: 10 more than the longest target of training"}
-    )
-    eval_strategy: str = "epoch"
-    save_strategy: str = "epoch"
-    logging_strategy: str = "epoch"
-    save_total_limit: int | None = 1
-    load_best_model_at_end: bool = True
-    metric_for_best_model: str | None = field(
-        default="bleu", metadata={"help": "bleu or loss, of the validation part"}
-    )
-    dataloader_pin_memory: bool = torch.cuda.is_available()  # without a GPU it only warns
-    resume_from_checkpoint: str | None = field(
-        default=None, metadata={"help": "a checkpoint, or last: the newest in output_dir, if there is one"}
-    )
-    early_stopping_patience: int | None = field(
-        default=None, metadata={"help": "stop after this many epochs without a better validation part"}
-    )
-    output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
-
-
-def find_checkpoint(args: TrainingArguments) -> str | None:
-    """Where to go on: a given checkpoint, the newest, or the beginning."""
-    if args.resume_from_checkpoint != "last":
-        return args.resume_from_checkpoint
-    return last_complete_checkpoint(args.output_dir)
 
 
 def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: str | None) -> PreTrainedTokenizerFast:
@@ -234,207 +174,55 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
     )
 
 
-def texts_of(predictions: np.ndarray, tokenizer: PreTrainedTokenizerFast) -> list[str]:
-    """One line for each prediction."""
-    ids = np.where(predictions < 0, tokenizer.pad_token_id, predictions)  # the Trainer pads with -100
-    return [" ".join(text.split()) for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
-
-
-def portable(argument: str) -> str:
-    """An argument as it would be on another machine: no absolute path."""
-    if argument.startswith("--") and "=" in argument:
-        option, _, value = argument.partition("=")
-        return f"{option}={portable(value)}"
-    path = Path(argument)
-    if not path.is_absolute():
-        return argument
-    for name, folder in (
-        ("", Path.cwd()),
-        ("$COMPLEX_TRANSFORMERS_DATA", os.environ.get("COMPLEX_TRANSFORMERS_DATA")),
-    ):
-        if folder is not None and path.is_relative_to(folder):
-            return str(name / path.relative_to(folder))
-    return path.name
-
-
-def rounded(scores: dict[str, Any]) -> dict[str, Any]:
-    """Figures with as many digits as a table has use for."""
-    return {name: round(value, 4) if isinstance(value, float) else value for name, value in scores.items()}
-
-
-class Translation:
-    """Data, tokenizer, model and trainer of one run."""
-
-    def __init__(
-        self, model_args: ModelArguments, data_args: DataArguments, args: TrainingArguments, checkpoint: str | None
-    ) -> None:
-        self.data_args, self.args = data_args, args
-        parts = load_parallel_dataset(
-            data_args.train_files,
-            data_args.validation_files,
-            data_args.test_files,
-            dataset_name=data_args.dataset_name,
-            dataset_config_name=data_args.dataset_config_name,
-            source_column=data_args.source_column,
-            target_column=data_args.target_column,
-            validation_split=data_args.validation_split,
-            split_seed=data_args.split_seed,
-            empty=data_args.empty,
-            overlap=data_args.overlap,
-        )
-        if data_args.max_train_samples is not None:
-            sample = parts["train"].shuffle(seed=data_args.split_seed)
-            parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
-        given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
-        self.tokenizer = make_tokenizer(parts, data_args, given)
-        self.parts = encode_parallel_dataset(
-            parts,
-            self.tokenizer,
-            max_source_length=data_args.max_source_length,
-            max_target_length=data_args.max_target_length,
-            too_long=data_args.too_long,
-        )
-        for name in self.parts.keys() - {"train"}:  # batches of equal length; `row` leads back to the file's order
-            order = np.argsort(self.parts[name]["length"], kind="stable")[::-1]
-            self.parts[name] = self.parts[name].select(order).add_column("row", order)
-        self.metric = TranslationMetric(data_args.lowercase, data_args.bleu_tokenize)
-
-        self.model = model_args.model(self.tokenizer)
-        if args.generation_max_length is None:
-            args.generation_max_length = max(map(len, self.parts["train"]["labels"])) + 10
-        generation = self.model.generation_config
-        generation.max_length, generation.max_new_tokens = args.generation_max_length, None
-        generation.num_beams, generation.length_penalty = data_args.test_num_beams, data_args.length_penalty[0]
-
-    def make_trainer(self) -> ComplexSeq2SeqTrainer:
-        """The trainer; by validation loss it generates nothing before the end."""
-        args = self.args
-        by_loss = args.metric_for_best_model in ("loss", "eval_loss")
-        args.predict_with_generate, args.greater_is_better = not by_loss, not by_loss
-        patience = args.early_stopping_patience
-        return ComplexSeq2SeqTrainer(
-            self.model,
-            args,
-            train_dataset=self.parts["train"],
-            eval_dataset=self.parts["validation"],
-            data_collator=DataCollatorForSeq2Seq(self.tokenizer, model=self.model),
-            processing_class=self.tokenizer,
-            compute_metrics=None if by_loss else self.validation_scores,
-            callbacks=[] if patience is None else [EarlyStoppingCallback(patience)],
-        )
-
-    def validation_scores(self, prediction: EvalPrediction) -> dict[str, float]:
-        """BLEU and chrF against the validation part as it was written."""
-        return self.score(prediction.predictions, self.parts["validation"])[0]
-
-    def score(self, predictions: np.ndarray, part: Dataset) -> tuple[dict[str, Any], list[str]]:
-        """Scores, and the translations in the order of the file."""
-        texts = texts_of(predictions, self.tokenizer)
-        scores = self.metric.compute(predictions=texts, references=list(part["target"]))
-        kept = ("bleu", "chrf", "prediction_length", "reference_length")
-        unfinished = int((predictions[:, 1:] != self.tokenizer.eos_token_id).all(1).sum())  # stopped by the limit
-        self.signatures = {name: scores[f"{name}_signature"] for name in ("bleu", "chrf")}
-        figures = {**{name: scores[name] for name in kept}, "unfinished": unfinished}
-        return figures, [text for _, text in sorted(zip(part["row"], texts, strict=True))]
-
-    def choose_length_penalty(self, trainer: ComplexSeq2SeqTrainer) -> dict[str, float]:
-        """BLEU of the validation part for each length penalty; the saved model has the best one."""
-        generation = self.model.generation_config
-        scores = {}
-        for penalty in self.data_args.length_penalty:
-            generation.length_penalty = penalty
-            figures, _ = self.translate(trainer, "validation", self.data_args.test_num_beams)
-            scores[str(penalty)] = figures["bleu"]
-        generation.length_penalty = float(max(scores, key=scores.__getitem__))
-        return scores
-
-    def translate(self, trainer: ComplexSeq2SeqTrainer, name: str, num_beams: int) -> tuple[dict[str, Any], list[str]]:
-        """Translate one part by beam search, with the model's length penalty, and score it."""
-        trainer.args.predict_with_generate, trainer.compute_metrics = True, None
-        start = time.perf_counter()
-        output = trainer.predict(self.parts[name], num_beams=num_beams)
-        seconds = time.perf_counter() - start
-        scores, texts = self.score(output.predictions, self.parts[name])
-        loss = output.metrics["test_loss"]
-        return rounded({**scores, "loss": loss, "num_beams": num_beams, "seconds": round(seconds, 1)}), texts
+def load_and_encode(
+    data_args: DataArguments, given_tokenizer: str | None
+) -> tuple[DatasetDict, PreTrainedTokenizerFast]:
+    """The parts with ids, and the tokenizer that gave them."""
+    parts = load_parallel_dataset(
+        data_args.train_files,
+        data_args.validation_files,
+        data_args.test_files,
+        dataset_name=data_args.dataset_name,
+        dataset_config_name=data_args.dataset_config_name,
+        source_column=data_args.source_column,
+        target_column=data_args.target_column,
+        validation_split=data_args.validation_split,
+        split_seed=data_args.split_seed,
+        empty=data_args.empty,
+        overlap=data_args.overlap,
+    )
+    if data_args.max_train_samples is not None:
+        sample = parts["train"].shuffle(seed=data_args.split_seed)
+        parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
+    tokenizer = make_tokenizer(parts, data_args, given_tokenizer)
+    encoded = encode_parallel_dataset(
+        parts,
+        tokenizer,
+        max_source_length=data_args.max_source_length,
+        max_target_length=data_args.max_target_length,
+        too_long=data_args.too_long,
+    )
+    return encoded, tokenizer
 
 
 def main() -> dict[str, Any]:
     """Parse the command line, train, translate the test part, write model, translations and results."""
-    parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
+    parser = HfArgumentParser((ModelArguments, DataArguments, TranslationTrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
-    if args.disable_tqdm:
-        datasets.disable_progress_bars()
-        transformers.utils.logging.disable_progress_bar()
-    set_seed(args.seed)
-    checkpoint = find_checkpoint(args)
-    run = Translation(model_args, data_args, args, checkpoint)
-    trainer = run.make_trainer()
-
-    start = time.perf_counter()
-    trainer.train(resume_from_checkpoint=checkpoint)
-    seconds = round(time.perf_counter() - start, 1)
-    history = [log for log in trainer.state.log_history if "eval_loss" in log]
-    epochs = [
-        rounded({name.removeprefix("eval_"): log[name] for name in ("epoch", "eval_loss", "eval_bleu") if name in log})
-        for log in history
-    ]
-    best = [log["epoch"] for log in history if log["step"] == trainer.state.best_global_step]
-    results: dict[str, Any] = {
-        "command": shlex.join(["python", *map(portable, sys.argv)]),
-        "seed": args.seed,
-        "rows": {name: len(part) for name, part in run.parts.items()},
-        "parameters": trainer.model.num_parameters(),
-        "seconds": seconds,
-        "steps": trainer.state.global_step,
-        "resumed": checkpoint is not None,  # the seconds are then those of the last stretch
-        "best_epoch": best[0] if best else None,
-        "epochs": epochs,
-    }
-    results["validation"], _ = run.translate(trainer, "validation", args.generation_num_beams or 1)
-    if len(data_args.length_penalty) > 1:
-        results["length_penalties"] = run.choose_length_penalty(trainer)
-    results["length_penalty"] = trainer.model.generation_config.length_penalty
-    output_dir = Path(args.output_dir)
-    if "test" in run.parts:
-        results["test"], texts = run.translate(trainer, "test", data_args.test_num_beams)
-        results["predictions"] = "predictions.txt"
-        if trainer.is_world_process_zero():
-            (output_dir / "predictions.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    trainer.model.config.use_cache = True  # the Trainer turned it off
-    config = trainer.model.config.to_diff_dict()
-    data = {
-        name: [*map(portable, value)] if isinstance(value, list) else value
-        for name, value in asdict(data_args).items()
-    }
-    results |= {
-        "signatures": run.signatures,
-        "generation_max_length": args.generation_max_length,
-        "config": {name: value for name, value in config.items() if name != "_name_or_path"},
-        "data": {name: portable(value) if isinstance(value, str) else value for name, value in data.items()},
-        "environment": {
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "device": str(args.device),
-            "threads": torch.get_num_threads(),
-        },
-    }
-    for name in ("validation", "test"):
-        if name in results:
-            print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[name].items()))
-    print(f"parameters: {results['parameters']:,}; training: {seconds:.0f} s, {results['steps']} steps")
-
-    if trainer.is_world_process_zero():
-        trainer.model.save_pretrained(output_dir)
-        run.tokenizer.save_pretrained(output_dir)
-        if hasattr(trainer.model.config, "number_field"):
-            source = portable(data_args.dataset_name or data_args.train_files[0])
-            metrics = {key: results.get("test", results["validation"])[key] for key in ("bleu", "chrf")}
-            write_model_card(output_dir, trainer.model, training_data=f"`{source}`", metrics=metrics)
-        result_path = Path(args.output_json or output_dir / "results.json")
-        result_path.parent.mkdir(parents=True, exist_ok=True)
-        result_path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        print(f"model: {output_dir}; results: {result_path}")
+    checkpoint = args.prepare()
+    given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
+    parts, tokenizer = load_and_encode(data_args, given)
+    model = model_args.model(tokenizer)
+    run = TranslationRun(
+        model,
+        parts,
+        args,
+        collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        processing=tokenizer,
+        metric=TranslationMetric(data_args.lowercase, data_args.bleu_tokenize),
+    )
+    results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
+    run.save(results, training_data=data_args.dataset_name or data_args.train_files[0])
     return results
 
 

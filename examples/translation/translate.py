@@ -20,7 +20,7 @@ import torch
 import transformers
 from transformers import HfArgumentParser, pipeline
 
-from complex_transformers.data.parallel_text import read_lines, split_lines
+from complex_transformers.data.parallel_text import read_texts
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
@@ -47,21 +47,11 @@ class Arguments:
     device: str = field(default="cuda" if torch.cuda.is_available() else "cpu", metadata={"help": "cpu, cuda, ..."})
 
     def __post_init__(self) -> None:
-        for name, allowed in (("empty", ("error", "keep")), ("dtype", DTYPES)):
-            if (value := getattr(self, name)) not in allowed:
-                raise ValueError(f"--{name} must be one of {list(allowed)}, got {value!r}")
+        if self.dtype not in DTYPES:
+            raise ValueError(f"--dtype must be one of {list(DTYPES)}, got {self.dtype!r}")
         for name in ("batch_size", "num_beams", "max_length"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
-
-
-def check_lines(texts: list[str], empty: str) -> None:
-    """Name the first empty line before any work is done, unless empty lines are kept."""
-    numbers = [number for number, text in enumerate(texts, 1) if not text.strip()]
-    if numbers and empty == "error":
-        raise ValueError(
-            f"{len(numbers)} empty line(s), the first is line {numbers[0]}: remove them, or use --empty keep"
-        )
 
 
 def translations(args: Arguments, texts: list[str]) -> Iterator[dict[str, Any] | None]:
@@ -94,9 +84,7 @@ def main() -> None:
     """Parse the command line and translate."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     transformers.utils.logging.disable_progress_bar()
-    path = args.input_file
-    texts = split_lines(sys.stdin.buffer.read(), "standard input") if path is None else read_lines(path)
-    check_lines(texts, args.empty)
+    texts = read_texts(args.input_file, args.empty)
     unfinished = 0
     with ExitStack() as stack:
         file: Any = sys.stdout

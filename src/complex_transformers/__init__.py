@@ -17,13 +17,22 @@ __version__ = "0.1.0"
 
 # module -> public names
 _EXPORTS: dict[str, tuple[str, ...]] = {
+    "analysis.attention": ("AttentionMap", "attention_maps", "plot_attention"),
     "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
+    "analysis.translation": ("bleu_by_length", "token_accuracy"),
     "analysis.waves": ("plot_waves",),
     "cache": ("MemoryCache", "MemoryLayer"),
-    "data.dependency": ("DependencyCollator", "adjacency_from_heads", "read_conllu"),
+    "data.dependency": ("DependencyCollator", "adjacency_from_heads"),
     "data.parallel_text": ("encode_parallel_dataset", "load_parallel_dataset"),
     "data.plain_text": ("load_plain_text",),
     "data.stream": ("StreamDataset", "encode_stream"),
+    "data.syntax_translation": (
+        "SyntaxTranslationCollator",
+        "build_syntax_processor",
+        "encode_syntax_dataset",
+        "load_parallel_conllu",
+        "parse_parallel_dataset",
+    ),
     "data.text_files": ("load_text_dataset",),
     "data.tokenization": ("build_tokenizer",),
     "data.word_order": ("word_order_dataset",),
@@ -80,10 +89,26 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "SpectralTransformerModel",
         "SpectralTransformerPreTrainedModel",
     ),
+    "models.synconmt.configuration_synconmt": ("SynCoNMTConfig",),
+    "models.synconmt.generation_synconmt": ("SynCoNMTGenerateBeamOutput", "SynCoNMTGenerateOutput"),
+    "models.synconmt.modeling_synconmt": ("SynCoNMTForConditionalGeneration", "SynCoNMTModel", "SynCoNMTOutput"),
+    "models.synconmt.processing_synconmt": ("SynCoNMTProcessor",),
+    "models.synconmt.stacks_synconmt": ("SynCoNMTDecoder", "SynCoNMTEncoder", "SynCoNMTPreTrainedModel"),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
+    "recurrent_cache": ("RecurrentCache", "RecurrentStateLayer"),
+    "runs": (
+        "command_line",
+        "model_record",
+        "portable",
+        "rounded",
+        "run_record",
+        "save_model",
+        "write_results",
+    ),
     "streaming": ("ComplexStreamTrainer",),
+    "syntax": ("SyntaxParser", "read_conllu"),
     "training": (
         "ComplexSeq2SeqTrainer",
         "ComplexTrainer",
@@ -91,6 +116,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "last_complete_checkpoint",
         "optimizer_groups",
     ),
+    "translation_training": ("TranslationRun", "TranslationTrainingArguments", "longest_first"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 _SUBPACKAGES = (
@@ -110,13 +136,22 @@ __all__ = ["__version__", "nn", *sorted(_MODULE_OF)]
 
 if TYPE_CHECKING:
     from . import nn
+    from .analysis.attention import AttentionMap, attention_maps, plot_attention
     from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
+    from .analysis.translation import bleu_by_length, token_accuracy
     from .analysis.waves import plot_waves
     from .cache import MemoryCache, MemoryLayer
-    from .data.dependency import DependencyCollator, adjacency_from_heads, read_conllu
+    from .data.dependency import DependencyCollator, adjacency_from_heads
     from .data.parallel_text import encode_parallel_dataset, load_parallel_dataset
     from .data.plain_text import load_plain_text
     from .data.stream import StreamDataset, encode_stream
+    from .data.syntax_translation import (
+        SyntaxTranslationCollator,
+        build_syntax_processor,
+        encode_syntax_dataset,
+        load_parallel_conllu,
+        parse_parallel_dataset,
+    )
     from .data.text_files import load_text_dataset
     from .data.tokenization import build_tokenizer
     from .data.word_order import word_order_dataset
@@ -173,10 +208,18 @@ if TYPE_CHECKING:
         SpectralTransformerModel,
         SpectralTransformerPreTrainedModel,
     )
+    from .models.synconmt.configuration_synconmt import SynCoNMTConfig
+    from .models.synconmt.generation_synconmt import SynCoNMTGenerateBeamOutput, SynCoNMTGenerateOutput
+    from .models.synconmt.modeling_synconmt import SynCoNMTForConditionalGeneration, SynCoNMTModel, SynCoNMTOutput
+    from .models.synconmt.processing_synconmt import SynCoNMTProcessor
+    from .models.synconmt.stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear
     from .pipelines.text_to_text import TextToTextPipeline
+    from .recurrent_cache import RecurrentCache, RecurrentStateLayer
+    from .runs import command_line, model_record, portable, rounded, run_record, save_model, write_results
     from .streaming import ComplexStreamTrainer
+    from .syntax import SyntaxParser, read_conllu
     from .training import (
         ComplexSeq2SeqTrainer,
         ComplexTrainer,
@@ -184,6 +227,7 @@ if TYPE_CHECKING:
         last_complete_checkpoint,
         optimizer_groups,
     )
+    from .translation_training import TranslationRun, TranslationTrainingArguments, longest_first
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One table of everything registered with Transformers: models with its Auto classes, tasks with ``pipeline()``.
+"""One table of everything registered with Transformers: models and processors, and tasks of ``pipeline()``.
 
 Transformers builds its Auto classes when they are first used, which takes seconds. So does registration: it waits for
 the import of the modules that hold them, and runs at once where they have been imported already.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-__all__ = ["AUTO_CLASSES", "FEATURE_EXTRACTORS", "PIPELINES", "TEXT_TO_TEXT_TASK", "register_all"]
+__all__ = ["AUTO_CLASSES", "FEATURE_EXTRACTORS", "PIPELINES", "PROCESSORS", "TEXT_TO_TEXT_TASK", "register_all"]
 
 # Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
 TEXT_TO_TEXT_TASK = "complex-text2text"
@@ -66,10 +66,18 @@ AUTO_CLASSES: dict[str, dict[str, str]] = {
         "AutoModelForAudioClassification": "SpectralTransformerForAudioClassification",
         "AutoModelForCTC": "SpectralTransformerForCTC",
     },
+    "synconmt": {
+        "AutoConfig": "SynCoNMTConfig",
+        "AutoModel": "SynCoNMTModel",
+        "AutoModelForSeq2SeqLM": "SynCoNMTForConditionalGeneration",
+    },
 }
 
 # model type -> its feature extractor
 FEATURE_EXTRACTORS = {"spectral_transformer": "SpectralFeatureExtractor"}
+
+# model type -> processor
+PROCESSORS = {"synconmt": "SynCoNMTProcessor"}
 
 # task -> module of this package, its pipeline, and the Auto class of the models
 PIPELINES = {TEXT_TO_TEXT_TASK: ("pipelines.text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM")}
@@ -77,6 +85,7 @@ PIPELINES = {TEXT_TO_TEXT_TASK: ("pipelines.text_to_text", "TextToTextPipeline",
 _CONFIGURATION_AUTO = "transformers.models.auto.configuration_auto"
 _FEATURE_EXTRACTION_AUTO = "transformers.models.auto.feature_extraction_auto"
 _MODELING_AUTO = "transformers.models.auto.modeling_auto"
+_PROCESSING_AUTO = "transformers.models.auto.processing_auto"
 _PIPELINES = "transformers.pipelines"
 
 
@@ -128,6 +137,15 @@ def _register_models() -> None:
                 getattr(auto, auto_class).register(config, _our_class("modeling", model_type, name), exist_ok=True)
 
 
+def _register_processors() -> None:
+    if _incomplete(_PROCESSING_AUTO):
+        return
+    for model_type, name in PROCESSORS.items():
+        config = _our_class("configuration", model_type, AUTO_CLASSES[model_type]["AutoConfig"])
+        processor = _our_class("processing", model_type, name)
+        sys.modules[_PROCESSING_AUTO].AutoProcessor.register(config, processor, exist_ok=True)
+
+
 def _register_pipelines() -> None:
     if _incomplete(_PIPELINES):
         return
@@ -144,6 +162,7 @@ def _register() -> None:
     _register_configurations()
     _register_feature_extractors()
     _register_models()
+    _register_processors()
     _register_pipelines()
 
 
@@ -151,10 +170,12 @@ _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     _CONFIGURATION_AUTO: _register_configurations,
     _FEATURE_EXTRACTION_AUTO: _register_feature_extractors,
     _MODELING_AUTO: _register_models,
+    _PROCESSING_AUTO: _register_processors,
     _PIPELINES: _register_pipelines,
     f"{__package__}.modeling_utils": _register,
     **{_our_module(kind, name): _register for kind in ("configuration", "modeling") for name in AUTO_CLASSES},
     **{_our_module("feature_extraction", name): _register for name in FEATURE_EXTRACTORS},
+    **{_our_module("processing", name): _register for name in PROCESSORS},
     **{f"{__package__}.{module}": _register for module, _, _ in PIPELINES.values()},
 }
 

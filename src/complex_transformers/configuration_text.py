@@ -1,8 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the configurations of all text models share: words and their embedding."""
-
-from typing import ClassVar
+"""What the configurations of text models with wave or position embeddings share: their embedding."""
 
 from huggingface_hub.dataclasses import strict
 
@@ -24,21 +22,15 @@ __all__ = ["TextConfig"]
 class TextConfig(NetworkConfig):
     """Base of the configurations of text models; no model type of its own.
 
-    Besides the arguments of ``NetworkConfig``:
+    Besides the arguments of ``NetworkConfig``, which has those of ``ComplexConfig``:
 
     Args:
-        vocab_size: words.
         embedding_type: ``complex_order``, ``complex_vanilla`` (phase without position), ``word``,
             ``learned_position`` (PE) or ``sinusoidal_position`` (TPE).
         amplitude_sharing, frequency_sharing, phase, damping, frequency_init: see ``nn.ComplexOrderEmbedding``.
         max_position_embeddings: longest text, for ``learned_position`` only; the others have none.
-        pad_token_id: its amplitude is zero and stays so; None for no such word.
-        bos_token_id, eos_token_id: for tokenizers that have them; no model here reads them.
     """
 
-    positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size",)
-
-    vocab_size: int = 30522
     embedding_type: str = "complex_order"
     amplitude_sharing: str = "none"
     frequency_sharing: str = "none"
@@ -46,13 +38,14 @@ class TextConfig(NetworkConfig):
     damping: str = "none"
     frequency_init: str = "sinusoidal"
     max_position_embeddings: int = 512
-    pad_token_id: int | None = 0
-    bos_token_id: int | None = None
-    eos_token_id: int | None = None
+
+    def validate_names(self) -> None:
+        """As in ``NetworkConfig``; also the embedding."""
+        super().validate_names()
+        check_choice("embedding_type", self.embedding_type, EMBEDDING_TYPES)
 
     def validate_embedding(self) -> None:
-        """The embedding is known; the fields of the complex-order one are too, and are used only with it."""
-        check_choice("embedding_type", self.embedding_type, EMBEDDING_TYPES)
+        """The fields of the complex-order embedding are known, and are used only with it."""
         choices = {
             "amplitude_sharing": SHARINGS,
             "frequency_sharing": SHARINGS,

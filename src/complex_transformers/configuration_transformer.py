@@ -39,7 +39,7 @@ class LayersConfig(NetworkConfig):
     """
 
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
-    positive_sizes: ClassVar[tuple[str, ...]] = ("num_attention_heads",)
+    positive_sizes: ClassVar[tuple[str, ...]] = (*NetworkConfig.positive_sizes, "num_attention_heads")
     attention_scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
     complex_only: ClassVar[dict[str, Any]] = {"attention_score": None, "share_parts": False}
 
@@ -100,7 +100,6 @@ class TransformerConfig(LayersConfig, TextConfig):
             a free table, ``"feature_modulus"`` with unshared amplitudes.
     """
 
-    positive_sizes: ClassVar[tuple[str, ...]] = (*TextConfig.positive_sizes, *LayersConfig.positive_sizes)
     complex_only: ClassVar[dict[str, Any]] = {**LayersConfig.complex_only, "lm_readout": "concat"}
 
     lm_readout: str = "concat"

@@ -132,9 +132,15 @@ def write_model_card(
     facts = [f"{parameters:,} parameters", f"hidden size\n{config.hidden_size}{halves}"]
     for name, words in (("num_hidden_layers", "layer(s)"), ("num_attention_heads", "heads")):
         facts += [f"{getattr(config, name)} {words}"] if hasattr(config, name) else []
-    reads_audio = "audio" in model.input_modalities
-    facts.append(f"variant `{config.variant}`" if reads_audio else f"embedding `{config.embedding_type}`")
+    described = {
+        "variant": "variant",
+        "embedding_type": "embedding",
+        "rnn_type": "cell",
+        "attention_type": "attention",
+    }
+    facts += [f"{words} `{getattr(config, name)}`" for name, words in described.items() if hasattr(config, name)]
     # A head for text has a tokenizer beside its feature extractor, but the model reads features alone.
+    reads_audio = "audio" in model.input_modalities
     reader, variable = ("AutoFeatureExtractor", "extractor") if reads_audio else ("AutoTokenizer", "tokenizer")
     usage = _TEXT_TO_TEXT_USE if auto_class == "AutoModelForSeq2SeqLM" else ""
     body = f"""

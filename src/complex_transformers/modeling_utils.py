@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
@@ -15,7 +16,7 @@ from .hub import HubMixin, auto_map, write_hub_shim, write_model_card
 from .nn import ComplexLinear, Readout, initialize_
 from .nn.embedding import _TableEmbedding
 
-__all__ = ["ComplexPreTrainedModel", "check_text_inputs"]
+__all__ = ["ComplexPreTrainedModel", "check_text_inputs", "shift_right", "smoothed_cross_entropy"]
 
 
 def check_text_inputs(
@@ -58,6 +59,32 @@ def check_text_inputs(
                 f"row(s) {empty} of attention_mask hold padding only; leave out empty texts, or use a tokenizer that "
                 "adds a token to every text"
             )
+
+
+def shift_right(labels: Tensor, start_token_id: int | None, pad_token_id: int | None) -> Tensor:
+    """What the decoder reads to predict ``labels [B, T]``: the start token, then all labels but the last."""
+    if start_token_id is None:
+        raise ValueError(
+            "the first token of a target is not known: set config.decoder_start_token_id (often the tokenizer's "
+            "pad_token_id or bos_token_id)"
+        )
+    shifted = F.pad(labels[:, :-1], (1, 0), value=start_token_id)
+    # What is not predicted is read as padding; a causal decoder never sees it before a real label.
+    return shifted.masked_fill(shifted == -100, start_token_id if pad_token_id is None else pad_token_id)
+
+
+def smoothed_cross_entropy(
+    logits: Tensor, labels: Tensor, label_smoothing: float = 0.0, num_items: Tensor | int | None = None
+) -> Tensor:
+    """Cross entropy of ``[B, T, V]`` and ``[B, T]`` (-100 is ignored): the mean, or a sum over ``num_items``."""
+    loss = F.cross_entropy(
+        logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)),
+        labels.flatten().to(logits.device),
+        ignore_index=-100,
+        reduction="mean" if num_items is None else "sum",
+        label_smoothing=label_smoothing,
+    )
+    return loss if num_items is None else loss / torch.as_tensor(num_items, device=loss.device)
 
 
 class ComplexPreTrainedModel(HubMixin, PreTrainedModel):

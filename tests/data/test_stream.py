@@ -105,8 +105,8 @@ def test_long_texts_are_read_in_pieces_without_loss():
 
 def test_foreign_characters_are_listed():
     tokenizer = build_tokenizer(["abc "], "character", special_tokens=False)
-    with pytest.raises(ValueError, match=r"text 1 holds 3 symbol\(s\) .*\['7', 'd', 'é'\]"):
-        encode_stream(["cab", "dabé7 a"], tokenizer, by_character=True)
+    with pytest.raises(ValueError, match=r"the texts hold 4 symbol\(s\) .*\['7', 'd', 'z', 'é'\]"):
+        encode_stream(["cab", "dabé7 a", "a" * 70_000 + "z"], tokenizer, by_character=True)
     with pytest.raises(ValueError, match="build the tokenizer with an unknown token"):
         encode_stream(["x"], tokenizer)
 

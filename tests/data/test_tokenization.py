@@ -147,13 +147,22 @@ def test_texts_are_read_once_from_any_iterable():
     assert reads == TEXTS
 
 
+def test_tokens_that_are_given_stay_whole():
+    tokenizer = build_tokenizer(["New York", "￭-", "￭based", "New York"], "token", lowercase=False, append_eos=True)
+    ids = tokenizer.convert_tokens_to_ids(["New York", "￭-", "￭based", "New York"])
+    assert ids == [5, 6, 7, 5]  # by frequency, then by spelling, behind the five special ones
+    assert tokenizer("New York")["input_ids"] == [5, tokenizer.eos_token_id]
+    assert tokenizer("York")["input_ids"] == [tokenizer.unk_token_id, tokenizer.eos_token_id]
+    assert tokenizer.decode(ids) == "New York-based New York"
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         (
             {"texts": TEXTS, "kind": "sentencepiece"},
             ValueError,
-            r"\['bpe', 'character', 'whitespace', 'word'\], got 's",
+            r"\['bpe', 'character', 'token', 'whitespace', 'word'\], got 's",
         ),
         ({"texts": TEXTS, "vocab_size": 3}, ValueError, "exceed the 3 special tokens, got 3"),
         ({"texts": TEXTS, "kind": "bpe", "vocab_size": 200}, ValueError, "at least 259 tokens, got 200"),

@@ -85,7 +85,7 @@ def test_stream_of_characters_is_learnt_and_written_on(run: Callable[..., Any], 
     assert results["tokens"]["test"] == len((tmp_path / "test.txt").read_text(encoding="utf-8"))
     assert results["texts"]["the cat"].startswith("the cat")
     assert len(results["texts"]["the cat"]) == len("the cat") + 24
-    assert [log["step"] for log in results["history"]] == sorted(log["step"] for log in results["history"])
+    assert [log["step"] for log in results["evaluations"]] == sorted(log["step"] for log in results["evaluations"])
 
     write = pipeline("text-generation", model=str(tmp_path / "out"))
     text = write("a dog", max_new_tokens=5, do_sample=False)[0]["generated_text"]
@@ -125,7 +125,7 @@ def test_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Path
 def test_bad_streams_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     files = character_files(tmp_path)
     (tmp_path / "validation.txt").write_text("the caté sat 7", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"the validation data: text 0 holds 2 symbol\(s\) .*\['7', 'é'\]"):
+    with pytest.raises(ValueError, match=r"the validation data: the texts hold 2 symbol\(s\) .*\['7', 'é'\]"):
         run(CLM, *files, *TINY_XL)
     write_characters(tmp_path / "validation.txt", 300, 1)
     with pytest.raises(ValueError, match="4 lanes with a segment of 2000 tokens each need a stream of 8001 tokens"):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from example_runs import ONE_EPOCH, TINY, Rows, load_example
+from transformers import GenerationConfig
 
 from complex_transformers import TranslationMetric, build_tokenizer
 
@@ -60,14 +61,19 @@ def test_translation_learns_and_translates(
         *(TRANSLATION, *parallel_files(tmp_path), *TINY_TRANSLATOR, "--num_train_epochs", "12", "--seed", "0"),
         *("--learning_rate", "0.01", "--warmup_steps", "40", "--per_device_train_batch_size", "16"),
         *("--hidden_size", "64", "--label_smoothing", "0.1", "--test_num_beams", "2"),
+        *("--length_penalty", "0.0", "1.0", "3.0"),
     )
     assert results["rows"] == {"train": 288, "validation": 12, "test": 10}
     assert results["config"]["label_smoothing"] == 0.1
-    assert max(epoch["bleu"] for epoch in results["epochs"]) == results["validation"]["bleu"] > 40.0
-    best = [epoch["epoch"] for epoch in results["epochs"] if epoch["bleu"] == results["validation"]["bleu"]]
+    assert max(epoch["bleu"] for epoch in results["evaluations"]) == results["validation"]["bleu"] > 40.0
+    best = [epoch["epoch"] for epoch in results["evaluations"] if epoch["bleu"] == results["validation"]["bleu"]]
     assert results["best_epoch"] == best[0]
+    assert list(results["length_penalties"]) == ["0.0", "1.0", "3.0"]
+    chosen = max(results["length_penalties"], key=results["length_penalties"].__getitem__)  # on validation
+    assert results["length_penalty"] == float(chosen)
     assert str(tmp_path) not in json.dumps(results)
     out = tmp_path / "out"
+    assert GenerationConfig.from_pretrained(out).length_penalty == float(chosen)
     assert json.loads((out / "results.json").read_text()) == results
     assert (out / "README.md").is_file()
 
@@ -110,9 +116,11 @@ def test_translation_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path
     first = run(*arguments, "--num_train_epochs", "1", "--embedding_type", "learned_position")
     second = run(*arguments, "--num_train_epochs", "2", "--embedding_type", "learned_position")
     assert (first["resumed"], second["resumed"], second["rows"]["train"]) == (False, True, 64)
-    assert [epoch["epoch"] for epoch in second["epochs"]] == [1.0, 2.0]
-    assert "bleu" not in second["epochs"][0]
-    assert second["validation"]["loss"] == pytest.approx(min(epoch["loss"] for epoch in second["epochs"]), abs=1e-3)
+    assert [epoch["epoch"] for epoch in second["evaluations"]] == [1.0, 2.0]
+    assert "bleu" not in second["evaluations"][0]
+    assert second["validation"]["loss"] == pytest.approx(
+        min(epoch["loss"] for epoch in second["evaluations"]), abs=1e-3
+    )
     tuned = run(
         *(TRANSLATION, *files, "--model_name_or_path", tmp_path / "out", "--num_train_epochs", "1", *by_loss),
         *("--output_dir", tmp_path / "tuned", "--hidden_dropout_prob", "0.25", "--lr_scheduler_type", "linear"),

@@ -152,6 +152,10 @@ def test_gradients(function):
     assert gradcheck(function, (randn(4, 6, grad=True),))
 
 
+def test_modulus_has_second_derivatives():
+    assert gradgradcheck(CF.modulus, (randn(4, 6, grad=True),))
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-6])
 def test_probability_amplitude_gradient_on_both_sides_of_its_peak(scale):
     # The scores are divided by max(1, peak), which must not enter the gradient on either side of 1.

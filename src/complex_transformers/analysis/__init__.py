@@ -2,7 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looking into trained models."""
 
+from .attention import AttentionMap, attention_maps, plot_attention
 from .frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
+from .translation import bleu_by_length, token_accuracy
 from .waves import plot_waves
 
-__all__ = ["WordFrequency", "frequency_table", "period_summary", "plot_frequency_density", "plot_waves"]
+__all__ = [
+    "AttentionMap",
+    "WordFrequency",
+    "attention_maps",
+    "bleu_by_length",
+    "frequency_table",
+    "period_summary",
+    "plot_attention",
+    "plot_frequency_density",
+    "plot_waves",
+    "token_accuracy",
+]

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..nn import ComplexOrderEmbedding
+from .plotting import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,14 +112,13 @@ def plot_frequency_density(models: dict[str, torch.nn.Module]) -> Figure:
         ValueError: no model, or a model whose frequencies are missing or not finite.
     """
     try:
-        from matplotlib.figure import Figure
         from scipy.stats import gaussian_kde
     except ImportError as error:
-        raise ImportError("plots need matplotlib and scipy: pip install complex_transformers[analysis]") from error
+        raise ImportError("densities need scipy: pip install complex_transformers[analysis]") from error
     if not models:
         raise ValueError("give at least one model: {'name': model}")
     deltas = {name: _frequencies(model).mean(dim=-1).numpy() for name, model in models.items()}
-    figure = Figure(figsize=(6.0, 3.5), layout="constrained")
+    figure = new_figure(6.0, 3.5)
     axis = figure.subplots()
     for name, delta in deltas.items():
         if delta.size > 1 and delta.std() > 1e-9 * delta.mean():

@@ -11,6 +11,7 @@ import torch
 
 from ..nn import split
 from .frequencies import complex_order_embedding
+from .plotting import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,15 +37,11 @@ def plot_waves(
     Raises:
         ValueError: another embedding, or a word outside the vocabulary.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install complex_transformers[analysis]") from error
     embedding = complex_order_embedding(model)
     vocabulary = tokenizer.get_vocab()
     if unknown := [word for word in words if word not in vocabulary]:
         raise ValueError(f"not in the vocabulary: {unknown}")
-    figure = Figure(figsize=(8.0, 1.8 * len(words)), layout="constrained")
+    figure = new_figure(8.0, 1.8 * len(words))
     axes = figure.subplots(len(words), 1, sharex=True, squeeze=False)[:, 0]
     positions = torch.arange(1, num_positions + 1).unsqueeze(0)
     device = embedding.amplitude.device

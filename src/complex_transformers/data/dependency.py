@@ -1,87 +1,20 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Dependency trees from CoNLL-U files, and batches with the adjacency that a graph network takes."""
+"""Batches of parsed sentences with the adjacency that a graph network takes."""
 
 from __future__ import annotations
 
-import gzip
-import os
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-__all__ = ["DependencyCollator", "adjacency_from_heads", "read_conllu"]
+from ..syntax import check_heads
 
-
-def read_conllu(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Sentences of a CoNLL-U file, also ``.gz``, one after the other.
-
-    Yields:
-        ``tokens`` (word forms), ``heads`` (number of the governor from 1, or 0 for the root), ``relations``, and
-        ``metadata`` (the comments, such as ``sent_id``). Ranges of contracted words and empty nodes are left out.
-
-    Raises:
-        ImportError: ``conllu`` is missing (extra ``syntax``).
-        FileNotFoundError: no such file.
-        ValueError: a sentence that is no CoNLL-U, or has a word whose governor is no other word of it; names the
-            sentence.
-    """
-    try:
-        import conllu
-    except ImportError as error:
-        raise ImportError("reading CoNLL-U needs conllu: pip install complex_transformers[syntax]") from error
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no such CoNLL-U file: {path}")
-    opener: Any = gzip.open if str(path).endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8", newline="\n") as file:
-        sentences = conllu.parse_incr(file)
-        number = 0
-        while True:
-            number += 1
-            try:
-                sentence = next(sentences, None)
-            except (conllu.exceptions.ParseException, ValueError, EOFError, OSError, zlib.error) as error:
-                raise ValueError(f"{path}: sentence {number} is no CoNLL-U: {error}") from error
-            if sentence is None:
-                return
-            try:
-                words = _words(sentence)
-                heads = [token["head"] for token in words]
-                _check_heads(heads, len(words))
-            except ValueError as error:
-                name = sentence.metadata.get("sent_id", number)
-                raise ValueError(f"{path}: sentence {name}: {error}") from None
-            yield {
-                "tokens": [token["form"] for token in words],
-                "heads": heads,
-                "relations": [token["deprel"] for token in words],
-                "metadata": dict(sentence.metadata),
-            }
-
-
-def _words(sentence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Tokens that are words of their own, numbered 1, 2, ...: heads count by these numbers."""
-    words = [token for token in sentence if not isinstance(token["id"], tuple)]
-    for number, token in enumerate(words, 1):
-        if token["id"] != number:
-            raise ValueError(f"word {number} has the ID {token['id']}: words must be numbered from 1")
-        if "deprel" not in token:
-            raise ValueError(f"word {number} has {len(token)} of the 10 columns of CoNLL-U")
-    return words
-
-
-def _check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
-    if len(heads) != num_tokens:
-        raise ValueError(f"{num_tokens} tokens need as many heads, got {len(heads)}")
-    for index, head in enumerate(heads, 1):
-        if head is None or not 0 <= head <= num_tokens or head == index:
-            raise ValueError(f"the head of token {index} must be another token of 1..{num_tokens} or 0, got {head}")
+__all__ = ["DependencyCollator", "adjacency_from_heads"]
 
 
 def adjacency_from_heads(heads: Sequence[int]) -> Tensor:
@@ -90,7 +23,7 @@ def adjacency_from_heads(heads: Sequence[int]) -> Tensor:
     Raises:
         ValueError: a head outside the sentence, or a token that is its own head.
     """
-    _check_heads(heads, len(heads))
+    check_heads(heads, len(heads))
     adjacency = torch.zeros(len(heads), len(heads))
     for index, head in enumerate(heads):
         if head:
@@ -124,7 +57,7 @@ class DependencyCollator:
                 )
             if not row["tokens"]:
                 raise ValueError(f"row {number} of the batch has no tokens; leave out empty sentences")
-            _check_heads(row["heads"], len(row["tokens"]))
+            check_heads(row["heads"], len(row["tokens"]))
         batch = self.tokenizer(
             [row["tokens"] for row in rows], is_split_into_words=True, padding=True, return_tensors="pt"
         )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import warnings
 import zlib
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["encode_parallel_dataset", "load_parallel_dataset", "read_lines", "split_lines"]
+__all__ = ["encode_parallel_dataset", "load_parallel_dataset", "read_lines", "read_texts", "split_lines"]
 
 _EMPTIES = ("error", "drop")
 _TOO_LONG = ("error", "truncate", "drop")
@@ -70,6 +71,26 @@ def read_lines(path: str) -> list[str]:
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is no gzip archive, or a damaged one: {error}") from error
     return split_lines(data, path)
+
+
+def read_texts(path: str | None, empty: str = "error") -> list[str]:
+    """Texts to translate, one a line, of a file or of standard input.
+
+    Args:
+        path: as in ``read_lines``; None for standard input.
+        empty: lines of white space alone: ``error``, or ``keep`` them.
+
+    Raises:
+        ValueError: an empty line, an unknown ``empty``, or what ``read_lines`` raises.
+    """
+    check_option("empty", empty, ("error", "keep"))
+    texts = split_lines(sys.stdin.buffer.read(), "standard input") if path is None else read_lines(path)
+    numbers = [number for number, text in enumerate(texts, 1) if not text.strip()]
+    if numbers and empty == "error":
+        raise ValueError(
+            f"{len(numbers)} empty line(s), the first is line {numbers[0]}: remove them, or use --empty keep"
+        )
+    return texts
 
 
 def _aligned(name: str, paths: Sequence[str]) -> Dataset:

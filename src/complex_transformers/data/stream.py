@@ -27,12 +27,12 @@ def _pieces(text: str, whole: bool) -> Iterator[str]:
         yield from (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
 
 
-def _foreign(text: str, tokenizer: PreTrainedTokenizerBase) -> list[str]:
+def _foreign(text: str, tokenizer: PreTrainedTokenizerBase) -> set[str]:
     """The tokens of ``text`` that a vocabulary of whole tokens does not have."""
     backend = tokenizer.backend_tokenizer
     text = text if backend.normalizer is None else backend.normalizer.normalize_str(text)
     tokens = {token for token, _ in backend.pre_tokenizer.pre_tokenize_str(text)}
-    return sorted(tokens - set(tokenizer.get_vocab()))
+    return tokens - set(tokenizer.get_vocab())
 
 
 def encode_stream(
@@ -57,15 +57,20 @@ def encode_stream(
     if isinstance(texts, str):
         raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
     parts = []
-    for number, text in enumerate(texts):
+    foreign: set[str] = set()
+    for text in texts:
         for piece in _pieces(text, whole=not by_character):
-            if tokenizer.unk_token is None and (foreign := _foreign(piece, tokenizer)):
-                raise ValueError(
-                    f"text {number} holds {len(foreign)} symbol(s) that are not in the vocabulary: {foreign}; remove "
-                    "or replace them, or build the tokenizer with an unknown token"
-                )
+            if tokenizer.unk_token is None:
+                foreign |= _foreign(piece, tokenizer)
+            if foreign:  # an error follows, which lists those of all texts
+                continue
             ids = tokenizer(piece, add_special_tokens=add_special_tokens)["input_ids"]
             parts.append(np.asarray(ids, dtype=np.int32))
+    if foreign:
+        raise ValueError(
+            f"the texts hold {len(foreign)} symbol(s) that are not in the vocabulary: {sorted(foreign)}; remove or "
+            "replace them, or build the tokenizer with an unknown token"
+        )
     stream = np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
     if not stream.size:
         raise ValueError("the texts hold no token")

@@ -11,6 +11,8 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
+from ..syntax import JOINER
+
 __all__ = ["build_tokenizer"]
 
 _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
@@ -43,7 +45,13 @@ def _character() -> Tokenizer:
     return tokenizer
 
 
-_BUILDERS = {"word": _word, "whitespace": _whitespace, "bpe": _bpe, "character": _character}
+def _token() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordLevel(unk_token=_SPECIAL_TOKENS["unk_token"]))
+    tokenizer.decoder = decoders.WordPiece(prefix=JOINER, cleanup=False)
+    return tokenizer
+
+
+_BUILDERS = {"word": _word, "whitespace": _whitespace, "bpe": _bpe, "character": _character, "token": _token}
 
 
 def build_tokenizer(
@@ -64,7 +72,8 @@ def build_tokenizer(
     Args:
         texts: any iterable of strings (a list, a file, a column of a data set); read once.
         kind: ``word`` (split at white space and punctuation), ``whitespace`` (text that is tokenised already),
-            ``bpe`` (byte level: any text without unknowns) or ``character``.
+            ``bpe`` (byte level: any text without unknowns), ``character``, or ``token`` (every text is one token;
+            decoding puts spaces between them, but not before one that begins with ``syntax.JOINER``).
         vocab_size: at most this many tokens, the most frequent ones.
         min_frequency: leave out tokens seen less often.
         lowercase: fold case first.

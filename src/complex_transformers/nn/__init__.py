@@ -7,6 +7,8 @@ from .activation import *
 from .activation import __all__ as _activation
 from .adaptive_softmax import *
 from .adaptive_softmax import __all__ as _adaptive_softmax
+from .alignment import *
+from .alignment import __all__ as _alignment
 from .arithmetic import *
 from .arithmetic import __all__ as _arithmetic
 from .attention import *
@@ -33,6 +35,8 @@ from .pooling import *
 from .pooling import __all__ as _pooling
 from .readout import *
 from .readout import __all__ as _readout
+from .real_recurrent import *
+from .real_recurrent import __all__ as _real_recurrent
 from .recurrent import *
 from .recurrent import __all__ as _recurrent
 from .relative_attention import *
@@ -41,6 +45,8 @@ from .short_time import *
 from .short_time import __all__ as _short_time
 from .spectral import *
 from .spectral import __all__ as _spectral
+from .syntax_embedding import *
+from .syntax_embedding import __all__ as _syntax_embedding
 from .transforms import *
 from .transforms import __all__ as _transforms
 from .vectors import *
@@ -50,6 +56,7 @@ __all__ = [
     "functional",
     *_activation,
     *_adaptive_softmax,
+    *_alignment,
     *_arithmetic,
     *_attention,
     *_convolution,
@@ -63,10 +70,12 @@ __all__ = [
     *_number_field,
     *_pooling,
     *_readout,
+    *_real_recurrent,
     *_recurrent,
     *_relative_attention,
     *_short_time,
     *_spectral,
+    *_syntax_embedding,
     *_transforms,
     *_vectors,
 ]

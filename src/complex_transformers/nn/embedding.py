@@ -181,9 +181,13 @@ class _TableEmbedding(nn.Module):
         raise NotImplementedError
 
     def _zero_padding_row(self, table: Tensor) -> None:
-        if self.padding_idx is not None and not getattr(table, "_is_hf_initialized", False):
+        self._zero_row(table, self.padding_idx)
+
+    @staticmethod
+    def _zero_row(table: Tensor, row: int | None) -> None:
+        if row is not None and not getattr(table, "_is_hf_initialized", False):
             with torch.no_grad():
-                table[self.padding_idx].zero_()
+                table[row].zero_()
 
 
 class ComplexOrderEmbedding(_TableEmbedding):

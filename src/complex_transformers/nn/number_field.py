@@ -31,7 +31,8 @@ from .normalization import (
 )
 from .pooling import ModulusAvgPool1d, ModulusAvgPool2d, ModulusMaxPool1d, ModulusMaxPool2d
 from .readout import Readout
-from .recurrent import ComplexGRU, ComplexLSTM, ComplexRNN, RealGRU, RealLSTM, RealRNN
+from .real_recurrent import RealGRU, RealLSTM, RealRNN
+from .recurrent import ComplexGRU, ComplexLSTM, ComplexRNN
 
 __all__ = ["NumberField", "number_field"]
 

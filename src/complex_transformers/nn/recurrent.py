@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers of both number fields (Thesis 2.19-2.21, ComplexOrder Eq. 12): RNN, LSTM and GRU.
+"""Complex recurrent layers (Thesis 2.19-2.21, ComplexOrder Eq. 12): RNN, LSTM and GRU.
 
 Steps that a mask leaves out carry the state on unchanged and give zeros, so a result does not depend on padding on
 either side. Within a step halves ``[B, 2d]`` are viewed as ``[B, 2, d]``, so that one operation serves both parts.
@@ -30,10 +30,8 @@ __all__ = [
     "ComplexGRU",
     "ComplexLSTM",
     "ComplexRNN",
-    "RealGRU",
-    "RealLSTM",
-    "RealRNN",
     "check_recurrent",
+    "last_states",
 ]
 
 State = tuple[Tensor, ...]
@@ -145,7 +143,7 @@ class _ComplexRecurrent(nn.Module):
         for initializer, module in modules:
             assert isinstance(module, ComplexLinear)
             assert module.imag is not None
-            gates = (_rows(weight, self.num_gates) for weight in (module.real.weight, module.imag.weight))
+            gates = (gate_rows(weight, self.num_gates) for weight in (module.real.weight, module.imag.weight))
             for a, b in zip(*gates, strict=True):
                 initialize_(initializer, a, b)
             if module.bias is not None:
@@ -226,8 +224,15 @@ class _ComplexRecurrent(nn.Module):
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """One layer in one direction: the products of all inputs at once, then step by step."""
-        product = recurrent_product(self.recurrent_proj[index])
-        return self._steps(self.input_proj[index](x), product, state, mask, reverse)
+        return self._steps(self.input_products(x, index), self.state_product(index), state, mask, reverse)
+
+    def input_products(self, x: Tensor, index: int = 0) -> Tensor:
+        """W x + b of layer and direction ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
+        return self.input_proj[index](x)
+
+    def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
+        """``(h, c) -> U h + c`` of layer and direction ``index``, for ``step``; see ``step_product``."""
+        return step_product(self.recurrent_proj[index], num_steps)
 
     def _steps(
         self, inputs: Tensor, product: Product, state: State, mask: Tensor | None, reverse: bool
@@ -257,9 +262,12 @@ def plain_weight(layer: nn.Module) -> tuple[Tensor, Tensor] | None:
     return (layer.real.weight, layer.imag.weight) if is_plain(layer.real) and is_plain(layer.imag) else None
 
 
-def recurrent_product(layer: nn.Module) -> Product:
-    """``(h, c) -> U h + c`` for all steps of a sequence: the block matrix of U is built once (Thesis 2.7)."""
-    parts = plain_weight(layer)
+def step_product(layer: nn.Module, num_steps: int | None = None) -> Product:
+    """``(h, c) -> U h + c`` for the steps of a sequence: the block matrix of U is built once (Thesis 2.7).
+
+    Without c the bias of ``layer`` is added. For ``num_steps=1`` the layer is called: a block would not pay.
+    """
+    parts = None if num_steps == 1 else plain_weight(layer)
     if parts is None:
         return lambda h, c: layer(h) if c is None else layer(h) + c
     assert isinstance(layer, ComplexLinear)
@@ -288,6 +296,32 @@ def check_sequence(x: Tensor, input_size: int, mask: Tensor | None, batch_first:
         raise ValueError(f"the sequence is empty: got shape {tuple(x.shape)}; leave out empty sequences")
     if mask is not None and mask.shape != x.shape[:2]:
         raise ValueError(f"mask must be {axes}] = {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
+
+
+def last_states(
+    out: Tensor, mask: Tensor | None = None, bidirectional: bool = False, number_field: str = "complex"
+) -> Tensor:
+    """What each direction of a layer knows of the whole sequence, side by side: ``[B, N, width] -> [B, width]``.
+
+    The forward state of the last step and the backward state of the first, among those where ``mask [B, N]`` is true.
+
+    Args:
+        out: the states of a layer, batch first.
+        mask: as given to the layer.
+        bidirectional: whether ``out`` holds both directions.
+        number_field: ``"complex"`` or ``"real"``.
+    """
+    if mask is None:
+        first, last = out[:, 0], out[:, -1]
+    else:
+        steps = mask.to(torch.long)
+        rows = torch.arange(len(out), device=out.device)
+        first, last = out[rows, steps.argmax(-1)], out[rows, out.shape[1] - 1 - steps.flip(-1).argmax(-1)]
+    if not bidirectional:
+        return last
+    shape = (arithmetic(number_field).num_parts, 2, -1)  # parts, directions, features
+    forward, backward = last.unflatten(-1, shape)[:, :, 0], first.unflatten(-1, shape)[:, :, 1]
+    return torch.stack([forward, backward], dim=2).flatten(1)
 
 
 class ComplexRNN(_ComplexRecurrent):
@@ -393,7 +427,7 @@ class ComplexGRU(_ComplexRecurrent):
         return (self.saturate(n + _times(z, h - n)).flatten(1),)
 
 
-def _rows(weight: Tensor, count: int) -> tuple[Tensor, ...]:
+def gate_rows(weight: Tensor, count: int) -> tuple[Tensor, ...]:
     """The rows of each gate; a view loses Transformers' mark of a loaded weight, which must not be drawn again."""
     rows = weight.chunk(count)
     for gate in rows:
@@ -404,92 +438,3 @@ def _rows(weight: Tensor, count: int) -> tuple[Tensor, ...]:
 def _numbers(x: Tensor, count: int | None = None) -> Tensor:
     """Halves ``[B, 2d]`` as numbers ``[B, 2, d]``, or ``[B, 2 count d]`` as ``[B, 2, count, d]``; a view."""
     return x.unflatten(-1, (2, -1) if count is None else (2, count, -1))
-
-
-# --- the real field -----------------------------------------------------------------------------------------------
-
-
-class _RealRecurrent(nn.Module):
-    """A layer of ``torch.nn`` with the signature, the masks and the initialisers of its complex twin."""
-
-    kind: str
-    gate_count: int
-    input_size: int
-    batch_first: bool
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        gate: str = "split",
-        activation: str = "split_tanh",
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        check_recurrent(gate, activation, "real", self.kind)
-        options: dict[str, Any] = {"bias": bias, "batch_first": batch_first, "dropout": dropout}
-        if self.kind == "rnn":
-            options["nonlinearity"] = activation.removeprefix("split_")
-        super().__init__(
-            input_size, hidden_size, num_layers, bidirectional=bidirectional, device=device, dtype=dtype, **options
-        )
-
-    def reset_parameters(self) -> None:
-        """Input weights of each gate by Glorot, recurrent weights of each gate orthogonal, biases 0."""
-        for name, parameter in self.named_parameters():
-            if name.startswith("bias"):
-                torch.nn.init.zeros_(parameter)
-                continue
-            for gate in _rows(parameter, self.gate_count):
-                initialize_("glorot" if name.startswith("weight_ih") else "unitary", gate)
-
-    def forward(
-        self, input: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None
-    ) -> tuple[Tensor | PackedSequence, Any]:
-        """As ``torch.nn`` has it, with a mask as in ``ComplexRNN``: the real steps of each row run as one sequence."""
-        if isinstance(input, PackedSequence):
-            if mask is not None:
-                raise ValueError("a packed sequence knows its lengths: give it without a mask")
-            return super().forward(input, hx)
-        check_sequence(input, self.input_size, mask, self.batch_first)
-        if mask is None:
-            return super().forward(input, hx)
-        time = 1 if self.batch_first else 0
-        keep = mask.to(torch.bool)
-        lengths = keep.sum(time)
-        if empty := (lengths == 0).nonzero().flatten().tolist():
-            raise ValueError(f"row(s) {empty} of the mask have no real step; leave out empty sequences")
-        order = torch.argsort(~keep, dim=time, stable=True)  # real steps first, in their order
-        packed = pack_padded_sequence(
-            _gather(input, order, time), lengths.cpu(), batch_first=self.batch_first, enforce_sorted=False
-        )
-        out, last = super().forward(packed, hx)
-        padded, _ = pad_packed_sequence(out, batch_first=self.batch_first, total_length=input.shape[time])
-        return _gather(padded, torch.argsort(order, dim=time), time), last
-
-
-def _gather(x: Tensor, order: Tensor, time: int) -> Tensor:
-    return x.gather(time, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
-
-
-class RealRNN(_RealRecurrent, nn.RNN):  # type: ignore[misc]
-    """``torch.nn.RNN`` with a mask: the real twin of ``ComplexRNN``."""
-
-    kind, gate_count = "rnn", 1
-
-
-class RealLSTM(_RealRecurrent, nn.LSTM):  # type: ignore[misc]
-    """``torch.nn.LSTM`` with a mask: the real twin of ``ComplexLSTM``."""
-
-    kind, gate_count = "lstm", 4
-
-
-class RealGRU(_RealRecurrent, nn.GRU):  # type: ignore[misc]
-    """``torch.nn.GRU`` with a mask: the real twin of ``ComplexGRU``."""
-
-    kind, gate_count = "gru", 3

@@ -130,12 +130,14 @@ class TextToTextPipeline(Pipeline):
             formula: the sum of the log probabilities of the tokens generated, the end token included, over their
             number to the power of ``length_penalty`` (1 where not set). The probabilities are the model's own, before
             temperature, top-k and the like, so scores of samples can be compared.
+        return_relations: give ``generated_words`` and ``generated_relations``, the dependency relation of each, of a
+            model that writes relations (``SynCoNMT`` with its processor).
         skip_special_tokens: leave special tokens out of the text; true where not given.
         clean_up_tokenization_spaces: passed on to ``tokenizer.decode``.
 
     Raises:
         ValueError: a model that has no decoder, no first token for it, or no tokenizer; an empty text; one that is too
-            long; both ``return_text`` and ``return_tensors`` false.
+            long; both ``return_text`` and ``return_tensors`` false; ``return_relations`` of a model that has none.
         TypeError: a text that is not a string.
     """
 
@@ -172,6 +174,7 @@ class TextToTextPipeline(Pipeline):
         return_text: bool | None = None,
         return_tensors: bool | None = None,
         return_scores: bool | None = None,
+        return_relations: bool | None = None,
         skip_special_tokens: bool | None = None,
         clean_up_tokenization_spaces: bool | None = None,
         truncation: bool | None = None,
@@ -181,9 +184,15 @@ class TextToTextPipeline(Pipeline):
             raise ValueError("return_text and return_tensors are both False: nothing would be returned; set one")
         if truncation not in (None, True, False):
             raise ValueError(f"truncation must be True or False, got {truncation!r}")
+        if return_relations and not self._writes_relations():
+            raise ValueError(
+                f"return_relations=True needs a model that writes relations, with its processor, but "
+                f"{type(self.model).__name__} gives words alone"
+            )
         for_output = {
             "return_text": return_text,
             "return_tensors": return_tensors,
+            "return_relations": return_relations,
             "skip_special_tokens": skip_special_tokens,
             "clean_up_tokenization_spaces": clean_up_tokenization_spaces,
         }
@@ -256,7 +265,10 @@ class TextToTextPipeline(Pipeline):
         Padding is on the right whatever the tokenizer's side: on the left it moves the positions of many encoders.
         """
         pad = getattr(self.processor, "pad", self.tokenizer.pad)
-        return dict(pad(features, padding=len(features) > 1, padding_side="right", return_tensors="pt"))
+        batch = dict(pad(features, padding=len(features) > 1, padding_side="right", return_tensors="pt"))
+        if not getattr(self.model.config, "use_relations", True):  # a twin of words alone
+            del batch["relation_ids"]
+        return batch
 
     def preprocess(self, input_: Any, truncation: bool = False) -> dict[str, Any]:
         number, text = input_ if isinstance(input_, _Numbered) else (None, input_)
@@ -290,6 +302,8 @@ class TextToTextPipeline(Pipeline):
         output = self.model.generate(**inputs, **others, generation_config=config)
         ends = _ends(output.sequences, config.eos_token_id, config.pad_token_id)
         rows = {"sequences": output.sequences, "ends": ends}
+        if getattr(output, "relations", None) is not None:
+            rows["relations"] = output.relations
         if return_scores and beams:
             rows["scores"] = output.sequences_scores
         elif return_scores:
@@ -303,6 +317,7 @@ class TextToTextPipeline(Pipeline):
         model_outputs: dict[str, Any],
         return_text: bool | None = None,
         return_tensors: bool | None = None,
+        return_relations: bool = False,
         skip_special_tokens: bool = True,
         clean_up_tokenization_spaces: bool | None = None,
         source_lengths: list[int] | None = None,
@@ -322,6 +337,10 @@ class TextToTextPipeline(Pipeline):
                 )
             if return_tensors or not with_text:
                 record["generated_token_ids"] = sequence[:end]
+            if return_relations:
+                relations = columns["relations"][row][:end]
+                (decoded,) = self.processor.decode_with_relations([sequence[:end]], [relations])
+                record["generated_words"], record["generated_relations"] = decoded["tokens"], decoded["relations"]
             if "scores" in columns:
                 record["score"] = columns["scores"][row]
             records.append(record)
@@ -341,6 +360,10 @@ class TextToTextPipeline(Pipeline):
         if config.pad_token_id is None:
             config.pad_token_id = self.tokenizer.pad_token_id
         return config, others
+
+    def _writes_relations(self) -> bool:
+        """Whether ``generate()`` has relations, and a processor to name them."""
+        return hasattr(self.processor, "decode_with_relations") and self.model.config.use_relations
 
     def _learned_positions(self) -> int | None:
         """Number of positions where the model has a table of them, and fails beyond it."""

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoder-decoder Transformer with complex words (Wang et al., ICLR 2020, section 3.2), for translation."""
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import GenerationMixin
 from transformers.cache_utils import Cache
@@ -12,7 +10,7 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
 from ...modeling_transformer import LanguageModelHead, TransformerDecoder, TransformerEncoder
-from ...modeling_utils import ComplexPreTrainedModel
+from ...modeling_utils import ComplexPreTrainedModel, shift_right, smoothed_cross_entropy
 from ...nn import Readout
 from .configuration_complex_seq2seq import ComplexSeq2SeqConfig
 
@@ -23,18 +21,6 @@ __all__ = [
     "ComplexSeq2SeqModel",
     "ComplexSeq2SeqPreTrainedModel",
 ]
-
-
-def shift_right(labels: Tensor, start_token_id: int | None, pad_token_id: int | None) -> Tensor:
-    """What the decoder reads to predict ``labels [B, T]``: the start token, then all labels but the last."""
-    if start_token_id is None:
-        raise ValueError(
-            "the first token of a target is not known: set config.decoder_start_token_id (often the tokenizer's "
-            "pad_token_id or bos_token_id)"
-        )
-    shifted = F.pad(labels[:, :-1], (1, 0), value=start_token_id)
-    # What is not predicted is read as padding; a causal decoder never sees it before a real label.
-    return shifted.masked_fill(shifted == -100, start_token_id if pad_token_id is None else pad_token_id)
 
 
 class ComplexSeq2SeqPreTrainedModel(ComplexPreTrainedModel):
@@ -202,11 +188,5 @@ class ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqPreTrainedModel, Lang
 
     def smoothed_loss(self, logits: Tensor, labels: Tensor, num_items: Tensor | int | None = None) -> Tensor:
         """Cross entropy with the configuration's label smoothing while training; a sum over ``num_items`` if given."""
-        loss = F.cross_entropy(
-            logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)),
-            labels.flatten().to(logits.device),
-            ignore_index=-100,
-            reduction="mean" if num_items is None else "sum",
-            label_smoothing=self.config.label_smoothing if self.training else 0.0,
-        )
-        return loss if num_items is None else loss / torch.as_tensor(num_items, device=loss.device)
+        smoothing = self.config.label_smoothing if self.training else 0.0
+        return smoothed_cross_entropy(logits, labels, smoothing, num_items)

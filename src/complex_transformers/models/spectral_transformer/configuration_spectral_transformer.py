@@ -62,7 +62,6 @@ class SpectralTransformerConfig(LayersConfig):
         "bin_pool_size",
         "bin_pool_stride",
         "time_pool_size",
-        "vocab_size",
     )
     complex_only: ClassVar[dict[str, Any]] = {
         **LayersConfig.complex_only,
@@ -87,9 +86,6 @@ class SpectralTransformerConfig(LayersConfig):
     time_pool_size: int = 1
     input_projection: bool = True
     vocab_size: int = 32
-    pad_token_id: int | None = 0
-    bos_token_id: int | None = None
-    eos_token_id: int | None = None
     ctc_loss_reduction: str = "sum"
     ctc_zero_infinity: bool = False
 

@@ -1,0 +1,167 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Parse a parallel corpus once, into a ``datasets`` folder with words and dependency relations of both sides.
+
+Text files are parsed by a spaCy pipeline for each language; CoNLL-U files (``.conllu``, ``.conllu.gz``) are parsed
+already.
+
+    python examples/syntax-translation/prepare.py --train_files train.en train.de --validation_files val.en val.de \
+        --source_parser outputs/parser-en --target_parser outputs/parser-de --output_dir outputs/parsed
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datasets import DatasetDict, load_from_disk
+from tqdm import tqdm
+from transformers import HfArgumentParser
+
+from complex_transformers import (
+    SyntaxParser,
+    load_parallel_conllu,
+    load_parallel_dataset,
+    parse_parallel_dataset,
+)
+
+SIDES = ("source", "target")
+PARSERS = "parsers.json"  # parsers and their relations: what a processor has to know besides the sentences
+
+
+@dataclass
+class Arguments:
+    """Data and parsers."""
+
+    train_files: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "two aligned text files or two CoNLL-U files (source, target), or one csv, tsv, json(l); also .gz"
+        },
+    )
+    validation_files: list[str] | None = None
+    test_files: list[str] | None = None
+    dataset_name: str | None = field(default=None, metadata={"help": "a data set of the Hub, or a folder"})
+    dataset_config_name: str | None = None
+    source_column: str = field(
+        default="source", metadata={"help": "of a table; in a column translation, the language: en"}
+    )
+    target_column: str = "target"
+    source_parser: str | None = field(default=None, metadata={"help": "a spaCy pipeline: its folder, or its name"})
+    target_parser: str | None = None
+    sentences: str = field(
+        default="error", metadata={"help": "a text that the parser splits into sentences: error, join or drop"}
+    )
+    contractions: str = field(
+        default="merge", metadata={"help": "in CoNLL-U: merge those that are not spelled out (zum), or split"}
+    )
+    validation_split: float | None = field(
+        default=None, metadata={"help": "share of the training pairs set aside, where there is no validation part"}
+    )
+    split_seed: int = 0
+    empty: str = field(default="error", metadata={"help": "pairs with an empty side: error or drop"})
+    overlap: str = field(
+        default="error", metadata={"help": "pairs in two parts: error, drop (from the earlier part) or allow"}
+    )
+    n_process: int = field(default=1, metadata={"help": "processes that parse; -1: one on every core"})
+    batch_size: int = field(default=256, metadata={"help": "texts a process takes at once"})
+    output_dir: str = "outputs/parsed"
+
+    def __post_init__(self) -> None:
+        if self.sentences not in ("error", "join", "drop"):
+            raise ValueError(f"--sentences must be error, join or drop, got {self.sentences!r}")
+        if self.n_process < 1 and self.n_process != -1:
+            raise ValueError(f"--n_process must be at least 1, or -1 for one on every core, got {self.n_process}")
+
+    def is_conllu(self) -> bool:
+        """True if all files are CoNLL-U, False if none is."""
+        files = [file for part in (self.train_files, self.validation_files, self.test_files) for file in part or ()]
+        parsed = [file for file in files if file.removesuffix(".gz").endswith(".conllu")]
+        if parsed and len(parsed) < len(files):
+            other = next(file for file in files if file not in parsed)
+            raise ValueError(f"{parsed[0]} is parsed, {other} is not: give CoNLL-U files alone, or texts alone")
+        return bool(parsed)
+
+
+def load_parsed(args: Arguments) -> DatasetDict:
+    """Pairs out of CoNLL-U files."""
+    if args.source_parser is not None or args.target_parser is not None:
+        raise ValueError("CoNLL-U files are parsed already: leave out --source_parser and --target_parser")
+    return load_parallel_conllu(
+        args.train_files or [],
+        args.validation_files,
+        args.test_files,
+        validation_split=args.validation_split,
+        split_seed=args.split_seed,
+        overlap=args.overlap,
+        contractions=args.contractions,
+    )
+
+
+def make_parsers(args: Arguments) -> dict[str, SyntaxParser]:
+    """The parsers of both sides."""
+    parsers = {}
+    for side, name in (("source", args.source_parser), ("target", args.target_parser)):
+        if name is None:
+            raise ValueError(f"texts need a parser: give --{side}_parser, a spaCy pipeline, or CoNLL-U files")
+        parsers[side] = SyntaxParser(name, "error" if args.sentences == "error" else "join")
+    return parsers
+
+
+def load_and_parse(args: Arguments, parsers: dict[str, SyntaxParser]) -> DatasetDict:
+    """Pairs of texts, parsed."""
+    parts = load_parallel_dataset(
+        args.train_files,
+        args.validation_files,
+        args.test_files,
+        dataset_name=args.dataset_name,
+        dataset_config_name=args.dataset_config_name,
+        source_column=args.source_column,
+        target_column=args.target_column,
+        validation_split=args.validation_split,
+        split_seed=args.split_seed,
+        empty=args.empty,
+        overlap=args.overlap,
+    )
+
+    def progress(sentences: Iterable[Any], name: str, total: int) -> Iterable[Any]:
+        return tqdm(sentences, desc=name, total=total, unit=" sentences", disable=None)
+
+    return parse_parallel_dataset(
+        parts,
+        parsers["source"],
+        parsers["target"],
+        n_process=args.n_process,
+        batch_size=args.batch_size,
+        drop_joined=args.sentences == "drop",
+        progress=progress,
+    )
+
+
+def main() -> DatasetDict:
+    """Parse the command line and the corpus, write the folder."""
+    (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    known: dict[str, Any] = {}
+    if args.is_conllu():
+        parts = load_parsed(args)
+    else:
+        parsers = make_parsers(args)
+        # Also loads the pipelines: one that is missing, or has no parser, is known before any work.
+        known = {f"{side}_relations": parser.relations for side, parser in parsers.items()}
+        known |= {f"{side}_parser": parser.name for side, parser in parsers.items()}
+        known |= {"sentences": parsers["source"].sentences}
+        parts = load_and_parse(args, parsers)
+    parts.save_to_disk(args.output_dir)
+    (Path(args.output_dir) / PARSERS).write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    for name, part in parts.items():
+        words = {side: sum(map(len, part[f"{side}_tokens"])) for side in SIDES}
+        print(f"{name}: {len(part)} pairs, words: " + ", ".join(f"{side} {count}" for side, count in words.items()))
+    print(f"parsed: {args.output_dir}")
+    return load_from_disk(args.output_dir)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Train SynCoNMT, or a real twin, on a corpus that prepare.py has parsed.
+
+The best epoch is chosen on the validation part, by BLEU or by loss; the test part, where there is one, is translated
+once at the end with beam search, and scored by length of the source; words and relations are also counted one by one.
+
+    python examples/syntax-translation/run_synconmt.py --data_dir outputs/parsed --hidden_size 512
+    python examples/syntax-translation/run_synconmt.py --data_dir outputs/parsed --hidden_size 512 \
+        --number_field real --use_relations false
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datasets import DatasetDict, load_from_disk
+from torch.utils.data import DataLoader
+from transformers import AutoProcessor, HfArgumentParser
+
+from complex_transformers import (
+    SynCoNMTConfig,
+    SynCoNMTForConditionalGeneration,
+    SynCoNMTProcessor,
+    SyntaxTranslationCollator,
+    TranslationMetric,
+    TranslationRun,
+    TranslationTrainingArguments,
+    bleu_by_length,
+    build_syntax_processor,
+    encode_syntax_dataset,
+    portable,
+    rounded,
+    token_accuracy,
+)
+
+
+@dataclass
+class ModelArguments:
+    """The network: fields of ``SynCoNMTConfig``, under the same names; what is left out has the default there."""
+
+    model_name_or_path: str | None = field(default=None, metadata={"help": "fine-tune this model, with its processor"})
+    number_field: str | None = field(default=None, metadata={"help": "complex, or real for a real twin"})
+    use_relations: bool | None = field(default=None, metadata={"help": "false: the real twin of words alone"})
+    attention_type: str | None = field(default=None, metadata={"help": "bahdanau or luong"})
+    attention_window: int | None = field(default=None, metadata={"help": "of luong: words to either side"})
+    hidden_size: int | None = field(default=None, metadata={"help": "real and imaginary together"})
+    encoder_layers: int | None = None
+    decoder_layers: int | None = None
+    rnn_type: str | None = field(default=None, metadata={"help": "gru, lstm or rnn"})
+    bidirectional: bool | None = None
+    gate: str | None = field(default=None, metadata={"help": "modulus or split"})
+    state_activation: str | None = field(default=None, metadata={"help": "split_tanh, hirose_tanh or split_relu"})
+    hidden_dropout_prob: float | None = None
+    share_embeddings: bool | None = field(default=None, metadata={"help": "needs --share_vocabularies"})
+    lm_readout: str | None = field(default=None, metadata={"help": "modulus, squared_modulus, concat, ..."})
+    alpha: float | None = field(default=None, metadata={"help": "weight of the words in the loss, in [0, 1]"})
+    label_smoothing: float | None = None
+    weight_init: str | None = field(default=None, metadata={"help": "glorot, he, unitary or normal"})
+    initializer_range: float | None = field(default=None, metadata={"help": "deviation of the embedding tables"})
+
+    def model(self, processor: SynCoNMTProcessor) -> SynCoNMTForConditionalGeneration:
+        """A new model with random weights, or the one to fine-tune."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        if (path := given.pop("model_name_or_path", None)) is not None:
+            return SynCoNMTForConditionalGeneration.from_pretrained(path, **given)
+        return SynCoNMTForConditionalGeneration(SynCoNMTConfig(**processor.vocabulary_arguments(), **given))
+
+
+@dataclass
+class DataArguments:
+    """The parsed corpus and its vocabularies."""
+
+    data_dir: str = field(default="outputs/parsed", metadata={"help": "folder that prepare.py wrote"})
+    vocab_size: int = field(default=30000, metadata={"help": "words of each side at most"})
+    min_frequency: int = field(default=2, metadata={"help": "words seen less often are <unk>"})
+    lowercase: bool = field(
+        default=False, metadata={"help": "of words and scores; the parser has read them as written"}
+    )
+    share_vocabularies: bool = field(default=False, metadata={"help": "one for both sides"})
+    relation_subtypes: bool = field(default=True, metadata={"help": "false: nsubj:pass is nsubj"})
+    max_length: int | None = field(default=None, metadata={"help": "longest side of a training pair, in words"})
+    max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
+    sample_seed: int = 0
+    bleu_tokenize: str = field(default="13a", metadata={"help": "sacrebleu's tokenizer: 13a, intl, zh, char, none"})
+    length_group: int = field(default=10, metadata={"help": "words between two groups of BLEU by length"})
+
+
+def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
+    """The parsed parts, and what is known of the parsers."""
+    folder = Path(data_args.data_dir)
+    if not (folder / "dataset_dict.json").is_file():
+        raise FileNotFoundError(
+            f"--data_dir {folder} is no parsed corpus: write one with examples/syntax-translation/prepare.py"
+        )
+    parts = load_from_disk(str(folder))
+    if missing := {"train", "validation"} - set(parts):
+        raise ValueError(f"{folder} has no part {sorted(missing)}: give prepare.py --validation_files or a split")
+    if data_args.max_train_samples is not None:
+        sample = parts["train"].shuffle(seed=data_args.sample_seed)
+        parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
+    known = folder / "parsers.json"
+    return parts, json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}
+
+
+def make_processor(parts: DatasetDict, known: dict[str, Any], data_args: DataArguments) -> SynCoNMTProcessor:
+    """Words of the training part alone; every relation that the parsers know, or that gold trees of any part have."""
+    sides = []
+    for side in ("source", "target"):
+        columns = {key: parts["train"][f"{side}_{key}"] for key in ("tokens", "relations", "spaces")}
+        sides.append(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        seen = {relation for part in parts.values() for row in part[f"{side}_relations"] for relation in row}
+        known = {**known, f"{side}_relations": sorted(seen.union(known.get(f"{side}_relations", ())))}
+    return build_syntax_processor(
+        *sides,
+        vocab_size=data_args.vocab_size,
+        min_frequency=data_args.min_frequency,
+        lowercase=data_args.lowercase,
+        share_vocabularies=data_args.share_vocabularies,
+        relation_subtypes=data_args.relation_subtypes,
+        **known,
+    )
+
+
+def without_long_pairs(parts: DatasetDict, max_length: int | None) -> DatasetDict:
+    """Training pairs up to a length; says how many are left out."""
+    if max_length is None:
+        return parts
+    kept = [row for row, length in enumerate(parts["train"]["length"]) if length <= max_length]
+    print(f"--max_length {max_length}: {len(parts['train']) - len(kept)} of {len(parts['train'])} pairs left out")
+    return DatasetDict({**parts, "train": parts["train"].select(kept)})
+
+
+def word_scores(run: TranslationRun, data_args: DataArguments) -> dict[str, Any]:
+    """Accuracy of words and relations of the scored parts; BLEU of the test part by length of the source."""
+    results: dict[str, Any] = {}
+    for name in run.parts.keys() - {"train"}:
+        batches = DataLoader(run.parts[name], run.args.eval_batch_size, collate_fn=run.trainer.data_collator)
+        results[f"{name}_accuracy"] = rounded(token_accuracy(run.model, batches))
+        print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[f"{name}_accuracy"].items()))
+    predictions = Path(run.args.output_dir) / "predictions.txt"
+    if "test" in run.parts:
+        part = run.parts["test"].sort("row")
+        rows = bleu_by_length(
+            [len(tokens) for tokens in part["source_tokens"]],
+            predictions.read_text(encoding="utf-8").splitlines(),
+            list(part["target"]),
+            group=data_args.length_group,
+            metric=run.metric,
+        )
+        results["bleu_by_length"] = [rounded(row) for row in rows]
+        for row in results["bleu_by_length"]:
+            print(f"{row['shortest']} to {row['longest']} words: {row['sentences']} sentences, BLEU {row['bleu']:.2f}")
+    return results
+
+
+def main() -> dict[str, Any]:
+    """Parse the command line, train, translate the test part, write model, translations and results."""
+    parser = HfArgumentParser((ModelArguments, DataArguments, TranslationTrainingArguments), description=__doc__)
+    model_args, data_args, args = parser.parse_args_into_dataclasses()
+    checkpoint = args.prepare()
+    parts, known = load_parts(data_args)
+    given = checkpoint or model_args.model_name_or_path
+    processor = AutoProcessor.from_pretrained(given) if given else make_processor(parts, known, data_args)
+    parts = without_long_pairs(encode_syntax_dataset(parts, processor), data_args.max_length)
+    model = model_args.model(processor)
+    args.label_names = ["labels", "relation_labels"] if model.config.use_relations else ["labels"]
+    run = TranslationRun(
+        model,
+        parts,
+        args,
+        collator=SyntaxTranslationCollator(processor, model),
+        processing=processor,
+        metric=TranslationMetric(data_args.lowercase, data_args.bleu_tokenize),
+    )
+    results = run.run(checkpoint)
+    results["data"] = portable(asdict(data_args))
+    if run.trainer.is_world_process_zero():
+        results |= word_scores(run, data_args)
+    run.save(results, training_data=data_args.data_dir)
+    return results
+
+
+if __name__ == "__main__":
+    main()

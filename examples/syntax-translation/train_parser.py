@@ -1,0 +1,260 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Train a spaCy pipeline (tagger and dependency parser) on CoNLL-U files, on the CPU.
+
+The best epoch is chosen by LAS on the development part; the test part, where there is one, is parsed once at the end.
+
+    python examples/syntax-translation/train_parser.py --language en --train_files train.conllu \
+        --dev_files dev.conllu --test_files test.conllu --output_dir outputs/parser-en
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.training.batchers import minibatch_by_words
+from spacy.util import compounding, fix_random_seed
+from thinc.api import Optimizer
+from tqdm import tqdm
+from transformers import HfArgumentParser
+
+from complex_transformers import command_line, read_conllu, write_results
+
+METRICS = ("upos", "uas", "las")
+# Tagger and parser read one tok2vec. {width} and {depth} are options.
+COMPONENTS = """
+[tok2vec]
+[tok2vec.model]
+@architectures = "spacy.Tok2Vec.v2"
+[tok2vec.model.embed]
+@architectures = "spacy.MultiHashEmbed.v2"
+width = {width}
+attrs = ["NORM", "PREFIX", "SUFFIX", "SHAPE"]
+rows = [5000, 1000, 2500, 2500]
+include_static_vectors = false
+[tok2vec.model.encode]
+@architectures = "spacy.MaxoutWindowEncoder.v2"
+width = {width}
+depth = {depth}
+window_size = 1
+maxout_pieces = 3
+[tagger]
+[tagger.model]
+@architectures = "spacy.Tagger.v2"
+[tagger.model.tok2vec]
+@architectures = "spacy.Tok2VecListener.v1"
+width = {width}
+[parser]
+min_action_freq = {min_label_frequency}
+[parser.model]
+@architectures = "spacy.TransitionBasedParser.v2"
+state_type = "parser"
+extra_state_tokens = false
+hidden_width = 64
+maxout_pieces = 2
+use_upper = true
+[parser.model.tok2vec]
+@architectures = "spacy.Tok2VecListener.v1"
+width = {width}
+"""
+
+
+@dataclass
+class Arguments:
+    """Data, network and training."""
+
+    language: str = field(metadata={"help": "of spaCy's tokenizer: en, de, zh, ..., or xx for any"})
+    train_files: list[str] = field(metadata={"help": "CoNLL-U, also .gz; several are joined"})
+    dev_files: list[str] = field(metadata={"help": "chooses the epoch"})
+    test_files: list[str] | None = None
+    output_dir: str = "outputs/parser"
+    output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
+    segmenter: str | None = field(default=None, metadata={"help": "words of raw Chinese: char, jieba or pkuseg"})
+    contractions: str = field(
+        default="merge", metadata={"help": "merge those that raw text does not spell out (zum), or split"}
+    )
+    max_train_sentences: int | None = field(default=None, metadata={"help": "the first ones"})
+    min_label_frequency: int = field(default=10, metadata={"help": "rarer relations are written as dep"})
+    width: int = 96
+    depth: int = 4
+    dropout: float = 0.1
+    learning_rate: float = 1e-3
+    epochs: int = 10
+    max_steps: int | None = None
+    patience: int | None = field(default=None, metadata={"help": "stop after this many epochs without a better LAS"})
+    batch_words: int = field(default=1000, metadata={"help": "of the last batches; the first ones have 100"})
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "depth", "epochs", "batch_words", "max_steps", "max_train_sentences", "patience"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"--{name} must be at least 1, got {value}")
+
+
+def blank_pipeline(language: str, segmenter: str | None) -> Language:
+    """The tokenizer of a language, with nothing behind it."""
+    config = {} if segmenter is None else {"nlp": {"tokenizer": {"segmenter": segmenter}}}
+    try:
+        return spacy.blank(language, config=config)
+    except ImportError as error:
+        raise ImportError(f"--language {language}: {error}; --language xx splits at spaces and punctuation") from error
+
+
+def read_sentences(paths: Iterable[str], contractions: str, limit: int | None = None) -> list[dict[str, Any]]:
+    """Sentences of several files that have words."""
+    sentences = (sentence for path in paths for sentence in read_conllu(path, contractions) if sentence["tokens"])
+    read = list(islice(sentences, limit))
+    if not read:
+        raise ValueError(f"no sentences in {list(paths)}")
+    return read
+
+
+def gold_doc(nlp: Language, sentence: dict[str, Any]) -> Doc:
+    """A sentence as spaCy has it: heads counted from 0, that of the root is itself."""
+    heads = [index if head == 0 else head - 1 for index, head in enumerate(sentence["heads"])]
+    return Doc(
+        nlp.vocab,
+        words=sentence["tokens"],
+        spaces=sentence["spaces"],
+        tags=sentence["upos"],
+        heads=heads,
+        deps=[
+            "ROOT" if head == index else name
+            for index, (head, name) in enumerate(zip(heads, sentence["relations"], strict=True))
+        ],
+    )
+
+
+def build_pipeline(args: Arguments) -> Language:
+    """tok2vec, tagger and parser, without weights."""
+    sizes = {name: getattr(args, name) for name in ("width", "depth", "min_label_frequency")}
+    components = spacy.util.Config().from_str(COMPONENTS.format(**sizes), interpolate=False)
+    nlp = blank_pipeline(args.language, args.segmenter)
+    for name in ("tok2vec", "tagger", "parser"):
+        nlp.add_pipe(name, config=components.get(name, {}))
+    return nlp
+
+
+def spans(doc: Doc) -> dict[tuple[int, int], tuple[str, tuple[int, int], str]]:
+    """Every word by its characters (spaces not counted): tag, the characters of its head, relation."""
+    ends, end = [], 0
+    for token in doc:
+        end += len(token.text.replace(" ", ""))
+        ends.append(end)
+    places = list(zip([0, *ends[:-1]], ends, strict=True))
+    return {places[token.i]: (token.tag_, places[token.head.i], token.dep_) for token in doc}
+
+
+def scores(predicted: Iterable[Doc], gold: Iterable[Doc]) -> dict[str, float]:
+    """F1 in per cent of words, UPOS, UAS and LAS, punctuation counted; on gold tokens they are accuracies.
+
+    A word is found where it has the same characters, a head where it has; see the CoNLL 2018 shared task.
+    """
+    right, total = dict.fromkeys(("words", *METRICS), 0), 0
+    for system, reference in zip(predicted, gold, strict=True):
+        words, answers = spans(system), spans(reference)
+        total += len(words) + len(answers)
+        for place, (tag, head, relation) in answers.items():
+            if place in words:
+                found_tag, found_head, found_relation = words[place]
+                right["words"] += 1
+                right["upos"] += found_tag == tag
+                right["uas"] += found_head == head
+                right["las"] += found_head == head and found_relation == relation
+    return {name: round(200.0 * count / total, 2) for name, count in right.items()}
+
+
+def on_gold_tokens(nlp: Language, gold: list[Doc]) -> dict[str, float]:
+    """Accuracies of tagger and parser where the words are given."""
+    words = (Doc(nlp.vocab, [t.text for t in doc], [bool(t.whitespace_) for t in doc]) for doc in gold)
+    figures = scores(nlp.pipe(words), gold)
+    return {name: figures[name] for name in METRICS}
+
+
+def train(
+    args: Arguments, nlp: Language, optimizer: Optimizer, examples: list[Example], dev: list[Doc]
+) -> list[dict[str, Any]]:
+    """Train; the best epoch so far lies in ``output_dir``. Returns the figures of every epoch."""
+    history: list[dict[str, Any]] = []
+    best, since, step = -1.0, 0, 0
+    generator = random.Random(args.seed)
+    sizes = compounding(min(100, args.batch_words), args.batch_words, 1.001)
+    for epoch in range(args.epochs):
+        start, losses = time.perf_counter(), {}
+        generator.shuffle(examples)
+        bar = tqdm(total=len(examples), desc=f"Epoch {epoch + 1}", disable=None, leave=False)
+        for batch in minibatch_by_words(examples, size=sizes):
+            nlp.update(batch, drop=args.dropout, sgd=optimizer, losses=losses)
+            bar.update(len(batch))
+            step += 1
+            if step == args.max_steps:
+                break
+        bar.close()
+        with nlp.use_params(optimizer.averages):
+            figures = on_gold_tokens(nlp, dev)
+            if figures["las"] > best:
+                nlp.to_disk(args.output_dir)
+        seconds = round(time.perf_counter() - start, 1)
+        best, since = (figures["las"], 0) if figures["las"] > best else (best, since + 1)
+        history.append({"epoch": epoch + 1, "steps": step, **figures, "seconds": seconds})
+        print(", ".join(f"{name} {value:g}" for name, value in history[-1].items()), flush=True)
+        if step == args.max_steps or since == args.patience:
+            break
+    return history
+
+
+def main() -> dict[str, Any]:
+    """Parse the command line, train, evaluate, write the pipeline and the results."""
+    (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    fix_random_seed(args.seed)
+    sentences = {
+        "train": read_sentences(args.train_files, args.contractions, args.max_train_sentences),
+        "dev": read_sentences(args.dev_files, args.contractions),
+        **({} if args.test_files is None else {"test": read_sentences(args.test_files, args.contractions)}),
+    }
+    nlp = build_pipeline(args)
+    examples = [
+        Example(Doc(nlp.vocab, sentence["tokens"], sentence["spaces"]), gold_doc(nlp, sentence))
+        for sentence in sentences["train"]
+    ]
+    dev = [gold_doc(nlp, sentence) for sentence in sentences["dev"]]
+    optimizer = nlp.initialize(lambda: examples)
+    optimizer.learn_rate = args.learning_rate
+    start = time.perf_counter()
+    history = train(args, nlp, optimizer, examples, dev)
+    results: dict[str, Any] = {
+        "command": command_line(),
+        "seed": args.seed,
+        "sentences": {name: len(part) for name, part in sentences.items()},
+        "words": {name: sum(len(s["tokens"]) for s in part) for name, part in sentences.items()},
+        "seconds": round(time.perf_counter() - start, 1),
+        "best_epoch": max(history, key=lambda figures: figures["las"])["epoch"],
+        "epochs": history,
+        "environment": {"spacy": spacy.__version__},
+    }
+    if "test" in sentences:
+        best = spacy.load(args.output_dir)
+        gold = [gold_doc(best, sentence) for sentence in sentences["test"]]
+        results["test"] = {
+            "gold_tokens": on_gold_tokens(best, gold),
+            "raw_text": scores(best.pipe(doc.text.strip() for doc in gold), gold),
+        }
+        for name, figures in results["test"].items():
+            print(f"test, {name}: " + ", ".join(f"{key} {value:g}" for key, value in figures.items()))
+    print(f"pipeline: {args.output_dir}")
+    write_results(args.output_json or Path(args.output_dir) / "results.json", results)
+    return results
+
+
+if __name__ == "__main__":
+    main()

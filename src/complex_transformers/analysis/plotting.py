@@ -1,0 +1,25 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The figure that every plot begins with; matplotlib is loaded when the first one is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["new_figure"]
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of a size in inches, that no window shows: for notebooks and ``figure.savefig(path)``.
+
+    Raises:
+        ImportError: ``matplotlib`` is missing (extra ``analysis``).
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install complex_transformers[analysis]") from error
+    return Figure(figsize=(width, height), layout="constrained")

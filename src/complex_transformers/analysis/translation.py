@@ -1,0 +1,103 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How well a translation model does by length of the source, and word by word with its relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..metrics.translation import TranslationMetric
+
+__all__ = ["bleu_by_length", "token_accuracy"]
+
+
+def bleu_by_length(
+    source_lengths: Sequence[int],
+    predictions: Sequence[str],
+    references: Sequence[str],
+    *,
+    group: int = 10,
+    metric: TranslationMetric | None = None,
+) -> list[dict[str, Any]]:
+    """BLEU of sources with 1 to ``group`` words, ``group`` + 1 to 2 ``group``, and so on (S Fig. 4).
+
+    Args:
+        source_lengths: words of every source.
+        predictions, references: translations, one of each for every source.
+        group: words between two groups.
+        metric: of the texts; None for ``TranslationMetric()``.
+
+    Returns:
+        ``shortest``, ``longest``, ``sentences``, ``bleu`` and ``brevity_penalty`` of each group that has sentences.
+
+    Raises:
+        ValueError: unequal numbers, ``group`` below 1, a length below 1, nothing to score.
+    """
+    if not len(source_lengths) == len(predictions) == len(references) or not source_lengths:
+        raise ValueError(
+            f"give a length, a prediction and a reference for each of one or more sources, got {len(source_lengths)}, "
+            f"{len(predictions)} and {len(references)}"
+        )
+    if group < 1 or min(source_lengths) < 1:
+        raise ValueError(f"lengths and group must be at least 1, got {min(source_lengths)} and {group}")
+    metric = TranslationMetric() if metric is None else metric
+    groups: dict[int, list[tuple[str, str]]] = {}
+    for length, *pair in zip(source_lengths, predictions, references, strict=True):
+        groups.setdefault((length - 1) // group, []).append((pair[0], pair[1]))
+    rows = []
+    for number, pairs in sorted(groups.items()):
+        translated, expected = zip(*pairs, strict=True)
+        scores = metric.compute(predictions=list(translated), references=list(expected))
+        rows.append(
+            {
+                "shortest": number * group + 1,
+                "longest": (number + 1) * group,
+                "sentences": len(pairs),
+                "bleu": scores["bleu"],
+                "brevity_penalty": scores["brevity_penalty"],
+            }
+        )
+    return rows
+
+
+@torch.no_grad()
+def token_accuracy(model: nn.Module, batches: Iterable[Mapping[str, Tensor]]) -> dict[str, float]:
+    """Share of words, and of relations, that a SynCoNMT predicts right after the true beginning of the target.
+
+    Args:
+        model: SynCoNMT or another encoder-decoder model; without relations, words alone are counted.
+        batches: inputs with ``labels`` and, for a model with relations, ``relation_labels``; -100 is not counted. The
+            end of a text counts as a word, and its relation as a relation.
+
+    Returns:
+        ``word_accuracy``, ``relation_accuracy`` where there are relations, and ``both_accuracy``, right in both; as
+        fractions.
+
+    Raises:
+        ValueError: no label at all.
+    """
+    training, device = model.training, next(model.parameters()).device
+    model.eval()
+    right: dict[str, int] = {}
+    counted = 0
+    for batch in batches:
+        inputs = {name: value.to(device) for name, value in batch.items()}
+        labels = inputs["labels"]
+        outputs = model(**inputs)
+        kept = labels != -100
+        counted += int(kept.sum())
+        hits = {"word_accuracy": outputs.logits.argmax(-1) == labels}
+        if getattr(outputs, "relation_logits", None) is not None:
+            relations = model.predict_relations(outputs.relation_logits)  # type: ignore[operator]
+            hits["relation_accuracy"] = relations == inputs["relation_labels"]
+            hits["both_accuracy"] = hits["word_accuracy"] & hits["relation_accuracy"]
+        for name, hit in hits.items():
+            right[name] = right.get(name, 0) + int((hit & kept).sum())
+    model.train(training)
+    if not counted:
+        raise ValueError("there is nothing to count: no batch has a label")
+    return {name: number / counted for name, number in right.items()}

@@ -1,0 +1,318 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Syntax-aware complex-valued translation (SynCoNMT, Liu & Hou 2023) and its real twins, with ``generate()``."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers.cache_utils import Cache
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    Seq2SeqModelOutput,
+)
+from transformers.utils import ModelOutput, TransformersKwargs
+from transformers.utils.generic import can_return_tuple
+
+from ...modeling_utils import shift_right, smoothed_cross_entropy
+from ...nn import (
+    Readout,
+    number_field,
+)
+from .configuration_synconmt import SynCoNMTConfig
+from .generation_synconmt import RelationGenerationMixin, RelationHistory, known_relations
+from .stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel
+
+__all__ = ["SynCoNMTForConditionalGeneration", "SynCoNMTModel", "SynCoNMTOutput"]
+
+
+@dataclass
+class SynCoNMTOutput(ModelOutput):
+    """What ``SynCoNMTForConditionalGeneration`` returns.
+
+    Args:
+        loss: of ``labels`` and ``relation_labels`` (S 17).
+        logits: of words, ``[B, T, target words]`` (S 15).
+        relation_logits: of relations, ``[B, T, target relations]`` (S 16); None without relations.
+        past_key_values: the decoder's state.
+        decoder_hidden_states, encoder_hidden_states, encoder_last_hidden_state: of the two sides.
+        cross_attentions: one ``[B, 1, T, S]`` of real weights, or ``[B, 1, T, 2S]``, ``[real | imag]`` halves.
+        decoder_attentions, encoder_attentions: empty; there is no self-attention.
+    """
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    relation_logits: Tensor | None = None
+    past_key_values: Cache | None = None
+    decoder_hidden_states: tuple[Tensor, ...] | None = None
+    decoder_attentions: tuple[Tensor, ...] | None = None
+    cross_attentions: tuple[Tensor, ...] | None = None
+    encoder_last_hidden_state: Tensor | None = None
+    encoder_hidden_states: tuple[Tensor, ...] | None = None
+    encoder_attentions: tuple[Tensor, ...] | None = None
+
+
+class SynCoNMTModel(SynCoNMTPreTrainedModel):
+    """Encoder and decoder (S sections 3.1, 3.2) on embeddings of their own, or shared ones."""
+
+    def __init__(self, config: SynCoNMTConfig) -> None:
+        super().__init__(config)
+        self.encoder = SynCoNMTEncoder(config)
+        self.decoder = SynCoNMTDecoder(config)
+        if config.share_embeddings:
+            tables = [name for name, _ in self.encoder.embed_tokens.named_parameters()]
+            self._tied_weights_keys = {f"decoder.embed_tokens.{t}": f"encoder.embed_tokens.{t}" for t in tables}
+        self.post_init()
+
+    def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
+        """The tables of a shared embedding, which ``tie_word_embeddings`` (that of a head) does not part."""
+        return dict(self._tied_weights_keys or {})
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.encoder.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.encoder.embed_tokens = value  # type: ignore[assignment]
+        if self.config.share_embeddings:
+            self.decoder.embed_tokens = value  # type: ignore[assignment]
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        relation_ids: Tensor | None = None,
+        decoder_relation_ids: Tensor | None = None,
+        encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> Seq2SeqModelOutput:
+        """Encode source texts, unless ``encoder_outputs`` are given, and decode target texts.
+
+        Args:
+            input_ids, attention_mask, relation_ids, inputs_embeds: the source, as in ``SynCoNMTEncoder``.
+            decoder_input_ids: ``[B, T]`` the target, or its words that are not in the cache; or give
+                ``decoder_inputs_embeds``.
+            decoder_attention_mask: ``[B, past + T]``, 1 for words, 0 for padding on either side.
+            decoder_relation_ids: ``[B, T]``, the dependency relation of every word of ``decoder_input_ids``.
+            encoder_outputs: of an earlier call with the same source.
+            past_key_values: a ``RecurrentCache``, extended by this call.
+            decoder_inputs_embeds: ``[B, T, hidden_size]``, words and relations as halves.
+            use_cache: return a cache.
+
+        Raises:
+            ValueError: no target, missing relations, empty input, a row of padding only, shapes that do not match,
+                ids outside their vocabulary.
+        """
+        if decoder_input_ids is None and decoder_inputs_embeds is None:
+            raise ValueError("the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels")
+        if encoder_outputs is None:
+            source: BaseModelOutput = self.encoder(
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                relation_ids=relation_ids,
+                inputs_embeds=inputs_embeds,
+                **kwargs,
+            )
+        else:
+            is_output = isinstance(encoder_outputs, BaseModelOutput)
+            source = encoder_outputs if is_output else BaseModelOutput(*encoder_outputs)
+        target = self.decoder(
+            input_ids=decoder_input_ids,
+            attention_mask=decoder_attention_mask,
+            relation_ids=decoder_relation_ids,
+            encoder_hidden_states=source.last_hidden_state,
+            encoder_attention_mask=attention_mask,
+            past_key_values=past_key_values,
+            inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        return Seq2SeqModelOutput(
+            last_hidden_state=target.last_hidden_state,
+            past_key_values=target.past_key_values,
+            decoder_hidden_states=target.hidden_states,
+            decoder_attentions=target.attentions,
+            cross_attentions=target.cross_attentions,
+            encoder_last_hidden_state=source.last_hidden_state,
+            encoder_hidden_states=source.hidden_states,
+            encoder_attentions=source.attentions,
+        )
+
+
+class SynCoNMTForConditionalGeneration(RelationGenerationMixin, SynCoNMTPreTrainedModel):
+    """SynCoNMT with the heads of words and relations (S 15, 16), their joint loss (S 17) and ``generate()``."""
+
+    def __init__(self, config: SynCoNMTConfig) -> None:
+        super().__init__(config)
+        self.model = SynCoNMTModel(config)
+        field = number_field(config.number_field)
+        self.dropout = field.Dropout(config.hidden_dropout_prob)
+        self.lm_head = self.make_head(config.num_words[1])
+        relations = config.num_relations[1]
+        self.relation_head = None if relations is None else self.make_head(relations)
+        self.post_init()
+
+    def make_head(self, out_features: int) -> Readout:
+        """Real logits of words or relations from the decoder's states."""
+        return Readout(self.config.hidden_size, out_features, self.config.lm_readout, self.config.number_field)
+
+    def get_output_embeddings(self) -> nn.Module:
+        return self.lm_head.projection
+
+    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
+        self.lm_head.projection = new_embeddings  # type: ignore[assignment]
+
+    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
+        """What the decoder reads to predict ``labels [B, T]``; ``DataCollatorForSeq2Seq`` asks for it."""
+        return shift_right(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
+
+    def prepare_decoder_relation_ids_from_labels(self, relation_labels: Tensor) -> Tensor:
+        """The relations the decoder reads to predict ``relation_labels [B, T]``."""
+        return shift_right(relation_labels, self.config.decoder_start_relation_id, self.config.pad_relation_id)
+
+    def predict_relations(self, relation_logits: Tensor) -> Tensor:
+        """The relation of the largest logit, never that of padding: ``[..., relations] -> [...]``."""
+        allowed = torch.arange(relation_logits.shape[-1], device=relation_logits.device) != self.config.pad_relation_id
+        lowest = torch.finfo(relation_logits.dtype).min
+        return relation_logits.masked_fill(~allowed, lowest).argmax(-1)
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        relation_ids: Tensor | None = None,
+        decoder_relation_ids: Tensor | None = None,
+        encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        relation_labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> SynCoNMTOutput:
+        """Logits of words and relations and, with labels of both, their loss.
+
+        Other arguments as in ``SynCoNMTModel``. Where ``decoder_relation_ids`` are missing, they are made from
+        ``relation_labels``, or taken from the cache, which holds the relation predicted with the next word.
+
+        Args:
+            labels: ``[B, T]``, the words that follow ``decoder_input_ids``, which are made from them where they are
+                missing; -100 is ignored.
+            relation_labels: ``[B, T]``, the relations of ``labels``; -100 and padding are ignored, and so is every
+                relation whose word is.
+
+        Raises:
+            ValueError: labels of one kind without those of the other, or of another shape.
+        """
+        self.check_labels(labels, relation_labels)
+        if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
+            decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        if decoder_relation_ids is None and decoder_input_ids is not None and self.config.use_relations:
+            if relation_labels is not None:
+                decoder_relation_ids = self.prepare_decoder_relation_ids_from_labels(relation_labels)
+            elif past_key_values is not None:
+                decoder_relation_ids = known_relations(past_key_values, decoder_input_ids)
+        history = past_key_values if isinstance(past_key_values, RelationHistory) else None
+        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        outputs = self.model(
+            input_ids,
+            attention_mask=attention_mask,
+            relation_ids=relation_ids,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            decoder_relation_ids=decoder_relation_ids,
+            encoder_outputs=encoder_outputs,
+            past_key_values=past_key_values if history is None else None,
+            inputs_embeds=inputs_embeds,
+            decoder_inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache if history is None else False,
+            **kwargs,
+        )
+        hidden_states = self.dropout(outputs.last_hidden_state)
+        logits = self.lm_head(hidden_states)
+        relation_logits = None if self.relation_head is None else self.relation_head(hidden_states)
+        cache = outputs.past_key_values if history is None else history
+        if cache is not None and relation_logits is not None:
+            self.remember_relations(cache, past_length, decoder_relation_ids, relation_logits)
+        loss = None
+        if labels is not None:
+            loss = self.joint_loss(logits, labels, relation_logits, relation_labels, kwargs.get("num_items_in_batch"))
+        return SynCoNMTOutput(
+            loss=loss,
+            logits=logits,
+            relation_logits=relation_logits,
+            past_key_values=outputs.past_key_values,
+            decoder_hidden_states=outputs.decoder_hidden_states,
+            decoder_attentions=outputs.decoder_attentions,
+            cross_attentions=outputs.cross_attentions,
+            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
+            encoder_hidden_states=outputs.encoder_hidden_states,
+            encoder_attentions=outputs.encoder_attentions,
+        )
+
+    def check_labels(self, labels: Tensor | None, relation_labels: Tensor | None) -> None:
+        """Raise for labels of one kind without those of the other, where the loss needs both."""
+        if relation_labels is not None:
+            if not self.config.use_relations:
+                raise ValueError("a model with use_relations=False has words alone: leave out relation_labels")
+            if labels is None:
+                raise ValueError("relation_labels come with labels, those of the words: give both")
+            if relation_labels.shape != labels.shape:
+                raise ValueError(
+                    f"relation_labels must have the shape of labels, {tuple(labels.shape)}, got "
+                    f"{tuple(relation_labels.shape)}"
+                )
+        elif labels is not None and self.config.use_relations and self.config.alpha < 1.0:
+            raise ValueError(
+                "relation_labels are missing: the loss is that of words and relations; give the relation of every "
+                "label, or set config.alpha=1.0 and give decoder_relation_ids"
+            )
+
+    def remember_relations(
+        self, cache: Cache, past_length: int, relations: Tensor | None, relation_logits: Tensor
+    ) -> None:
+        """Write to the cache the relations ``[B, T]`` of the words just read, and that of the next word."""
+        batch, length = relation_logits.shape[:2]
+        states = cache.layers[0].states
+        unknown = torch.full((batch, past_length + length), self.config.pad_relation_id, device=relation_logits.device)
+        before = states.get("relations", unknown)[:, :past_length]
+        if relations is None:  # words that were given as embeddings
+            relations = unknown[:, past_length:]
+        following = self.predict_relations(relation_logits[:, -1:])
+        states["relations"] = torch.cat([before, relations.to(before), following], dim=-1)
+
+    def joint_loss(
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        relation_logits: Tensor | None = None,
+        relation_labels: Tensor | None = None,
+        num_items: Tensor | int | None = None,
+    ) -> Tensor:
+        """alpha L_w + (1 - alpha) L_d (S 17 to 19), with the configuration's label smoothing while training.
+
+        Both are sums over the words divided by their number, or by ``num_items``, so that they add up alike over
+        several batches.
+        """
+        smoothing = self.config.label_smoothing if self.training else 0.0
+        count = (labels != -100).sum() if num_items is None else num_items
+        loss = smoothed_cross_entropy(logits, labels, smoothing, count)
+        if relation_logits is None:
+            return loss
+        loss = self.config.alpha * loss
+        if relation_labels is None:
+            return loss
+        ignored = (labels == -100) | (relation_labels == self.config.pad_relation_id)
+        relation_labels = relation_labels.masked_fill(ignored, -100)
+        of_relations = smoothed_cross_entropy(relation_logits, relation_labels, smoothing, count)
+        return loss + (1.0 - self.config.alpha) * of_relations

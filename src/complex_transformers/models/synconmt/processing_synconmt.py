@@ -1,0 +1,336 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Raw or parsed text as the words and relations of SynCoNMT, and back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+from tokenizers.models import WordLevel
+from transformers import BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
+
+from ...hub import HubMixin
+from ...syntax import JOINER, SyntaxParser
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    Pipeline: TypeAlias = str | os.PathLike[str] | Language | None
+
+__all__ = ["SynCoNMTProcessor"]
+
+Sentence: TypeAlias = Mapping[str, Any]
+_OPTIONS = ("source_parser", "target_parser", "sentences", "mark_joins", "relation_subtypes")
+_IGNORED = -100
+
+
+class SynCoNMTProcessor(HubMixin, ProcessorMixin):
+    """Words and relations of source and target, from raw text or from parsed sentences, and back.
+
+    A word has one relation, so words are never cut into pieces: a word that the vocabulary does not know is ``<unk>``
+    and keeps its relation. A relation it does not know is an error. Both sides end in ``</s>``, a word with the
+    relation ``</s>``. Build one with ``build_syntax_processor``.
+
+    Args:
+        tokenizer: words of the target; the one that decodes.
+        source_tokenizer: words of the source.
+        relation_tokenizer, source_relation_tokenizer: relations of the target and of the source.
+        source_parser, target_parser: for raw text: spaCy pipelines (folder, name or object), kept as ``SyntaxParser``
+            and saved by name. Without them, parsed sentences are taken and ids are decoded all the same.
+        sentences: of the parsers, see ``SyntaxParser``: ``error`` or ``join``.
+        mark_joins: the vocabularies know words that follow without a space by ``syntax.JOINER`` in front, so that
+            decoding puts back the spaces of the text.
+        relation_subtypes: False takes ``nsubj:pass`` for ``nsubj``.
+
+    Raises:
+        ValueError: a tokenizer that has not one token for each word, or lacks a special token; two sides that pad with
+            two ids.
+
+    Example:
+        >>> from complex_transformers import build_syntax_processor
+        >>> parsed = [{"tokens": ["it", "rains"], "relations": ["expl", "root"]}]
+        >>> processor = build_syntax_processor(parsed, parsed)
+        >>> ids = processor(parsed)["relation_ids"]
+        >>> print(*ids.pop())
+        5 6 4
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerFast,
+        source_tokenizer: PreTrainedTokenizerFast,
+        relation_tokenizer: PreTrainedTokenizerFast,
+        source_relation_tokenizer: PreTrainedTokenizerFast,
+        source_parser: Pipeline = None,
+        target_parser: Pipeline = None,
+        sentences: str = "error",
+        mark_joins: bool = True,
+        relation_subtypes: bool = True,
+    ) -> None:
+        super().__init__(tokenizer, source_tokenizer, relation_tokenizer, source_relation_tokenizer)
+        for name in self.get_attributes():
+            check_tokenizer(name, getattr(self, name))
+        for names in (("tokenizer", "source_tokenizer"), ("relation_tokenizer", "source_relation_tokenizer")):
+            padding = [getattr(self, name).pad_token_id for name in names]
+            if padding[0] != padding[1]:  # a model has one id of each kind
+                raise ValueError(f"{names[0]} and {names[1]} must have one id for padding, got {padding}")
+        self.sentences, self.mark_joins, self.relation_subtypes = sentences, mark_joins, relation_subtypes
+        self.source_parser, self.target_parser = (
+            None if pipeline is None else SyntaxParser(pipeline, sentences)
+            for pipeline in (source_parser, target_parser)
+        )
+
+    @classmethod
+    def _get_arguments_from_pretrained(cls, *args: Any, **kwargs: Any) -> list[Any]:
+        """The tokenizers, which know nothing of the processor's own options."""
+        tokenizers: list[Any] = super()._get_arguments_from_pretrained(
+            *args, **{name: value for name, value in kwargs.items() if name not in _OPTIONS}
+        )
+        return tokenizers
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``processor_config.json`` holds: parsers by their names."""
+        parsers = {"source_parser": self.source_parser, "target_parser": self.target_parser}
+        return {**super().to_dict(), **{name: parser and parser.name for name, parser in parsers.items()}}
+
+    @property
+    def model_input_names(self) -> list[str]:
+        """What the encoder takes."""
+        return ["input_ids", "relation_ids", "attention_mask"]
+
+    def vocabulary_arguments(self) -> dict[str, int]:
+        """Sizes and special ids for ``SynCoNMTConfig``."""
+        return {
+            "vocab_size": len(self.source_tokenizer),
+            "target_vocab_size": len(self.tokenizer),
+            "relation_vocab_size": len(self.source_relation_tokenizer),
+            "target_relation_vocab_size": len(self.relation_tokenizer),
+            "pad_token_id": self.tokenizer.pad_token_id,
+            "bos_token_id": self.tokenizer.bos_token_id,
+            "eos_token_id": self.tokenizer.eos_token_id,
+            "decoder_start_token_id": self.tokenizer.bos_token_id,
+            "pad_relation_id": self.relation_tokenizer.pad_token_id,
+            "decoder_start_relation_id": self.relation_tokenizer.bos_token_id,
+        }
+
+    def __call__(
+        self,
+        text: str | Sentence | Sequence[str] | Sequence[Sentence] | None = None,
+        text_target: str | Sentence | Sequence[str] | Sequence[Sentence] | None = None,
+        padding: bool | str = False,
+        truncation: bool = False,
+        max_length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str = "right",
+        return_tensors: str | None = None,
+    ) -> BatchEncoding:
+        """``input_ids``, ``relation_ids`` and ``attention_mask`` of sources, ``labels`` and ``relation_labels``.
+
+        Args:
+            text: sources: one, or a list. Strings are parsed; a sentence parsed before, as ``read_conllu`` and
+                ``SyntaxParser`` give it, has ``tokens``, ``relations`` and optionally ``spaces``, true where left out.
+            text_target: targets, as many.
+            padding, pad_to_multiple_of, padding_side, return_tensors: as in ``pad``.
+            truncation: cut to ``max_length`` words, the last of which is ``</s>``.
+            max_length: words, ``</s>`` counted.
+
+        Raises:
+            TypeError: neither text nor sentence.
+            ValueError: nothing given, numbers that differ, no parser, an unknown relation, ``truncation`` without
+                ``max_length``, sentences without words, or all that ``SyntaxParser`` raises.
+        """
+        if truncation and (max_length is None or max_length < 2):
+            raise ValueError(f"truncation needs a max_length of at least 2 (a word and its end), got {max_length}")
+        given = {side: value for side, value in (("source", text), ("target", text_target)) if value is not None}
+        if not given:
+            raise ValueError("give text, text_target or both")
+        single = {side: isinstance(value, (str, Mapping)) for side, value in given.items()}
+        rows = {side: [value] if single[side] else list(value) for side, value in given.items()}
+        if len({(single[side], len(rows[side])) for side in rows}) > 1:
+            counts = " and ".join(f"{len(value)} {side}(s)" for side, value in rows.items())
+            raise ValueError(f"text and text_target must be two texts or lists of one length, got {counts}")
+        limit = max_length if truncation else None
+        columns: dict[str, list[list[int]]] = {}
+        for side, sentences in rows.items():
+            encoded = [
+                self._encode(sentence, side, side if single[side] else f"{side} {number}", limit)
+                for number, sentence in enumerate(self._parsed(sentences, side))
+            ]
+            names = ("input_ids", "relation_ids") if side == "source" else ("labels", "relation_labels")
+            columns |= {name: [pair[index] for pair in encoded] for index, name in enumerate(names)}
+        if "input_ids" in columns:
+            columns["attention_mask"] = [[1] * len(ids) for ids in columns["input_ids"]]
+        features: Any = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        if padding or return_tensors is not None:
+            return self.pad(features, padding, max_length, pad_to_multiple_of, padding_side, return_tensors)
+        return BatchEncoding(features[0] if all(single.values()) else columns)
+
+    def pad(
+        self,
+        features: Sequence[Mapping[str, Sequence[int]]],
+        padding: bool | str = True,
+        max_length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str = "right",
+        return_tensors: str | None = None,
+    ) -> BatchEncoding:
+        """A batch of features, each from a call: sources filled up with padding, targets with -100.
+
+        Args:
+            features: one mapping a row; all have the same columns.
+            padding: True or ``longest``, ``max_length``, or False.
+            max_length: length of the rows with ``padding="max_length"``.
+            pad_to_multiple_of: the length is a multiple of this.
+            padding_side: ``right`` or ``left``, of sources; labels are always filled up on the right.
+            return_tensors: ``pt`` for tensors.
+
+        Raises:
+            ValueError: a row longer than ``max_length``.
+        """
+        filling = {
+            "input_ids": self.source_tokenizer.pad_token_id,
+            "relation_ids": self.source_relation_tokenizer.pad_token_id,
+            "attention_mask": 0,
+            "labels": _IGNORED,
+            "relation_labels": _IGNORED,
+        }
+        batch: dict[str, Any] = {}
+        for name, value in filling.items():
+            if name not in features[0]:
+                continue
+            rows = [list(feature[name]) for feature in features]
+            if padding:
+                limit = max_length if padding == "max_length" else None
+                length = padded_length(name, rows, limit, pad_to_multiple_of)
+                left = padding_side == "left" and value != _IGNORED
+                fills = [[value] * (length - len(row)) for row in rows]
+                rows = [fill + row if left else row + fill for row, fill in zip(rows, fills, strict=True)]
+            batch[name] = rows
+        return BatchEncoding(batch, tensor_type=return_tensors)
+
+    def decode_with_relations(self, sequences: Any, relations: Any) -> list[dict[str, Any]]:
+        """``text``, ``tokens`` and ``relations`` of rows of target ids, up to the first ``</s>``.
+
+        Args:
+            sequences: ``[rows, length]`` words, such as ``sequences`` of ``generate()`` or labels.
+            relations: ``[rows, length]``, the relation of every word.
+
+        Raises:
+            ValueError: shapes that differ.
+        """
+        words, names = (torch.as_tensor(ids).tolist() for ids in (sequences, relations))
+        if [len(row) for row in words] != [len(row) for row in names]:
+            raise ValueError("sequences and relations must have one shape, [rows, length]")
+        skipped = {self.tokenizer.pad_token_id, self.tokenizer.bos_token_id, _IGNORED}
+        decoded = []
+        for word_ids, relation_ids in zip(words, names, strict=True):
+            end = word_ids.index(self.tokenizer.eos_token_id) if self.tokenizer.eos_token_id in word_ids else None
+            kept = [pair for pair in zip(word_ids[:end], relation_ids[:end], strict=True) if pair[0] not in skipped]
+            tokens = self.tokenizer.convert_ids_to_tokens([word for word, _ in kept])
+            decoded.append(
+                {
+                    "text": self.tokenizer.convert_tokens_to_string(tokens),
+                    "tokens": [token.removeprefix(JOINER) for token in tokens],
+                    "relations": self.relation_tokenizer.convert_ids_to_tokens([relation for _, relation in kept]),
+                }
+            )
+        return decoded
+
+    def _parsed(self, rows: Sequence[Any], side: str) -> list[Sentence]:
+        """Raw texts among ``rows`` parsed, the others as they are."""
+        for number, row in enumerate(rows):
+            if not isinstance(row, (str, Mapping)):
+                raise TypeError(
+                    f"{side} {number} must be a text, or a parsed sentence with tokens and relations, got "
+                    f"{type(row).__name__}: {row!r}"
+                )
+        texts = [row for row in rows if isinstance(row, str)]
+        parser: SyntaxParser | None = getattr(self, f"{side}_parser")
+        if texts and parser is None:
+            raise ValueError(
+                f"raw {side} text needs a parser: load the processor with {side}_parser=<a spaCy pipeline>, or give "
+                "parsed sentences with tokens and relations, such as read_conllu reads"
+            )
+        parsed = iter(parser.pipe(texts, name=side) if parser is not None and texts else ())
+        return [next(parsed) if isinstance(row, str) else row for row in rows]
+
+    def _encode(self, sentence: Sentence, side: str, name: str, limit: int | None) -> tuple[list[int], list[int]]:
+        """Ids of words and of relations of one sentence, with their end."""
+        if missing := {"tokens", "relations"} - set(sentence):
+            raise ValueError(f"{name} has no {sorted(missing)}, only {sorted(sentence)}")
+        tokens, relations = list(sentence["tokens"]), list(sentence["relations"])
+        spaces = list(sentence.get("spaces") or [True] * len(tokens))
+        if not tokens or not len(tokens) == len(relations) == len(spaces):
+            raise ValueError(
+                f"{name} must have a relation (and a space, true or false) for each of one word or more, got "
+                f"{len(tokens)} tokens, {len(relations)} relations, {len(spaces)} spaces"
+            )
+        prefix = "" if side == "target" else "source_"
+        words: PreTrainedTokenizerFast = getattr(self, f"{prefix}tokenizer")
+        names: PreTrainedTokenizerFast = getattr(self, f"{prefix}relation_tokenizer")
+        known = set(names.get_vocab()) - set(names.all_special_tokens)
+        relations = [simple_relation(relation, self.relation_subtypes) for relation in relations]
+        for number, relation in enumerate(relations):
+            if relation not in known:
+                raise ValueError(
+                    f"{name} has the relation {relation!r} at word {number + 1} ({tokens[number]!r}), which is not "
+                    f"among the relations of the {side} vocabulary, {sorted(known)}: "
+                    f"build the vocabulary with {side}_relations=[...] to add it, or with relation_subtypes=False "
+                    "where only its subtype is new"
+                )
+        if self.mark_joins:
+            tokens = join_marked(tokens, spaces)
+        cut = None if limit is None else limit - 1
+        word_ids = ids_of_words(words, tokens[:cut])
+        relation_ids = names.convert_tokens_to_ids(relations[:cut])
+        return [*word_ids, words.eos_token_id], [*relation_ids, names.eos_token_id]
+
+
+def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    """A vocabulary of whole words, with padding, unknown, first and last word."""
+    model = type(tokenizer.backend_tokenizer.model)
+    if model is not WordLevel:
+        raise ValueError(
+            f"{name} must have one token for each word, a WordLevel model, as a word has one relation, got "
+            f"{model.__name__}; build it with build_syntax_processor"
+        )
+    for token in ("pad_token", "unk_token", "bos_token", "eos_token"):
+        if getattr(tokenizer, f"{token}_id") is None:
+            raise ValueError(f"{name} has no {token}: build it with build_syntax_processor")
+
+
+def padded_length(name: str, rows: list[list[int]], max_length: int | None, multiple: int | None) -> int:
+    """Length of the longest row, or ``max_length``, rounded up to a multiple."""
+    lengths = [len(row) for row in rows]
+    length = max(lengths) if max_length is None else max_length
+    if length < max(lengths):
+        raise ValueError(
+            f"row {lengths.index(max(lengths))} has {max(lengths)} entries in {name}, more than max_length={length}: "
+            "raise it, or cut with truncation=True"
+        )
+    return -(-length // (multiple or 1)) * (multiple or 1)
+
+
+def simple_relation(relation: str, subtypes: bool) -> str:
+    """``nsubj:pass``, or ``nsubj`` without subtypes."""
+    return relation if subtypes else relation.partition(":")[0]
+
+
+def join_marked(tokens: Sequence[str], spaces: Sequence[bool]) -> list[str]:
+    """``JOINER`` in front of every word that follows the word before it without a space."""
+    before = [True, *spaces[:-1]]
+    return [token if space else JOINER + token for token, space in zip(tokens, before, strict=True)]
+
+
+def ids_of_words(tokenizer: PreTrainedTokenizerFast, words: Sequence[str]) -> list[int]:
+    """One id for each word; a word that is spelled like a special token is unknown."""
+    if (normalizer := tokenizer.backend_tokenizer.normalizer) is not None:
+        words = [normalizer.normalize_str(word) for word in words]
+    special = set(tokenizer.all_special_tokens)
+    ids: list[int] = tokenizer.convert_tokens_to_ids(
+        [tokenizer.unk_token if word in special else word for word in words]
+    )
+    return ids

@@ -1,0 +1,330 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent layers, encoder and decoder of SynCoNMT (Liu & Hou 2023, sections 3.1-3.2) and of its real twins."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.cache_utils import Cache
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPastAndCrossAttentions,
+)
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
+
+from ...modeling_transformer import check_decoder_mask
+from ...modeling_utils import ComplexPreTrainedModel, check_text_inputs
+from ...nn import (
+    AdditiveAttention,
+    AttentiveRecurrent,
+    LocalAttention,
+    SyntaxEmbedding,
+    last_states,
+    number_field,
+)
+from ...nn.alignment import run_steps
+from ...recurrent_cache import RecurrentCache, RecurrentStateLayer
+from .configuration_synconmt import SynCoNMTConfig
+
+__all__ = ["SynCoNMTDecoder", "SynCoNMTEncoder", "SynCoNMTPreTrainedModel"]
+
+
+def make_rnn(config: SynCoNMTConfig, hidden_size: int, bidirectional: bool = False) -> nn.Module:
+    """One recurrent layer of ``config.rnn_type`` (S 12) on inputs of ``config.hidden_size``."""
+    field = number_field(config.number_field)
+    return {"gru": field.GRU, "lstm": field.LSTM, "rnn": field.RNN}[config.rnn_type](
+        config.hidden_size,
+        hidden_size,
+        batch_first=True,
+        bidirectional=bidirectional,
+        gate=config.gate,
+        activation=config.state_activation,
+    )
+
+
+def token_mask(attention_mask: Tensor | None, name: str = "attention_mask") -> Tensor | None:
+    """``[B, N]`` as booleans; other masks have no meaning for a recurrent network."""
+    if attention_mask is not None and attention_mask.dim() != 2:
+        raise ValueError(f"{name} must be [batch, length], got shape {tuple(attention_mask.shape)}")
+    return None if attention_mask is None else attention_mask.to(torch.bool)
+
+
+class SynCoNMTEncoderLayer(GradientCheckpointingLayer):
+    """One recurrent layer; in both directions, half the width belongs to each."""
+
+    def __init__(self, config: SynCoNMTConfig) -> None:
+        super().__init__()
+        width = config.hidden_size // (2 if config.bidirectional else 1)
+        self.rnn = make_rnn(config, width, config.bidirectional)
+
+    def forward(self, hidden_states: Tensor, mask: Tensor | None) -> Tensor:
+        """``[B, S, width] -> [B, S, width]``, zero where ``mask [B, S]`` is false."""
+        return self.rnn(hidden_states, mask=mask)[0]
+
+
+class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
+    """One recurrent layer, which reads a context (``bahdanau``), joins one to its states (``luong``), or has none."""
+
+    rnn: Any
+
+    def __init__(self, config: SynCoNMTConfig, index: int) -> None:
+        super().__init__()
+        size = config.hidden_size
+        rnn = make_rnn(config, size)
+        self.reads_context = config.attention_type == "bahdanau" and index == 0
+        self.joins_context = config.attention_type == "luong" and index == config.decoder_layers - 1
+        self.rnn = AttentiveRecurrent(rnn, AdditiveAttention(size, config.number_field)) if self.reads_context else rnn
+        if self.joins_context:
+            field = number_field(config.number_field)
+            self.concatenate = field.numbers.concatenate
+            self.attention = LocalAttention(size, config.attention_window, config.number_field)
+            self.context_proj = field.Linear(2 * size, size)
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        mask: Tensor | None,
+        source: Tensor,
+        source_mask: Tensor | None,
+        keys: Tensor | None,
+        *state: Tensor,
+    ) -> tuple[Tensor | None, ...]:
+        """Target states ``[B, T, width]`` from ``state``, one or two ``[B, width]``.
+
+        Returns:
+            States ``[B, T, width]``, weights ``[B, 1, T, S]`` (or halves) or None, the keys of the source (made where
+            they are None) or None, and the last state.
+        """
+        weights = None
+        if self.reads_context:
+            keys = self.rnn.attention.keys(source) if keys is None else keys
+            hidden_states, weights, state = self.rnn(hidden_states, state, keys, source, source_mask, mask)
+        else:
+            hidden_states, state = self.run(hidden_states, state, mask)
+        if self.joins_context:
+            keys = self.attention.keys(source) if keys is None else keys
+            context, weights = self.attention(hidden_states, keys, source, source_mask)
+            hidden_states = torch.tanh(self.context_proj(self.concatenate([context, hidden_states])))
+            hidden_states = hidden_states if mask is None else hidden_states.masked_fill(~mask.unsqueeze(-1), 0.0)
+        return hidden_states, None if weights is None else weights.unsqueeze(1), keys, *state
+
+    def run(self, x: Tensor, state: tuple[Tensor, ...], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The recurrent layer alone: all steps in one call, or a single step, or rows that have none."""
+        if x.shape[1] == 1 or (mask is not None and not bool(mask.any(-1).all())):
+            return run_steps(self.rnn, x, state, mask)
+        first = tuple(part.unsqueeze(0) for part in state)
+        out, last = self.rnn(x, first if len(first) > 1 else first[0], mask)
+        return out, tuple(part.squeeze(0) for part in (last if isinstance(last, tuple) else (last,)))
+
+
+class SynCoNMTPreTrainedModel(ComplexPreTrainedModel):
+    """Base of the family: configuration, what must stay together, both vocabularies."""
+
+    config: SynCoNMTConfig
+    _no_split_modules = ["SynCoNMTEncoderLayer", "SynCoNMTDecoderLayer"]
+    _skip_keys_device_placement = ["past_key_values"]
+    _supports_sdpa = False
+    _supports_attention_backend = False
+    _can_compile_fullgraph = False
+    _is_stateful = True  # a state cannot be rolled back, so no assistant can be wrong
+
+    def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
+        """Resize the words of both sides, and the head; relations stay as they are.
+
+        Raises:
+            ValueError: source and target have vocabularies of two sizes.
+        """
+        source, target = self.config.num_words
+        if source != target:
+            raise ValueError(
+                f"source and target have vocabularies of {source} and {target} words and cannot be resized to one size"
+            )
+        embeddings = super().resize_token_embeddings(*args, **kwargs)
+        if self.config.target_vocab_size is not None:
+            self.config.target_vocab_size = self.config.vocab_size
+        return embeddings
+
+
+class _SyntaxStack(SynCoNMTPreTrainedModel):
+    """What encoder and decoder share: the embedding (S 11), with dropout."""
+
+    def __init__(self, config: SynCoNMTConfig, side: int) -> None:
+        super().__init__(config)
+        self.embed_tokens = SyntaxEmbedding(
+            config.num_words[side],
+            config.num_relations[side],
+            config.hidden_size,
+            padding_idx=config.pad_token_id,
+            relation_padding_idx=config.pad_relation_id,
+            std=config.initializer_range,
+        )
+        self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
+        self.gradient_checkpointing = False
+
+    def embed(
+        self,
+        input_ids: Tensor | None,
+        relation_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        inputs_embeds: Tensor | None,
+        side: str = "",
+    ) -> Tensor:
+        """Checked inputs as embeddings ``[B, N, hidden_size]``, before dropout."""
+        check_text_inputs(input_ids, inputs_embeds, attention_mask, self.config.hidden_size)
+        if inputs_embeds is not None:
+            if relation_ids is not None:
+                raise ValueError(f"{side}inputs_embeds hold the relations: leave out {side}relation_ids")
+            return inputs_embeds
+        if relation_ids is None and self.config.use_relations:
+            raise ValueError(
+                f"{side}relation_ids are missing: give the dependency relation of every word beside {side}input_ids"
+            )
+        if relation_ids is not None and not self.config.use_relations:
+            raise ValueError(f"a model with use_relations=False has words alone: leave out {side}relation_ids")
+        return self.embed_tokens(input_ids, relation_ids)
+
+
+class SynCoNMTEncoder(_SyntaxStack):
+    """Syntax embedding (S 11) and recurrent layers in one or both directions (S 12)."""
+
+    _can_record_outputs = {"hidden_states": SynCoNMTEncoderLayer}
+
+    def __init__(self, config: SynCoNMTConfig) -> None:
+        super().__init__(config, side=0)
+        self.layers = nn.ModuleList(SynCoNMTEncoderLayer(config) for _ in range(config.encoder_layers))
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        relation_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutput:
+        """Encode source texts.
+
+        Args:
+            input_ids: ``[B, S]`` words; or give ``inputs_embeds``.
+            attention_mask: ``[B, S]``, 1 for words, 0 for padding on either side.
+            relation_ids: ``[B, S]``, the dependency relation of every word.
+            inputs_embeds: ``[B, S, hidden_size]``, words and relations as halves.
+
+        Raises:
+            ValueError: empty input, missing relations, a row of padding only, shapes that do not match, ids outside
+                their vocabulary.
+        """
+        mask = token_mask(attention_mask)
+        hidden_states = self.embed(input_ids, relation_ids, attention_mask, inputs_embeds)
+        for layer in self.layers:
+            hidden_states = layer(self.dropout(hidden_states), mask)
+        return BaseModelOutput(last_hidden_state=hidden_states)
+
+
+class SynCoNMTDecoder(_SyntaxStack):
+    """Syntax embedding and recurrent layers with attention to an encoder (S 12 to 14).
+
+    The first state of every layer is tanh(W h + b) of what both directions of the encoder know of the whole source.
+    """
+
+    _can_record_outputs = {
+        "hidden_states": SynCoNMTDecoderLayer,
+        "cross_attentions": OutputRecorder(SynCoNMTDecoderLayer, index=1),
+    }
+
+    def __init__(self, config: SynCoNMTConfig) -> None:
+        super().__init__(config, side=1)
+        self.layers = nn.ModuleList(SynCoNMTDecoderLayer(config, index) for index in range(config.decoder_layers))
+        self.state_names = ("hidden", "cell") if config.rnn_type == "lstm" else ("hidden",)
+        linear = number_field(config.number_field).Linear
+        count = config.decoder_layers * len(self.state_names)
+        self.first_state_proj = nn.ModuleList(linear(config.hidden_size, config.hidden_size) for _ in range(count))
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        relation_ids: Tensor | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPastAndCrossAttentions:
+        """Decode target texts, or their next words.
+
+        Args:
+            input_ids: ``[B, T]`` the words that are not in the cache; or give ``inputs_embeds``.
+            attention_mask: ``[B, past + T]``, 1 for words, 0 for padding on either side.
+            relation_ids: ``[B, T]``, the dependency relation of every word.
+            encoder_hidden_states: ``[B, S, hidden_size]`` of the encoder.
+            encoder_attention_mask: ``[B, S]``, as given to the encoder.
+            past_key_values: a ``RecurrentCache``, extended by this call.
+            inputs_embeds: ``[B, T, hidden_size]``, words and relations as halves.
+            use_cache: make a cache where none is given, and return it.
+
+        Raises:
+            ValueError: no encoder states, empty input, missing relations, shapes that do not match, another cache,
+                ids outside their vocabulary.
+        """
+        if encoder_hidden_states is None:
+            raise ValueError("the decoder attends to an encoder: give encoder_hidden_states")
+        inputs_embeds = self.embed(input_ids, relation_ids, None, inputs_embeds, side="decoder_")
+        batch, length = inputs_embeds.shape[:2]
+        if encoder_hidden_states.shape[0] != batch:
+            raise ValueError(f"{encoder_hidden_states.shape[0]} source texts, but {batch} target texts: give as many")
+        if use_cache and past_key_values is None:
+            past_key_values = RecurrentCache(self.config)
+        if past_key_values is not None and not isinstance(past_key_values, RecurrentCache):
+            kind = type(past_key_values).__name__
+            raise ValueError(f"past_key_values must be a RecurrentCache, as this model returns it, got {kind}")
+        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        mask = token_mask(attention_mask, "decoder_attention_mask")
+        check_decoder_mask(attention_mask, inputs_embeds[..., 0], past_length)
+        mask = None if mask is None else mask[:, -length:]
+        source_mask = token_mask(encoder_attention_mask)
+        known: Tensor | None = None
+        hidden_states = inputs_embeds
+        for index, layer in enumerate(self.layers):
+            memory = None if past_key_values is None else past_key_values.layers[index]
+            state = self.stored_state(memory, batch)
+            if state is None:
+                if known is None:
+                    known = last_states(
+                        encoder_hidden_states, source_mask, self.config.bidirectional, self.config.number_field
+                    )
+                first = index * len(self.state_names)
+                projections = self.first_state_proj[first : first + len(self.state_names)]
+                state = tuple(torch.tanh(projection(known)) for projection in projections)
+            keys = None if memory is None else memory.source.get("keys")
+            out = layer(self.dropout(hidden_states), mask, encoder_hidden_states, source_mask, keys, *state)
+            hidden_states, _, keys, *last = out
+            if memory is not None:
+                memory.advance(length, **dict(zip(self.state_names, last, strict=True)))
+                if keys is not None:
+                    memory.source["keys"] = keys
+        return BaseModelOutputWithPastAndCrossAttentions(
+            last_hidden_state=hidden_states, past_key_values=past_key_values
+        )
+
+    def stored_state(self, memory: RecurrentStateLayer | None, batch: int) -> tuple[Tensor, ...] | None:
+        """The state in a layer of the cache, where there is one."""
+        if memory is None or memory.get_seq_length() == 0:
+            return None
+        state = tuple(memory.states[name] for name in self.state_names)
+        if state[0].shape[0] != batch:
+            raise ValueError(
+                f"past_key_values hold {state[0].shape[0]} texts, the input {batch}: give the texts of the cache, or "
+                "begin with a new one"
+            )
+        return state

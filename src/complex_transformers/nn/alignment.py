@@ -1,0 +1,248 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of recurrent decoders over both number fields: additive and global, or local around a predicted place.
+
+Weights of complex numbers are complex: the softmax of each part (SynCoNMT Eq. 14), and the context is their complex
+product with the states of the source (Eq. 13). They are returned as ``[real | imag]`` halves of the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .arithmetic import arithmetic
+from .attention import complex_scores
+from .functional import join, split
+from .linear import ComplexLinear, RealLinear
+from .recurrent import step_product
+
+__all__ = ["ALIGNMENTS", "AdditiveAttention", "AttentiveRecurrent", "LocalAttention"]
+
+Attend = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
+    """Softmax of ``[B, T, parts, S]`` over the source where ``keep [B, 1 or T, 1, S]`` is true; float32 or better."""
+    scores = _wide(scores)
+    if keep is not None:
+        scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
+    return torch.softmax(scores, dim=-1)
+
+
+def _context(weights: Tensor, values: Tensor) -> Tensor:
+    """c = sum_j a_j h_j (SynCoNMT Eq. 13): weights ``[B, T, parts, S]``, values ``[B, S, width] -> [B, T, width]``."""
+    sums = (weights.flatten(1, 2) @ values).unflatten(1, weights.shape[1:3])
+    if weights.shape[2] == 1:
+        return sums.squeeze(2)
+    (a, b), (c, d) = (split(part) for part in sums.unbind(2))
+    return join(a - d, b + c)
+
+
+class _Alignment(nn.Module):
+    """What both kinds share: the widths, the keys of the source, and masks as booleans."""
+
+    def __init__(self, embed_dim: int, number_field: str, key_bias: bool) -> None:
+        super().__init__()
+        self.numbers = arithmetic(number_field)
+        self.numbers.num_features(embed_dim)
+        self.embed_dim = embed_dim
+        self.linear = ComplexLinear if number_field == "complex" else RealLinear
+        self.key_proj = self.linear(embed_dim, embed_dim, bias=key_bias)
+
+    def keys(self, source: Tensor) -> Tensor:
+        """W h_j of all states of the source, ``[B, S, width] -> [B, S, width]``: once for all steps."""
+        return self.key_proj(source)
+
+    def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
+        """``query [B, T, width] -> (context, weights)`` over one source, for ``num_steps`` calls (None: many).
+
+        Args:
+            keys: ``[B, S, width]``, those of ``keys``.
+            values: ``[B, S, width]``, the states of the source.
+            mask: ``[B, S]``, true for words, false for padding on either side; default all.
+            num_steps: 1 where a single call follows, so that nothing is prepared for more.
+
+        Returns:
+            A function to the context ``[B, T, width]`` and the weights ``[B, T, S]``, in the complex field their
+            halves ``[B, T, 2S]``.
+        """
+        raise NotImplementedError
+
+    def forward(
+        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Context ``[B, T, width]`` and weights of ``query [B, T, width]``; arguments as in ``over``."""
+        return self.over(keys, values, mask, num_steps=1)(query)
+
+
+class AdditiveAttention(_Alignment):
+    """e_ij = v^T tanh(W_s s_i + W_h h_j + b) (Bahdanau et al. 2015, SynCoNMT section 3.2).
+
+    All numbers are complex, or real. tanh is that of each part; v makes one number.
+
+    Args:
+        embed_dim: stored width of queries, source and scores.
+        number_field: ``"complex"`` or ``"real"``.
+    """
+
+    def __init__(self, embed_dim: int, number_field: str = "complex") -> None:
+        super().__init__(embed_dim, number_field, key_bias=True)
+        self.query_proj = self.linear(embed_dim, embed_dim, bias=False)
+        self.score_proj = self.linear(embed_dim, self.numbers.num_parts, bias=False)
+
+    def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
+        """As in the base class; every word of the source is scored."""
+        to_query = step_product(self.query_proj, num_steps)
+        to_score = step_product(self.score_proj)  # a row of the block matrix for each part: cheap, and used S times
+        keep = None if mask is None else mask.to(torch.bool)[:, None, None]
+
+        def attend(query: Tensor) -> tuple[Tensor, Tensor]:
+            hidden = torch.tanh(to_query(query, None).unsqueeze(2) + keys.unsqueeze(1))  # [B, T, S, width]
+            scores = to_score(hidden, None).transpose(-1, -2)
+            weights = _masked_softmax(scores, keep).to(values.dtype)
+            return _context(weights, values), weights.flatten(2)
+
+        return attend
+
+
+class LocalAttention(_Alignment):
+    """Local attention with a predicted place, "local-p" (Luong et al. 2015, Eq. 9, 10; SynCoNMT-L).
+
+    p_i = S sigmoid(v_p^T tanh(W_p s_i)) is a real place in a source of S words, which stand at 1, ..., S. Scores are
+    e_ij = s_i^H W h_j (Luong's "general"), weights the softmax over the words at most ``window`` away from p_i, times
+    the Gaussian exp(-(j - p_i)^2 / (2 sigma^2)) with sigma = window / 2. v_p is a real vector on the stored
+    ``[real | imag]``: a modulus would hold p_i in the second half of the source.
+
+    Args:
+        embed_dim: stored width of queries and source.
+        window: D, 1 or more: there is always a word in the window.
+        number_field: ``"complex"`` or ``"real"``.
+
+    Raises:
+        ValueError: ``window`` below 1.
+    """
+
+    def __init__(self, embed_dim: int, window: int = 10, number_field: str = "complex") -> None:
+        super().__init__(embed_dim, number_field, key_bias=False)
+        if window < 1:
+            raise ValueError(f"window must be 1 or more, so that there is always a word in it, got {window}")
+        self.window = window
+        self.place_proj = self.linear(embed_dim, embed_dim, bias=False)
+        self.place_readout = RealLinear(embed_dim, 1, bias=False)
+
+    def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
+        """As in the base class; words outside the window have no weight."""
+        keep = values.new_ones(values.shape[:2], dtype=torch.bool) if mask is None else mask.to(torch.bool)
+        places = keep.cumsum(-1).unsqueeze(1)  # [B, 1, S]: 1, 2, ... over words
+        lengths = places[..., -1:]
+
+        def attend(query: Tensor) -> tuple[Tensor, Tensor]:
+            predicted = _wide(self.place_readout(torch.tanh(self.place_proj(query))))
+            distance = places - lengths * torch.sigmoid(predicted)  # [B, T, S]
+            near = keep.unsqueeze(1) & (distance.abs() <= self.window)
+            weights = _masked_softmax(self.scores(query, keys), near.unsqueeze(2))
+            gaussian = torch.exp(-2.0 * (distance / self.window).square())
+            weights = (weights * gaussian.unsqueeze(2)).to(values.dtype)
+            return _context(weights, values), weights.flatten(2)
+
+        return attend
+
+    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
+        """s^H k, ``[B, T, width], [B, S, width] -> [B, T, parts, S]``."""
+        if self.numbers.num_parts == 1:
+            return (query @ keys.transpose(-1, -2)).unsqueeze(2)
+        real, imag = complex_scores(query, keys)  # of s k^H, the conjugate
+        return torch.stack([real, -imag], dim=2)
+
+    def extra_repr(self) -> str:
+        return f"window={self.window}"
+
+
+ALIGNMENTS: dict[str, type[_Alignment]] = {"bahdanau": AdditiveAttention, "luong": LocalAttention}
+
+
+class AttentiveRecurrent(nn.Module):
+    """A recurrent layer that reads a context at each step (Bahdanau et al. 2015, App. A; SynCoNMT Eq. 12, 13).
+
+    s_i = cell(W x_i + C c_i + b, s_{i-1}), c_i the context of s_{i-1}. The products W x_i are taken in one call;
+    the rest goes step by step, as every step needs the state before it.
+
+    Args:
+        rnn: one layer in one direction, of either number field.
+        attention: of the width of its states.
+    """
+
+    rnn: Any
+    attention: _Alignment
+
+    def __init__(self, rnn: Any, attention: _Alignment) -> None:
+        super().__init__()
+        self.rnn = rnn
+        self.attention = attention
+        self.context_proj = attention.linear(attention.embed_dim, rnn.num_gates * rnn.hidden_size, bias=False)
+
+    def forward(
+        self,
+        x: Tensor,
+        state: tuple[Tensor, ...],
+        keys: Tensor,
+        values: Tensor,
+        source_mask: Tensor | None = None,
+        mask: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Run over ``x [B, T, input_size]`` from ``state``, one or two ``[B, hidden_size]``.
+
+        Args:
+            x, state: inputs and the first state.
+            keys, values, source_mask: the source, as in ``AdditiveAttention``.
+            mask: ``[B, T]``, true where a step counts; others carry the state on and give zeros.
+
+        Returns:
+            States ``[B, T, hidden_size]``, weights ``[B, T, S]`` or their halves, and the last state.
+        """
+        attend = self.attention.over(keys, values, source_mask, num_steps=x.shape[1])
+        add_context = step_product(self.context_proj, x.shape[1])
+        weights = []
+
+        def with_context(inputs: Tensor, state: tuple[Tensor, ...]) -> Tensor:
+            context, weight = attend(state[0].unsqueeze(1))
+            weights.append(weight)
+            return add_context(context.squeeze(1), inputs)
+
+        out, state = run_steps(self.rnn, x, state, mask, with_context)
+        return out, torch.cat(weights, dim=1), state
+
+
+def run_steps(
+    rnn: Any,
+    x: Tensor,
+    state: tuple[Tensor, ...],
+    mask: Tensor | None = None,
+    extend: Callable[[Tensor, tuple[Tensor, ...]], Tensor] | None = None,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """One layer in one direction step by step over ``x [B, T, width]``: states ``[B, T, hidden_size]`` and the last.
+
+    ``extend(inputs, state)`` adds to the input products of a step. Steps where ``mask [B, T]`` is false carry the
+    state on and give zeros.
+    """
+    if mask is not None:
+        x = x.masked_fill(~mask.unsqueeze(-1), 0.0)
+    product = rnn.state_product(num_steps=x.shape[1])
+    outputs = []
+    for t, inputs in enumerate(rnn.input_products(x).unbind(1)):
+        new = rnn.step(inputs if extend is None else extend(inputs, state), product, state)
+        if mask is not None:
+            keep = mask[:, t].unsqueeze(-1)
+            new = tuple(torch.where(keep, after, before) for after, before in zip(new, state, strict=True))
+        state = new
+        outputs.append(state[0])
+    out = torch.stack(outputs, dim=1)
+    return (out if mask is None else out.masked_fill(~mask.unsqueeze(-1), 0.0)), state

@@ -1,0 +1,353 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences with their dependency trees: from CoNLL-U files, and from raw text by a spaCy pipeline."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+__all__ = ["JOINER", "ROOT", "SyntaxParser", "check_heads", "read_conllu"]
+
+# In front of a word that follows the word before it without a space, in vocabularies.
+JOINER = "\N{HALFWIDTH BLACK SQUARE}"
+ROOT = "root"  # spaCy writes ROOT, Universal Dependencies root
+_JOINED = "parataxis"  # what Universal Dependencies calls a sentence that stands beside another one
+_UNNAMED = "dep"  # what spaCy's parser writes for relations too rare to be learned
+_CONTRACTIONS = ("split", "merge")
+_SENTENCES = ("error", "join")
+
+
+class _WordError(ValueError):
+    """Something is wrong with one word, numbered from 1."""
+
+    def __init__(self, word: int, message: str) -> None:
+        super().__init__(message)
+        self.word = word
+
+
+class _CountedLines(io.TextIOBase):
+    """Lines of a file; keeps those of the latest sentence with their numbers."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file, self.number, self.ended = file, 0, True
+        self.sentence: list[tuple[int, str]] = []
+
+    def __next__(self) -> str:  # type: ignore[override]
+        line = next(self.file)
+        self.number += 1
+        if line.strip():
+            self.sentence = [] if self.ended else self.sentence
+            self.sentence.append((self.number, line))
+        self.ended = not line.strip()
+        return line
+
+    def line_of(self, word: int) -> int:
+        """Number of the line on which a word of the latest sentence stands; words are counted, whatever their ID."""
+        lines = [number for number, line in self.sentence if line.split(maxsplit=1)[0].isdigit() or line[0] == "_"]
+        return lines[word - 1] if word <= len(lines) else self.number
+
+
+def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> Iterator[dict[str, Any]]:
+    """Sentences of a CoNLL-U file, also ``.gz``, one after the other.
+
+    Args:
+        path: the file.
+        contractions: ``split`` gives the words of the tree. ``merge`` makes one word of the words of a range that do
+            not spell it out (``zum`` of ``zu dem``), as tokenizers of raw text do, with the head and the relation of
+            the one that is highest in the tree; those that do spell it out (``don't`` of ``do n't``) stay apart.
+
+    Yields:
+        ``tokens`` (word forms), ``upos`` (parts of speech), ``heads`` (number of the governor from 1, or 0 for the
+        root), ``relations``, ``spaces`` (whether a space follows the word), and ``metadata`` (the comments, such as
+        ``sent_id``). Empty nodes are left out.
+
+    Raises:
+        ImportError: ``conllu`` is missing (extra ``syntax``).
+        FileNotFoundError: no such file.
+        ValueError: a sentence that is no CoNLL-U, or no tree: a word whose governor is no other word of it, no root,
+            a circle; names the sentence and the line. An unknown ``contractions``.
+    """
+    try:
+        import conllu
+    except ImportError as error:
+        raise ImportError("reading CoNLL-U needs conllu: pip install complex_transformers[syntax]") from error
+    if contractions not in _CONTRACTIONS:
+        raise ValueError(f"contractions must be one of {list(_CONTRACTIONS)}, got {contractions!r}")
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no such CoNLL-U file: {path}")
+    return _sentences(conllu, path, contractions == "merge")
+
+
+def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterator[dict[str, Any]]:
+    opener: Any = gzip.open if str(path).endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+        lines = _CountedLines(file)
+        sentences = conllu.parse_incr(lines)
+        number = 0
+        while True:
+            number += 1
+            try:
+                sentence = next(sentences, None)
+            except (conllu.exceptions.ParseException, ValueError, EOFError, OSError, zlib.error) as error:
+                line = _broken_line(conllu, lines)
+                raise ValueError(f"{path}: sentence {number} is no CoNLL-U: {error} (line {line})") from error
+            if sentence is None:
+                return
+            try:
+                words = _words(sentence)
+                heads = [token["head"] for token in words]
+                check_heads(heads, len(words))
+                depths = _depths(heads)
+            except _WordError as error:
+                name = sentence.metadata.get("sent_id", number)
+                raise ValueError(f"{path}: sentence {name}: {error} (line {lines.line_of(error.word)})") from None
+            columns = {
+                "tokens": [token["form"] for token in words],
+                "upos": [token.get("upos") for token in words],
+                "heads": heads,
+                "relations": [token["deprel"] for token in words],
+                "spaces": [_space_follows(token) for token in words],
+            }
+            ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
+            for token in reversed(ranges):  # from behind: numbers in front of a merged range stay as they are
+                _contract(columns, token, depths, merge)
+            yield {**columns, "metadata": dict(sentence.metadata)}
+
+
+def _broken_line(conllu: Any, lines: _CountedLines) -> int:
+    """The first line of the latest sentence that is no CoNLL-U on its own, else the last one that was read."""
+    for number, line in lines.sentence:
+        try:
+            conllu.parse(line)
+        except (conllu.exceptions.ParseException, ValueError):
+            return number
+    return lines.number
+
+
+def _words(sentence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tokens that are words of their own, numbered 1, 2, ...: heads count by these numbers."""
+    words = [token for token in sentence if not isinstance(token["id"], tuple)]
+    for number, token in enumerate(words, 1):
+        if token["id"] != number:
+            raise _WordError(number, f"word {number} has the ID {token['id']}: words must be numbered from 1")
+        if "deprel" not in token:
+            raise _WordError(number, f"word {number} has {len(token)} of the 10 columns of CoNLL-U")
+    return words
+
+
+def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
+    """Raise ``ValueError`` unless every token has a head: another token, from 1, or 0."""
+    if len(heads) != num_tokens:
+        raise ValueError(f"{num_tokens} tokens need as many heads, got {len(heads)}")
+    for index, head in enumerate(heads, 1):
+        if head is None or not 0 <= head <= num_tokens or head == index:
+            raise _WordError(
+                index, f"the head of token {index} must be another token of 1..{num_tokens} or 0, got {head}"
+            )
+
+
+def _depths(heads: Sequence[int]) -> list[int]:
+    """Steps from every word up to above the root."""
+    if heads and 0 not in heads:
+        raise _WordError(1, "no word has the head 0: a sentence needs a root")
+    depths = []
+    for index in range(1, len(heads) + 1):
+        steps, word = 0, index
+        while word:
+            word, steps = heads[word - 1], steps + 1
+            if steps > len(heads):
+                raise _WordError(index, f"the heads above word {index} go round in a circle and never reach the root")
+        depths.append(steps)
+    return depths
+
+
+def _space_follows(token: dict[str, Any]) -> bool:
+    return (token.get("misc") or {}).get("SpaceAfter") != "No"
+
+
+def _contract(columns: dict[str, list[Any]], token: dict[str, Any], depths: list[int], merge: bool) -> None:
+    """Spaces inside and behind the range ``token``; where asked to, its words as one."""
+    first, last = token["id"][0] - 1, token["id"][2]  # words[first:last]
+    spelled_out = "".join(columns["tokens"][first:last]) == token["form"]
+    columns["spaces"][first:last] = [not spelled_out] * (last - first - 1) + [_space_follows(token)]
+    if spelled_out or not merge:
+        return
+    top = min(range(first, last), key=depths.__getitem__)
+    merged = {name: column[top] for name, column in columns.items()}
+    merged |= {"tokens": token["form"], "spaces": columns["spaces"][last - 1]}
+    for name, column in columns.items():
+        column[first:last] = [merged[name]]
+    lost = last - first - 1
+    heads = columns["heads"]  # counted from 1
+    heads[:] = [head - lost if head > last else min(head, first + 1) for head in heads]
+
+
+def _import_spacy() -> Any:
+    try:
+        import spacy
+    except ImportError as error:
+        raise ImportError("parsing raw text needs spaCy: pip install complex_transformers[syntax]") from error
+    return spacy
+
+
+def _load(name: str) -> Language:
+    """The spaCy pipeline in a folder, or of an installed package."""
+    spacy = _import_spacy()
+    try:
+        pipeline: Language = spacy.load(name)
+    except OSError as error:
+        remedy = "" if os.sep in name else f", or install the package: python -m spacy download {name}"
+        raise FileNotFoundError(
+            f"no spaCy pipeline {name!r} ({error}): give the folder of one, such as "
+            f"examples/syntax-translation/train_parser.py writes{remedy}"
+        ) from error
+    except ImportError as error:
+        raise ImportError(f"the spaCy pipeline {name!r} needs a package of its language: {error}") from error
+    return pipeline
+
+
+def _check_parser(pipeline: Language, name: str) -> None:
+    if not any("token.dep" in pipeline.get_pipe_meta(pipe).assigns for pipe in pipeline.pipe_names):
+        raise ValueError(
+            f"the spaCy pipeline {name} has no parser, only {pipeline.pipe_names}: choose one that has, or train one "
+            "with examples/syntax-translation/train_parser.py"
+        )
+
+
+class SyntaxParser:
+    """Sentences with dependency relations from raw text, by a spaCy pipeline that is loaded when it is first used.
+
+    White space in a text counts as one space. A copy and a pickle hold the pipeline's name, not the pipeline.
+
+    Args:
+        pipeline: the folder of a pipeline, the name of an installed one, or a loaded one; it needs a parser.
+        sentences: what to do with a text in which the parser finds several sentences: ``error``, or ``join`` them:
+            the first root stays the root, the roots of the others hang on it as ``parataxis``.
+
+    Attributes:
+        name: the folder or the name; None for a loaded pipeline that came from neither.
+
+    Raises:
+        ImportError: spaCy is missing (extra ``syntax``), or a package the language needs.
+        FileNotFoundError: no such pipeline.
+        ValueError: a pipeline without a parser, an unknown ``sentences``.
+    """
+
+    def __init__(self, pipeline: str | os.PathLike[str] | Language, sentences: str = "error") -> None:
+        if sentences not in _SENTENCES:
+            raise ValueError(f"sentences must be one of {list(_SENTENCES)}, got {sentences!r}")
+        self.sentences = sentences
+        self.name: str | None = None
+        self._pipeline: Language | None = None
+        if isinstance(pipeline, (str, os.PathLike)):
+            self.name = str(pipeline)
+            return
+        package = f"{pipeline.lang}_{pipeline.meta['name']}"
+        if _import_spacy().util.is_package(package):
+            self.name = package
+        elif pipeline.path is not None:
+            self.name = str(pipeline.path)
+        _check_parser(pipeline, package)
+        self._pipeline = pipeline
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pipeline": None}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, sentences={self.sentences!r})"
+
+    @property
+    def pipeline(self) -> Language:
+        """The spaCy pipeline."""
+        if self._pipeline is None:
+            if self.name is None:
+                raise ValueError(
+                    "this is a copy of a parser whose pipeline has no folder: save the pipeline with to_disk() and "
+                    "give its folder"
+                )
+            loaded = _load(self.name)
+            _check_parser(loaded, self.name)
+            self._pipeline = loaded
+        return self._pipeline
+
+    @property
+    def relations(self) -> list[str]:
+        """Every relation that a sentence from this parser can have, as far as its components list them."""
+        pipeline = self.pipeline
+        known = {ROOT, _UNNAMED, *([_JOINED] if self.sentences == "join" else [])}
+        for name in pipeline.pipe_names:
+            if "token.dep" in pipeline.get_pipe_meta(name).assigns:
+                known |= {_relation(label) for label in pipeline.pipe_labels.get(name, ())}
+        return sorted(known)
+
+    def __call__(self, text: str) -> dict[str, Any]:
+        """``tokens``, ``heads``, ``relations`` and ``spaces`` of one text, as ``read_conllu`` gives them.
+
+        ``sentences`` is the number that the parser found, more than one where they were joined.
+        """
+        return self._sentence(self.pipeline(_one_line(text, "the text")), "the text")
+
+    def pipe(
+        self, texts: Iterable[str], n_process: int = 1, batch_size: int = 256, name: str = "text"
+    ) -> Iterator[dict[str, Any]]:
+        """Sentences of many texts, in their order.
+
+        Args:
+            texts: read as the sentences are asked for.
+            n_process: processes that parse, -1 for one on every core.
+            batch_size: texts a process takes at once.
+            name: what errors call a text, in front of its number from 0.
+
+        Raises:
+            TypeError: a text that is no string.
+            ValueError: an empty text; one of several sentences, unless they are joined.
+        """
+        lines = (_one_line(text, f"{name} {number}") for number, text in enumerate(texts))
+        for number, doc in enumerate(self.pipeline.pipe(lines, n_process=n_process, batch_size=batch_size)):
+            yield self._sentence(doc, f"{name} {number}")
+
+    def _sentence(self, doc: Doc, name: str) -> dict[str, Any]:
+        if not doc.has_annotation("DEP", require_complete=True):
+            raise ValueError(f"the parser of {self.name} left words of {name} without a relation: {doc.text!r}")
+        heads = [0 if token.head.i == token.i else token.head.i + 1 for token in doc]
+        relations = [_relation(token.dep_) for token in doc]
+        roots = [index for index, head in enumerate(heads) if not head]
+        if len(roots) > 1:
+            if self.sentences == "error":
+                raise ValueError(
+                    f"{name} is split into {len(roots)} sentences by the parser: {doc.text!r}; give one sentence at a "
+                    "time, or choose sentences='join' (the first root stays the root)"
+                )
+            for root in roots[1:]:
+                heads[root], relations[root] = roots[0] + 1, _JOINED
+        return {
+            "tokens": [token.text for token in doc],
+            "heads": heads,
+            "relations": relations,
+            "spaces": [bool(token.whitespace_) for token in doc],
+            "sentences": len(roots),
+        }
+
+
+def _one_line(text: Any, name: str) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"{name} is not a string but {type(text).__name__}: {text!r}")
+    line = " ".join(text.split())
+    if not line:
+        raise ValueError(f"{name} is empty or only white space: {text!r}; leave out empty texts")
+    return line
+
+
+def _relation(label: str) -> str:
+    """A label of spaCy as Universal Dependencies write it."""
+    return ROOT if label == "ROOT" else label

@@ -1,0 +1,228 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A run of a translation model: train, choose epoch and length penalty on validation, translate the test part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import transformers
+from transformers import EarlyStoppingCallback, EvalPrediction, PreTrainedModel, Seq2SeqTrainingArguments
+
+from .metrics.translation import TranslationMetric
+from .runs import portable, rounded, run_record, save_model, write_results
+from .training import ComplexSeq2SeqTrainer, last_complete_checkpoint
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
+
+__all__ = ["TranslationRun", "TranslationTrainingArguments", "longest_first"]
+
+_SCORES = ("bleu", "chrf", "prediction_length", "reference_length")
+
+
+@dataclass
+class TranslationTrainingArguments(Seq2SeqTrainingArguments):
+    """``transformers.Seq2SeqTrainingArguments`` with defaults that fit small models, and the search at the end.
+
+    Args:
+        test_num_beams: beams for the test part, and of the saved model.
+        length_penalty: of beam search; of several, the model keeps the one with the best BLEU on validation.
+        early_stopping_patience: stop after this many epochs without a better validation part.
+        output_json: file of the results, by default ``results.json`` in ``output_dir``.
+    """
+
+    output_dir: str | None = "outputs/translation"
+    num_train_epochs: float = 20
+    learning_rate: float = 1e-3
+    lr_scheduler_type: str = "inverse_sqrt"
+    warmup_steps: float = 1000
+    weight_decay: float = 0.01
+    per_device_train_batch_size: int = 64
+    per_device_eval_batch_size: int = 128
+    train_sampling_strategy: str = "group_by_length"
+    predict_with_generate: bool = True
+    generation_num_beams: int | None = field(default=1, metadata={"help": "for the validation part"})
+    generation_max_length: int | None = field(
+        default=None, metadata={"help": "tokens; default: 10 more than the longest target of training"}
+    )
+    eval_strategy: str = "epoch"
+    save_strategy: str = "epoch"
+    logging_strategy: str = "epoch"
+    save_total_limit: int | None = 1
+    load_best_model_at_end: bool = True
+    metric_for_best_model: str | None = field(
+        default="bleu", metadata={"help": "bleu or loss, of the validation part"}
+    )
+    dataloader_pin_memory: bool = torch.cuda.is_available()  # without a GPU it only warns
+    resume_from_checkpoint: str | None = field(
+        default=None, metadata={"help": "a checkpoint, or last: the newest in output_dir, if there is one"}
+    )
+    early_stopping_patience: int | None = field(
+        default=None, metadata={"help": "stop after this many epochs without a better validation part"}
+    )
+    test_num_beams: int = field(default=5, metadata={"help": "for the test part, and for the saved model"})
+    length_penalty: list[float] = field(
+        default_factory=lambda: [1.0],
+        metadata={"help": "of beam search: above 1 prefers long translations; of several, the best for validation"},
+    )
+    output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
+
+    def prepare(self) -> str | None:
+        """Quiet progress bars where asked for, seeds everywhere; the checkpoint to go on from, if there is one."""
+        if self.disable_tqdm:
+            import datasets
+
+            datasets.disable_progress_bars()
+            transformers.utils.logging.disable_progress_bar()
+        transformers.set_seed(self.seed)
+        if self.resume_from_checkpoint != "last":
+            return self.resume_from_checkpoint
+        return last_complete_checkpoint(str(self.output_dir))
+
+
+def longest_first(part: Dataset) -> Dataset:
+    """An encoded part by falling ``length``, so that batches are of one length; ``row`` leads back to its order."""
+    order = np.argsort(part["length"], kind="stable")[::-1]
+    return part.select(order).add_column("row", order)
+
+
+class TranslationRun:
+    """An encoder-decoder model with its data, its ``trainer`` and the scores of its translations.
+
+    Args:
+        model: any that ``Seq2SeqTrainer`` can train.
+        parts: ``train``, ``validation`` and, if there is one, ``test``: encoded, with ``length`` and ``target`` texts.
+        args: of the training and the search.
+        collator: makes batches of rows.
+        processing: tokenizer or processor, saved beside the model; the processor's ``tokenizer`` decodes.
+        metric: of the texts.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        parts: DatasetDict,
+        args: TranslationTrainingArguments,
+        *,
+        collator: Callable[..., Any],
+        processing: Any,
+        metric: TranslationMetric,
+    ) -> None:
+        self.model, self.args, self.processing, self.metric = model, args, processing, metric
+        self.tokenizer = getattr(processing, "tokenizer", processing)
+        self.parts = {name: part if name == "train" else longest_first(part) for name, part in parts.items()}
+        self.signatures: dict[str, str] = {}
+        if args.generation_max_length is None:
+            args.generation_max_length = max(map(len, parts["train"]["labels"])) + 10
+        generation = model.generation_config
+        generation.max_length, generation.max_new_tokens = args.generation_max_length, None
+        generation.num_beams, generation.length_penalty = args.test_num_beams, args.length_penalty[0]
+        # By validation loss nothing is generated before the end.
+        by_loss = args.metric_for_best_model in ("loss", "eval_loss")
+        args.predict_with_generate, args.greater_is_better = not by_loss, not by_loss
+        patience = args.early_stopping_patience
+        self.trainer = ComplexSeq2SeqTrainer(
+            model,
+            args,
+            train_dataset=self.parts["train"],
+            eval_dataset=self.parts["validation"],
+            data_collator=collator,
+            processing_class=processing,
+            compute_metrics=None if by_loss else self._validation_scores,
+            callbacks=[] if patience is None else [EarlyStoppingCallback(patience)],
+        )
+
+    def run(self, checkpoint: str | None = None) -> dict[str, Any]:
+        """Train, score the validation part, choose the length penalty, translate the test part.
+
+        The translations are ``predictions.txt`` in the output folder, in the order of the test file.
+
+        Returns:
+            The record of the run (``run_record``), ``rows``, ``validation``, ``length_penalties``, ``length_penalty``,
+            ``test`` and ``signatures``.
+        """
+        args = self.args
+        start = time.perf_counter()
+        self.trainer.train(resume_from_checkpoint=checkpoint)
+        results = run_record(self.trainer, time.perf_counter() - start, checkpoint is not None)
+        results["rows"] = {name: len(part) for name, part in self.parts.items()}
+        results["validation"], _ = self.translate("validation", args.generation_num_beams or 1)
+        if len(args.length_penalty) > 1:
+            results["length_penalties"] = self.choose_length_penalty()
+        results["length_penalty"] = self.model.generation_config.length_penalty
+        results["generation_max_length"] = args.generation_max_length
+        if "test" in self.parts:
+            results["test"], texts = self.translate("test", args.test_num_beams)
+            results["predictions"] = "predictions.txt"
+            if self.trainer.is_world_process_zero():
+                path = Path(str(args.output_dir)) / "predictions.txt"
+                path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        for name in ("validation", "test"):
+            if name in results:
+                print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[name].items()))
+        seconds, steps = results["seconds"], results["steps"]
+        print(f"parameters: {results['parameters']:,}; training: {seconds:.0f} s, {steps} steps")
+        return {**results, "signatures": self.signatures}
+
+    def save(self, results: dict[str, Any], training_data: str) -> None:
+        """Save model, card, tokenizer or processor, and the results; the first process alone writes."""
+        if self.trainer.is_world_process_zero():
+            folder = Path(str(self.args.output_dir))
+            metrics = {key: results.get("test", results["validation"])[key] for key in ("bleu", "chrf")}
+            source = f"`{portable(training_data)}`"
+            save_model(folder, self.model, self.processing, training_data=source, metrics=metrics)
+            write_results(self.args.output_json or folder / "results.json", results)
+
+    def translate(self, name: str, num_beams: int) -> tuple[dict[str, Any], list[str]]:
+        """Translate a part, by the model's own generation configuration, and score it as ``score`` does.
+
+        The figures also have ``loss`` (of the labels), ``num_beams`` and ``seconds``.
+        """
+        self.args.predict_with_generate, self.trainer.compute_metrics = True, None
+        start = time.perf_counter()
+        output = self.trainer.predict(self.parts[name], num_beams=num_beams)
+        seconds = round(time.perf_counter() - start, 1)
+        figures, texts = self.score(output.predictions, self.parts[name])
+        loss = output.metrics["test_loss"]
+        return rounded({**figures, "loss": loss, "num_beams": num_beams, "seconds": seconds}), texts
+
+    def choose_length_penalty(self) -> dict[str, float]:
+        """BLEU of the validation part for each length penalty; the model keeps the best one."""
+        generation = self.model.generation_config
+        scores = {}
+        for penalty in self.args.length_penalty:
+            generation.length_penalty = penalty
+            figures, _ = self.translate("validation", self.args.test_num_beams)
+            scores[str(penalty)] = figures["bleu"]
+        generation.length_penalty = float(max(scores, key=scores.__getitem__))
+        return scores
+
+    def score(self, predictions: np.ndarray, part: Dataset) -> tuple[dict[str, Any], list[str]]:
+        """Figures, and the translations in the order of the file.
+
+        Args:
+            predictions: ``[rows, length]`` ids with the first, which starts the decoder; -100 is padding.
+            part: of these rows.
+
+        Returns:
+            ``bleu``, ``chrf``, ``prediction_length``, ``reference_length`` and ``unfinished``, the number of
+            translations that the longest length allowed stopped; and one line of text for each row.
+        """
+        ids = np.where(predictions < 0, self.tokenizer.pad_token_id, predictions)
+        decoded = self.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        texts = [" ".join(text.split()) for text in decoded]
+        scores = self.metric.compute(predictions=texts, references=list(part["target"]))
+        self.signatures = {name: scores[f"{name}_signature"] for name in ("bleu", "chrf")}
+        unfinished = int((predictions[:, 1:] != self.tokenizer.eos_token_id).all(1).sum())
+        figures = {**{name: scores[name] for name in _SCORES}, "unfinished": unfinished}
+        return figures, [text for _, text in sorted(zip(part["row"], texts, strict=True))]
+
+    def _validation_scores(self, prediction: EvalPrediction) -> dict[str, Any]:
+        return self.score(prediction.predictions, self.parts["validation"])[0]

@@ -1,0 +1,184 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Dependency trees out of CoNLL-U files and out of spaCy pipelines."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from complex_transformers import SyntaxParser, read_conllu
+
+pytest.importorskip("conllu")
+
+
+def line(number: object, form: str, head: object, relation: str = "dep", misc: str = "_") -> str:
+    return f"{number}\t{form}\t_\tX\t_\t_\t{head}\t{relation}\t_\t{misc}\n"
+
+
+# "Er geht zum alten Haus, don't!": zum is zu + dem, don't is do + n't.
+CONTRACTED = "".join(
+    [
+        "# sent_id = a\n",
+        line(1, "Er", 2, "nsubj"),
+        line(2, "geht", 0, "root"),
+        line("3-4", "zum", "_", "_"),
+        line(3, "zu", 6, "case"),
+        line(4, "dem", 6, "det"),
+        line(5, "alten", 6, "amod"),
+        line(6, "Haus", 2, "obl", "SpaceAfter=No"),
+        line(7, ",", 8, "punct"),
+        line("8-9", "don't", "_", "_", "SpaceAfter=No"),
+        line(8, "do", 2, "conj"),
+        line(9, "n't", 8, "advmod"),
+        line("9.1", "empty", "_", "_"),
+        line(10, "!", 2, "punct"),
+    ]
+)
+
+
+def write(folder, text: str):
+    path = folder / "text.conllu"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_contractions_stay_apart(tmp_path):
+    (sentence,) = read_conllu(write(tmp_path, CONTRACTED))
+    assert sentence["tokens"] == ["Er", "geht", "zu", "dem", "alten", "Haus", ",", "do", "n't", "!"]
+    assert sentence["heads"] == [2, 0, 6, 6, 6, 2, 8, 2, 8, 2]
+    assert sentence["upos"] == ["X"] * 10
+    # Words that spell out their range stand together, as in the text; the others are written apart.
+    assert [t for t, space in zip(sentence["tokens"], sentence["spaces"], strict=True) if not space] == [
+        *("Haus", "do", "n't")
+    ]
+
+
+def test_contractions_that_are_not_spelled_out_become_one_word(tmp_path):
+    (sentence,) = read_conllu(write(tmp_path, CONTRACTED), contractions="merge")
+    assert sentence["tokens"] == ["Er", "geht", "zum", "alten", "Haus", ",", "do", "n't", "!"]
+    assert sentence["heads"] == [2, 0, 5, 5, 2, 7, 2, 7, 2]
+    assert sentence["relations"] == ["nsubj", "root", "case", "amod", "obl", "punct", "conj", "advmod", "punct"]
+    assert sentence["spaces"] == [True, True, True, True, False, True, False, False, True]
+
+
+def test_a_merged_word_keeps_the_tree(tmp_path):
+    # The first word of the range hangs below the second by way of a third: only the highest can stand for both.
+    text = line("1-2", "ab", "_", "_") + line(1, "x", 3) + line(2, "y", 0, "root") + line(3, "z", 2, "obj")
+    (sentence,) = read_conllu(write(tmp_path, text), contractions="merge")
+    assert (sentence["tokens"], sentence["heads"]) == (["ab", "z"], [0, 1])
+    assert sentence["relations"] == ["root", "obj"]
+
+
+BROKEN = {
+    "circle": (line(1, "a", 0) + line(2, "b", 3) + line(3, "c", 2), r"word 2 go round in a circle.*\(line 4\)"),
+    "no root": (line(1, "a", 2) + line(2, "b", 1), r"no word has the head 0.*\(line 3\)"),
+    "no head": (line(1, "a", 0) + line(2, "b", "_"), r"head of token 2 .* got None \(line 4\)"),
+    "far head": (line(1, "a", 0) + line("2-3", "b", "_") + line(2, "b", 7), r"token 2 .* got 7 \(line 5\)"),
+    "wrong number": (line(1, "a", 0) + line(5, "b", 1), r"word 2 has the ID 5.*\(line 4\)"),
+    "no number": (line(1, "a", 0) + line("_", "b", 1), r"word 2 has the ID None.*\(line 4\)"),
+    "no CoNLL-U": (line(1, "a", 0) + "words\n", r"no CoNLL-U.*\(line 4\)"),
+    "head is a word": (line(1, "a", 0) + line(2, "b", "a"), r"no CoNLL-U.*\(line 4\)"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(
+    "before", ["# sent_id = x\n# text = y\n", line(1, "a", 0) + "\n"], ids=["comments", "sentence"]
+)
+def test_errors_name_the_line(tmp_path, text, message, before):
+    with pytest.raises(ValueError, match=message):
+        list(read_conllu(write(tmp_path, before + text)))
+
+
+def test_unknown_contractions(tmp_path):
+    with pytest.raises(ValueError, match=r"contractions must be one of \['split', 'merge'\], got 'cut'"):
+        read_conllu(write(tmp_path, CONTRACTED), contractions="cut")
+
+
+TREE: dict[str, list] = {}  # spaCy keeps the first component of a name, so the tree is not the component's own
+
+
+def with_heads(heads: list[int], relations: list[str]):
+    """A blank English pipeline whose parser gives every text this tree; heads from 0."""
+    spacy = pytest.importorskip("spacy")
+    TREE.update(heads=heads, deps=relations)
+
+    @spacy.Language.component("fixed_tree", assigns=["token.dep", "token.head"])
+    def fixed_tree(doc):
+        spaces = [bool(token.whitespace_) for token in doc]
+        return spacy.tokens.Doc(doc.vocab, [token.text for token in doc], spaces, **TREE)
+
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("fixed_tree")
+    return pipeline
+
+
+def test_a_text_is_parsed():
+    parser = SyntaxParser(with_heads([1, 1, 1, 1], ["nsubj", "ROOT", "dep", "punct"]))
+    assert parser(" Dogs  bark\tloudly. ") == {
+        "tokens": ["Dogs", "bark", "loudly", "."],
+        "heads": [2, 0, 2, 2],
+        "relations": ["nsubj", "root", "dep", "punct"],
+        "spaces": [True, True, False, False],
+        "sentences": 1,
+    }
+    assert list(parser.pipe(["Dogs bark loudly."] * 3)) == [parser("Dogs bark loudly.")] * 3
+
+
+def test_several_sentences_in_a_text():
+    pipeline = with_heads([1, 1, 3, 3], ["nsubj", "ROOT", "nsubj", "ROOT"])
+    message = "text 0 is split into 2 sentences by the parser: 'Dogs bark cats meow'; .* sentences='join'"
+    with pytest.raises(ValueError, match=message):
+        list(SyntaxParser(pipeline).pipe(["Dogs bark cats meow"]))
+    joined = SyntaxParser(pipeline, "join")("Dogs bark cats meow")
+    assert joined["heads"] == [2, 0, 4, 2]
+    assert joined["relations"] == ["nsubj", "root", "nsubj", "parataxis"]
+    assert joined["sentences"] == 2
+
+
+def test_texts_that_cannot_be_parsed():
+    parser = SyntaxParser(with_heads([0], ["ROOT"]))
+    with pytest.raises(ValueError, match=r"line 1 is empty or only white space: ' \\n'"):
+        list(parser.pipe(["a", " \n"], name="line"))
+    unparsed = SyntaxParser(with_heads([0, 0], ["ROOT", ""]))
+    with pytest.raises(ValueError, match="left words of the text without a relation: 'a b'"):
+        unparsed("a b")
+    with pytest.raises(TypeError, match="the text is not a string but NoneType"):
+        parser(None)
+
+
+def test_pipelines_that_cannot_be_used(tmp_path):
+    spacy = pytest.importorskip("spacy")
+    blank = spacy.blank("en")
+    blank.add_pipe("sentencizer")
+    with pytest.raises(ValueError, match=r"has no parser, only \['sentencizer'\]: .*train_parser.py"):
+        SyntaxParser(blank)
+    blank.to_disk(tmp_path / "blank")
+    with pytest.raises(ValueError, match=r"blank has no parser, only \['sentencizer'\]"):
+        SyntaxParser(tmp_path / "blank")("a text")
+    with pytest.raises(FileNotFoundError, match=r"'xx_absent_sm'.*python -m spacy download xx_absent_sm"):
+        SyntaxParser("xx_absent_sm")("a text")
+    with pytest.raises(FileNotFoundError, match=r"no spaCy pipeline .*give the folder of one"):
+        SyntaxParser(tmp_path)("a text")
+    with pytest.raises(ValueError, match=r"sentences must be one of \['error', 'join'\], got 'cut'"):
+        SyntaxParser("en_core_web_sm", "cut")
+    config = (tmp_path / "blank" / "config.cfg").read_text().replace('lang = "en"', 'lang = "qq"')
+    (tmp_path / "blank" / "config.cfg").write_text(config)
+    with pytest.raises(ImportError, match="needs a package of its language"):
+        SyntaxParser(tmp_path / "blank")("a text")
+
+
+def test_copies_hold_the_name_alone(tmp_path):
+    pipeline = with_heads([0], ["ROOT"])
+    unnamed = copy.deepcopy(SyntaxParser(pipeline))
+    with pytest.raises(ValueError, match="pipeline has no folder: save the pipeline with to_disk"):
+        unnamed("a")
+    pipeline.to_disk(tmp_path / "fixed")
+    named = SyntaxParser(str(tmp_path / "fixed"), "join")
+    assert named("a")["relations"] == ["root"]
+    again = pickle.loads(pickle.dumps(named))
+    assert (again.name, again.sentences) == (named.name, "join")
+    assert again("a") == named("a")

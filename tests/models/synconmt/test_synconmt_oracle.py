@@ -1,0 +1,380 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The whole network against an independent complex128 (or real) forward, its loss, its gradients, its real twin."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit, logsumexp, softmax
+from small_synconmt import START, VARIANTS, build, labels_of, rows, run, source_of, target_of
+
+from complex_transformers import SynCoNMTForConditionalGeneration
+
+
+def sigmoid_of_parts(z):
+    return expit(z.real) + 1j * expit(z.imag) if np.iscomplexobj(z) else expit(z)
+
+
+def tanh_of_parts(z):
+    return np.tanh(z.real) + 1j * np.tanh(z.imag) if np.iscomplexobj(z) else np.tanh(z)
+
+
+class Oracle:
+    """SynCoNMT Eq. 11 to 16 word by word, from the weights alone; numbers are complex128, or float64."""
+
+    def __init__(self, model):
+        self.w = {name: value.double().numpy() for name, value in model.state_dict().items()}
+        self.config = model.config
+        self.complex = model.config.number_field == "complex"
+
+    def numbers(self, array):
+        half = array.shape[-1] // 2
+        return array[..., :half] + 1j * array[..., half:] if self.complex else array
+
+    def matrix(self, name):
+        w = self.w
+        return w[f"{name}.real.weight"] + 1j * w[f"{name}.imag.weight"] if self.complex else w[f"{name}.weight"]
+
+    def dense(self, name, z):
+        bias = self.w.get(f"{name}.bias")
+        return self.matrix(name) @ z + (0.0 if bias is None else self.numbers(bias))
+
+    def embed(self, side, word, relation):
+        table = f"model.{side}.embed_tokens"
+        w = self.w[f"{table}.weight"][word]
+        if not self.config.use_relations:
+            return w
+        d = self.w[f"{table}.relation"][relation]
+        return w + 1j * d if self.complex else np.concatenate([w, d])
+
+    def recurrent(self, name, direction):
+        """(W x + b, U h + b') of one direction, as functions."""
+        if self.complex:
+            return (
+                lambda x: self.dense(f"{name}.input_proj.{direction}", x),
+                lambda h: self.dense(f"{name}.recurrent_proj.{direction}", h),
+            )
+        end = "l0_reverse" if direction else "l0"
+        w = self.w
+        return (
+            lambda x: w[f"{name}.weight_ih_{end}"] @ x + w[f"{name}.bias_ih_{end}"],
+            lambda h: w[f"{name}.weight_hh_{end}"] @ h + w[f"{name}.bias_hh_{end}"],
+        )
+
+    def gate(self, z):
+        return expit(np.abs(z) ** 2) if self.config.gate == "modulus" else sigmoid_of_parts(z)
+
+    def cell(self, of_inputs, of_state, state):
+        """One step of ``rnn_type`` from both products."""
+        f = tanh_of_parts
+        if self.config.rnn_type == "rnn":
+            return (f(of_inputs + of_state),)
+        if self.config.rnn_type == "lstm":
+            i, forget, g, o = np.split(of_inputs + of_state, 4)
+            c = self.gate(forget) * state[1] + self.gate(i) * f(g)
+            return self.gate(o) * f(c), c
+        x, h = np.split(of_inputs, 3), np.split(of_state, 3)
+        r, z = self.gate(x[0] + h[0]), self.gate(x[1] + h[1])
+        return (z * state[0] + (1.0 - z) * f(x[2] + r * h[2]),)
+
+    def encode(self, words, relations):
+        states = [self.embed("encoder", *pair) for pair in zip(words, relations, strict=True)]
+        for layer in range(self.config.encoder_layers):
+            outputs = []
+            for direction in range(2 if self.config.bidirectional else 1):
+                of_inputs, of_state = self.recurrent(f"model.encoder.layers.{layer}.rnn", direction)
+                order = states[::-1] if direction else states
+                width = (
+                    len(of_state(np.zeros(self.width(direction))))
+                    // {"rnn": 1, "gru": 3, "lstm": 4}[self.config.rnn_type]
+                )
+                state, out = (np.zeros(width),) * 2, []
+                for x in order:
+                    state = self.cell(of_inputs(x), of_state(state[0]), state)
+                    out.append(state[0])
+                outputs.append(out[::-1] if direction else out)
+            states = [np.concatenate(parts) for parts in zip(*outputs, strict=True)]
+        self.ends = np.concatenate([out[0 if direction else -1] for direction, out in enumerate(outputs)])
+        return np.stack(states)
+
+    def width(self, direction):
+        size = self.config.hidden_size // (2 if self.complex else 1)
+        return size // (2 if self.config.bidirectional else 1)
+
+    def weights(self, scores):
+        """S 14."""
+        return softmax(scores.real) + 1j * softmax(scores.imag) if self.complex else softmax(scores)
+
+    def additive(self, name, state, source):
+        hidden = [
+            tanh_of_parts(self.dense(f"{name}.query_proj", state) + self.dense(f"{name}.key_proj", h)) for h in source
+        ]
+        return self.weights(np.array([self.dense(f"{name}.score_proj", u)[0] for u in hidden]))
+
+    def local(self, name, state, source):
+        """Luong et al. 2015, Eq. 9 and 10, in the window around the predicted place."""
+        inner = tanh_of_parts(self.dense(f"{name}.place_proj", state))
+        stored = np.concatenate([inner.real, inner.imag]) if self.complex else inner
+        place = len(source) * expit(self.w[f"{name}.place_readout.weight"][0] @ stored)
+        window = self.config.attention_window
+        near = [j for j in range(1, len(source) + 1) if abs(j - place) <= window]
+        scores = np.array([state.conj() @ self.dense(f"{name}.key_proj", source[j - 1]) for j in near])
+        found = np.zeros(len(source), dtype=complex if self.complex else float)
+        gaussian = np.exp([-((j - place) ** 2) / (2.0 * (window / 2.0) ** 2) for j in near])
+        found[np.array(near) - 1] = self.weights(scores) * gaussian
+        return found
+
+    def decode(self, source, words, relations):
+        """States and attention weights of all words."""
+        states, count = [], 2 if self.config.rnn_type == "lstm" else 1
+        for layer in range(self.config.decoder_layers):
+            first = range(layer * count, (layer + 1) * count)
+            states.append(
+                tuple(tanh_of_parts(self.dense(f"model.decoder.first_state_proj.{i}", self.ends)) for i in first)
+            )
+        outputs, attention = [], []
+        for pair in zip(words, relations, strict=True):
+            x = self.embed("decoder", *pair)
+            for layer in range(self.config.decoder_layers):
+                name = f"model.decoder.layers.{layer}"
+                reads = self.config.attention_type == "bahdanau" and layer == 0
+                of_inputs, of_state = self.recurrent(f"{name}.rnn.rnn" if reads else f"{name}.rnn", 0)
+                total = of_inputs(x)
+                if reads:
+                    weights = self.additive(f"{name}.rnn.attention", states[layer][0], source)
+                    attention.append(weights)
+                    total = total + self.matrix(f"{name}.rnn.context_proj") @ (weights @ source)  # S 13
+                states[layer] = self.cell(total, of_state(states[layer][0]), states[layer])
+                x = states[layer][0]
+            if self.config.attention_type == "luong":
+                weights = self.local(f"{name}.attention", x, source)
+                attention.append(weights)
+                x = tanh_of_parts(self.dense(f"{name}.context_proj", np.concatenate([weights @ source, x])))
+            outputs.append(x)
+        return np.stack(outputs), np.stack(attention)
+
+    def logits(self, head, states):
+        """S 15 and 16."""
+        return np.stack([self.head(f"{head}.projection", state) for state in states])
+
+    def head(self, name, state):
+        return (
+            np.abs(self.dense(name, state))
+            if self.complex
+            else self.w[f"{name}.weight"] @ state + self.w[f"{name}.bias"]
+        )
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
+def test_everything_equals_the_oracle_in_complex128(changes, side):
+    model = build(**changes)
+    source, target = source_of(model, 7, batch=3), target_of(model, 5, batch=3)
+    mask, target_mask = torch.ones(3, 7, dtype=torch.long), torch.ones(3, 5, dtype=torch.long)
+    for row, (missing_source, missing_target) in enumerate(((0, 2), (3, 0), (5, 4))):
+        mask[row, 7 - missing_source :] = 0
+        target_mask[row, 5 - missing_target :] = 0
+    if side == "left":
+        mask, target_mask = mask.flip(1), target_mask.flip(1)
+    masks = {"attention_mask": mask, "decoder_attention_mask": target_mask}
+    oracle = Oracle(model)
+    for precise, tolerance in ((True, 1e-9), (False, 1e-4)):
+        out = run(model.double() if precise else model.float(), **source, **target, **masks, output_attentions=True)
+        for row in range(3):
+            words, keep = mask[row].bool(), target_mask[row].bool()
+            nothing = torch.zeros_like(source["input_ids"])
+            relations = source.get("relation_ids", nothing)[row][words].numpy()
+            states = oracle.encode(source["input_ids"][row][words].numpy(), relations)
+            nothing = torch.zeros_like(target["decoder_input_ids"])
+            relations = target.get("decoder_relation_ids", nothing)[row][keep].numpy()
+            states, attention = oracle.decode(states, target["decoder_input_ids"][row][keep].numpy(), relations)
+            heads = {"lm_head": out.logits}
+            if model.config.use_relations:
+                heads["relation_head"] = out.relation_logits
+            for name, found in heads.items():
+                expected = oracle.logits(name, states)
+                assert len(expected) == 1 or np.ptp(expected, axis=0).min() > 1e-3  # a constant would prove nothing
+                actual = found[row][keep].double().numpy()
+                np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+            weights = oracle.numbers(out.cross_attentions[0][row, 0][keep].double().numpy())
+            np.testing.assert_allclose(weights[:, words.numpy()], attention, rtol=0, atol=tolerance)
+            assert not weights[:, ~words.numpy()].any()
+
+
+def test_weights_of_both_parts_sum_to_one():
+    model = build()
+    out = run(model, **source_of(model, 6), **target_of(model, 3), output_attentions=True)
+    real, imag = out.cross_attentions[0].chunk(2, -1)
+    for part in (real, imag):
+        torch.testing.assert_close(part.sum(-1), torch.ones(1, 1, 3))
+    assert (real - imag).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+def test_loss_is_the_weighted_cross_entropy_of_words_and_relations(alpha):
+    model = build(alpha=alpha, label_smoothing=0.2, hidden_dropout_prob=0.0).double()
+    source, labels = source_of(model, 6, batch=2), labels_of(model, 5, batch=2)
+    labels["labels"][1, 3:] = -100
+    labels["relation_labels"][1, 2] = -100
+    labels["relation_labels"][0, 4] = 0  # padding; relations of words that are ignored are left as they are
+    with torch.no_grad():
+        out = model(**source, **labels)
+
+    def terms(logits, target, keep):
+        log_probability = logits.numpy() - logsumexp(logits.numpy(), axis=-1, keepdims=True)
+        chosen = log_probability[keep]
+        own = -chosen[np.arange(len(chosen)), target.numpy()[keep]].sum()
+        return own, -chosen.mean(-1).sum()
+
+    words = labels["labels"].numpy() != -100
+    relations = words & (labels["relation_labels"].numpy() > 0)
+    of_words, of_relations = (
+        terms(out.logits, labels["labels"], words),
+        terms(out.relation_logits, labels["relation_labels"], relations),
+    )
+    own = alpha * of_words[0] + (1 - alpha) * of_relations[0]
+    uniform = alpha * of_words[1] + (1 - alpha) * of_relations[1]
+    assert float(out.loss) == pytest.approx(own / 8, rel=1e-6)
+    model.train()
+    assert float(model(**source, **labels).loss.detach()) == pytest.approx((0.8 * own + 0.2 * uniform) / 8, rel=1e-6)
+    # Trainer divides the sum over several batches by the number of labels in all of them.
+    loss = model(**source, **labels, num_items_in_batch=16).loss.detach()
+    assert float(loss) == pytest.approx((0.8 * own + 0.2 * uniform) / 16, rel=1e-6)
+
+
+def test_without_relation_labels_alpha_one_is_the_loss_of_words():
+    model = build(alpha=1.0).double()
+    source, target, labels = source_of(model, 5), target_of(model, 4), labels_of(model, 4)
+    expected = torch.nn.functional.cross_entropy(run(model, **source, **target).logits[0], labels["labels"][0])
+    found = run(model, **source, **target, labels=labels["labels"]).loss
+    torch.testing.assert_close(found, expected, check_dtype=False)
+    torch.testing.assert_close(run(model, **source, **target, **labels).loss, found)
+
+
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
+def test_every_parameter_has_the_gradient_of_the_loss(changes):
+    model = build(**changes).double()
+    source, labels = source_of(model, 4, batch=2), labels_of(model, 4, batch=2)
+    source["attention_mask"] = torch.tensor([[1, 1, 1, 1], [0, 1, 1, 1]])
+    model(**source, **labels).loss.backward()
+    generator = torch.Generator().manual_seed(3)
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        direction = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        if name.endswith(("embed_tokens.weight", "embed_tokens.relation")):
+            direction[0] = 0.0  # padding gets no gradient
+        expected = float((parameter.grad * direction).sum())
+        assert expected != 0.0, name
+        values = []
+        for step in (1e-6, -2e-6):
+            parameter.data += step * direction
+            values.append(float(run(model, **source, **labels).loss))
+        parameter.data += 1e-6 * direction
+        assert (values[0] - values[1]) / 2e-6 == pytest.approx(expected, rel=1e-4, abs=1e-8), name
+
+
+@pytest.mark.parametrize("rnn_type", ["gru", "lstm", "rnn"])
+@pytest.mark.parametrize("attention_type", ["bahdanau", "luong"])
+def test_without_imaginary_weights_and_relations_the_real_part_is_the_real_twin(rnn_type, attention_type):
+    """Relations all alike with a vector of zero, imaginary weights zero, the gates held real: half the width remains.
+
+    The real twin is that of words alone at half the width, as the imaginary half carries nothing.
+    """
+    sizes = {"rnn_type": rnn_type, "attention_type": attention_type, "attention_window": 2, "alpha": 1.0}
+    model = build(gate="split", lm_readout="concat", **sizes).double()
+    torch.manual_seed(0)
+    settings = {**model.config.to_dict(), "number_field": "real", "use_relations": False, "hidden_size": 8}
+    twin = SynCoNMTForConditionalGeneration(type(model.config).from_dict(settings)).eval().double()
+    theirs = dict(twin.named_parameters())
+    gates = {"gru": 2, "lstm": 4, "rnn": 0}[rnn_type]
+    for name, parameter in model.named_parameters():
+        halves = parameter.data.shape[-1] // 2
+        if name.endswith("embed_tokens.relation") or "imag.weight" in name:
+            parameter.data.zero_()
+        elif name.endswith(("input_proj.0.bias", "input_proj.1.bias")):
+            imag = parameter.data[halves:].view({"gru": 3, "lstm": 4, "rnn": 1}[rnn_type], -1)
+            imag.zero_()
+            imag[:gates] = -1e4  # sigmoid 0: a real gate
+            if rnn_type == "lstm":
+                imag[2] = 0.0  # the candidate
+        elif name.endswith(("place_readout.weight", "head.projection.weight")):
+            parameter.data[:, halves:] = 0.0  # concat: the imaginary half is not read
+        elif name.endswith("bias") and "head" not in name:
+            parameter.data[halves:] = 0.0
+    ours = dict(model.named_parameters())
+    for name, parameter in theirs.items():
+        if "_ih_" in name or "_hh_" in name:
+            stem, kind = name.rsplit(".", 1)
+            direction = 1 if kind.endswith("reverse") else 0
+            proj = "input_proj" if "_ih_" in kind else "recurrent_proj"
+            if kind.startswith("weight"):
+                parameter.data.copy_(ours[f"{stem}.{proj}.{direction}.real.weight"].data)
+            elif f"{stem}.{proj}.{direction}.bias" in ours:
+                bias = ours[f"{stem}.{proj}.{direction}.bias"].data
+                parameter.data.copy_(bias[: len(bias) // 2])
+            else:
+                parameter.data.zero_()
+        elif name.endswith("weight") and name.replace(".weight", ".real.weight") in ours:
+            parameter.data.copy_(ours[name.replace(".weight", ".real.weight")].data)
+        else:
+            value = ours[name].data
+            value = value[..., : parameter.shape[-1]] if value.shape != parameter.shape else value
+            parameter.data.copy_(value)
+    source, target = source_of(model, 6, batch=3), target_of(model, 5, batch=3)
+    mask = torch.ones(3, 6, dtype=torch.long)
+    mask[1, 4:] = 0
+    found = run(model, **source, **target, attention_mask=mask).logits
+    expected = run(
+        twin,
+        input_ids=source["input_ids"],
+        decoder_input_ids=target["decoder_input_ids"],
+        attention_mask=mask,
+    ).logits
+    torch.testing.assert_close(found, expected)
+    assert expected.std(dim=1).min() > 1e-4
+
+
+def test_untrained_model_knows_nothing():
+    torch.manual_seed(0)
+    for changes in VARIANTS.values():
+        model = build(**changes)
+        model.post_init()
+        model = type(model)(model.config).eval()
+        loss = run(model, **source_of(model, 8, batch=16), **labels_of(model, 8, batch=16)).loss
+        words, relations = model.config.num_words[1], model.config.num_relations[1]
+        expected = math.log(words) if relations is None else 0.5 * math.log(words) + 0.5 * math.log(relations)
+        assert abs(float(loss) - expected) < 1.0
+
+
+def test_one_word_at_a_time_is_the_decoder_step_of_the_paper():
+    """One step from a state in the cache: S 12 to 16 by hand, the state as it was stored."""
+    model = build(rnn_type="rnn").double()
+    source = source_of(model, 5)
+    first = run(model, **source, decoder_input_ids=torch.tensor([[START]]), decoder_relation_ids=torch.tensor([[0]]))
+    cache = first.past_key_values
+    oracle = Oracle(model)
+    states = oracle.encode(source["input_ids"][0].numpy(), source["relation_ids"][0].numpy())
+    before = oracle.numbers(cache.layers[0].states["hidden"][0].numpy())
+    weights = oracle.additive("model.decoder.layers.0.rnn.attention", before, states)
+    of_inputs, of_state = oracle.recurrent("model.decoder.layers.0.rnn.rnn", 0)
+    relation = int(cache.layers[0].states["relations"][0, -1])
+    total = of_inputs(oracle.embed("decoder", 9, relation))
+    total = total + oracle.matrix("model.decoder.layers.0.rnn.context_proj") @ (weights @ states)
+    after = tanh_of_parts(total + of_state(before))
+    out = run(model, **source, decoder_input_ids=torch.tensor([[9]]), past_key_values=cache)
+    np.testing.assert_allclose(oracle.numbers(cache.layers[0].states["hidden"][0].numpy()), after, atol=1e-12)
+    np.testing.assert_allclose(out.logits[0, 0].numpy(), oracle.head("lm_head.projection", after), atol=1e-9)
+    expected = oracle.head("relation_head.projection", after)
+    np.testing.assert_allclose(out.relation_logits[0, 0].numpy(), expected, atol=1e-9)
+    expected[0] = -1.0  # padding is never predicted
+    assert int(cache.layers[0].states["relations"][0, -1]) == expected.argmax()
+
+
+def test_rows_are_rows():
+    model = build()
+    source, target = source_of(model, 5, batch=4), target_of(model, 4, batch=4)
+    expected = run(model, **source, **target).logits[2:3]
+    part = slice(2, 3)
+    torch.testing.assert_close(run(model, **rows(source, part), **rows(target, part)).logits, expected)

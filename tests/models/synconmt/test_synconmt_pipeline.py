@@ -1,0 +1,106 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""pipeline("complex-text2text") from raw text, with a parser that lies in a folder."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers import AutoTokenizer, pipeline
+
+from complex_transformers import (
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    SynCoNMTConfig,
+    SynCoNMTForConditionalGeneration,
+    SyntaxParser,
+    TextToTextPipeline,
+    build_syntax_processor,
+)
+
+spacy = pytest.importorskip("spacy")
+TEXTS = ["dogs bark.", "old dogs see cats", "cats see old dogs."]
+TARGETS = ["hunde bellen.", "alte hunde sehen katzen", "katzen sehen alte hunde."]
+FIELDS = {"complex": {}, "real": {"number_field": "real"}, "words": {"number_field": "real", "use_relations": False}}
+VERBS = {"bark", "see", "bellen", "sehen"}
+
+
+@spacy.Language.component("verb_is_root", assigns=["token.dep", "token.head"])
+def verb_is_root(doc):
+    """Every word hangs on the verb; its place says by which relation."""
+    verb = next((token.i for token in doc if token.text in VERBS), 0)
+    names = [
+        "ROOT" if i == verb else "punct" if doc[i].is_punct else "nsubj" if i < verb else "obj"
+        for i in range(len(doc))
+    ]
+    spaces = [bool(token.whitespace_) for token in doc]
+    return spacy.tokens.Doc(doc.vocab, [token.text for token in doc], spaces, heads=[verb] * len(doc), deps=names)
+
+
+@pytest.fixture(scope="module", params=FIELDS)
+def folder(request, tmp_path_factory):
+    """A saved model whose processor names a saved parser."""
+    folder = tmp_path_factory.mktemp("synconmt")
+    language = spacy.blank("en")
+    language.add_pipe("verb_is_root")
+    language.to_disk(folder / "parser")
+    parser = SyntaxParser(folder / "parser")
+    sides = [list(parser.pipe(texts)) for texts in (TEXTS, TARGETS)]
+    processor = build_syntax_processor(*sides, source_parser=folder / "parser")
+    torch.manual_seed(0)
+    config = SynCoNMTConfig(
+        hidden_size=16, initializer_range=1.0, **processor.vocabulary_arguments(), **FIELDS[request.param]
+    )
+    model = SynCoNMTForConditionalGeneration(config)
+    for parameter in model.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    model.generation_config.max_new_tokens = 8
+    model.save_pretrained(folder / "model")
+    processor.save_pretrained(folder / "model")
+    return folder
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3, "num_return_sequences": 2}], ids=["greedy", "beams"])
+def test_raw_text_in_text_out(folder, options):
+    translate = pipeline("complex-text2text", model=str(folder / "model"))
+    model, processor = translate.model, translate.processor
+    for text, records in zip(TEXTS, translate(TEXTS, **options), strict=True):
+        inputs = processor(text, return_tensors="pt", padding=True)
+        if not model.config.use_relations:
+            inputs.pop("relation_ids")
+        output = model.generate(**inputs, **options, return_dict_in_generate=True)
+        expected = processor.tokenizer.batch_decode(output.sequences, skip_special_tokens=True)
+        assert [record["generated_text"] for record in records] == expected
+        if model.config.use_relations:
+            (with_relations,) = translate([text], **options, return_relations=True)
+            decoded = processor.decode_with_relations(output.sequences, output.relations)
+            assert with_relations == [
+                {"generated_text": t, "generated_words": d["tokens"], "generated_relations": d["relations"]}
+                for t, d in zip(expected, decoded, strict=True)
+            ]
+    batched = translate(TEXTS, batch_size=3, **options)
+    assert batched == translate(TEXTS, **options)
+
+
+def test_what_has_no_relations_refuses_them(folder):
+    translate = pipeline("complex-text2text", model=str(folder / "model"))
+    if not translate.model.config.use_relations:
+        with pytest.raises(ValueError, match="SynCoNMTForConditionalGeneration gives words alone"):
+            translate(TEXTS, return_relations=True)
+    tokenizer = AutoTokenizer.from_pretrained(folder / "model")
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "encoder_layers": 1, "decoder_layers": 1}
+    other = ComplexSeq2SeqForConditionalGeneration(
+        ComplexSeq2SeqConfig(vocab_size=len(tokenizer), num_attention_heads=1, decoder_start_token_id=3, **sizes)
+    )
+    with pytest.raises(ValueError, match="ComplexSeq2SeqForConditionalGeneration gives words alone"):
+        TextToTextPipeline(model=other, tokenizer=tokenizer)("dogs", return_relations=True)
+
+
+def test_long_text_is_refused_or_cut(folder):
+    translate = pipeline("complex-text2text", model=str(folder / "model"))
+    translate.tokenizer.model_max_length = 4
+    with pytest.raises(ValueError, match=r"the text has 5 tokens, but tokenizer\.model_max_length is 4"):
+        translate("old dogs see cats")
+    with pytest.warns(UserWarning, match="1 of 1 texts were cut to 4 tokens"):
+        cut = translate("old dogs see cats", truncation=True)
+    assert len(cut) == 1

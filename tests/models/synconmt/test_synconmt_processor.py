@@ -1,0 +1,256 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Words and relations out of text, and text out of words and relations."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+import torch
+from datasets import Dataset, DatasetDict
+from transformers import AutoProcessor, AutoTokenizer
+
+from complex_transformers import (
+    SynCoNMTConfig,
+    SynCoNMTForConditionalGeneration,
+    SynCoNMTProcessor,
+    SyntaxTranslationCollator,
+    build_syntax_processor,
+    build_tokenizer,
+    encode_syntax_dataset,
+)
+
+PAD, UNK, START, END = 0, 1, 3, 4
+
+
+def parsed(text: str, relations: str, spaces: str) -> dict:
+    """Words and relations divided by spaces; 1 for a word with a space behind it."""
+    return {"tokens": text.split(), "relations": relations.split(), "spaces": [s == "1" for s in spaces]}
+
+
+SOURCE = [
+    parsed("Dogs don't bark .", "nsubj aux root punct", "1100"),
+    parsed("( Cats ) sleep .", "punct nsubj:pass punct root punct", "00100"),
+]
+TARGET = [
+    parsed("Hunde bellen nicht .", "nsubj root advmod punct", "1100"),
+    parsed("Katzen , die schlafen .", "root punct nsubj acl punct", "01100"),
+]
+TEXTS = ["Hunde bellen nicht.", "Katzen, die schlafen."]
+
+
+@pytest.fixture
+def processor() -> SynCoNMTProcessor:
+    return build_syntax_processor(SOURCE, TARGET)
+
+
+def small_model(processor: SynCoNMTProcessor, **options) -> SynCoNMTForConditionalGeneration:
+    torch.manual_seed(0)
+    config = SynCoNMTConfig(hidden_size=16, **processor.vocabulary_arguments(), **options)
+    return SynCoNMTForConditionalGeneration(config).eval()
+
+
+def test_one_pair(processor):
+    features = processor(SOURCE[0], TARGET[0])
+    words = processor.source_tokenizer.convert_ids_to_tokens(features["input_ids"])
+    assert words == ["Dogs", "don't", "bark", "￭.", "</s>"]  # the mark of a word without a space before it
+    assert processor.tokenizer.convert_ids_to_tokens(features["labels"]) == ["Hunde", "bellen", "nicht", "￭.", "</s>"]
+    names = processor.source_relation_tokenizer.convert_ids_to_tokens(features["relation_ids"])
+    assert names == ["nsubj", "aux", "root", "punct", "</s>"]
+    names = processor.relation_tokenizer.convert_ids_to_tokens(features["relation_labels"])
+    assert names == ["nsubj", "root", "advmod", "punct", "</s>"]
+    assert features["attention_mask"] == [1] * 5
+    assert set(processor(text_target=TARGET[0])) == {"labels", "relation_labels"}
+    assert processor(SOURCE)["input_ids"][0] == features["input_ids"]
+
+
+def test_text_comes_back(processor):
+    batch = processor(text_target=TARGET, padding=True, return_tensors="pt")
+    decoded = processor.decode_with_relations(batch["labels"], batch["relation_labels"])
+    assert [row["text"] for row in decoded] == TEXTS
+    assert [row["tokens"] for row in decoded] == [sentence["tokens"] for sentence in TARGET]
+    assert [row["relations"] for row in decoded] == [sentence["relations"] for sentence in TARGET]
+    ids = [row[row >= 0] for row in batch["labels"]]
+    assert processor.batch_decode(ids, skip_special_tokens=True) == TEXTS
+    # As generate() gives them: a first word, and padding behind the end.
+    ids = torch.tensor([[START, *ids[0], PAD, PAD]])
+    relations = torch.tensor([[START, *batch["relation_labels"][0][:5], PAD, PAD]])
+    assert processor.decode_with_relations(ids, relations) == decoded[:1]
+    with pytest.raises(ValueError, match="must have one shape"):
+        processor.decode_with_relations(ids, relations[:, 1:])
+
+
+def test_without_spaces_words_stand_apart():
+    sentences = [{key: row[key] for key in ("tokens", "relations")} for row in TARGET]
+    processor = build_syntax_processor(sentences, sentences)
+    assert not processor.mark_joins
+    batch = processor(text_target=TARGET)
+    (decoded,) = processor.decode_with_relations(batch["labels"][:1], batch["relation_labels"][:1])
+    assert decoded["text"] == "Hunde bellen nicht ."
+
+
+def test_words_the_vocabulary_does_not_know_keep_their_relations(processor):
+    features = processor(parsed("Dogs ￭ <pad> </s> bark", "nsubj aux aux aux root", "11111"))
+    assert features["input_ids"][1:4] == [UNK] * 3  # never the padding or the end, however they are spelled
+    assert (
+        features["relation_ids"] == processor(parsed("a b c d e", "nsubj aux aux aux root", "11111"))["relation_ids"]
+    )
+    rare = build_syntax_processor([*SOURCE, *SOURCE[:1]], TARGET, min_frequency=2)
+    assert rare(SOURCE[1])["input_ids"] == [UNK, UNK, UNK, UNK, rare(SOURCE[0])["input_ids"][3], END]
+    lower = build_syntax_processor(SOURCE, TARGET, lowercase=True)
+    assert (
+        lower(SOURCE)["input_ids"]
+        == lower([{**s, "tokens": [t.upper() for t in s["tokens"]]} for s in SOURCE])["input_ids"]
+    )
+    assert UNK not in lower(SOURCE[0])["input_ids"]
+
+
+def test_relations_the_vocabulary_does_not_know(processor):
+    sentence = parsed("Dogs bark", "nsubj:pass parataxis", "11")
+    message = r"source 1 has the relation 'parataxis' at word 2 \('bark'\).*\['aux', .*'root'\].*source_relations="
+    with pytest.raises(ValueError, match=message):
+        processor([SOURCE[0], sentence])
+    with pytest.raises(ValueError, match="source has the relation '<pad>'"):
+        processor(parsed("Dogs", "<pad>", "1"))
+    more = build_syntax_processor(SOURCE, TARGET, source_relations=["parataxis"])
+    assert more.source_relation_tokenizer.convert_ids_to_tokens(more(sentence)["relation_ids"])[1] == "parataxis"
+    simple = build_syntax_processor(SOURCE, TARGET, relation_subtypes=False)
+    names = simple(parsed("Dogs bark", "nsubj:outer root", "11"))["relation_ids"]
+    assert simple.source_relation_tokenizer.convert_ids_to_tokens(names) == ["nsubj", "root", "</s>"]
+
+
+def test_shared_vocabularies():
+    processor = build_syntax_processor(SOURCE, TARGET, share_vocabularies=True)
+    features = processor(TARGET[0], TARGET[0])
+    assert features["input_ids"] == features["labels"]
+    assert features["relation_ids"] == features["relation_labels"]
+    assert small_model(processor, share_embeddings=True).config.num_words[0] == len(processor.tokenizer)
+
+
+def test_padding_and_cutting(processor):
+    rows = [processor(source, target) for source, target in zip(SOURCE, TARGET, strict=True)]
+    batch = processor.pad(rows, padding_side="left", pad_to_multiple_of=4, return_tensors="pt")
+    assert {name: tuple(value.shape) for name, value in batch.items()} == {
+        "input_ids": (2, 8),
+        "relation_ids": (2, 8),
+        "attention_mask": (2, 8),
+        "labels": (2, 8),
+        "relation_labels": (2, 8),
+    }
+    for name in ("input_ids", "relation_ids", "attention_mask"):
+        assert batch[name][0].tolist() == [0, 0, 0, *rows[0][name]]
+    for name in ("labels", "relation_labels"):
+        assert batch[name][0].tolist() == [*rows[0][name], -100, -100, -100]
+    assert processor(SOURCE, padding="max_length", max_length=9)["input_ids"][1][-3:] == [PAD] * 3
+    cut = processor(SOURCE[1], truncation=True, max_length=3)
+    assert (cut["input_ids"], cut["relation_ids"]) == tuple(
+        [*rows[1][name][:2], END] for name in ("input_ids", "relation_ids")
+    )
+    with pytest.raises(ValueError, match="truncation needs a max_length of at least 2"):
+        processor(SOURCE[1], truncation=True)
+    with pytest.raises(ValueError, match="row 1 has 6 entries in input_ids, more than max_length=5"):
+        processor(SOURCE, padding="max_length", max_length=5)
+
+
+def test_bad_sentences(processor):
+    for sentence, message in (
+        ({"tokens": ["a"]}, r"source has no \['relations'\], only \['tokens'\]"),
+        ({"tokens": [], "relations": []}, "got 0 tokens, 0 relations"),
+        ({"tokens": ["a"], "relations": ["root", "dep"]}, "got 1 tokens, 2 relations"),
+        ({"tokens": ["a"], "relations": ["root"], "spaces": [True, True]}, "2 spaces"),
+        ("raw text", "raw source text needs a parser: load the processor with source_parser="),
+        ([SOURCE[0]], "two texts or lists of one length, got 1 source.s. and 1 target"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            processor(sentence, TARGET[0])
+    with pytest.raises(ValueError, match=r"got 2 source\(s\) and 1 target\(s\)"):
+        processor(SOURCE, TARGET[:1])
+    with pytest.raises(ValueError, match="give text, text_target or both"):
+        processor()
+    with pytest.raises(TypeError, match=r"target 1 must be a text, or a parsed sentence .* got int: 7"):
+        processor(text_target=[TARGET[0], 7])
+    pieces = build_tokenizer(["a b"] * 9, "bpe", vocab_size=300, append_eos=True)
+    tokenizers = [getattr(processor, name) for name in SynCoNMTProcessor.get_attributes()]
+    with pytest.raises(ValueError, match=r"source_tokenizer must have one token for each word.* got BPE"):
+        SynCoNMTProcessor(tokenizers[0], pieces, *tokenizers[2:])
+    moved = copy.deepcopy(tokenizers[1])
+    moved.pad_token = "<mask>"
+    with pytest.raises(ValueError, match=r"tokenizer and source_tokenizer must have one id for padding, got \[0, 2\]"):
+        SynCoNMTProcessor(tokenizers[0], moved, *tokenizers[2:])
+    endless = build_tokenizer(["a b"], "token")
+    with pytest.raises(ValueError, match=r"^tokenizer has no bos_token"):
+        SynCoNMTProcessor(endless, *tokenizers[1:])
+
+
+def test_saved_with_the_model_and_loaded(processor, tmp_path):
+    processor.save_pretrained(tmp_path)
+    small_model(processor).save_pretrained(tmp_path)
+    loaded = AutoProcessor.from_pretrained(tmp_path)
+    assert type(loaded) is SynCoNMTProcessor
+    assert loaded(SOURCE, TARGET) == processor(SOURCE, TARGET)
+    assert loaded.vocabulary_arguments() == processor.vocabulary_arguments()
+    assert loaded.decode(processor(text_target=TARGET[0])["labels"], skip_special_tokens=True) == TEXTS[0]
+    # The folder's own tokenizer is that of the target, which decodes what the model writes.
+    assert AutoTokenizer.from_pretrained(tmp_path).get_vocab() == processor.tokenizer.get_vocab()
+    # A parser is remembered by its name, and asked for when there is a text to parse.
+    named = AutoProcessor.from_pretrained(tmp_path, source_parser="absent_parser", sentences="join")
+    named.save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "processor_config.json").read_text())["source_parser"] == "absent_parser"
+    assert "parser" not in (tmp_path / "tokenizer_config.json").read_text()
+    again = AutoProcessor.from_pretrained(tmp_path)
+    assert (again.source_parser.name, again.source_parser.sentences) == ("absent_parser", "join")
+    assert again(SOURCE) == processor(SOURCE)
+    pytest.importorskip("spacy")
+    with pytest.raises(FileNotFoundError, match="no spaCy pipeline 'absent_parser'"):
+        again("Dogs bark.")
+
+
+def dataset() -> DatasetDict:
+    columns = {f"source_{key}": [row[key] for row in SOURCE] for key in SOURCE[0]}
+    columns |= {f"target_{key}": [row[key] for row in TARGET] for key in TARGET[0]}
+    return DatasetDict(train=Dataset.from_dict({**columns, "target": TEXTS}))
+
+
+def test_data_sets_are_encoded(processor):
+    rows = encode_syntax_dataset(dataset(), processor)["train"]
+    assert rows["length"] == [5, 6]
+    features = processor(SOURCE, TARGET)
+    assert all(rows[name] == features[name] for name in features)
+    assert rows["target"] == TEXTS
+    texts = DatasetDict(train=Dataset.from_dict({"source": ["a"], "target": ["b"]}))
+    with pytest.raises(ValueError, match=r"train data has no columns \['source_relations', .*parse it first"):
+        encode_syntax_dataset(texts, processor)
+
+
+def test_batches_for_training(processor):
+    rows = list(encode_syntax_dataset(dataset(), processor)["train"])
+    model = small_model(processor)
+    batch = SyntaxTranslationCollator(processor, model)(rows)
+    assert batch["decoder_input_ids"][0].tolist() == [START, *rows[0]["labels"][:-1], END]
+    assert batch["decoder_input_ids"][1].tolist() == [START, *rows[1]["labels"][:-1]]
+    assert batch["decoder_relation_ids"][0].tolist() == [START, *rows[0]["relation_labels"][:-1], END]
+    plain = SyntaxTranslationCollator(processor)(rows)
+    assert set(batch) - set(plain) == {"decoder_input_ids", "decoder_relation_ids"}
+    assert torch.equal(model(**batch).loss, model(**plain).loss)
+    twin = small_model(processor, number_field="real", use_relations=False)
+    words = SyntaxTranslationCollator(processor, twin)(rows)
+    assert set(words) == {"input_ids", "attention_mask", "labels", "decoder_input_ids"}
+    assert twin(**words).loss.isfinite()
+
+
+def test_a_model_learns_pairs_by_heart(processor):
+    rows = list(encode_syntax_dataset(dataset(), processor)["train"])
+    model = small_model(processor)
+    batch = SyntaxTranslationCollator(processor, model)(rows)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    for _ in range(60):
+        optimizer.zero_grad()
+        model(**batch).loss.backward()
+        optimizer.step()
+    inputs = processor(SOURCE, padding=True, return_tensors="pt")
+    out = model.generate(**inputs, max_new_tokens=8, return_dict_in_generate=True)
+    decoded = processor.decode_with_relations(out.sequences, out.relations)
+    assert [row["text"] for row in decoded] == TEXTS
+    assert [row["relations"] for row in decoded] == [row["relations"] for row in TARGET]
