@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from transformers import PreTrainedConfig
+from transformers import PreTrainedConfig, TrainingArguments
 
 import complex_transformers
 from complex_transformers import nn
@@ -103,7 +103,9 @@ def test_docstring_with_arguments_names_them_all(name: str) -> None:
         return
     listed = text.split("Args:")[1].split("\n\n")[0]
     own = list(inspect.signature(value.__init__ if inspect.isclass(value) else value).parameters)
-    if inspect.isclass(value) and issubclass(value, PreTrainedConfig):  # Transformers documents the fields of its own
+    if inspect.isclass(value) and issubclass(
+        value, (PreTrainedConfig, TrainingArguments)
+    ):  # Transformers documents its own
         own = [field for field in own if field in value.__annotations__]
     missing = [p for p in own if p not in COMMON_ARGUMENTS and not re.search(rf"\b{p}\b", listed)]
     assert not missing, f"{name}: Args of the docstring leave out {missing}"

@@ -32,6 +32,17 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
     """``transformers.Seq2SeqTrainingArguments`` with defaults that fit small models, and the search at the end.
 
     Args:
+        num_train_epochs, learning_rate, lr_scheduler_type, warmup_steps, weight_decay: 20, 1e-3, ``inverse_sqrt``,
+            1000, 0.01.
+        per_device_train_batch_size, per_device_eval_batch_size, train_sampling_strategy: 64, 128,
+            ``group_by_length``.
+        predict_with_generate, generation_num_beams, generation_max_length: validation is translated greedily, up to
+            10 tokens more than the longest target of training has.
+        eval_strategy, save_strategy, logging_strategy, save_total_limit: after each epoch; one checkpoint stays.
+        load_best_model_at_end, metric_for_best_model: the best epoch by ``bleu``, or by ``loss``.
+        dataloader_pin_memory: only where there is a GPU.
+        output_dir: ``outputs/translation``.
+        resume_from_checkpoint: a checkpoint, or ``last``: the newest in ``output_dir``, if there is one.
         test_num_beams: beams for the test part, and of the saved model.
         length_penalty: of beam search; of several, the model keeps the one with the best BLEU on validation.
         early_stopping_patience: stop after this many epochs without a better validation part.
