@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the configurations of text models with wave or position embeddings share: embedding, readout, activation."""
 
-from typing import Any, Self
+from typing import Any
 
 from huggingface_hub.dataclasses import strict
+from typing_extensions import Self
 
 from .configuration_utils import ComplexConfig
 from .nn.activation import ACT2CFN
