@@ -23,6 +23,7 @@ conformance: .venv/.develop
 lint: .venv/.develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/vermin --target=3.10- --eval-annotations --no-tips --quiet src examples benchmarks
 
 format: .venv/.develop
 	$(BIN)/ruff check --fix .

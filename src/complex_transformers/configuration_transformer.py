@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the configurations of all Transformers share: attention, feed-forward layers, norms, language-model head."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
+from typing_extensions import Self
 
 from .configuration_text import TextConfig
 from .configuration_utils import NetworkConfig

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the configurations of all models share: widths, number field, special tokens; activations and readouts."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
+from typing_extensions import Self
 
 from .hub import HubMixin
 from .nn.activation import ACT2CFN

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the spectral Transformers."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
+from typing_extensions import Self
 
 from ...configuration_transformer import LayersConfig
 from ...nn.embedding import check_choice

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the syntax-aware complex-valued translation model."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
+from typing_extensions import Self
 
 from ...configuration_utils import ComplexConfig
 from ...nn.alignment import ALIGNMENTS
