@@ -50,7 +50,7 @@ stability: .venv/.run
 	touch $@
 
 .venv/.develop: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable ".[train,analysis,vectors,syntax,peft,translation,test,quality,docs]"
+	$(PIP) --editable ".[train,analysis,vectors,syntax,peft,translation,speech,test,quality,docs]"
 	touch $@ .venv/.run .venv/.docs
 
 .venv/.docs: .venv/.python pyproject.toml constraints.txt

@@ -22,7 +22,24 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.translation": ("bleu_by_length", "token_accuracy"),
     "analysis.waves": ("plot_waves",),
     "cache": ("MemoryCache", "MemoryLayer"),
+    "data.babble": (
+        "BABBLE_TASKS",
+        "babble_targets",
+        "load_babble",
+        "load_babble_index",
+        "split_by_labels",
+        "split_by_symbols",
+        "write_babble_tasks",
+    ),
     "data.dependency": ("DependencyCollator", "adjacency_from_heads"),
+    "data.ipa": (
+        "IPA_CATEGORIES",
+        "SIMPLE_CATEGORIES",
+        "ipa_category",
+        "is_babble",
+        "simplify_ipa",
+        "without_brackets",
+    ),
     "data.parallel_text": ("encode_parallel_dataset", "load_parallel_dataset"),
     "data.plain_text": ("load_plain_text",),
     "data.stream": ("StreamDataset", "encode_stream"),
@@ -38,6 +55,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "data.word_order": ("word_order_dataset",),
     "hub": ("write_hub_shim", "write_model_card"),
     "metrics.language_modeling": ("LanguageModelMetric", "language_model_scores"),
+    "metrics.transcription": ("TranscriptionMetric", "top_k_accuracy"),
     "metrics.translation": ("TranslationMetric",),
     "models.complex_fasttext.configuration_complex_fasttext": ("ComplexFastTextConfig",),
     "models.complex_fasttext.modeling_complex_fasttext": (
@@ -141,7 +159,24 @@ if TYPE_CHECKING:
     from .analysis.translation import bleu_by_length, token_accuracy
     from .analysis.waves import plot_waves
     from .cache import MemoryCache, MemoryLayer
+    from .data.babble import (
+        BABBLE_TASKS,
+        babble_targets,
+        load_babble,
+        load_babble_index,
+        split_by_labels,
+        split_by_symbols,
+        write_babble_tasks,
+    )
     from .data.dependency import DependencyCollator, adjacency_from_heads
+    from .data.ipa import (
+        IPA_CATEGORIES,
+        SIMPLE_CATEGORIES,
+        ipa_category,
+        is_babble,
+        simplify_ipa,
+        without_brackets,
+    )
     from .data.parallel_text import encode_parallel_dataset, load_parallel_dataset
     from .data.plain_text import load_plain_text
     from .data.stream import StreamDataset, encode_stream
@@ -157,6 +192,7 @@ if TYPE_CHECKING:
     from .data.word_order import word_order_dataset
     from .hub import write_hub_shim, write_model_card
     from .metrics.language_modeling import LanguageModelMetric, language_model_scores
+    from .metrics.transcription import TranscriptionMetric, top_k_accuracy
     from .metrics.translation import TranslationMetric
     from .models.complex_fasttext.configuration_complex_fasttext import ComplexFastTextConfig
     from .models.complex_fasttext.modeling_complex_fasttext import (

@@ -1,0 +1,140 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Label error rate of transcriptions, and accuracy among the likeliest classes (thesis, Eq. 5.1 to 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["TranscriptionMetric", "top_k_accuracy"]
+
+Labels = str | Sequence[str]
+
+
+def _require_jiwer() -> Any:
+    try:
+        import jiwer
+    except ImportError as error:
+        raise ImportError("label error rates need jiwer: pip install complex_transformers[speech]") from error
+    return jiwer
+
+
+class TranscriptionMetric:
+    """Label error rates, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
+
+    LER = edits / N (T 5.1): deletions, insertions and substitutions that turn a prediction into its reference of N
+    labels. A label is a character of a string (in IPA a code point, diacritics on their own), or a string of a list.
+
+    Raises:
+        ImportError: ``jiwer`` is missing (extra ``speech``).
+
+    Example:
+        >>> from complex_transformers import TranscriptionMetric
+        >>> scores = TranscriptionMetric().compute(predictions=["bada", "ma"], references=["baba", "mama"])
+        >>> scores["label_error_rate"], scores["sequence_accuracy"]
+        (0.375, 0.0)
+    """
+
+    def __init__(self) -> None:
+        self._jiwer = _require_jiwer()
+        self._pairs: list[tuple[list[str], list[str]]] = []
+
+    def add(self, *, prediction: Labels, reference: Labels) -> None:
+        """Keep one transcription for ``compute``."""
+        self.add_batch(predictions=[prediction], references=[reference])
+
+    def add_batch(self, *, predictions: Sequence[Labels], references: Sequence[Labels]) -> None:
+        """Keep transcriptions for ``compute``.
+
+        Args:
+            predictions, references: a string or a list of labels each.
+
+        Raises:
+            ValueError: unequal numbers, a label that is empty.
+            TypeError: one string in place of a list, a label that is no string.
+        """
+        for name, values in (("predictions", predictions), ("references", references)):
+            if isinstance(values, str):
+                raise TypeError(f"{name} must be a list of transcriptions, got one string; pass [text]")
+        if len(predictions) != len(references):
+            raise ValueError(
+                f"each prediction needs a reference, got {len(predictions)} predictions and {len(references)} "
+                "references"
+            )
+        pairs = list(zip(predictions, references, strict=True))
+        for row, pair in enumerate(pairs):
+            for name, labels in zip(("prediction", "reference"), pair, strict=True):
+                if not all(isinstance(label, str) for label in labels):
+                    raise TypeError(f"{name} {row} has labels that are no strings: {labels!r}")
+                if not all(labels):
+                    raise ValueError(f"{name} {row} has an empty label: {labels!r}")
+        self._pairs += [(list(prediction), list(reference)) for prediction, reference in pairs]
+
+    def compute(
+        self, *, predictions: Sequence[Labels] | None = None, references: Sequence[Labels] | None = None
+    ) -> dict[str, float]:
+        """Scores of what was added and of what is given here; the metric is empty afterwards.
+
+        Args:
+            predictions, references: as in ``add_batch``; None for nothing more.
+
+        Returns:
+            ``label_error_rate`` (edits of all over labels of all), ``deletions``, ``insertions``, ``substitutions``,
+            ``labels``, ``sequence_accuracy`` (transcriptions without an edit) and ``sequences``.
+
+        Raises:
+            ValueError: nothing to score, references without any label, one of the arguments alone; and what
+                ``add_batch`` raises.
+        """
+        if (predictions is None) != (references is None):
+            raise ValueError("give both predictions and references, or neither")
+        if predictions is not None and references is not None:
+            self.add_batch(predictions=predictions, references=references)
+        if not self._pairs:
+            raise ValueError("there is nothing to score: no transcription was given")
+        counts = dict.fromkeys(("deletions", "insertions", "substitutions"), 0)
+        labels, right = 0, 0
+        for prediction, reference in self._pairs:
+            edits = self._edits(prediction, reference)
+            for name in counts:
+                counts[name] += edits[name]
+            labels += len(reference)
+            right += not any(edits.values())
+        number = len(self._pairs)
+        self._pairs = []
+        if not labels:
+            raise ValueError(f"the references of all {number} transcriptions are empty: there is no rate of errors")
+        return {
+            "label_error_rate": sum(counts.values()) / labels,
+            **counts,
+            "labels": labels,
+            "sequence_accuracy": right / number,
+            "sequences": number,
+        }
+
+    def _edits(self, prediction: list[str], reference: list[str]) -> dict[str, int]:
+        if not reference:  # which jiwer refuses
+            return {"deletions": 0, "insertions": len(prediction), "substitutions": 0}
+        # One private character for each label, so that jiwer counts characters whatever a label is made of.
+        code = {label: chr(0x100000 + index) for index, label in enumerate(dict.fromkeys(reference + prediction))}
+        said, expected = ("".join(code[label] for label in labels) for labels in (prediction, reference))
+        output = self._jiwer.process_characters(expected, said)
+        return {name: getattr(output, name) for name in ("deletions", "insertions", "substitutions")}
+
+
+def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
+    """Share of rows whose label is among the k largest logits (T 5.2 with k = 1, 5.3): ``[B, C]``, ``[B]``.
+
+    Raises:
+        ValueError: shapes that do not match, no row, ``k`` below 1 or above C.
+    """
+    if logits.dim() != 2 or labels.shape != logits.shape[:1] or len(logits) == 0:
+        raise ValueError(f"logits must be [rows, classes] and labels [rows], got {logits.shape} and {labels.shape}")
+    if not 1 <= k <= logits.shape[1]:
+        raise ValueError(f"k must lie in [1, {logits.shape[1]}], the number of classes, got {k}")
+    best = torch.as_tensor(logits).topk(k, dim=-1).indices
+    return (best == labels.unsqueeze(-1)).any(-1).double().mean().item()

@@ -1,0 +1,242 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Phonetic symbols, the seven tasks of Babble, their splits and the folder, made here with synthetic recordings."""
+
+from __future__ import annotations
+
+import csv
+import random
+import wave
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from complex_transformers.data.babble import (
+    BABBLE_TASKS,
+    babble_targets,
+    load_babble,
+    load_babble_index,
+    split_by_labels,
+    split_by_symbols,
+    write_babble_tasks,
+)
+from complex_transformers.data.ipa import IPA_CATEGORIES, ipa_category, is_babble, simplify_ipa, without_brackets
+
+# Of the thesis, Table 1: a code point of every category, and whether the simpler tasks keep it.
+TABLE = [
+    (0x0070, "consonants (pulm.)", True),
+    (0x0261, "consonants (pulm.)", True),
+    (0x026B, "consonants (pulm.)", True),
+    (0x0298, "consonants (non-pulm.)", True),
+    (0x02BC, "consonants (non-pulm.)", True),
+    (0x02A7, "additional symbols", True),
+    (0x0077, "other symbols", False),
+    (0x0259, "vowels", True),
+    (0x02B0, "diacritics", False),
+    (0x033C, "diacritics", False),
+    (0x207F, "diacritics", False),
+    (0x031A, "diacritics", False),
+    (0x02D0, "suprasegmentals", False),
+    (0x002E, "suprasegmentals", False),
+]
+
+
+@pytest.mark.parametrize(("code", "category", "simple"), TABLE)
+def test_symbols_of_the_table(code: int, category: str, simple: bool) -> None:
+    assert ipa_category(chr(code)) == category
+    assert simplify_ipa(f"a{chr(code)}a") == (f"a{chr(code)}a" if simple else "aa")
+
+
+def test_every_symbol_has_one_category() -> None:
+    symbols = "".join(IPA_CATEGORIES.values())
+    assert len(symbols) == len(set(symbols))
+    assert ipa_category("5") is None
+    assert simplify_ipa("5 (a)") == " (a)"
+
+
+def test_brackets() -> None:
+    assert without_brackets("ba(da)  (m)a", contents=True) == "bada ma"
+    assert without_brackets("ba(da)  (m)a", contents=False) == "ba a"
+    assert without_brackets("a(b(c)d)e", contents=False) == "ae"
+    with pytest.raises(ValueError, match=r"closes a parenthesis at character 1 that was not opened"):
+        without_brackets("a)b", contents=True)
+    with pytest.raises(ValueError, match="opens 1 parenthesis without closing"):
+        without_brackets("(ab", contents=False)
+    with pytest.raises(ValueError, match="opens 2 parentheses without closing"):
+        without_brackets("((ab", contents=False)
+
+
+def test_targets_of_all_tasks() -> None:
+    assert babble_targets("b\u0259\u02d0(w\u02b0a)  m") == {
+        "full_ipa": "b\u0259\u02d0(w\u02b0a) m",
+        "full_ipa_no_brackets": "b\u0259\u02d0w\u02b0a m",
+        "full_ipa_no_unclear": "b\u0259\u02d0 m",
+        "simplified_ipa": "b\u0259(a) m",
+        "simplified_ipa_no_brackets": "b\u0259a m",
+        "simplified_ipa_no_unclear": "b\u0259 m",
+        "babble": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ba", True),
+        ("ab", True),
+        ("b", False),
+        ("a\u02d0", False),
+        ("b a", False),  # a pause between them
+        ("b|a", False),
+        ("b\u02b0a", True),  # marks are passed over
+        ("b.a", True),
+        ("ba\u0325", False),  # a voiceless vowel
+        ("ba\u02d0\u0325", False),
+        ("ba\u0325 da", True),
+        ("mm aa", False),
+        ("wa", True),
+        ("", False),
+    ],
+)
+def test_what_babble_is(text: str, expected: bool) -> None:
+    assert is_babble(text) is expected
+
+
+def random_texts(seed: int, number: int) -> list[str]:
+    generator = random.Random(seed)
+    symbols = "bdma\u0259\u026a\u02d0" * 3 + "sz"
+    return ["".join(generator.choices(symbols, k=generator.randint(1, 6))) for _ in range(number)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 60))
+def test_every_row_is_in_one_part(seed: int, number: int) -> None:
+    parts = split_by_symbols(random_texts(seed, number), seed=seed)
+    assert sorted(row for rows in parts.values() for row in rows) == list(range(number))
+
+
+def test_parts_have_their_share_of_every_symbol() -> None:
+    texts = random_texts(1, 1000)
+    parts = split_by_symbols(texts)
+    assert parts == split_by_symbols(texts)
+    assert parts != split_by_symbols(texts, seed=1)
+    total = Counter("".join(texts))
+    for part, share in (("train", 0.8), ("validation", 0.1), ("test", 0.1)):
+        assert len(parts[part]) == pytest.approx(1000 * share, abs=15)
+        counts = Counter("".join(texts[row] for row in parts[part]))
+        for symbol, count in total.items():
+            assert counts[symbol] == pytest.approx(share * count, abs=max(3, 0.05 * share * count)), (part, symbol)
+    with pytest.raises(ValueError, match="add up to 1"):
+        split_by_symbols(texts, {"train": 0.5, "test": 0.1})
+
+
+def test_labels_are_balanced_but_for_training() -> None:
+    labels = [1] * 70 + [0] * 30
+    parts = split_by_labels(labels)
+    assert sorted(row for rows in parts.values() for row in rows) == list(range(100))
+    for part in ("validation", "test"):
+        assert sum(labels[row] for row in parts[part]) == 5 == len(parts[part]) / 2
+    with pytest.raises(ValueError, match=r"test needs 5 rows of label 0, there are 1 left"):
+        split_by_labels([1] * 94 + [0] * 6)
+
+
+def write_wave(path: Path, seconds: float = 0.05, rate: int = 48000) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(b"\x00\x01" * int(seconds * rate))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The layout of the thesis: recordings by child, and the table of transcriptions."""
+    root = tmp_path / "babble"
+    rows = []
+    for number, text in enumerate(random_texts(2, 300)):
+        child = f"C{1 + number % 3:02d}"
+        name = f"data/{child}/{child}S1OK-{number}.wav"
+        write_wave(root / name)
+        rows.append({"identifier": Path(name).stem, "file_path": name, "child_id": child, "full_ipa": text})
+    rows[0]["full_ipa"] = "\u0298" + rows[0]["full_ipa"]  # a click, once in all
+    rows[1]["full_ipa"] = "(ba)"
+    with (root / "babble.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return root
+
+
+def test_tasks_are_written_and_read(folder: Path) -> None:
+    written = write_babble_tasks(folder)
+    assert set(written) == set(BABBLE_TASKS)
+    for task, numbers in written.items():
+        parts = load_babble(folder, task)
+        assert {name: len(part) for name, part in parts.items()} == {
+            name: numbers[name] for name in ("train", "validation", "test")
+        }
+        assert sum(map(len, parts.values())) + numbers["left_out"] == 300
+        paths = [path for part in parts.values() for path in part["audio_path"]]
+        assert len(set(paths)) == len(paths)
+        if task == 7:
+            assert sum(parts["test"]["label"]) * 2 == len(parts["test"])
+            continue
+        texts = [text for part in parts.values() for text in part["text"]]
+        index = load_babble_index(folder, task)
+        assert list(index)[:2] == ["<pad>", "<unk>"]
+        assert set("".join(texts)) == set(index) - {"<pad>", "<unk>"}
+        assert "\u0298" not in index  # rarer than ten times: its row is left out
+        assert all(texts)  # as is (ba) where what is unclear is left out
+    # "(" and ")" are symbols of task 1, each seen once.
+    assert written[1]["left_out"] == 2
+    assert written[2]["left_out"] == 1
+    assert written[3]["left_out"] == 2
+
+
+def test_what_is_missing_is_listed(folder: Path) -> None:
+    with pytest.raises(
+        FileNotFoundError, match=r"3 file\(s\) of the task are missing: .*task2.test.csv, .*train.csv, .*valid"
+    ):
+        load_babble(folder, 2)
+    write_babble_tasks(folder, [2])
+    recordings = sorted((folder / "data" / "C01").glob("*.wav"))[5:7]
+    for path in recordings:
+        path.unlink()
+    with pytest.raises(FileNotFoundError) as error:
+        load_babble(folder, 2)
+    assert str(error.value).startswith("2 recording(s) are missing: ")
+    assert all(str(path) in str(error.value) for path in recordings)
+    with pytest.raises(FileNotFoundError, match=r"index.txt"):
+        load_babble_index(folder, 3)
+    with pytest.raises(ValueError, match=r"task must be one of \[1, 2, 3, 4, 5, 6, 7\], got 8"):
+        load_babble(folder, 8)
+    with pytest.raises(ValueError, match="task 7 has labels and no symbols"):
+        load_babble_index(folder, 7)
+
+
+def test_broken_files(folder: Path) -> None:
+    write_babble_tasks(folder, [2, 7])
+    tasks = folder / "tasks"
+    (tasks / "babble.task7.test.csv").write_text("data/a.wav,maybe\n", encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"task7.test.csv, line 1: expected the path of a recording and 0, 1, False or"
+    ):
+        load_babble(folder, 7)
+    (tasks / "babble.task2.valid.csv").write_text("data/a.wav\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"task2.valid.csv, line 1: expected the path of a recording and symbols"):
+        load_babble(folder, 2)
+    (tasks / "babble.task2.index.txt").write_text("a\nb\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"must begin with <pad> and <unk>, got \['a', 'b'\]"):
+        load_babble_index(folder, 2)
+    (tasks / "babble.task2.index.txt").write_text("<pad>\n<unk>\na\na\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"has \['a'\] more than once"):
+        load_babble_index(folder, 2)
+    (folder / "babble.csv").write_text("file_path,full_ipa\ndata/a.wav,(ba\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"babble.csv, line 2: '\(ba' opens 1 parenthesis"):
+        write_babble_tasks(folder)
+    (folder / "babble.csv").write_text("file_path\ndata/a.wav\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"missing: \['full_ipa'\]"):
+        write_babble_tasks(folder)

@@ -1,0 +1,80 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Label error rates against an edit distance written here; accuracy by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from complex_transformers import TranscriptionMetric, top_k_accuracy
+
+pytest.importorskip("jiwer")
+
+
+def edits(said: str, expected: str) -> int:
+    """Levenshtein's distance, row by row."""
+    row = list(range(len(expected) + 1))
+    for i, a in enumerate(said, 1):
+        before, row[0] = row[:], i
+        for j, b in enumerate(expected, 1):
+            row[j] = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+    return row[-1]
+
+
+TEXTS = st.lists(st.tuples(st.text("ab \u0259\u02d0", max_size=8), st.text("ab \u0259\u02d0", max_size=8)), min_size=1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS)
+def test_rate_of_errors(pairs: list[tuple[str, str]]) -> None:
+    said, expected = zip(*pairs, strict=True)
+    labels = sum(map(len, expected))
+    metric = TranscriptionMetric()
+    if not labels:
+        with pytest.raises(ValueError, match=r"references of all .* are empty"):
+            metric.compute(predictions=said, references=expected)
+        return
+    scores = metric.compute(predictions=said, references=expected)
+    distances = [edits(*pair) for pair in pairs]
+    assert scores["label_error_rate"] == pytest.approx(sum(distances) / labels)
+    assert scores["deletions"] + scores["insertions"] + scores["substitutions"] == sum(distances)
+    assert scores["sequence_accuracy"] == pytest.approx(sum(d == 0 for d in distances) / len(pairs))
+    assert (scores["labels"], scores["sequences"]) == (labels, len(pairs))
+
+
+def test_labels_of_several_characters_and_batches() -> None:
+    metric = TranscriptionMetric()
+    metric.add(prediction=["sh", "iy"], reference=["sh", "ih"])
+    metric.add_batch(predictions=[["a b"], []], references=[["a b"], ["c"]])
+    scores = metric.compute()
+    assert scores["label_error_rate"] == pytest.approx(2 / 4)
+    assert (scores["substitutions"], scores["deletions"], scores["sequences"]) == (1, 1, 3)
+    with pytest.raises(ValueError, match="nothing to score"):
+        metric.compute()
+
+
+def test_bad_transcriptions() -> None:
+    metric = TranscriptionMetric()
+    with pytest.raises(TypeError, match="references must be a list of transcriptions, got one string"):
+        metric.compute(predictions=["a"], references="a")
+    with pytest.raises(ValueError, match="got 2 predictions and 1 references"):
+        metric.compute(predictions=["a", "b"], references=["a"])
+    with pytest.raises(TypeError, match="prediction 0 has labels that are no strings"):
+        metric.compute(predictions=[[1, 2]], references=["a"])
+    with pytest.raises(ValueError, match="reference 0 has an empty label"):
+        metric.compute(predictions=["a"], references=[["a", ""]])
+    with pytest.raises(ValueError, match="give both"):
+        metric.compute(predictions=["a"])
+
+
+def test_top_k() -> None:
+    logits = torch.tensor([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3], [0.1, 0.2, 0.7], [0.9, 0.0, 0.1]])
+    labels = torch.tensor([1, 2, 0, 0])
+    assert [top_k_accuracy(logits, labels, k) for k in (1, 2, 3)] == [0.5, 0.75, 1.0]
+    with pytest.raises(ValueError, match=r"k must lie in \[1, 3\]"):
+        top_k_accuracy(logits, labels, 4)
+    with pytest.raises(ValueError, match="logits must be"):
+        top_k_accuracy(logits, labels[:2])
