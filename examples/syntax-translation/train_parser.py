@@ -75,7 +75,10 @@ class Arguments:
 
     language: str = field(metadata={"help": "of spaCy's tokenizer: en, de, zh, ..., or xx for any"})
     train_files: list[str] = field(metadata={"help": "CoNLL-U, also .gz; several are joined"})
-    dev_files: list[str] = field(metadata={"help": "chooses the epoch"})
+    dev_files: list[str] | None = field(default=None, metadata={"help": "chooses the epoch"})
+    dev_split: float | None = field(
+        default=None, metadata={"help": "share of the training sentences set aside, where there are no --dev_files"}
+    )
     test_files: list[str] | None = None
     output_dir: str = "outputs/parser"
     output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
@@ -99,6 +102,10 @@ class Arguments:
         for name in ("width", "depth", "epochs", "batch_words", "max_steps", "max_train_sentences", "patience"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
+        if (self.dev_files is None) == (self.dev_split is None):
+            raise ValueError("give either --dev_files or --dev_split: they choose the epoch")
+        if self.dev_split is not None and not 0.0 < self.dev_split < 1.0:
+            raise ValueError(f"--dev_split must lie between 0 and 1, got {self.dev_split}")
 
 
 def blank_pipeline(language: str, segmenter: str | None) -> Language:
@@ -117,6 +124,18 @@ def read_sentences(paths: Iterable[str], contractions: str, limit: int | None = 
     if not read:
         raise ValueError(f"no sentences in {list(paths)}")
     return read
+
+
+def read_training_sentences(args: Arguments) -> dict[str, list[dict[str, Any]]]:
+    """``train`` and ``dev``: their files, or a random share of the training sentences."""
+    train = read_sentences(args.train_files, args.contractions, args.max_train_sentences)
+    if args.dev_split is None:
+        return {"train": train, "dev": read_sentences(args.dev_files or [], args.contractions)}
+    count = round(args.dev_split * len(train))
+    if not 0 < count < len(train):
+        raise ValueError(f"--dev_split {args.dev_split} of {len(train)} sentences leaves no sentence on one side")
+    random.Random(args.seed).shuffle(train)
+    return {"train": train[count:], "dev": train[:count]}
 
 
 def gold_doc(nlp: Language, sentence: dict[str, Any]) -> Doc:
@@ -218,8 +237,7 @@ def main() -> dict[str, Any]:
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     fix_random_seed(args.seed)
     sentences = {
-        "train": read_sentences(args.train_files, args.contractions, args.max_train_sentences),
-        "dev": read_sentences(args.dev_files, args.contractions),
+        **read_training_sentences(args),
         **({} if args.test_files is None else {"test": read_sentences(args.test_files, args.contractions)}),
     }
     nlp = build_pipeline(args)

@@ -88,6 +88,14 @@ def test_a_parser_learns_the_language(trained: tuple[Path, dict[str, Any]]) -> N
     assert set(parser.relations) == {"det", "amod", "nsubj", "root", "obj", "punct", "dep"}
 
 
+def test_a_share_of_the_training_sentences_chooses_the_epoch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "all.conllu").write_text(corpus(1, 20)[1], encoding="utf-8")
+    files = ["--train_files", tmp_path / "all.conllu", "--dev_split", 0.25, "--output_dir", tmp_path / "out"]
+    sizes = ["--epochs", 1, "--width", 8, "--depth", 1, "--min_label_frequency", 1]
+    results = run(monkeypatch, "train_parser", "--language", "en", *files, *sizes)
+    assert results["sentences"] == {"train": 15, "dev": 5}
+
+
 def test_scores_by_hand() -> None:
     import spacy
     from spacy.tokens import Doc
@@ -112,6 +120,14 @@ def test_bad_treebanks_and_languages(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         run(monkeypatch, "train_parser", "--language", "en", *files, "--test_files", circle)
     with pytest.raises(ImportError, match=r"--language qq: .*--language xx splits"):
         run(monkeypatch, "train_parser", "--language", "qq", *files)
+    both = ["--train_files", good, "--output_dir", tmp_path / "out"]
+    for options in ([], ["--dev_files", good, "--dev_split", 0.1]):
+        with pytest.raises(ValueError, match="give either --dev_files or --dev_split"):
+            run(monkeypatch, "train_parser", "--language", "en", *both, *options)
+    with pytest.raises(ValueError, match="--dev_split must lie between 0 and 1, got 1"):
+        run(monkeypatch, "train_parser", "--language", "en", *both, "--dev_split", 1)
+    with pytest.raises(ValueError, match=r"--dev_split 0\.1 of 3 sentences leaves no sentence on one side"):
+        run(monkeypatch, "train_parser", "--language", "en", *both, "--dev_split", 0.1)
     with pytest.raises(ValueError, match="--epochs must be at least 1, got 0"):
         run(monkeypatch, "train_parser", "--language", "en", *files, "--epochs", 0)
     (tmp_path / "empty.conllu").write_text("# nothing\n", encoding="utf-8")
