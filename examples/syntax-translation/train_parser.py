@@ -222,6 +222,7 @@ def train(
         with nlp.use_params(optimizer.averages):
             figures = on_gold_tokens(nlp, dev)
             if figures["las"] > best:
+                Path(args.output_dir).mkdir(parents=True, exist_ok=True)  # spaCy makes the last folder alone
                 nlp.to_disk(args.output_dir)
         seconds = round(time.perf_counter() - start, 1)
         best, since = (figures["las"], 0) if figures["las"] > best else (best, since + 1)

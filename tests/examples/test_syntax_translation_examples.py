@@ -90,7 +90,7 @@ def test_a_parser_learns_the_language(trained: tuple[Path, dict[str, Any]]) -> N
 
 def test_a_share_of_the_training_sentences_chooses_the_epoch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "all.conllu").write_text(corpus(1, 20)[1], encoding="utf-8")
-    files = ["--train_files", tmp_path / "all.conllu", "--dev_split", 0.25, "--output_dir", tmp_path / "out"]
+    files = ["--train_files", tmp_path / "all.conllu", "--dev_split", 0.25, "--output_dir", tmp_path / "new" / "out"]
     sizes = ["--epochs", 1, "--width", 8, "--depth", 1, "--min_label_frequency", 1]
     results = run(monkeypatch, "train_parser", "--language", "en", *files, *sizes)
     assert results["sentences"] == {"train": 15, "dev": 5}
