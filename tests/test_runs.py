@@ -56,6 +56,7 @@ def test_a_record_has_every_evaluation_and_the_best() -> None:
     ]
     assert (record["best_epoch"], record["steps"], record["seed"], record["seconds"]) == (2.0, 12, 3, 1.3)
     assert record["resumed"] is True
+    assert record["train_loss"] == 3.0
     assert record["parameters"] == model.num_parameters()
     assert record["config"]["model_type"] == "complex_fasttext"
     assert rounded({"a": 1 / 3, "b": "x", "c": 2}, 2) == {"a": 0.33, "b": "x", "c": 2}

@@ -67,6 +67,7 @@ def run_record(trainer: Trainer, seconds: float, resumed: bool) -> dict[str, Any
         resumed: whether it began from a checkpoint.
     """
     evaluations = [log for log in trainer.state.log_history if "eval_loss" in log]
+    losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
     best = [log["epoch"] for log in evaluations if log["step"] == trainer.state.best_global_step]
     return {
         "command": command_line(),
@@ -75,6 +76,7 @@ def run_record(trainer: Trainer, seconds: float, resumed: bool) -> dict[str, Any
         "seconds": round(seconds, 1),
         "resumed": resumed,
         "steps": trainer.state.global_step,
+        "train_loss": round(losses[-1], 4) if losses else None,  # mean since the log before it
         "best_epoch": best[0] if best else None,
         "evaluations": [rounded(_scores(log)) for log in evaluations],
         **model_record(trainer),
