@@ -36,9 +36,9 @@ ROWS = {
     " --number_field real --embedding_type word",
 }
 COMMON = (
-    "--segment_length 128 --mem_len 128 --per_device_train_batch_size 16 --per_device_eval_batch_size 16 "
-    "--max_steps 2800 --learning_rate 1e-3 --warmup_steps 200 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 "
-    "--initializer_range 0.5 --eval_steps 700 --save_steps 700 --bf16 true --disable_tqdm true"
+    "--segment_length 128 --mem_len 128 --per_device_train_batch_size 8 --per_device_eval_batch_size 32 "
+    "--max_steps 1200 --learning_rate 1e-3 --warmup_steps 100 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 "
+    "--initializer_range 0.5 --eval_steps 600 --save_steps 600 --bf16 true --disable_tqdm true"
 )
 CHARACTERS = {"score": "bits_per_token", "unit": "bits per character"}
 WORDS = {"score": "perplexity", "unit": "perplexity"}
