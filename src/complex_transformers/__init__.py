@@ -22,6 +22,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.translation": ("bleu_by_length", "token_accuracy"),
     "analysis.waves": ("plot_waves",),
     "cache": ("MemoryCache", "MemoryLayer"),
+    "data.audio": ("ClipDataset", "read_audio"),
     "data.babble": (
         "BABBLE_TASKS",
         "babble_targets",
@@ -51,7 +52,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "parse_parallel_dataset",
     ),
     "data.text_files": ("load_text_dataset",),
-    "data.tokenization": ("build_tokenizer",),
+    "data.tokenization": ("build_ctc_tokenizer", "build_tokenizer"),
     "data.word_order": ("word_order_dataset",),
     "hub": ("write_hub_shim", "write_model_card"),
     "metrics.language_modeling": ("LanguageModelMetric", "language_model_scores"),
@@ -104,9 +105,11 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "models.spectral_transformer.modeling_spectral_transformer": (
         "SpectralTransformerForAudioClassification",
         "SpectralTransformerForCTC",
+        "SpectralTransformerForConditionalGeneration",
         "SpectralTransformerModel",
         "SpectralTransformerPreTrainedModel",
     ),
+    "models.spectral_transformer.processing_spectral_transformer": ("SpectralTransformerProcessor",),
     "models.synconmt.configuration_synconmt": ("SynCoNMTConfig",),
     "models.synconmt.generation_synconmt": ("SynCoNMTGenerateBeamOutput", "SynCoNMTGenerateOutput"),
     "models.synconmt.modeling_synconmt": ("SynCoNMTForConditionalGeneration", "SynCoNMTModel", "SynCoNMTOutput"),
@@ -114,6 +117,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "models.synconmt.stacks_synconmt": ("SynCoNMTDecoder", "SynCoNMTEncoder", "SynCoNMTPreTrainedModel"),
     "nn.embedding": ("ComplexOrderEmbedding",),
     "nn.linear": ("ComplexLinear",),
+    "pipelines.speech_to_text": ("SpeechToTextPipeline",),
     "pipelines.text_to_text": ("TextToTextPipeline",),
     "recurrent_cache": ("RecurrentCache", "RecurrentStateLayer"),
     "runs": (
@@ -159,6 +163,7 @@ if TYPE_CHECKING:
     from .analysis.translation import bleu_by_length, token_accuracy
     from .analysis.waves import plot_waves
     from .cache import MemoryCache, MemoryLayer
+    from .data.audio import ClipDataset, read_audio
     from .data.babble import (
         BABBLE_TASKS,
         babble_targets,
@@ -188,7 +193,7 @@ if TYPE_CHECKING:
         parse_parallel_dataset,
     )
     from .data.text_files import load_text_dataset
-    from .data.tokenization import build_tokenizer
+    from .data.tokenization import build_ctc_tokenizer, build_tokenizer
     from .data.word_order import word_order_dataset
     from .hub import write_hub_shim, write_model_card
     from .metrics.language_modeling import LanguageModelMetric, language_model_scores
@@ -240,10 +245,12 @@ if TYPE_CHECKING:
     from .models.spectral_transformer.feature_extraction_spectral_transformer import SpectralFeatureExtractor
     from .models.spectral_transformer.modeling_spectral_transformer import (
         SpectralTransformerForAudioClassification,
+        SpectralTransformerForConditionalGeneration,
         SpectralTransformerForCTC,
         SpectralTransformerModel,
         SpectralTransformerPreTrainedModel,
     )
+    from .models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor
     from .models.synconmt.configuration_synconmt import SynCoNMTConfig
     from .models.synconmt.generation_synconmt import SynCoNMTGenerateBeamOutput, SynCoNMTGenerateOutput
     from .models.synconmt.modeling_synconmt import SynCoNMTForConditionalGeneration, SynCoNMTModel, SynCoNMTOutput
@@ -251,6 +258,7 @@ if TYPE_CHECKING:
     from .models.synconmt.stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel
     from .nn.embedding import ComplexOrderEmbedding
     from .nn.linear import ComplexLinear
+    from .pipelines.speech_to_text import SpeechToTextPipeline
     from .pipelines.text_to_text import TextToTextPipeline
     from .recurrent_cache import RecurrentCache, RecurrentStateLayer
     from .runs import command_line, model_record, portable, rounded, run_record, save_model, write_results

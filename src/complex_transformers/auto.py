@@ -16,10 +16,12 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-__all__ = ["AUTO_CLASSES", "FEATURE_EXTRACTORS", "PIPELINES", "PROCESSORS", "TEXT_TO_TEXT_TASK", "register_all"]
+__all__ = ["AUTO_CLASSES", "FEATURE_EXTRACTORS", "PIPELINES", "PROCESSORS", "SPEECH_TO_TEXT_TASK", "TEXT_TO_TEXT_TASK", "register_all"]
 
 # Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
 TEXT_TO_TEXT_TASK = "complex-text2text"
+# "automatic-speech-recognition" takes every model that is not in Transformers' own list for one of CTC.
+SPEECH_TO_TEXT_TASK = "complex-speech2text"
 
 # model type -> configuration, and the class of each Auto class; names are attributes of this package.
 AUTO_CLASSES: dict[str, dict[str, str]] = {
@@ -65,6 +67,7 @@ AUTO_CLASSES: dict[str, dict[str, str]] = {
         "AutoModel": "SpectralTransformerModel",
         "AutoModelForAudioClassification": "SpectralTransformerForAudioClassification",
         "AutoModelForCTC": "SpectralTransformerForCTC",
+        "AutoModelForSpeechSeq2Seq": "SpectralTransformerForConditionalGeneration",
     },
     "synconmt": {
         "AutoConfig": "SynCoNMTConfig",
@@ -77,10 +80,13 @@ AUTO_CLASSES: dict[str, dict[str, str]] = {
 FEATURE_EXTRACTORS = {"spectral_transformer": "SpectralFeatureExtractor"}
 
 # model type -> processor
-PROCESSORS = {"synconmt": "SynCoNMTProcessor"}
+PROCESSORS = {"spectral_transformer": "SpectralTransformerProcessor", "synconmt": "SynCoNMTProcessor"}
 
-# task -> module of this package, its pipeline, and the Auto class of the models
-PIPELINES = {TEXT_TO_TEXT_TASK: ("pipelines.text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM")}
+# task -> module of this package, its pipeline, the Auto class of the models, and what goes in
+PIPELINES = {
+    SPEECH_TO_TEXT_TASK: ("pipelines.speech_to_text", "SpeechToTextPipeline", "AutoModelForSpeechSeq2Seq", "multimodal"),
+    TEXT_TO_TEXT_TASK: ("pipelines.text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM", "text"),
+}
 
 _CONFIGURATION_AUTO = "transformers.models.auto.configuration_auto"
 _FEATURE_EXTRACTION_AUTO = "transformers.models.auto.feature_extraction_auto"
@@ -150,12 +156,12 @@ def _register_pipelines() -> None:
     if _incomplete(_PIPELINES):
         return
     pipelines = sys.modules[_PIPELINES]
-    for task, (module, name, auto_class) in PIPELINES.items():
+    for task, (module, name, auto_class, kind) in PIPELINES.items():
         implementation = getattr(importlib.import_module(f"{__package__}.{module}"), name)
         models = (getattr(sys.modules[_MODELING_AUTO], auto_class),)
         # Not register_pipeline(): it marks the class as one whose file save_pretrained() copies, and such a folder
         # then asks for trust_remote_code.
-        pipelines.PIPELINE_REGISTRY.supported_tasks[task] = {"impl": implementation, "pt": models, "type": "text"}
+        pipelines.PIPELINE_REGISTRY.supported_tasks[task] = {"impl": implementation, "pt": models, "type": kind}
 
 
 def _register() -> None:
@@ -176,7 +182,7 @@ _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     **{_our_module(kind, name): _register for kind in ("configuration", "modeling") for name in AUTO_CLASSES},
     **{_our_module("feature_extraction", name): _register for name in FEATURE_EXTRACTORS},
     **{_our_module("processing", name): _register for name in PROCESSORS},
-    **{f"{__package__}.{module}": _register for module, _, _ in PIPELINES.values()},
+    **{f"{__package__}.{module}": _register for module, *_ in PIPELINES.values()},
 }
 
 

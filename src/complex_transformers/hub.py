@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .auto import TEXT_TO_TEXT_TASK
+from .auto import AUTO_CLASSES, SPEECH_TO_TEXT_TASK, TEXT_TO_TEXT_TASK
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -16,30 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["HubMixin", "write_hub_shim", "write_model_card"]
 
 SHIM_NAME = "complex_transformers_hub"
-_AUTO_CLASS_OF_HEAD = {
-    "Model": "AutoModel",
-    "ForAudioClassification": "AutoModelForAudioClassification",
-    "ForCTC": "AutoModelForCTC",
-    "ForCausalLM": "AutoModelForCausalLM",
-    "ForConditionalGeneration": "AutoModelForSeq2SeqLM",
-    "ForMaskedLM": "AutoModelForMaskedLM",
-    "ForSequenceClassification": "AutoModelForSequenceClassification",
-    "ForTokenClassification": "AutoModelForTokenClassification",
-}
 # Tasks under which the Hub files models. It does not know ours, and is retiring the general "text2text-generation": a
 # text-to-text model that does something else than translate says so by ``pipeline_tag``.
-_TASK_OF_HEAD = {
-    "Model": "feature-extraction",
-    "ForAudioClassification": "audio-classification",
-    "ForCTC": "automatic-speech-recognition",
-    "ForCausalLM": "text-generation",
-    "ForConditionalGeneration": "translation",
-    "ForMaskedLM": "fill-mask",
-    "ForSequenceClassification": "text-classification",
-    "ForTokenClassification": "token-classification",
+_TASKS = {
+    "AutoModel": "feature-extraction",
+    "AutoModelForAudioClassification": "audio-classification",
+    "AutoModelForCTC": "automatic-speech-recognition",
+    "AutoModelForCausalLM": "text-generation",
+    "AutoModelForMaskedLM": "fill-mask",
+    "AutoModelForSeq2SeqLM": "translation",
+    "AutoModelForSequenceClassification": "text-classification",
+    "AutoModelForSpeechSeq2Seq": "automatic-speech-recognition",
+    "AutoModelForTokenClassification": "token-classification",
 }
 
-_TEXT_TO_TEXT_USE = f"""\
+# Models whose task is one of ours -> how to run it.
+_USES = {
+    "AutoModelForSeq2SeqLM": f"""\
 From text to text, `complex_transformers` imported as above:
 
 ```python
@@ -49,7 +42,19 @@ generate = pipeline("{TEXT_TO_TEXT_TASK}", model="path-or-repo")
 print(generate("a text")[0]["generated_text"])
 ```
 
-"""
+""",
+    "AutoModelForSpeechSeq2Seq": f"""\
+From audio to text, `complex_transformers` imported as above:
+
+```python
+from transformers import pipeline
+
+transcribe = pipeline("{SPEECH_TO_TEXT_TASK}", model="path-or-repo")
+print(transcribe("audio.wav")["text"])
+```
+
+""",
+}
 
 
 class HubMixin:
@@ -60,16 +65,16 @@ class HubMixin:
         """No effect: the package registers its classes itself, and the shim of ``write_hub_shim`` finds them."""
 
 
-def _head(model: PreTrainedModel) -> str:
-    """What follows the family's name in a class name, such as ``ForMaskedLM``."""
-    name = type(model).__name__
-    return name.removeprefix(type(model.config).__name__.removesuffix("Config"))
+def _auto_class(model: PreTrainedModel) -> str | None:
+    """The Auto class that loads a model of this package."""
+    classes = AUTO_CLASSES.get(model.config.model_type, {})
+    return next((auto for auto, name in classes.items() if name == type(model).__name__), None)
 
 
 def auto_map(model: PreTrainedModel) -> dict[str, str]:
     """The ``auto_map`` of ``config.json`` that leads ``trust_remote_code=True`` to the shim."""
     entries = {"AutoConfig": f"{SHIM_NAME}.{type(model.config).__name__}"}
-    if (auto_class := _AUTO_CLASS_OF_HEAD.get(_head(model))) is not None:
+    if (auto_class := _auto_class(model)) is not None:
         entries[auto_class] = f"{SHIM_NAME}.{type(model).__name__}"
     return entries
 
@@ -109,7 +114,7 @@ def write_model_card(
         model: the model saved there.
         training_data, metrics, limits: what a reader must know; left out, the card says "not stated".
         license, language: metadata of the Hub.
-        pipeline_tag: the task under which the Hub files the model; left out, that of the model's head, which is
+        pipeline_tag: the task under which the Hub files the model; left out, that of its Auto class, which is
             ``translation`` for a model from text to text.
         overwrite: replace a card that is there already.
 
@@ -119,8 +124,9 @@ def write_model_card(
     path = Path(directory) / "README.md"
     if path.exists() and not overwrite:
         return path
-    config, head = model.config, _head(model)
-    auto_class, task = _AUTO_CLASS_OF_HEAD.get(head, "AutoModel"), pipeline_tag or _TASK_OF_HEAD.get(head)
+    config, auto_class = model.config, _auto_class(model)
+    task = pipeline_tag or _TASKS.get(auto_class or "")
+    auto_class = auto_class or "AutoModel"
     header = ["---", "library_name: transformers", f"license: {license}"]
     header += [f"language: {language}"] if language else []
     header += [f"pipeline_tag: {task}"] if task else []
@@ -142,7 +148,6 @@ def write_model_card(
     # A head for text has a tokenizer beside its feature extractor, but the model reads features alone.
     reads_audio = "audio" in model.input_modalities
     reader, variable = ("AutoFeatureExtractor", "extractor") if reads_audio else ("AutoTokenizer", "tokenizer")
-    usage = _TEXT_TO_TEXT_USE if auto_class == "AutoModelForSeq2SeqLM" else ""
     body = f"""
 # {type(model).__name__}
 
@@ -159,7 +164,7 @@ from transformers import {reader}, {auto_class}
 model = {auto_class}.from_pretrained("path-or-repo")
 ```
 
-{usage}With the package installed, `trust_remote_code=True` loads the model without the first import.
+{_USES.get(auto_class, "")}With the package installed, `trust_remote_code=True` loads the model without the first import.
 
 ## Training data
 

@@ -133,7 +133,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
         """As in Transformers, which reads the new size off ``weight``: one row where all words share it."""
         embeddings = super().resize_token_embeddings(*args, **kwargs)
         if isinstance(embeddings, _TableEmbedding):
-            self.config.vocab_size = self.vocab_size = embeddings.num_embeddings
+            self.config.get_text_config().vocab_size = self.vocab_size = embeddings.num_embeddings
         return embeddings
 
     def _resize_token_embeddings(

@@ -6,14 +6,16 @@ import unittest
 
 import numpy as np
 import torch
+from hf_suite.generation.test_utils import GenerationTesterMixin
 from hf_suite.test_configuration_common import ConfigTester
-from hf_suite.test_modeling_common import ModelTesterMixin, floats_tensor, random_attention_mask
+from hf_suite.test_modeling_common import ModelTesterMixin, floats_tensor, ids_tensor, random_attention_mask
 from hf_suite.test_sequence_feature_extraction_common import SequenceFeatureExtractionTestMixin
 
 from complex_transformers import (
     SpectralFeatureExtractor,
     SpectralTransformerConfig,
     SpectralTransformerForAudioClassification,
+    SpectralTransformerForConditionalGeneration,
     SpectralTransformerForCTC,
     SpectralTransformerModel,
 )
@@ -125,6 +127,59 @@ class RealConformanceTest(_Conformance, unittest.TestCase):
     """The real twin."""
 
     changes = {"number_field": "real", "attention_normalization": "softmax"}
+
+
+class TranscriptionTester(SpectralTester):
+    """Also symbols for a decoder."""
+
+    vocab_size = 99
+    decoder_seq_length = 5
+    decoder_key_length = 5
+
+    def get_config(self):
+        decoder = {"vocab_size": self.vocab_size, "decoder_layers": 2, "bos_token_id": 1, "decoder_start_token_id": 1}
+        config = super().get_config()
+        decoder |= self.changes.get("decoder", {})
+        return type(config)(**{**config.to_dict(), "decoder": decoder})
+
+    def prepare_config_and_inputs_for_common(self):
+        config, inputs = super().prepare_config_and_inputs_for_common()
+        target = ids_tensor([self.batch_size, self.decoder_seq_length], self.vocab_size).clamp(min=3)
+        return config, {**inputs, "decoder_input_ids": target}
+
+
+class _TranscriptionConformance(_Conformance, GenerationTesterMixin):
+    all_model_classes = (SpectralTransformerForConditionalGeneration,)
+    is_encoder_decoder = True
+
+    def setUp(self):
+        super().setUp()
+        self.model_tester = TranscriptionTester(self.changes)
+
+
+class ComplexTranscriptionConformanceTest(_TranscriptionConformance, unittest.TestCase):
+    """Complex numbers on both sides; frames pooled before the layers."""
+
+    changes = {"time_pool_size": 2}
+
+
+class ScaledTranscriptionConformanceTest(_TranscriptionConformance, unittest.TestCase):
+    """Attention by spectra, a real decoder whose head is its word table."""
+
+    changes = {
+        "variant": "spectral_scaled",
+        "decoder": {"embedding_type": "sinusoidal_position", "tie_word_embeddings": True},
+    }
+
+
+class RealTranscriptionConformanceTest(_TranscriptionConformance, unittest.TestCase):
+    """The real twin."""
+
+    changes = {
+        "number_field": "real",
+        "attention_normalization": "softmax",
+        "decoder": {"embedding_type": "sinusoidal_position", "norm_position": "pre"},
+    }
 
 
 class FeatureExtractorTester:

@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast, Wav2Vec2CTCTokenizer
 
 from ..syntax import JOINER
 
-__all__ = ["build_tokenizer"]
+__all__ = ["build_ctc_tokenizer", "build_tokenizer"]
 
 _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
 _BOUNDARY_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -141,6 +144,30 @@ def build_tokenizer(
         **names,
         **options,
     )
+
+
+def build_ctc_tokenizer(texts: Iterable[str]) -> Wav2Vec2CTCTokenizer:
+    """The characters of transcripts for connectionist temporal classification, ``<pad>`` (the blank) and ``<unk>`` first.
+
+    A space is written as ``|``. Characters are those of the texts: case, accents and IPA diacritics are kept.
+
+    Args:
+        texts: transcripts; read once.
+
+    Raises:
+        ValueError: no character; a ``|`` in a text, which decoding would turn into a space.
+        TypeError: a text that is not a string.
+    """
+    symbols = sorted({symbol for text in _checked(texts) for symbol in text if not symbol.isspace()})
+    if not symbols:
+        raise ValueError("no symbol was found in texts: there is none, or all are empty")
+    if "|" in symbols:
+        raise ValueError("'|' stands for a space in CTC vocabularies, and a transcript has one; replace it")
+    vocabulary = {symbol: index for index, symbol in enumerate(["<pad>", "<unk>", "|", *symbols])}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "vocab.json"
+        file.write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
+        return Wav2Vec2CTCTokenizer(str(file), bos_token=None, eos_token=None)
 
 
 def _checked(texts: Iterable[str]) -> Iterator[str]:

@@ -10,14 +10,29 @@ from typing_extensions import Self
 from ...configuration_transformer import LayersConfig
 from ...nn.embedding import check_choice
 from ...nn.spectral import POSITION_PHASES, check_spectral_attention
+from ..complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
 
 if TYPE_CHECKING:
     from .feature_extraction_spectral_transformer import SpectralFeatureExtractor
 
-__all__ = ["POOLINGS", "VARIANTS", "SpectralTransformerConfig"]
+__all__ = ["DECODER_FIELDS", "POOLINGS", "VARIANTS", "SpectralTransformerConfig"]
 
 VARIANTS = ("fully_spectral", "spectral_scaled")
 POOLINGS = ("max", "average")
+# What a decoder has from its encoder where it is not said.
+DECODER_FIELDS = (
+    "hidden_size",
+    "number_field",
+    "num_attention_heads",
+    "intermediate_size",
+    "hidden_act",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "norm_type",
+    "norm_position",
+    "layer_norm_eps",
+    "weight_init",
+)
 
 
 @strict
@@ -45,16 +60,22 @@ class SpectralTransformerConfig(LayersConfig):
             the hidden state, and ``hidden_size`` must be their width.
         vocab_size: symbols of a CTC head, the blank included.
         pad_token_id: the blank.
-        bos_token_id, eos_token_id: for tokenizers that have them; no model here reads them.
+        bos_token_id, eos_token_id: for tokenizers that have them; a decoder has its own.
         ctc_loss_reduction, ctc_zero_infinity: of ``torch.nn.functional.ctc_loss``, as in Wav2Vec2.
+        decoder: of the encoder-decoder form, a ``ComplexSeq2SeqConfig`` or its fields; what a dictionary leaves out
+            of ``DECODER_FIELDS`` is as in the encoder. Symbols, embedding, ``decoder_layers``, special tokens and label
+            smoothing are the decoder's; its source side is not used.
 
     Example:
         >>> from complex_transformers import SpectralTransformerConfig
         >>> SpectralTransformerConfig(feature_size=402, hop_length=160, time_pool_size=2).inputs_to_logits_ratio
         320
+        >>> SpectralTransformerConfig(decoder={"vocab_size": 40, "decoder_start_token_id": 1}).decoder.hidden_size
+        512
     """
 
     model_type = "spectral_transformer"
+    sub_configs: ClassVar[dict[str, type]] = {"decoder": ComplexSeq2SeqConfig}
     positive_sizes: ClassVar[tuple[str, ...]] = (
         *LayersConfig.positive_sizes,
         "feature_size",
@@ -89,6 +110,7 @@ class SpectralTransformerConfig(LayersConfig):
     vocab_size: int = 32
     ctc_loss_reduction: str = "sum"
     ctc_zero_infinity: bool = False
+    decoder: Any = None
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.number_field is None:
@@ -102,6 +124,10 @@ class SpectralTransformerConfig(LayersConfig):
             self.bin_pool_stride = self.bin_pool_size
         if self.attention_score is None and self.variant == "spectral_scaled":
             self.attention_score = "modulus"
+        if isinstance(self.decoder, dict):
+            shared = {name: getattr(self, name) for name in DECODER_FIELDS}
+            self.decoder = ComplexSeq2SeqConfig(**{**shared, **self.decoder})
+        self.is_encoder_decoder = self.decoder is not None
         super().__post_init__(**kwargs)
 
     @classmethod
@@ -139,7 +165,24 @@ class SpectralTransformerConfig(LayersConfig):
         """As in ``LayersConfig``: the plain Transformer, of ``position_phase="add"`` for ``rotate``."""
         if self.position_phase == "rotate":
             changes = {"position_phase": "add", **changes}
+        if self.decoder is not None:
+            changes = {"decoder": self.decoder.real_twin(), **changes}
         return super().real_twin(**changes)
+
+    def validate_decoder(self) -> None:
+        """A decoder has the width and the number field of the encoder it attends to."""
+        if self.decoder is None:
+            return
+        if not isinstance(self.decoder, ComplexSeq2SeqConfig):
+            raise TypeError(
+                f"decoder must be a ComplexSeq2SeqConfig or a dictionary of its fields, got {self.decoder!r}"
+            )
+        for name in ("hidden_size", "number_field"):
+            if getattr(self.decoder, name) != getattr(self, name):
+                raise ValueError(
+                    f"the decoder attends to the encoder and needs its {name}={getattr(self, name)!r}, got "
+                    f"{getattr(self.decoder, name)!r}"
+                )
 
     def validate_names(self) -> None:
         """As in ``LayersConfig``; also the variant and what belongs to it."""

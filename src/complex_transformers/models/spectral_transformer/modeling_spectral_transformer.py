@@ -5,15 +5,17 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from transformers import GenerationMixin
+from transformers.cache_utils import Cache
 from transformers.masking_utils import create_bidirectional_mask
-from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput, SequenceClassifierOutput
+from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput, Seq2SeqLMOutput, SequenceClassifierOutput
 from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ...modeling_text import classification_head
-from ...modeling_transformer import AttentionByInterface, EncoderLayer, apply_norm, make_norm
-from ...modeling_utils import ComplexPreTrainedModel
+from ...modeling_transformer import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
+from ...modeling_utils import ComplexPreTrainedModel, shift_right, smoothed_cross_entropy
 from ...nn import (
     FrequencyKernel,
     Readout,
@@ -25,11 +27,13 @@ from ...nn import (
     positional_phase,
     split,
 )
+from ..complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqDecoder
 from .configuration_spectral_transformer import SpectralTransformerConfig
 
 __all__ = [
     "SpectralTransformerForAudioClassification",
     "SpectralTransformerForCTC",
+    "SpectralTransformerForConditionalGeneration",
     "SpectralTransformerModel",
     "SpectralTransformerPreTrainedModel",
 ]
@@ -177,7 +181,8 @@ class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
     config: SpectralTransformerConfig
     main_input_name = "input_features"
     input_modalities = ("audio",)
-    _no_split_modules = ["EncoderLayer", "SpectralScaledLayer"]
+    _no_split_modules = ["EncoderLayer", "SpectralScaledLayer", "DecoderLayer"]
+    _skip_keys_device_placement = ["past_key_values"]
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
         """Frames of the output for ``lengths`` frames of features."""
@@ -352,3 +357,114 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
                 f"labels of row {row} need {int(needed[row])} frames and the clip has {int(lengths[row])}: use a "
                 "shorter hop_length or time_pool_size, leave out the clip, or set ctc_zero_infinity=True"
             )
+
+
+class SpectralTransformerForConditionalGeneration(
+    SpectralTransformerPreTrainedModel, LanguageModelHead, GenerationMixin
+):
+    """Spectral Transformer, the decoder of ``ComplexSeq2Seq`` and its ``lm_readout``, with ``generate()``.
+
+    The encoder has the weights' names of the other heads: one trained with CTC can be gone on with.
+    """
+
+    def __init__(self, config: SpectralTransformerConfig) -> None:
+        super().__init__(config)
+        if config.decoder is None:
+            raise ValueError(
+                "the encoder-decoder form needs a decoder: give SpectralTransformerConfig(decoder={'vocab_size': "
+                "len(tokenizer), 'decoder_start_token_id': ..., ...})"
+            )
+        self.model = SpectralTransformerModel(config)
+        self.decoder = ComplexSeq2SeqDecoder(config.decoder)
+        head = config.decoder
+        self.lm_head = Readout(config.hidden_size, head.vocab_size, head.lm_readout, head.number_field)
+        self.tie_head_to("decoder.embed_tokens")
+        self.post_init()
+
+    def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
+        """The head, if the decoder ties it to its words."""
+        return dict(self._tied_weights_keys or {}) if self.config.decoder.tie_word_embeddings else {}
+
+    def get_encoder(self, modality: str | None = None) -> nn.Module:
+        """The model that reads features, whatever the ``modality``."""
+        return self.model
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The symbols of the decoder."""
+        return self.decoder.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        self.decoder.embed_tokens = value  # type: ignore[assignment]
+
+    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
+        """What the decoder reads to predict ``labels [B, U]``."""
+        return shift_right(labels, self.config.decoder.decoder_start_token_id, self.config.decoder.pad_token_id)
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_features: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
+        past_key_values: Cache | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> Seq2SeqLMOutput:
+        """Logits ``[B, U, vocab_size]`` and, with ``labels [B, U]`` (-100 is ignored), the cross entropy.
+
+        Args:
+            input_features, attention_mask: as in ``SpectralTransformerModel``; or give ``encoder_outputs`` of an
+                earlier call, with the same mask.
+            decoder_input_ids: ``[B, U]`` symbols before those to predict; made from labels where they are missing.
+            decoder_attention_mask: ``[B, past + U]``, 1 for symbols, 0 for padding on either side.
+            encoder_outputs: instead of ``input_features``.
+            past_key_values: an ``EncoderDecoderCache``, extended by this call.
+            decoder_inputs_embeds: ``[B, U, hidden_size]`` final embeddings (position included), as halves.
+            labels: the symbols that follow ``decoder_input_ids``.
+            use_cache: return a cache.
+
+        Raises:
+            ValueError: no features, no target, shapes that do not match, ids outside the vocabulary.
+        """
+        if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
+            decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        if decoder_input_ids is None and decoder_inputs_embeds is None:
+            raise ValueError("the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels")
+        if encoder_outputs is None:
+            if input_features is None:
+                raise ValueError("there is nothing to transcribe: give input_features or encoder_outputs")
+            source: BaseModelOutput = self.model(input_features, attention_mask=attention_mask, **kwargs)
+        else:
+            is_output = isinstance(encoder_outputs, BaseModelOutput)
+            source = encoder_outputs if is_output else BaseModelOutput(*encoder_outputs)
+        frames = None if attention_mask is None else self.output_mask(source.last_hidden_state, attention_mask)
+        outputs = self.decoder(
+            input_ids=decoder_input_ids,
+            attention_mask=decoder_attention_mask,
+            encoder_hidden_states=source.last_hidden_state,
+            encoder_attention_mask=frames,
+            past_key_values=past_key_values,
+            inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        logits = self.lm_head(outputs.last_hidden_state)
+        loss = None
+        if labels is not None:
+            smoothing = self.config.decoder.label_smoothing if self.training else 0.0
+            loss = smoothed_cross_entropy(logits, labels, smoothing, kwargs.get("num_items_in_batch"))
+        return Seq2SeqLMOutput(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            decoder_hidden_states=outputs.hidden_states,
+            decoder_attentions=outputs.attentions,
+            cross_attentions=outputs.cross_attentions,
+            encoder_last_hidden_state=source.last_hidden_state,
+            encoder_hidden_states=source.hidden_states,
+            encoder_attentions=source.attentions,
+        )

@@ -1,0 +1,127 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Audio files as mono waveforms, and data sets of clips whose features are made when they are asked for."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from math import gcd
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch.utils.data import Dataset
+
+__all__ = ["ClipDataset", "read_audio"]
+
+_UNKNOWN_SIZE = 0xFFFFFFFF  # of a wav file that was written to a pipe
+
+
+def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> np.ndarray:
+    """A mono waveform in float32, ``[samples]``, integers of the file in [-1, 1).
+
+    Args:
+        source: the path of a file that ``soundfile`` reads (wav, flac, ogg, mp3 ...), its bytes, or an entry of an
+            ``Audio`` column of ``datasets``: a mapping with ``path`` and ``bytes``, or with ``array`` and
+            ``sampling_rate``.
+        sampling_rate: Hz of the result; audio of another rate is resampled by a polyphase filter.
+        mix_channels: average channels instead of refusing audio that has several.
+
+    Raises:
+        ImportError: ``soundfile`` or ``scipy`` is missing (extra ``speech``).
+        FileNotFoundError: no such file.
+        ValueError: a file that is empty, truncated or no audio; several channels; samples that are not finite.
+    """
+    samples, rate, name = _decode(source)
+    if samples.ndim == 2:
+        if not mix_channels and samples.shape[1] > 1:
+            raise ValueError(
+                f"{name} has {samples.shape[1]} channels; average them with mix_channels=True, or choose one"
+            )
+        samples = samples.mean(axis=1)
+    if len(samples) == 0:
+        raise ValueError(f"{name} is empty: it has no sample")
+    if not np.isfinite(samples).all():
+        raise ValueError(f"{name} has samples that are no finite numbers; repair the recording")
+    if rate != sampling_rate:
+        try:
+            from scipy.signal import resample_poly
+        except ImportError as error:
+            raise ImportError(
+                f"{name} has {rate} Hz and not {sampling_rate}; resampling needs scipy: pip install "
+                "complex_transformers[speech]"
+            ) from error
+        common = gcd(rate, sampling_rate)
+        samples = resample_poly(samples, sampling_rate // common, rate // common)
+    return np.ascontiguousarray(samples, dtype=np.float32)
+
+
+def _decode(source: Any) -> tuple[np.ndarray, int, str]:
+    """``[samples]`` or ``[samples, channels]``, Hz, and what to call it."""
+    if isinstance(source, Mapping):
+        if source.get("array") is not None:
+            return np.asarray(source["array"], dtype=np.float32), int(source["sampling_rate"]), "the audio"
+        name = str(source.get("path") or "the audio")
+        source = source["path"] if source.get("bytes") is None else source["bytes"]
+    else:
+        name = str(source) if isinstance(source, (str, Path)) else "the audio"
+    try:
+        import soundfile
+    except ImportError as error:
+        raise ImportError("audio files need soundfile: pip install complex_transformers[speech]") from error
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    _check_complete(data, name)
+    try:
+        samples, rate = soundfile.read(io.BytesIO(data), dtype="float32")
+    except soundfile.LibsndfileError as error:
+        raise ValueError(f"{name} is no audio file that soundfile can read: {error.error_string}") from error
+    return samples, rate, name
+
+
+def _check_complete(data: bytes, name: str) -> None:
+    """Raise for a wav file shorter than its header says: libsndfile reads what is there and says nothing."""
+    if not data:
+        raise ValueError(f"{name} is empty: the file has no byte")
+    if data[:4] != b"RIFF" or len(data) < 8:
+        return
+    size = int.from_bytes(data[4:8], "little")
+    if size != _UNKNOWN_SIZE and len(data) < size + 8:
+        raise ValueError(f"{name} is truncated: it has {len(data)} bytes of {size + 8}; copy it again")
+
+
+class ClipDataset(Dataset[dict[str, Any]]):
+    """Clips with one label or text each; audio is read, and features are made, when an item is asked for.
+
+    Args:
+        clips: what ``read_audio`` reads.
+        targets: a label or a text for each.
+        prepare: ``prepare(waveform, target)`` gives an item of the data set.
+        sampling_rate, mix_channels: as in ``read_audio``.
+
+    Raises:
+        ValueError: no clip, or unequal numbers.
+    """
+
+    def __init__(
+        self,
+        clips: Sequence[Any],
+        targets: Sequence[Any],
+        prepare: Callable[[np.ndarray, Any], dict[str, Any]],
+        sampling_rate: int,
+        mix_channels: bool = False,
+    ) -> None:
+        if len(clips) != len(targets) or not len(clips):
+            raise ValueError(f"each clip needs a target, got {len(clips)} clips and {len(targets)} targets")
+        self.clips, self.targets, self.prepare = clips, targets, prepare
+        self.sampling_rate, self.mix_channels = sampling_rate, mix_channels
+
+    def __len__(self) -> int:
+        return len(self.clips)
+
+    def waveform(self, index: int) -> np.ndarray:
+        """The samples of a clip."""
+        return read_audio(self.clips[index], self.sampling_rate, self.mix_channels)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self.prepare(self.waveform(index), self.targets[index])
