@@ -33,6 +33,7 @@ from complex_transformers import (
     build_syntax_processor,
     encode_syntax_dataset,
     portable,
+    prepare_run,
     rounded,
     token_accuracy,
 )
@@ -161,7 +162,7 @@ def main() -> dict[str, Any]:
     """Parse the command line, train, translate the test part, write model, translations and results."""
     parser = HfArgumentParser((ModelArguments, DataArguments, TranslationTrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
-    checkpoint = args.prepare()
+    checkpoint = prepare_run(args)
     parts, known = load_parts(data_args)
     given = checkpoint or model_args.model_name_or_path
     processor = AutoProcessor.from_pretrained(given) if given else make_processor(parts, known, data_args)

@@ -34,6 +34,7 @@ from complex_transformers import (
     encode_parallel_dataset,
     load_parallel_dataset,
     portable,
+    prepare_run,
 )
 
 
@@ -209,7 +210,7 @@ def main() -> dict[str, Any]:
     """Parse the command line, train, translate the test part, write model, translations and results."""
     parser = HfArgumentParser((ModelArguments, DataArguments, TranslationTrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
-    checkpoint = args.prepare()
+    checkpoint = prepare_run(args)
     given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
     parts, tokenizer = load_and_encode(data_args, given)
     model = model_args.model(tokenizer)

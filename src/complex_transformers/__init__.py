@@ -129,6 +129,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "save_model",
         "write_results",
     ),
+    "speech_training": ("SPEECH_NETWORKS", "SpeechModelArguments", "SpeechTrainingArguments"),
     "streaming": ("ComplexStreamTrainer",),
     "syntax": ("SyntaxParser", "read_conllu"),
     "training": (
@@ -137,6 +138,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "decay_parameter_names",
         "last_complete_checkpoint",
         "optimizer_groups",
+        "prepare_run",
     ),
     "translation_training": ("TranslationRun", "TranslationTrainingArguments", "longest_first"),
 }
@@ -262,6 +264,7 @@ if TYPE_CHECKING:
     from .pipelines.text_to_text import TextToTextPipeline
     from .recurrent_cache import RecurrentCache, RecurrentStateLayer
     from .runs import command_line, model_record, portable, rounded, run_record, save_model, write_results
+    from .speech_training import SPEECH_NETWORKS, SpeechModelArguments, SpeechTrainingArguments
     from .streaming import ComplexStreamTrainer
     from .syntax import SyntaxParser, read_conllu
     from .training import (
@@ -270,6 +273,7 @@ if TYPE_CHECKING:
         decay_parameter_names,
         last_complete_checkpoint,
         optimizer_groups,
+        prepare_run,
     )
     from .translation_training import TranslationRun, TranslationTrainingArguments, longest_first
 

@@ -16,7 +16,15 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-__all__ = ["AUTO_CLASSES", "FEATURE_EXTRACTORS", "PIPELINES", "PROCESSORS", "SPEECH_TO_TEXT_TASK", "TEXT_TO_TEXT_TASK", "register_all"]
+__all__ = [
+    "AUTO_CLASSES",
+    "FEATURE_EXTRACTORS",
+    "PIPELINES",
+    "PROCESSORS",
+    "SPEECH_TO_TEXT_TASK",
+    "TEXT_TO_TEXT_TASK",
+    "register_all",
+]
 
 # Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
 TEXT_TO_TEXT_TASK = "complex-text2text"
@@ -84,7 +92,12 @@ PROCESSORS = {"spectral_transformer": "SpectralTransformerProcessor", "synconmt"
 
 # task -> module of this package, its pipeline, the Auto class of the models, and what goes in
 PIPELINES = {
-    SPEECH_TO_TEXT_TASK: ("pipelines.speech_to_text", "SpeechToTextPipeline", "AutoModelForSpeechSeq2Seq", "multimodal"),
+    SPEECH_TO_TEXT_TASK: (
+        "pipelines.speech_to_text",
+        "SpeechToTextPipeline",
+        "AutoModelForSpeechSeq2Seq",
+        "multimodal",
+    ),
     TEXT_TO_TEXT_TASK: ("pipelines.text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM", "text"),
 }
 

@@ -148,6 +148,7 @@ def write_model_card(
     # A head for text has a tokenizer beside its feature extractor, but the model reads features alone.
     reads_audio = "audio" in model.input_modalities
     reader, variable = ("AutoFeatureExtractor", "extractor") if reads_audio else ("AutoTokenizer", "tokenizer")
+    usage = _USES.get(auto_class, "")
     body = f"""
 # {type(model).__name__}
 
@@ -164,7 +165,7 @@ from transformers import {reader}, {auto_class}
 model = {auto_class}.from_pretrained("path-or-repo")
 ```
 
-{_USES.get(auto_class, "")}With the package installed, `trust_remote_code=True` loads the model without the first import.
+{usage}With the package installed, `trust_remote_code=True` loads the model without the first import.
 
 ## Training data
 

@@ -13,8 +13,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import transformers
 from torch import nn
-from transformers import Seq2SeqTrainer, Trainer
+from transformers import Seq2SeqTrainer, Trainer, TrainingArguments
 from transformers.trainer_pt_utils import get_parameter_names
 from transformers.trainer_utils import sort_checkpoints
 
@@ -24,6 +25,7 @@ __all__ = [
     "decay_parameter_names",
     "last_complete_checkpoint",
     "optimizer_groups",
+    "prepare_run",
 ]
 
 _NO_DECAY_PATTERNS = [r"bias", r"layernorm", r"rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
@@ -70,6 +72,23 @@ def last_complete_checkpoint(output_dir: str) -> str | None:
         else:
             return checkpoint
     return None
+
+
+def prepare_run(args: TrainingArguments) -> str | None:
+    """Begin a run: no progress bars with ``disable_tqdm``, seeds everywhere; gives the checkpoint to go on from.
+
+    Args:
+        args: its ``resume_from_checkpoint`` may be ``last``: the newest in ``output_dir``, if there is one.
+    """
+    if args.disable_tqdm:
+        import datasets
+
+        datasets.disable_progress_bars()
+        transformers.utils.logging.disable_progress_bar()
+    transformers.set_seed(args.seed)
+    if args.resume_from_checkpoint != "last":
+        return args.resume_from_checkpoint
+    return last_complete_checkpoint(str(args.output_dir))
 
 
 class ComplexTrainer(Trainer):

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-import transformers
 from transformers import EarlyStoppingCallback, EvalPrediction, PreTrainedModel, Seq2SeqTrainingArguments
 
 from .metrics.translation import TranslationMetric
 from .runs import portable, rounded, run_record, save_model, write_results
-from .training import ComplexSeq2SeqTrainer, last_complete_checkpoint
+from .training import ComplexSeq2SeqTrainer
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -84,18 +83,6 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
         metadata={"help": "of beam search: above 1 prefers long translations; of several, the best for validation"},
     )
     output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
-
-    def prepare(self) -> str | None:
-        """Quiet progress bars where asked for, seeds everywhere; the checkpoint to go on from, if there is one."""
-        if self.disable_tqdm:
-            import datasets
-
-            datasets.disable_progress_bars()
-            transformers.utils.logging.disable_progress_bar()
-        transformers.set_seed(self.seed)
-        if self.resume_from_checkpoint != "last":
-            return self.resume_from_checkpoint
-        return last_complete_checkpoint(str(self.output_dir))
 
 
 def longest_first(part: Dataset) -> Dataset:

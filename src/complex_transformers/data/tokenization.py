@@ -147,7 +147,7 @@ def build_tokenizer(
 
 
 def build_ctc_tokenizer(texts: Iterable[str]) -> Wav2Vec2CTCTokenizer:
-    """The characters of transcripts for connectionist temporal classification, ``<pad>`` (the blank) and ``<unk>`` first.
+    """The characters of transcripts for CTC (Graves et al. 2006), after ``<pad>``, the blank, and ``<unk>``.
 
     A space is written as ``|``. Characters are those of the texts: case, accents and IPA diacritics are kept.
 

@@ -63,8 +63,8 @@ class SpectralTransformerConfig(LayersConfig):
         bos_token_id, eos_token_id: for tokenizers that have them; a decoder has its own.
         ctc_loss_reduction, ctc_zero_infinity: of ``torch.nn.functional.ctc_loss``, as in Wav2Vec2.
         decoder: of the encoder-decoder form, a ``ComplexSeq2SeqConfig`` or its fields; what a dictionary leaves out
-            of ``DECODER_FIELDS`` is as in the encoder. Symbols, embedding, ``decoder_layers``, special tokens and label
-            smoothing are the decoder's; its source side is not used.
+            of ``DECODER_FIELDS`` is as in the encoder. Symbols, embedding, ``decoder_layers``, special tokens and
+            label smoothing are the decoder's; its source side is not used.
 
     Example:
         >>> from complex_transformers import SpectralTransformerConfig

@@ -24,7 +24,8 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
         tokenizer: of the symbols: ``Wav2Vec2CTCTokenizer`` for CTC, any other for a decoder.
 
     Example:
-        >>> from complex_transformers import SpectralFeatureExtractor, SpectralTransformerProcessor, build_ctc_tokenizer
+        >>> from complex_transformers import SpectralFeatureExtractor, SpectralTransformerProcessor
+        >>> from complex_transformers import build_ctc_tokenizer
         >>> processor = SpectralTransformerProcessor(SpectralFeatureExtractor(), build_ctc_tokenizer(["ba", "bada"]))
         >>> processor(audio=[0.1, -0.1] * 400, text="ba", sampling_rate=16000)["labels"]
         [[4, 3]]
