@@ -17,6 +17,10 @@ from complex_transformers import (
     ComplexOrderForSequenceClassification,
     ComplexOrderForTokenClassification,
     ComplexOrderModel,
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    SpectralTransformerConfig,
+    SpectralTransformerForConditionalGeneration,
     write_model_card,
 )
 from complex_transformers.hub import auto_map
@@ -144,16 +148,27 @@ def test_model_card(tmp_path, model_class, auto_class, task):
 
 
 def test_card_of_a_model_from_text_to_text(tmp_path):
-    # Any class whose name ends so; the Hub does not know our task, but the card shows its use.
-    model = build(type("ComplexOrderForConditionalGeneration", (ComplexOrderForMaskedLM,), {}))
+    # The Hub does not know our task, but the card shows its use.
+    sizes = {"vocab_size": 20, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    model = ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqConfig(**sizes))
     _, header, body = write_model_card(tmp_path, model).read_text().split("---\n", 2)
     assert yaml.safe_load(header)["pipeline_tag"] == "translation"
     assert "AutoModelForSeq2SeqLM.from_pretrained" in body
     assert 'pipeline("complex-text2text", model="path-or-repo")' in body
-    assert auto_map(model)["AutoModelForSeq2SeqLM"].endswith(".ComplexOrderForConditionalGeneration")
+    assert auto_map(model)["AutoModelForSeq2SeqLM"].endswith(".ComplexSeq2SeqForConditionalGeneration")
     header = write_model_card(tmp_path, model, pipeline_tag="summarization").read_text().split("---\n", 2)[1]
     assert yaml.safe_load(header)["pipeline_tag"] == "summarization"
     assert "complex-text2text" not in write_model_card(tmp_path, build(ComplexOrderModel)).read_text()
+
+
+def test_card_of_a_model_from_speech_to_text(tmp_path):
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    config = SpectralTransformerConfig(feature_size=34, decoder={"vocab_size": 9, "decoder_layers": 1}, **sizes)
+    model = SpectralTransformerForConditionalGeneration(config)
+    _, header, body = write_model_card(tmp_path, model).read_text().split("---\n", 2)
+    assert yaml.safe_load(header)["pipeline_tag"] == "automatic-speech-recognition"
+    assert "AutoModelForSpeechSeq2Seq.from_pretrained" in body
+    assert 'pipeline("complex-speech2text", model="path-or-repo")' in body
 
 
 def test_card_of_the_user_is_kept_and_replaced_only_on_request(tmp_path):

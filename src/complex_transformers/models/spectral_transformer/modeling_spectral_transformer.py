@@ -122,21 +122,20 @@ class SpectralEmbedding(nn.Module):
         if config.pooled_size != config.feature_size:
             self.bin_pool = pool(config.bin_pool_size, config.bin_pool_stride)
         self.projection = field.Linear(config.pooled_size, config.hidden_size) if config.input_projection else None
-        self.time_pool_size = config.time_pool_size
         self.time_pool = pool(config.time_pool_size) if config.time_pool_size > 1 else None
 
-    def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """``[B, T, C]``, frames of each ``[B]`` -> hidden states ``[B, T', hidden_size]``, frames left of each."""
+    def forward(self, features: Tensor, lengths: Tensor) -> Tensor:
+        """``[B, T, C]``, frames of each ``[B]`` -> hidden states ``[B, ceil(T / time_pool_size), hidden_size]``."""
         if self.is_complex:
             features = self.place(features if self.kernel is None else self.kernel(features))
             features = features if self.bin_pool is None else self.pool_bins(features)
         hidden_states = features if self.projection is None else self.projection(features)
         if self.time_pool is not None:
-            hidden_states, lengths = self.pool_frames(hidden_states, lengths)
+            hidden_states = self.pool_frames(hidden_states, lengths)
         if self.adds_to_hidden and self.position_phase == "add":
             length, width = hidden_states.shape[-2:]
             hidden_states = hidden_states + positional_phase(length, width // 2, hidden_states)
-        return hidden_states, lengths
+        return hidden_states
 
     def place(self, bins: Tensor) -> Tensor:
         """F(X) + i PPE or F(X) * PPE, ``[B, T, 2 bins]``."""
@@ -154,11 +153,11 @@ class SpectralEmbedding(nn.Module):
         rows, mask = _fill(bins.unflatten(-1, (2, -1)).flatten(0, 1), self.bin_pool)  # type: ignore[arg-type]
         return self.bin_pool(rows, mask).flatten(-2).view(batch, frames, -1)  # type: ignore[misc]
 
-    def pool_frames(self, hidden_states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    def pool_frames(self, hidden_states: Tensor, lengths: Tensor) -> Tensor:
         """``[B, T, C] -> [B, T', C]``; the last window of a clip holds the frames that are left."""
         rows, _ = _fill(hidden_states.transpose(1, 2), self.time_pool)  # type: ignore[arg-type]
         pooled = self.time_pool(rows, length_mask(lengths, rows.shape[-1]))  # type: ignore[misc]
-        return pooled.transpose(1, 2), pooled_lengths(lengths, self.time_pool_size)
+        return pooled.transpose(1, 2)
 
 
 def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:
@@ -168,11 +167,6 @@ def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:
     missing = size + -(-max(steps - size, 0) // stride) * stride - steps
     filled = F.pad(rows, (0, max(missing, 0)))
     return filled, torch.arange(filled.shape[-1], device=rows.device).lt(steps).expand(len(rows), -1)
-
-
-def pooled_lengths(lengths: Tensor, time_pool_size: int) -> Tensor:
-    """Frames after pooling: ceil(T / size)."""
-    return (lengths + time_pool_size - 1) // time_pool_size
 
 
 class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
@@ -185,8 +179,8 @@ class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
     _skip_keys_device_placement = ["past_key_values"]
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """Frames of the output for ``lengths`` frames of features."""
-        return pooled_lengths(lengths, self.config.time_pool_size)
+        """Frames of the output for ``lengths`` frames of features: ceil(T / time_pool_size)."""
+        return (lengths + self.config.time_pool_size - 1) // self.config.time_pool_size
 
     def output_mask(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
         """True for frames of ``hidden_states [B, T', ...]`` that are no padding, which comes last: ``[B, T']``."""
@@ -239,8 +233,10 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
         """
         check_features(input_features, attention_mask, self.config.feature_size)
         features, lengths = frames_first(input_features, attention_mask)
-        hidden_states, lengths = self.embedding(features.to(self.dtype), lengths)
-        frames = None if attention_mask is None else length_mask(lengths, hidden_states.shape[1]).to(torch.long)
+        hidden_states = self.embedding(features.to(self.dtype), lengths)
+        frames = None
+        if attention_mask is not None:
+            frames = length_mask(self.output_lengths(lengths), hidden_states.shape[1]).to(torch.long)
         score_mask = create_bidirectional_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=frames)
         hidden_states = self.dropout(hidden_states)
         for layer in self.layers:
