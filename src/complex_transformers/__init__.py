@@ -22,7 +22,8 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.translation": ("bleu_by_length", "token_accuracy"),
     "analysis.waves": ("plot_waves",),
     "cache": ("MemoryCache", "MemoryLayer"),
-    "data.audio": ("ClipDataset", "read_audio"),
+    "data.audio": ("ClipDataset", "ConcatenatedClips", "read_audio"),
+    "data.audio_files": ("load_audio_dataset",),
     "data.babble": (
         "BABBLE_TASKS",
         "babble_targets",
@@ -140,6 +141,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "optimizer_groups",
         "prepare_run",
     ),
+    "transcription_training": ("TranscriptionRun",),
     "translation_training": ("TranslationRun", "TranslationTrainingArguments", "longest_first"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
@@ -165,7 +167,8 @@ if TYPE_CHECKING:
     from .analysis.translation import bleu_by_length, token_accuracy
     from .analysis.waves import plot_waves
     from .cache import MemoryCache, MemoryLayer
-    from .data.audio import ClipDataset, read_audio
+    from .data.audio import ClipDataset, ConcatenatedClips, read_audio
+    from .data.audio_files import load_audio_dataset
     from .data.babble import (
         BABBLE_TASKS,
         babble_targets,
@@ -275,6 +278,7 @@ if TYPE_CHECKING:
         optimizer_groups,
         prepare_run,
     )
+    from .transcription_training import TranscriptionRun
     from .translation_training import TranslationRun, TranslationTrainingArguments, longest_first
 
 

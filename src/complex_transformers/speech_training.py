@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from transformers import TrainingArguments
+from transformers import Seq2SeqTrainingArguments
 
 from .models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
 from .models.spectral_transformer.feature_extraction_spectral_transformer import SpectralFeatureExtractor
@@ -62,6 +62,11 @@ class SpeechModelArguments:
     hidden_act: str | None = None
     readout: str | None = None
 
+    @property
+    def is_real(self) -> bool:
+        """Whether all weights are real."""
+        return self.network != "fully_spectral"
+
     def extractor(self, sampling_rate: int) -> SpectralFeatureExtractor:
         """The feature extractor for audio of ``sampling_rate`` Hz.
 
@@ -91,8 +96,8 @@ class SpeechModelArguments:
 
 
 @dataclass
-class SpeechTrainingArguments(TrainingArguments):
-    """``transformers.TrainingArguments`` with defaults that fit small models of speech.
+class SpeechTrainingArguments(Seq2SeqTrainingArguments):
+    """``transformers.Seq2SeqTrainingArguments`` with defaults that fit small models of speech.
 
     Args:
         num_train_epochs, learning_rate, lr_scheduler_type, warmup_steps, weight_decay: 40, 1e-3, ``linear``, 0.1 of

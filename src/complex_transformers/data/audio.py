@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch.utils.data import Dataset
 
-__all__ = ["ClipDataset", "read_audio"]
+__all__ = ["ClipDataset", "ConcatenatedClips", "read_audio"]
 
 _UNKNOWN_SIZE = 0xFFFFFFFF  # of a wav file that was written to a pipe
 
@@ -125,3 +126,55 @@ class ClipDataset(Dataset[dict[str, Any]]):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return self.prepare(self.waveform(index), self.targets[index])
+
+
+class ConcatenatedClips(ClipDataset):
+    """Strings of clips drawn at random and put one after the other, with their texts, such as strings of digits.
+
+    Args:
+        clips, targets, prepare, sampling_rate, mix_channels: as in ``ClipDataset``; targets are texts, joined without
+            a space.
+        shortest, longest: clips of a string.
+        size: strings of the data set.
+        seed: makes string ``i`` the same whenever it is asked for; None draws a new one from the global generator of
+            PyTorch, for training.
+
+    Raises:
+        ValueError: lengths that do not fit, no string; what ``ClipDataset`` raises.
+    """
+
+    def __init__(
+        self,
+        clips: Sequence[Any],
+        targets: Sequence[str],
+        prepare: Callable[[np.ndarray, Any], dict[str, Any]],
+        sampling_rate: int,
+        mix_channels: bool = False,
+        *,
+        shortest: int,
+        longest: int,
+        size: int,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(clips, targets, prepare, sampling_rate, mix_channels)
+        if not 1 <= shortest <= longest:
+            raise ValueError(f"strings have 1 <= shortest <= longest clips, got {shortest} and {longest}")
+        if size < 1:
+            raise ValueError(f"size must be positive, got {size} strings")
+        self.shortest, self.longest, self.size, self.seed = shortest, longest, size, seed
+
+    def __len__(self) -> int:
+        return self.size
+
+    def draw(self, index: int) -> list[int]:
+        """The clips of a string."""
+        generator = None if self.seed is None else torch.Generator().manual_seed(self.seed * self.size + index)
+        length = torch.randint(self.shortest, self.longest + 1, (), generator=generator)
+        return torch.randint(len(self.clips), (int(length),), generator=generator).tolist()
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        if not 0 <= index < self.size:
+            raise IndexError(f"string {index} of {self.size}")
+        drawn = self.draw(index)
+        wave = np.concatenate([self.waveform(clip) for clip in drawn])
+        return self.prepare(wave, "".join(self.targets[clip] for clip in drawn))

@@ -1,0 +1,135 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A run of a model that transcribes: train, choose the epoch by label error rate, score the test part once."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from torch.utils.data import Dataset
+from transformers import EvalPrediction, PreTrainedModel
+
+from .metrics.transcription import TranscriptionMetric
+from .models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor
+from .runs import portable, rounded, run_record, save_model, write_results
+from .speech_training import SpeechTrainingArguments
+from .training import ComplexSeq2SeqTrainer
+
+__all__ = ["TranscriptionRun"]
+
+
+def _best_symbols(logits: Any, labels: Any) -> Tensor:
+    """What CTC decoding needs of the logits of an evaluation: the best symbol of each frame."""
+    logits = logits[0] if isinstance(logits, tuple) else logits
+    return logits.argmax(-1)
+
+
+class TranscriptionRun:
+    """A model that transcribes, by CTC or by a decoder, with its data, its ``trainer`` and its scores.
+
+    Args:
+        model: has a CTC head, or can ``generate``.
+        processor: makes batches, and its tokenizer decodes.
+        parts: ``train``, ``validation`` and, if there is one, ``test``: data sets of ``input_features`` and
+            ``labels``.
+        args: of the training. ``metric_for_best_model`` is the label error rate; a decoder writes up to
+            ``generation_max_length`` symbols, 256 where not given.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        processor: SpectralTransformerProcessor,
+        parts: Mapping[str, Dataset[Any]],
+        args: SpeechTrainingArguments,
+    ) -> None:
+        self.model, self.processor, self.parts, self.args = model, processor, parts, args
+        self.generates = model.can_generate()
+        args.metric_for_best_model, args.greater_is_better = "label_error_rate", False
+        args.predict_with_generate = self.generates
+        args.remove_unused_columns = False  # the data sets make what the model takes
+        if self.generates:
+            args.generation_max_length = args.generation_max_length or 256
+            model.generation_config.max_length = args.generation_max_length
+        self.trainer = ComplexSeq2SeqTrainer(
+            model,
+            args,
+            train_dataset=parts["train"],
+            eval_dataset=parts["validation"],
+            data_collator=processor.pad,
+            processing_class=processor,
+            compute_metrics=self.scores,
+            preprocess_logits_for_metrics=None if self.generates else _best_symbols,
+        )
+
+    def run(self, checkpoint: str | None = None) -> dict[str, Any]:
+        """Train, and score the best epoch on the validation and on the test part.
+
+        The transcriptions are ``predictions.csv`` in the output folder: ``reference`` and ``prediction`` of each clip
+        of the test part, or of validation where there is none.
+
+        Returns:
+            The record of the run (``run_record``), ``rows``, ``validation`` and ``test``.
+        """
+        start = time.perf_counter()
+        self.trainer.train(resume_from_checkpoint=checkpoint)
+        results = run_record(self.trainer, time.perf_counter() - start, checkpoint is not None)
+        results["rows"] = {name: len(part) for name, part in self.parts.items()}  # type: ignore[arg-type]
+        for name in ("validation", "test"):
+            if name in self.parts:
+                results[name], texts = self.transcribe(name)
+                print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[name].items()))
+        if self.trainer.is_world_process_zero():
+            path = Path(str(self.args.output_dir)) / "predictions.csv"
+            with path.open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows([("reference", "prediction"), *texts])
+        seconds, steps = results["seconds"], results["steps"]
+        print(f"parameters: {results['parameters']:,}; training: {seconds:.0f} s, {steps} steps")
+        return results
+
+    def transcribe(self, name: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """Scores of a part with ``loss`` and ``seconds``, and the pairs of reference and prediction."""
+        start = time.perf_counter()
+        output = self.trainer.predict(self.parts[name])
+        seconds = round(time.perf_counter() - start, 1)
+        references, predictions = self.texts(output.label_ids, output.predictions)
+        figures = self.score(references, predictions)
+        pairs = list(zip(references, predictions, strict=True))
+        return rounded({**figures, "loss": output.metrics["test_loss"], "seconds": seconds}), pairs
+
+    def texts(self, labels: np.ndarray, predictions: np.ndarray) -> tuple[list[str], list[str]]:
+        """References and predictions of ids, where -100 is padding."""
+        tokenizer = self.processor.tokenizer
+        blank = tokenizer.pad_token_id
+        labels, predictions = (np.where(ids < 0, blank, ids) for ids in (labels, predictions))
+        # CTC merges equal symbols that follow one another in a prediction, and never in a reference.
+        as_written = {} if self.generates else {"group_tokens": False}
+        references = tokenizer.batch_decode(labels, skip_special_tokens=True, **as_written)
+        return references, tokenizer.batch_decode(predictions, skip_special_tokens=self.generates)
+
+    @staticmethod
+    def score(references: list[str], predictions: list[str]) -> dict[str, Any]:
+        """Scores of ``TranscriptionMetric``."""
+        return TranscriptionMetric().compute(predictions=predictions, references=references)
+
+    def scores(self, prediction: EvalPrediction) -> dict[str, Any]:
+        """Scores of an evaluation, for the ``Trainer``."""
+        references, predictions = self.texts(np.asarray(prediction.label_ids), np.asarray(prediction.predictions))
+        return self.score(references, predictions)
+
+    def save(self, results: dict[str, Any], training_data: str) -> None:
+        """Save model, card, processor and the results; the first process alone writes."""
+        if self.trainer.is_world_process_zero():
+            folder = Path(str(self.args.output_dir))
+            scores = results.get("test", results["validation"])
+            metrics = {name: scores[name] for name in ("label_error_rate", "sequence_accuracy")}
+            save_model(
+                folder, self.model, self.processor, training_data=f"`{portable(training_data)}`", metrics=metrics
+            )
+            write_results(self.args.output_json or folder / "results.json", results)
