@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""pipeline() for speech: audio classification, and recognition by CTC with batches and chunks."""
+"""pipeline() for speech: audio classification, recognition by CTC with batches and chunks, and by a decoder."""
 
 import json
 
@@ -13,7 +13,11 @@ from complex_transformers import (
     SpectralFeatureExtractor,
     SpectralTransformerConfig,
     SpectralTransformerForAudioClassification,
+    SpectralTransformerForConditionalGeneration,
     SpectralTransformerForCTC,
+    SpectralTransformerProcessor,
+    build_ctc_tokenizer,
+    build_tokenizer,
 )
 
 RATE = 8000
@@ -114,3 +118,55 @@ def test_wrong_rate_and_short_clips_are_clear_errors(folder):
     path = str(folder / "SpectralTransformerForAudioClassification")
     with pytest.raises(ValueError, match="150 samples, less than one window of 200"):
         pipeline("audio-classification", model=path)(waves()[0][:150])
+
+
+@pytest.fixture(scope="module")
+def decoder_folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("decoder")
+    tokenizer = build_tokenizer(["abcdefgh"], kind="character", append_eos=True)
+    extractor = SpectralFeatureExtractor(sampling_rate=RATE)
+    symbols = {
+        "vocab_size": len(tokenizer),
+        "decoder_layers": 1,
+        "bos_token_id": tokenizer.bos_token_id,
+        "decoder_start_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "initializer_range": 1.0,
+    }
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    torch.manual_seed(0)
+    config = SpectralTransformerConfig.from_extractor(extractor, decoder=symbols, **sizes)
+    SpectralTransformerForConditionalGeneration(config).save_pretrained(root)
+    SpectralTransformerProcessor(extractor, tokenizer).save_pretrained(root)
+    return str(root)
+
+
+def test_speech_to_text_alone_and_in_a_batch(decoder_folder):
+    transcribe = pipeline("complex-speech2text", model=decoder_folder)
+    model, tokenizer, extractor = transcribe.model, transcribe.tokenizer, transcribe.feature_extractor
+    options = {"max_new_tokens": 7, "suppress_tokens": [0, 1, 2, 3, 4], "no_repeat_ngram_size": 1}
+    for beams in (1, 3):
+        expected = []
+        for wave in waves():
+            inputs = extractor(wave, sampling_rate=RATE, return_tensors="pt")
+            ids = model.generate(**inputs, num_beams=beams, **options)[0]
+            expected.append(tokenizer.decode(ids, skip_special_tokens=True))
+        assert all(len(text) == 7 for text in expected)
+        single = [transcribe(wave, num_beams=beams, **options)["text"] for wave in waves()]
+        assert single == expected
+        batched = transcribe(waves(), batch_size=3, num_beams=beams, **options)
+        assert [out["text"] for out in batched] == expected
+
+
+def test_speech_to_text_refuses_what_it_cannot_do(decoder_folder, folder):
+    transcribe = pipeline("complex-speech2text", model=decoder_folder)
+    with pytest.raises(ValueError, match="chunk_length_s=5 needs the frames of a CTC model"):
+        transcribe(waves()[0], chunk_length_s=5)
+    with pytest.raises(ValueError, match="return_timestamps='char' needs the frames of a CTC model"):
+        transcribe(waves()[0], return_timestamps="char")
+    ctc = SpectralTransformerForCTC.from_pretrained(folder / "SpectralTransformerForCTC")
+    parts = {"feature_extractor": transcribe.feature_extractor, "tokenizer": build_ctc_tokenizer(["abc"])}
+    with pytest.raises(ValueError, match="SpectralTransformerForCTC cannot generate text"):
+        pipeline("complex-speech2text", model=ctc, **parts)
+    with pytest.raises(ValueError, match="Wav2Vec2CTCTokenizer merges equal symbols"):
+        pipeline("complex-speech2text", model=transcribe.model, **parts)

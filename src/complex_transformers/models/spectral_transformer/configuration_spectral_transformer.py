@@ -127,6 +127,10 @@ class SpectralTransformerConfig(LayersConfig):
         if isinstance(self.decoder, dict):
             shared = {name: getattr(self, name) for name in DECODER_FIELDS}
             self.decoder = ComplexSeq2SeqConfig(**{**shared, **self.decoder})
+        if not isinstance(self.decoder, ComplexSeq2SeqConfig | None):
+            raise TypeError(
+                f"decoder must be a ComplexSeq2SeqConfig or a dictionary of its fields, got {self.decoder!r}"
+            )
         self.is_encoder_decoder = self.decoder is not None
         super().__post_init__(**kwargs)
 
@@ -146,6 +150,13 @@ class SpectralTransformerConfig(LayersConfig):
                 f"{extractor.feature_type!r}; use 'frames'"
             )
         return config
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """As in Transformers, which would leave a dictionary given as ``decoder`` what it is."""
+        if "decoder" in kwargs:
+            config_dict = {**config_dict, "decoder": kwargs.pop("decoder")}
+        return super().from_dict(config_dict, **kwargs)
 
     @property
     def pooled_size(self) -> int:
@@ -173,10 +184,6 @@ class SpectralTransformerConfig(LayersConfig):
         """A decoder has the width and the number field of the encoder it attends to."""
         if self.decoder is None:
             return
-        if not isinstance(self.decoder, ComplexSeq2SeqConfig):
-            raise TypeError(
-                f"decoder must be a ComplexSeq2SeqConfig or a dictionary of its fields, got {self.decoder!r}"
-            )
         for name in ("hidden_size", "number_field"):
             if getattr(self.decoder, name) != getattr(self, name):
                 raise ValueError(

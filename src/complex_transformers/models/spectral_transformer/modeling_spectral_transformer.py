@@ -360,7 +360,8 @@ class SpectralTransformerForConditionalGeneration(
 ):
     """Spectral Transformer, the decoder of ``ComplexSeq2Seq`` and its ``lm_readout``, with ``generate()``.
 
-    The encoder has the weights' names of the other heads: one trained with CTC can be gone on with.
+    The encoder has the weights' names of the other heads: ``from_pretrained(folder, decoder={...},
+    ignore_mismatched_sizes=True)`` goes on with one trained by CTC, whose head is another.
     """
 
     def __init__(self, config: SpectralTransformerConfig) -> None:

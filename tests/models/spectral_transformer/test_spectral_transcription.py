@@ -1,0 +1,236 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The encoder-decoder form: its parts are those of the CTC model and of the translator; its processor; bad input."""
+
+import numpy as np
+import pytest
+import torch
+from huggingface_hub.errors import StrictDataclassClassValidationError
+from small_spectral import RATE, build, clips, config, extractor, features
+from transformers import AutoModelForSpeechSeq2Seq, AutoProcessor
+from transformers.modeling_outputs import BaseModelOutput
+
+from complex_transformers import (
+    ComplexSeq2SeqForConditionalGeneration,
+    SpectralTransformerConfig,
+    SpectralTransformerForConditionalGeneration,
+    SpectralTransformerForCTC,
+    SpectralTransformerProcessor,
+    build_ctc_tokenizer,
+    build_tokenizer,
+)
+
+NETWORKS = ("fully_spectral", "spectral_scaled", "real")
+DECODER = {"vocab_size": 11, "decoder_layers": 2, "decoder_start_token_id": 1, "bos_token_id": 1, "eos_token_id": 2}
+
+
+def decoder(network, **changes):
+    waves = {} if network == "fully_spectral" else {"embedding_type": "sinusoidal_position"}
+    return {**DECODER, **waves, "initializer_range": 0.5, **changes}
+
+
+def transcriber(network="fully_spectral", **changes):
+    torch.manual_seed(0)
+    symbols = decoder(network, **changes.pop("decoder", {}))
+    return build(network, SpectralTransformerForConditionalGeneration, decoder=symbols, **changes)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_logits_are_those_of_the_translator_on_the_frames_of_the_encoder(network):
+    model = transcriber(network, time_pool_size=2)
+    batch = features(network, clips(300, 130))
+    target = torch.randint(3, 11, (2, 6))
+    with torch.no_grad():
+        logits = model(**batch, decoder_input_ids=target).logits
+        states = model.model(**batch).last_hidden_state
+    lengths = -(-batch["attention_mask"].sum(-1) // 2)
+    translator = ComplexSeq2SeqForConditionalGeneration(model.config.decoder).eval()
+    translator.model.decoder.load_state_dict(model.decoder.state_dict())
+    translator.lm_head.load_state_dict(model.lm_head.state_dict())
+    for row, length in enumerate(lengths):
+        with torch.no_grad():
+            own = BaseModelOutput(states[row : row + 1, :length])
+            expected = translator(encoder_outputs=own, decoder_input_ids=target[row : row + 1]).logits[0]
+        torch.testing.assert_close(logits[row], expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_clip_is_transcribed_the_same_alone_and_in_a_batch(network):
+    waves = clips(100, 460, 248)
+    batch = features(network, waves)
+    garbage = batch["input_features"].masked_fill(~batch["attention_mask"].bool().unsqueeze(-1), float("nan"))
+    model = transcriber(network, time_pool_size=3)
+    for options in ({}, {"num_beams": 3}):
+        options |= {"max_new_tokens": 8, "suppress_tokens": [0, 2], "no_repeat_ngram_size": 1}
+        together = model.generate(**batch, **options)
+        assert model.generate(**{**batch, "input_features": garbage}, **options).tolist() == together.tolist()
+        for row, wave in enumerate(waves):
+            assert model.generate(**features(network, [wave]), **options)[0].tolist() == together[row].tolist()
+        assert len({tuple(text) for text in together.tolist()}) > 1
+
+
+def test_loss_is_the_cross_entropy_of_labels_read_one_step_late():
+    model = transcriber(decoder={"label_smoothing": 0.2})
+    batch = features("fully_spectral", clips(200, 130))
+    labels = torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
+    with torch.no_grad():
+        out = model(**batch, labels=labels)
+        shifted = torch.tensor([[1, 5, 6, 7], [1, 8, 2, 0]])
+        logits = model(**batch, decoder_input_ids=shifted).logits.double().log_softmax(-1)
+    picked = [logits[row, step, label] for row, step, label in ((0, 0, 5), (0, 1, 6), (0, 2, 7), (0, 3, 2))]
+    picked += [logits[1, 0, 8], logits[1, 1, 2]]
+    assert out.loss.item() == pytest.approx(-torch.stack(picked).mean().item(), rel=1e-5)
+    torch.manual_seed(1)
+    smoothed = model.train()(**batch, labels=labels).loss
+    torch.manual_seed(1)
+    model.config.decoder.label_smoothing = 0.0
+    assert smoothed != model(**batch, labels=labels).loss
+
+
+def test_gradients_reach_every_parameter():
+    model = transcriber().train()
+    model(**features("fully_spectral", clips(200, 130)), labels=torch.tensor([[5, 6, 2], [8, 9, 2]])).loss.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_an_encoder_trained_by_ctc_is_gone_on_with(tmp_path):
+    before = build(model_class=SpectralTransformerForCTC)
+    before.save_pretrained(tmp_path)
+    model, info = SpectralTransformerForConditionalGeneration.from_pretrained(
+        tmp_path, decoder=decoder("fully_spectral"), ignore_mismatched_sizes=True, output_loading_info=True
+    )
+    assert {name.split(".")[0] for name in info["missing_keys"]} == {"decoder"}
+    assert {name.split(".")[0] for name, *_ in info["mismatched_keys"]} == {"lm_head"}
+    for name, value in before.model.state_dict().items():
+        assert torch.equal(model.model.state_dict()[name], value), name
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_saved_and_loaded(tmp_path, tied):
+    tying = {"embedding_type": "word", "tie_word_embeddings": True} if tied else {}
+    model = transcriber(decoder=tying)
+    assert (model.lm_head.projection.weight is model.decoder.embed_tokens.weight) if tied else True
+    model.save_pretrained(tmp_path)
+    loaded = AutoModelForSpeechSeq2Seq.from_pretrained(tmp_path).eval()
+    batch = features("fully_spectral", clips(200, 130))
+    ids = torch.tensor([[1, 5, 6], [1, 7, 8]])
+    with torch.no_grad():
+        assert torch.equal(loaded(**batch, decoder_input_ids=ids).logits, model(**batch, decoder_input_ids=ids).logits)
+    before, after = (m.config.decoder.to_dict() for m in (model, loaded))
+    assert {**after, "dtype": None} == {**before, "dtype": None}
+    assert loaded.generation_config.decoder_start_token_id == 1
+
+
+def test_resizing_the_symbols_keeps_the_old_ones():
+    model = transcriber()
+    batch = features("fully_spectral", clips(200))
+    ids = torch.tensor([[1, 5, 6]])
+    with torch.no_grad():
+        before = model(**batch, decoder_input_ids=ids).logits
+        model.resize_token_embeddings(14)
+        after = model(**batch, decoder_input_ids=ids).logits
+    assert (model.config.decoder.vocab_size, model.config.vocab_size) == (14, 32)
+    torch.testing.assert_close(after[..., :11], before)
+
+
+def test_configuration_of_the_decoder():
+    own = config(decoder={**DECODER, "hidden_dropout_prob": 0.3}, intermediate_size=20, norm_position="pre")
+    shared = own.decoder
+    assert (shared.hidden_size, shared.intermediate_size, shared.number_field) == (16, 20, "complex")
+    assert (shared.norm_position, shared.hidden_dropout_prob) == ("pre", 0.3)
+    assert own.is_encoder_decoder
+    assert not config().is_encoder_decoder
+    again = SpectralTransformerConfig.from_dict(own.to_dict())
+    assert again.to_dict() == own.to_dict()
+    twin = SpectralTransformerConfig(feature_size=34, decoder={"embedding_type": "word", "vocab_size": 9}).real_twin()
+    assert (twin.decoder.number_field, twin.decoder.embedding_type) == ("real", "word")
+
+
+@pytest.mark.parametrize(
+    ("symbols", "message"),
+    [
+        ({"hidden_size": 32}, "hidden_size=16, got 32"),
+        ({"number_field": "real", "embedding_type": "word"}, "number_field='complex', got 'real'"),
+        (7, "must be a ComplexSeq2SeqConfig or a dictionary of its fields, got 7"),
+    ],
+)
+def test_a_decoder_that_does_not_fit_is_refused(symbols, message):
+    with pytest.raises((StrictDataclassClassValidationError, TypeError), match=message):
+        config(decoder=symbols)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="needs a decoder: give SpectralTransformerConfig"):
+        SpectralTransformerForConditionalGeneration(config())
+    model = transcriber()
+    batch = features("fully_spectral", clips(200))
+    with pytest.raises(ValueError, match="the target is missing"):
+        model(**batch)
+    with pytest.raises(ValueError, match="nothing to transcribe: give input_features or encoder_outputs"):
+        model(decoder_input_ids=torch.tensor([[1]]))
+    with pytest.raises(ValueError, match="start"):
+        transcriber(decoder={"decoder_start_token_id": None})(**batch, labels=torch.tensor([[5]]))
+
+
+def processor(tokenizer=None):
+    texts = ["bada", "ma ba"]
+    tokenizer = tokenizer or build_tokenizer(texts, kind="character", append_eos=True)
+    return SpectralTransformerProcessor(extractor(), tokenizer)
+
+
+def test_processor_makes_features_and_labels():
+    both = processor()
+    batch = both(audio=clips(200, 130), text=["bada", "ma"], sampling_rate=RATE, return_tensors="pt")
+    assert both.tokenizer.batch_decode(batch["labels"].clamp(min=0), skip_special_tokens=True) == ["bada", "ma"]
+    assert batch["labels"][1].tolist()[-2:] == [-100, -100]
+    assert batch["labels"][0, -1] == both.tokenizer.eos_token_id
+    wave = clips(200)[0]
+    item = both(audio=wave, text="ba", sampling_rate=RATE)
+    expected = extractor()(wave, sampling_rate=RATE)["input_features"]
+    np.testing.assert_array_equal(item["input_features"][0], expected[0])
+    assert both(text="ba")["labels"] == item["labels"][0]
+    items = [{"input_features": np.ones((t, 34), np.float32), "labels": [5] * t} for t in (3, 5)]
+    padded = both.pad(items)
+    assert padded["attention_mask"].tolist() == [[1, 1, 1, 0, 0], [1] * 5]
+    assert padded["labels"].tolist() == [[5, 5, 5, -100, -100], [5] * 5]
+
+
+def test_processor_saved_and_loaded(tmp_path):
+    transcriber().save_pretrained(tmp_path)
+    both = processor()
+    both.save_pretrained(tmp_path)
+    loaded = AutoProcessor.from_pretrained(tmp_path)
+    assert type(loaded) is SpectralTransformerProcessor
+    assert loaded.feature_extractor.to_dict() == both.feature_extractor.to_dict()
+    assert loaded(text="bada")["labels"] == both(text="bada")["labels"]
+
+
+def test_processor_refuses_what_cannot_be_learned():
+    both = processor()
+    with pytest.raises(ValueError, match="give audio, text or both"):
+        both()
+    with pytest.raises(ValueError, match=r"text 1 has symbols the tokenizer does not know: \['x', 'z'\]"):
+        both(text=["ba", "zax"])
+    with pytest.raises(ValueError, match="text has no symbol to learn: ' '"):
+        both(text=" ")
+    with pytest.raises(ValueError, match="2 waveforms and 1 texts"):
+        both(audio=clips(200, 200), text=["ba"], sampling_rate=RATE)
+    with pytest.raises(ValueError, match="give sampling_rate"):
+        both(audio=clips(200)[0], text="ba")
+
+
+def test_ctc_vocabulary():
+    tokenizer = build_ctc_tokenizer(["ba", "dá ɸə"])
+    assert tokenizer.convert_ids_to_tokens(range(9)) == ["<pad>", "<unk>", "|", "a", "b", "d", "á", "ə", "ɸ"]
+    ids = tokenizer("ba dá").input_ids
+    assert tokenizer.decode(ids) == "ba dá"
+    assert tokenizer.decode([4, 4, 0, 4, 3]) == "bba"
+    both = processor(tokenizer)
+    with pytest.raises(ValueError, match=r"does not know: \['q'\]"):
+        both(text="baq")
+    with pytest.raises(ValueError, match=r"'\|' stands for a space"):
+        build_ctc_tokenizer(["a|b"])
+    with pytest.raises(ValueError, match="no symbol was found"):
+        build_ctc_tokenizer(["", " "])
+    with pytest.raises(TypeError, match="text 1 is not a string but int: 3"):
+        build_ctc_tokenizer(["a", 3])
