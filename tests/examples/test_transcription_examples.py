@@ -1,0 +1,128 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from example_runs import load_example
+
+RUN, TRANSCRIBE = "speech/run_ctc.py", "speech/transcribe.py"
+RATE = 8000
+PITCH = {"a": 440, "b": 880, "c": 1760}
+SMALL = ["--sampling_rate", "8000", "--hidden_size", "32", "--num_hidden_layers", "1", "--num_attention_heads", "2"]
+SMALL += ["--intermediate_size", "32", "--hidden_dropout_prob", "0", "--attention_probs_dropout_prob", "0"]
+SMALL += ["--disable_tqdm", "true", "--use_cpu", "true", "--per_device_train_batch_size", "16"]
+
+
+def tones(text: str, generator: np.random.Generator) -> np.ndarray:
+    """A tenth of a second for each symbol, in noise."""
+    time = np.arange(RATE // 10) / RATE
+    wave = np.concatenate([np.sin(2 * np.pi * PITCH[symbol] * time + 6.0 * generator.random()) for symbol in text])
+    return 0.3 * wave + 0.01 * generator.standard_normal(len(wave))
+
+
+def corpus(folder: Path, sizes: dict[str, int], longest: int) -> list[str]:
+    """Options that name a table of wav files and texts for each part."""
+    generator = np.random.default_rng(0)
+    options = []
+    for part, size in sizes.items():
+        (folder / part).mkdir(parents=True)
+        rows = [("path", "text")]
+        for number in range(size):
+            text = "".join(generator.choice(list(PITCH), generator.integers(1, longest + 1)))
+            soundfile.write(folder / part / f"{number}.wav", tones(text, generator), RATE)
+            rows.append((f"{part}/{number}.wav", text))
+        with (folder / f"{part}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+        options += [f"--{part}_file", str(folder / f"{part}.csv")]
+    return options
+
+
+def transcribe(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+    """The exit code of transcribe.py."""
+    monkeypatch.setattr(sys, "argv", ["transcribe.py", *map(str, arguments)])
+    return load_example(TRANSCRIBE).main()
+
+
+def records(path: Path) -> dict[str, str]:
+    """File name -> text."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {Path(line["file"]).name: line["text"] for line in lines}
+
+
+def test_tones_are_learned_by_ctc_and_served(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = corpus(tmp_path / "data", {"train": 96, "validation": 16, "test": 12}, longest=4)
+    run(RUN, *files, *SMALL, "--num_train_epochs", "12", "--learning_rate", "1e-2", "--compression", "log")
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["test"]["label_error_rate"] < 0.1
+    assert results["rows"] == {"train": 96, "validation": 16, "test": 12}
+    with (tmp_path / "out" / "predictions.csv").open() as file:
+        predicted = list(csv.DictReader(file))
+    expected = [line.split(",")[1].strip() for line in (tmp_path / "data" / "test.csv").read_text().splitlines()[1:]]
+    assert [row["reference"] for row in predicted] == expected
+
+    broken = tmp_path / "data" / "test" / "broken.wav"
+    broken.write_bytes((tmp_path / "data" / "test" / "0.wav").read_bytes()[:500])
+    output = tmp_path / "out.jsonl"
+    folder = tmp_path / "data" / "test"
+    assert transcribe(monkeypatch, "--model", tmp_path / "out", folder, "--output_file", output) == 1
+    assert "1 of 13 files could not be transcribed" in capsys.readouterr().err
+    texts = records(output)
+    assert [texts[f"{number}.wav"] for number in range(12)] == [row["prediction"] for row in predicted]
+    broken.unlink()
+    assert transcribe(monkeypatch, "--model", tmp_path / "out", folder / "0.wav") == 0
+    assert capsys.readouterr().out.strip().endswith(f"0.wav\t{texts['0.wav']}")
+    with pytest.raises(SystemExit, match="--num_beams is for models with a decoder"):
+        transcribe(monkeypatch, "--model", tmp_path / "out", folder, "--num_beams", "2")
+
+
+def test_a_decoder_learns_to_write_and_is_served(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = corpus(tmp_path / "data", {"train": 96, "validation": 12}, longest=2)
+    options = ["--num_train_epochs", "15", "--learning_rate", "1e-2", "--decoder_layers", "1", "--network", "real"]
+    run(RUN, *files, *SMALL, *options, "--num_mel_bins", "20", "--generation_max_length", "8")
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["validation"]["label_error_rate"] < 0.2
+    with (tmp_path / "out" / "predictions.csv").open() as file:
+        predicted = [row["prediction"] for row in csv.DictReader(file)]
+    output, folder = tmp_path / "out.json", tmp_path / "data" / "validation"
+    assert transcribe(monkeypatch, "--model", tmp_path / "out", folder, "--output_file", output) == 0
+    texts = records(output)
+    assert [texts[f"{number}.wav"] for number in range(12)] == predicted
+
+
+@pytest.mark.parametrize("network", ["fully_spectral", "spectral_scaled"])
+@pytest.mark.parametrize("decoder_layers", ["0", "1"])
+def test_strings_are_drawn_from_single_clips(
+    run: Callable[..., Any], tmp_path: Path, network: str, decoder_layers: str
+) -> None:
+    files = corpus(tmp_path / "data", {"train": 6, "validation": 3, "test": 3}, longest=1)
+    strings = ["--concatenate", "2", "4", "--string_counts", "20", "6", "5", "--decoder_layers", decoder_layers]
+    run(RUN, *files, *SMALL, *strings, "--num_train_epochs", "1", "--network", network)
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["rows"] == {"train": 20, "validation": 6, "test": 5}
+    assert 10 <= results["test"]["labels"] <= 20
+    assert (results["config"].get("decoder") is not None) == (decoder_layers == "1")
+
+
+def test_what_is_missing_is_named(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = corpus(tmp_path / "data", {"train": 6, "validation": 3}, longest=2)
+    for number in (1, 4):
+        (tmp_path / "data" / "train" / f"{number}.wav").unlink()
+    with pytest.raises(FileNotFoundError, match=r"2 audio file\(s\) of the train data are missing: .*1\.wav.*4\.wav"):
+        run(RUN, *files, *SMALL)
+    with pytest.raises(ValueError, match="no column 'words'"):
+        run(RUN, *files, *SMALL, "--text_column", "words")
+    with pytest.raises(ValueError, match=r"--concatenate takes two numbers, shortest and longest, got \[3\]"):
+        run(RUN, *files, *SMALL, "--concatenate", "3")
