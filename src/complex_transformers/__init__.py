@@ -22,7 +22,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.translation": ("bleu_by_length", "token_accuracy"),
     "analysis.waves": ("plot_waves",),
     "cache": ("MemoryCache", "MemoryLayer"),
-    "data.audio": ("ClipDataset", "read_audio"),
+    "data.audio": ("ClipDataset", "load_audio_dataset", "read_audio"),
     "data.babble": (
         "BABBLE_TASKS",
         "babble_targets",
@@ -165,7 +165,7 @@ if TYPE_CHECKING:
     from .analysis.translation import bleu_by_length, token_accuracy
     from .analysis.waves import plot_waves
     from .cache import MemoryCache, MemoryLayer
-    from .data.audio import ClipDataset, read_audio
+    from .data.audio import ClipDataset, load_audio_dataset, read_audio
     from .data.babble import (
         BABBLE_TASKS,
         babble_targets,

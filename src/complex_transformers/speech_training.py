@@ -38,9 +38,12 @@ class SpeechModelArguments:
             frequency_kernel, norm_position, norm_type, hidden_act, readout: of ``SpectralTransformerConfig``.
     """
 
-    network: str = "fully_spectral"
-    feature_type: str | None = None
-    compression: str = "none"
+    network: str = field(default="fully_spectral", metadata={"help": "fully_spectral, spectral_scaled or real"})
+    feature_type: str | None = field(
+        default=None,
+        metadata={"help": "spectrum, modulus, phase, frames, log_mel or mfcc; default: that of the network"},
+    )
+    compression: str = field(default="none", metadata={"help": "of the moduli of a spectrum: none or log"})
     num_mel_bins: int = 80
     normalize: bool = True
     window_ms: float = 25.0
@@ -52,15 +55,17 @@ class SpeechModelArguments:
     time_pool_size: int = 2
     hidden_dropout_prob: float = 0.1
     attention_probs_dropout_prob: float = 0.1
-    attention_score: str | None = None
-    attention_normalization: str | None = None
-    position_phase: str | None = None
-    pooling: str | None = None
-    frequency_kernel: bool | None = None
-    norm_position: str | None = None
-    norm_type: str | None = None
+    attention_score: str | None = field(default=None, metadata={"help": "modulus or real; in the real field real"})
+    attention_normalization: str | None = field(
+        default=None, metadata={"help": "probability_amplitude or softmax; with --network real softmax"}
+    )
+    position_phase: str | None = field(default=None, metadata={"help": "add, rotate or none"})
+    pooling: str | None = field(default=None, metadata={"help": "max or average"})
+    frequency_kernel: bool | None = field(default=None, metadata={"help": "a learned factor for every bin"})
+    norm_position: str | None = field(default=None, metadata={"help": "post or pre"})
+    norm_type: str | None = field(default=None, metadata={"help": "layer, rms or batch"})
     hidden_act: str | None = None
-    readout: str | None = None
+    readout: str | None = field(default=None, metadata={"help": "modulus, squared_modulus, concat, feature_modulus"})
 
     def extractor(self, sampling_rate: int) -> SpectralFeatureExtractor:
         """The feature extractor for audio of ``sampling_rate`` Hz.
@@ -85,7 +90,6 @@ class SpeechModelArguments:
         given = {name: value for name, value in vars(self).items() if name in own and value is not None}
         if self.network == "real":  # as in `real_twin`
             given = {"attention_normalization": "softmax", **given}
-        given.pop("feature_type", None)
         network = SPEECH_NETWORKS[self.network][1]
         return SpectralTransformerConfig.from_extractor(extractor, **{**given, **network, **fields})
 
