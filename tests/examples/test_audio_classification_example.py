@@ -109,7 +109,7 @@ def test_a_run_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path
     assert AutoFeatureExtractor.from_pretrained(tmp_path / "tuned").num_mel_bins == 20
     with pytest.raises(ValueError, match="--network has no effect with --model_name_or_path: leave it out"):
         run(CLASSIFICATION, *tables, *model, "--network", "real")
-    with pytest.raises(ValueError, match="--sampling_rate 16000 does not fit .* reads 8000 Hz"):
+    with pytest.raises(ValueError, match=r"--sampling_rate 16000 does not fit .* reads 8000 Hz"):
         run(CLASSIFICATION, *tables, *model, "--sampling_rate", "16000")
 
 
@@ -135,7 +135,6 @@ def test_a_model_learns_other_labels(
 def test_folders_of_classes(
     run: Callable[..., Any], tmp_path: Path, source: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("soundfile")
     for label in TONES:
         (tmp_path / "classes" / label).mkdir(parents=True)
         for index in range(10):
@@ -159,7 +158,7 @@ def test_bad_audio_data_is_refused(run: Callable[..., Any], tmp_path: Path, tabl
         run(CLASSIFICATION, *tables, "--data_dir", clips)
     with pytest.raises(ValueError, match=r"no column 'sound', only \['path', 'label'\].*audio_column"):
         run(CLASSIFICATION, *tables, "--audio_column", "sound")
-    with pytest.raises(ValueError, match="network must be one of .* got 'fourier'"):
+    with pytest.raises(ValueError, match=r"network must be one of .* got 'fourier'"):
         run(CLASSIFICATION, *tables, "--network", "fourier")
     (tmp_path / "empty" / "label").mkdir(parents=True)
     with pytest.raises(ValueError, match="has no audio file: every folder in data_dir is a label"):
@@ -218,7 +217,7 @@ def test_spoken_digits_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             with (tmp_path / "data" / f"{part}.csv").open(encoding="utf-8") as file:
                 parts[part] = list(csv.DictReader(file))
             assert len(parts[part]) == count
-        assert sorted(row["path"] for rows in parts.values() for row in rows) <= sorted(names)
+        assert {row["path"] for rows in parts.values() for row in rows} == set(names)
         return parts
 
     def indices(rows: list[dict[str, str]]) -> set[int]:
