@@ -22,12 +22,12 @@ from complex_transformers import (
     SpectralTransformerForConditionalGeneration,
     SpectralTransformerForCTC,
     SpectralTransformerProcessor,
+    SpeechDataArguments,
     SpeechModelArguments,
     SpeechTrainingArguments,
     TranscriptionRun,
     build_ctc_tokenizer,
     build_tokenizer,
-    load_audio_dataset,
     prepare_run,
 )
 
@@ -38,20 +38,9 @@ REAL_SYMBOLS = {"embedding_type": "sinusoidal_position", "initializer_range": 1.
 
 
 @dataclass
-class DataArguments:
-    """Where the clips and transcripts come from."""
+class DataArguments(SpeechDataArguments):
+    """The data, and strings of several clips in place of single ones."""
 
-    train_file: str | None = field(default=None, metadata={"help": "csv, tsv, json or jsonl, also .gz"})
-    validation_file: str | None = field(default=None, metadata={"help": "default: a share of the training part"})
-    test_file: str | None = None
-    dataset_name: str | None = field(default=None, metadata={"help": "on the Hub, or a folder datasets can read"})
-    dataset_config_name: str | None = None
-    audio_column: str = field(default="path", metadata={"help": "files, or audio of a data set of the Hub"})
-    text_column: str = "text"
-    validation_split: float = 0.1
-    split_seed: int = 0
-    sampling_rate: int = field(default=16000, metadata={"help": "Hz; other audio is resampled"})
-    mix_channels: bool = field(default=False, metadata={"help": "average the channels of stereo audio"})
     concatenate: list[int] | None = field(
         default=None,
         metadata={"help": "shortest longest: strings of so many clips, drawn anew for training and fixed elsewhere"},
@@ -76,23 +65,8 @@ class DecoderArguments:
     label_smoothing: float = field(default=0.0, metadata={"help": "of a decoder's training loss"})
 
 
-def load(args: DataArguments) -> DatasetDict:
-    """The parts, with the columns ``audio`` and ``target``."""
-    return load_audio_dataset(
-        args.train_file,
-        args.validation_file,
-        args.test_file,
-        dataset_name=args.dataset_name,
-        dataset_config_name=args.dataset_config_name,
-        audio_column=args.audio_column,
-        target_column=args.text_column,
-        validation_split=args.validation_split,
-        split_seed=args.split_seed,
-    )
-
-
 def build(
-    network: SpeechModelArguments, decoder: DecoderArguments, sampling_rate: int, texts: list[str]
+    network: SpeechModelArguments, decoder: DecoderArguments, sampling_rate: int | None, texts: list[str]
 ) -> tuple[PreTrainedModel, SpectralTransformerProcessor]:
     """A new model with its processor, whose symbols are those of the texts."""
     extractor = network.extractor(sampling_rate)
@@ -117,21 +91,23 @@ def build(
 
 
 def clips(args: DataArguments, parts: DatasetDict, processor: SpectralTransformerProcessor) -> dict[str, ClipDataset]:
-    """What the model reads and has to say, part by part."""
+    """What the model reads and has to say, part by part; bad clips are named before the training, not in it."""
+    rate = processor.feature_extractor.sampling_rate
 
     def prepare(wave: Any, text: str) -> dict[str, Any]:
-        item = processor(audio=wave, text=text, sampling_rate=args.sampling_rate)
+        item = processor(audio=wave, text=text, sampling_rate=rate)
         return {"input_features": item["input_features"][0], "labels": item["labels"][0]}
 
     datasets: dict[str, ClipDataset] = {}
     for (name, part), size in zip(parts.items(), args.string_counts, strict=False):
-        common = (list(part["audio"]), list(part["target"]), prepare, args.sampling_rate, args.mix_channels)
+        common = (part["audio"], part["text"], prepare, rate, args.mix_channels)
         if args.concatenate is None:
-            datasets[name] = ClipDataset(*common)
+            datasets[name] = ClipDataset(*common, keep_items=args.keep_features)
         else:
             shortest, longest = args.concatenate
             seed = None if name == "train" else args.split_seed
             datasets[name] = ConcatenatedClips(*common, shortest=shortest, longest=longest, size=size, seed=seed)
+        datasets[name].check()
     return datasets
 
 
@@ -140,8 +116,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser = HfArgumentParser((DataArguments, SpeechModelArguments, DecoderArguments, SpeechTrainingArguments))
     data, network, decoder, args = parser.parse_args_into_dataclasses(args=arguments)
     checkpoint = prepare_run(args)
-    parts = load(data)
-    texts = [text for part in parts.values() for text in part["target"]]
+    parts = data.load("text")
+    texts = [text for part in parts.values() for text in part["text"]]
     model, processor = build(network, decoder, data.sampling_rate, texts)
     print("clips: " + ", ".join(f"{name} {len(part):,}" for name, part in parts.items()))
     run = TranscriptionRun(model, processor, clips(data, parts, processor), args)

@@ -130,7 +130,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "save_model",
         "write_results",
     ),
-    "speech_training": ("SPEECH_NETWORKS", "SpeechModelArguments", "SpeechTrainingArguments"),
+    "speech_training": ("SPEECH_NETWORKS", "SpeechDataArguments", "SpeechModelArguments", "SpeechTrainingArguments"),
     "streaming": ("ComplexStreamTrainer",),
     "syntax": ("SyntaxParser", "read_conllu"),
     "training": (
@@ -267,7 +267,7 @@ if TYPE_CHECKING:
     from .pipelines.text_to_text import TextToTextPipeline
     from .recurrent_cache import RecurrentCache, RecurrentStateLayer
     from .runs import command_line, model_record, portable, rounded, run_record, save_model, write_results
-    from .speech_training import SPEECH_NETWORKS, SpeechModelArguments, SpeechTrainingArguments
+    from .speech_training import SPEECH_NETWORKS, SpeechDataArguments, SpeechModelArguments, SpeechTrainingArguments
     from .streaming import ComplexStreamTrainer
     from .syntax import SyntaxParser, read_conllu
     from .training import (

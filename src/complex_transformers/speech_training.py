@@ -1,27 +1,87 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of runs on speech: the features, the network that reads them, and a Trainer's settings that fit both."""
+"""Arguments of runs on speech: the recordings, the features and the network that reads them, the training."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import Seq2SeqTrainingArguments
 
+from .data.audio_files import load_audio_dataset
 from .models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
 from .models.spectral_transformer.feature_extraction_spectral_transformer import SpectralFeatureExtractor
 from .nn.embedding import check_choice
 
-__all__ = ["SPEECH_NETWORKS", "SpeechModelArguments", "SpeechTrainingArguments"]
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
+__all__ = ["SPEECH_NETWORKS", "SpeechDataArguments", "SpeechModelArguments", "SpeechTrainingArguments"]
+
+DEFAULT_RATE = 16000
 # network -> features it reads unless told otherwise, and fields of its configuration
 SPEECH_NETWORKS: dict[str, tuple[str, dict[str, str]]] = {
     "fully_spectral": ("spectrum", {"variant": "fully_spectral"}),
     "spectral_scaled": ("frames", {"variant": "spectral_scaled"}),
     "real": ("log_mel", {"number_field": "real"}),
 }
+
+
+@dataclass
+class SpeechDataArguments:
+    """Recordings with a label or a transcript each, and how they are read.
+
+    Args:
+        train_file, validation_file, test_file, data_dir, dataset_name, dataset_config_name, audio_column,
+            target_column, validation_split, split_seed, overlap: of ``load_audio_dataset``.
+        sampling_rate: Hz; other audio is resampled.
+        mix_channels: average the channels of audio that has several.
+        keep_features: keep features in memory.
+    """
+
+    train_file: str | None = field(
+        default=None, metadata={"help": "csv, tsv, json or jsonl, also .gz; paths are relative to its folder"}
+    )
+    validation_file: str | None = None
+    test_file: str | None = None
+    data_dir: str | None = field(default=None, metadata={"help": "one folder of audio files for each label"})
+    dataset_name: str | None = field(default=None, metadata={"help": "a data set of the Hub"})
+    dataset_config_name: str | None = None
+    audio_column: str | None = field(default=None, metadata={"help": "default: path; on the Hub audio"})
+    target_column: str | None = field(default=None, metadata={"help": "default: label, or text of transcripts"})
+    validation_split: float = field(
+        default=0.1, metadata={"help": "share of the training part set aside, where no validation part is given"}
+    )
+    split_seed: int = field(default=0, metadata={"help": "of that split, the same for all seeds"})
+    overlap: str = field(
+        default="error", metadata={"help": "recordings in two parts: error, drop (from the earlier part) or allow"}
+    )
+    sampling_rate: int | None = field(
+        default=None, metadata={"help": "Hz; other audio is resampled; default: that of the model, 16000 of a new one"}
+    )
+    mix_channels: bool = field(default=False, metadata={"help": "average the channels of audio that has several"})
+    keep_features: bool = field(
+        default=False, metadata={"help": "keep features in memory, in place of making them in every epoch"}
+    )
+
+    def load(self, target: str) -> DatasetDict:
+        """The parts, with the columns ``audio`` and ``target``: ``label`` or ``text``."""
+        return load_audio_dataset(
+            self.train_file,
+            self.validation_file,
+            self.test_file,
+            data_dir=self.data_dir,
+            dataset_name=self.dataset_name,
+            dataset_config_name=self.dataset_config_name,
+            audio_column=self.audio_column,
+            target=target,
+            target_column=self.target_column,
+            validation_split=self.validation_split,
+            split_seed=self.split_seed,
+            overlap=self.overlap,
+        )
 
 
 @dataclass
@@ -35,12 +95,15 @@ class SpeechModelArguments:
         window_ms, hop_ms: milliseconds.
         hidden_size, num_hidden_layers, num_attention_heads, intermediate_size, time_pool_size, hidden_dropout_prob,
             attention_probs_dropout_prob, attention_score, attention_normalization, position_phase, pooling,
-            frequency_kernel, norm_position, norm_type, hidden_act, readout: of ``SpectralTransformerConfig``.
+    attention_score: str | None = field(default=None, metadata={"help": "modulus or real; in the real field real"})
     """
 
-    network: str = "fully_spectral"
-    feature_type: str | None = None
-    compression: str = "none"
+    network: str = field(default="fully_spectral", metadata={"help": "fully_spectral, spectral_scaled or real"})
+    feature_type: str | None = field(
+        default=None,
+        metadata={"help": "spectrum, modulus, phase, frames, log_mel or mfcc; default: that of the network"},
+    )
+    compression: str = field(default="none", metadata={"help": "of the moduli of a spectrum: none or log"})
     num_mel_bins: int = 80
     normalize: bool = True
     window_ms: float = 25.0
@@ -52,28 +115,32 @@ class SpeechModelArguments:
     time_pool_size: int = 2
     hidden_dropout_prob: float = 0.1
     attention_probs_dropout_prob: float = 0.1
-    attention_score: str | None = None
-    attention_normalization: str | None = None
-    position_phase: str | None = None
-    pooling: str | None = None
-    frequency_kernel: bool | None = None
-    norm_position: str | None = None
-    norm_type: str | None = None
+    attention_score: str | None = field(default=None, metadata={"help": "modulus or real; in the real field real"})
+    attention_normalization: str | None = field(
+        default=None, metadata={"help": "probability_amplitude or softmax; with --network real softmax"}
+    )
+    position_phase: str | None = field(default=None, metadata={"help": "add, rotate or none"})
+    pooling: str | None = field(default=None, metadata={"help": "max or average"})
+    bin_pool_size: int | None = field(default=None, metadata={"help": "bins pooled into one; 1 keeps them all"})
+    frequency_kernel: bool | None = field(default=None, metadata={"help": "a learned factor for every bin"})
+    norm_position: str | None = field(default=None, metadata={"help": "post or pre"})
+    norm_type: str | None = field(default=None, metadata={"help": "layer, rms or batch"})
     hidden_act: str | None = None
-    readout: str | None = None
+    readout: str | None = field(default=None, metadata={"help": "modulus, squared_modulus, concat, feature_modulus"})
 
     @property
     def is_real(self) -> bool:
         """Whether all weights are real."""
         return self.network != "fully_spectral"
 
-    def extractor(self, sampling_rate: int) -> SpectralFeatureExtractor:
-        """The feature extractor for audio of ``sampling_rate`` Hz.
+    def extractor(self, sampling_rate: int | None = None) -> SpectralFeatureExtractor:
+        """The feature extractor for audio of ``sampling_rate`` Hz, 16,000 where not given.
 
         Raises:
             ValueError: an unknown network; what the extractor raises.
         """
         check_choice("network", self.network, tuple(SPEECH_NETWORKS))
+        sampling_rate = sampling_rate or DEFAULT_RATE
         return SpectralFeatureExtractor(
             sampling_rate=sampling_rate,
             feature_type=self.feature_type or SPEECH_NETWORKS[self.network][0],
@@ -90,7 +157,6 @@ class SpeechModelArguments:
         given = {name: value for name, value in vars(self).items() if name in own and value is not None}
         if self.network == "real":  # as in `real_twin`
             given = {"attention_normalization": "softmax", **given}
-        given.pop("feature_type", None)
         network = SPEECH_NETWORKS[self.network][1]
         return SpectralTransformerConfig.from_extractor(extractor, **{**given, **network, **fields})
 

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-__all__ = ["ClipDataset", "ConcatenatedClips", "read_audio"]
+__all__ = ["ClipDataset", "ConcatenatedClips", "audio_bytes", "audio_name", "read_audio", "require_soundfile"]
 
-_UNKNOWN_SIZE = 0xFFFFFFFF  # of a wav file that was written to a pipe
+_UNKNOWN_SIZE = 0x7FFFF000  # sizes from here on stand in wav files that were written to a pipe
 
 
 def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> np.ndarray:
@@ -32,6 +32,7 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
     Raises:
         ImportError: ``soundfile`` or ``scipy`` is missing (extra ``speech``).
         FileNotFoundError: no such file.
+        TypeError: an ``array`` that is not of floats.
         ValueError: a file that is empty, truncated or no audio; several channels; samples that are not finite.
     """
     samples, rate, name = _decode(source)
@@ -60,24 +61,48 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
 
 def _decode(source: Any) -> tuple[np.ndarray, int, str]:
     """``[samples]`` or ``[samples, channels]``, Hz, and what to call it."""
-    if isinstance(source, Mapping):
-        if source.get("array") is not None:
-            return np.asarray(source["array"], dtype=np.float32), int(source["sampling_rate"]), "the audio"
-        name = str(source.get("path") or "the audio")
-        source = source["path"] if source.get("bytes") is None else source["bytes"]
-    else:
-        name = str(source) if isinstance(source, (str, Path)) else "the audio"
+    name = audio_name(source)
+    if isinstance(source, Mapping) and source.get("array") is not None:
+        array = np.asarray(source["array"])
+        if not np.issubdtype(array.dtype, np.floating):
+            raise TypeError(f"the array of {name} must be floats in [-1, 1), got {array.dtype}: divide by full scale")
+        return array.astype(np.float32), int(source["sampling_rate"]), name
+    soundfile = require_soundfile()
+    data = audio_bytes(source)
+    _check_complete(data, name)
+    try:
+        with soundfile.SoundFile(io.BytesIO(data)) as file:
+            samples, rate, expected = file.read(dtype="float32"), file.samplerate, file.frames
+    except soundfile.LibsndfileError as error:
+        raise ValueError(f"{name} is no audio file that soundfile can read: {error.error_string}") from error
+    if len(samples) < expected:
+        raise ValueError(f"{name} is truncated: it has {len(samples)} samples of {expected}; copy it again")
+    return samples, rate, name
+
+
+def require_soundfile() -> Any:
+    """The optional package ``soundfile``, or an ImportError that names the extra."""
     try:
         import soundfile
     except ImportError as error:
         raise ImportError("audio files need soundfile: pip install complex_transformers[speech]") from error
-    data = source if isinstance(source, bytes) else Path(source).read_bytes()
-    _check_complete(data, name)
-    try:
-        samples, rate = soundfile.read(io.BytesIO(data), dtype="float32")
-    except soundfile.LibsndfileError as error:
-        raise ValueError(f"{name} is no audio file that soundfile can read: {error.error_string}") from error
-    return samples, rate, name
+    return soundfile
+
+
+def audio_name(source: Any) -> str:
+    """What messages call a clip."""
+    if isinstance(source, Mapping):
+        source = source.get("path")
+    return str(source) if isinstance(source, (str, Path)) and str(source) else "the audio"
+
+
+def audio_bytes(source: Any) -> bytes:
+    """The content of a file, or of an entry of an ``Audio`` column."""
+    if isinstance(source, Mapping):
+        source = source.get("path") if source.get("bytes") is None else source["bytes"]
+        if source is None:
+            raise ValueError("an entry of an Audio column needs a path, bytes or an array, and all are missing")
+    return source if isinstance(source, bytes) else Path(source).read_bytes()
 
 
 def _check_complete(data: bytes, name: str) -> None:
@@ -87,7 +112,7 @@ def _check_complete(data: bytes, name: str) -> None:
     if data[:4] != b"RIFF" or len(data) < 8:
         return
     size = int.from_bytes(data[4:8], "little")
-    if size != _UNKNOWN_SIZE and len(data) < size + 8:
+    if size < _UNKNOWN_SIZE and len(data) < size + 8:
         raise ValueError(f"{name} is truncated: it has {len(data)} bytes of {size + 8}; copy it again")
 
 
@@ -99,6 +124,7 @@ class ClipDataset(Dataset[dict[str, Any]]):
         targets: a label or a text for each.
         prepare: ``prepare(waveform, target)`` gives an item of the data set.
         sampling_rate, mix_channels: as in ``read_audio``.
+        keep_items: keep every item in memory, so that it is made once only.
 
     Raises:
         ValueError: no clip, or unequal numbers.
@@ -111,11 +137,13 @@ class ClipDataset(Dataset[dict[str, Any]]):
         prepare: Callable[[np.ndarray, Any], dict[str, Any]],
         sampling_rate: int,
         mix_channels: bool = False,
+        keep_items: bool = False,
     ) -> None:
         if len(clips) != len(targets) or not len(clips):
             raise ValueError(f"each clip needs a target, got {len(clips)} clips and {len(targets)} targets")
         self.clips, self.targets, self.prepare = clips, targets, prepare
         self.sampling_rate, self.mix_channels = sampling_rate, mix_channels
+        self.kept: dict[int, dict[str, Any]] | None = {} if keep_items else None
 
     def __len__(self) -> int:
         return len(self.clips)
@@ -125,7 +153,38 @@ class ClipDataset(Dataset[dict[str, Any]]):
         return read_audio(self.clips[index], self.sampling_rate, self.mix_channels)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        return self.prepare(self.waveform(index), self.targets[index])
+        if self.kept is not None and index in self.kept:
+            return dict(self.kept[index])
+        waveform = self.waveform(index)
+        try:
+            item = self.prepare(waveform, self.targets[index])
+        except ValueError as error:  # which knows nothing of files
+            raise ValueError(f"{self.name(index)}: {error}") from error
+        if self.kept is not None:
+            self.kept[index] = dict(item)
+        return item
+
+    def name(self, index: int) -> str:
+        """What messages call a clip: its path, or its number."""
+        name = audio_name(self.clips[index])
+        return name if name != "the audio" else f"clip {index}"
+
+    def check(self) -> None:
+        """Make every item once.
+
+        Raises:
+            ValueError: there are clips that cannot be read or prepared; the message names all of them.
+        """
+        bad = []
+        for index in range(len(self)):
+            try:
+                self[index]
+            except (OSError, TypeError, ValueError) as error:
+                message = str(error)
+                name = self.name(index)
+                bad.append(message if name in message else f"{name}: {message}")
+        if bad:
+            raise ValueError("\n  ".join([f"{len(bad)} of {len(self)} clips cannot be used:", *bad]))
 
 
 class ConcatenatedClips(ClipDataset):
@@ -178,3 +237,7 @@ class ConcatenatedClips(ClipDataset):
         drawn = self.draw(index)
         wave = np.concatenate([self.waveform(clip) for clip in drawn])
         return self.prepare(wave, "".join(self.targets[clip] for clip in drawn))
+
+    def check(self) -> None:
+        """As in ``ClipDataset``: every clip, whether a string has it or not."""
+        ClipDataset(self.clips, self.targets, self.prepare, self.sampling_rate, self.mix_channels).check()

@@ -70,6 +70,18 @@ def check_columns(name: str, part: Dataset, columns: dict[str, str]) -> None:
             )
 
 
+def strings_of(name: str, part: Dataset, column: str, kind: str) -> list[str]:
+    """A column as strings, a ``ClassLabel`` by its names; raises for rows that have none of that ``kind``."""
+    values = part[column]
+    feature = part.features[column]
+    if isinstance(feature, require_datasets().ClassLabel):
+        values = [feature.names[value] if value is not None and value >= 0 else None for value in values]
+    bad = [row for row, value in enumerate(values) if value is None or not str(value).strip()]
+    if bad:
+        raise ValueError(f"{len(bad)} row(s) of the {name} data have no {kind} (first: row {bad[0]}): remove them")
+    return [str(value) for value in values]
+
+
 def text_key(text: str) -> str:
     """What makes two texts the same: case and spaces do not count."""
     return " ".join(text.lower().split())

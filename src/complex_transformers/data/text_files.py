@@ -16,6 +16,7 @@ from .parts import (
     read_table,
     require_datasets,
     separate,
+    strings_of,
     text_key,
 )
 
@@ -27,18 +28,9 @@ __all__ = ["load_text_dataset", "split_by_label", "text_key"]
 
 def _clean(name: str, part: Dataset, columns: dict[str, str]) -> Dataset:
     """The columns ``text`` and ``label`` as strings; errors name what is missing and the remedy."""
-    from datasets import ClassLabel, Dataset
-
     check_columns(name, part, columns)
-    texts, labels = (part[column] for column in columns.values())
-    feature = part.features[columns["label_column"]]
-    if isinstance(feature, ClassLabel):
-        labels = [feature.names[label] if label is not None and label >= 0 else None for label in labels]
-    for kind, values in (("text", texts), ("label", labels)):
-        bad = [row for row, value in enumerate(values) if value is None or not str(value).strip()]
-        if bad:
-            raise ValueError(f"{len(bad)} row(s) of the {name} data have no {kind} (first: row {bad[0]}): remove them")
-    return Dataset.from_dict({"text": [str(text) for text in texts], "label": [str(label) for label in labels]})
+    values = {kind: strings_of(name, part, columns[f"{kind}_column"], kind) for kind in ("text", "label")}
+    return require_datasets().Dataset.from_dict(values)
 
 
 def split_by_label(part: Dataset, fraction: float, seed: int) -> tuple[Dataset, Dataset]:

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Spoken digits: the networks and features of the README, one run for each seed. A run whose results exist is left out;
+# one that was stopped goes on from its last checkpoint.
+# Usage: bash examples/speech/fsdd.sh SEEDS [NAME ...]      (SEEDS: 0 or 0,1,2; default: every NAME)
+#   LEAVE_OUT=theo tests on a speaker that does not train; RESULTS is the folder of results; OPTIONS="--num_train_epochs 5" is added to every run.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+PYTHON=${PYTHON:-.venv/bin/python}
+OPTIONS=${OPTIONS:-}
+LEAVE_OUT=${LEAVE_OUT:-}
+RESULTS=${RESULTS:-benchmarks/results}
+RECIPE="--sampling_rate 8000 --hidden_size 128 --num_hidden_layers 3 --num_attention_heads 4 --intermediate_size 256
+  --time_pool_size 2 --num_mel_bins 40 --num_train_epochs 40 --learning_rate 1e-3 --per_device_train_batch_size 32"
+declare -A ROWS=(
+  [fully_spectral]="--network fully_spectral --compression log"
+  [fully_spectral-modulus]="--network fully_spectral --feature_type modulus --compression log"
+  [fully_spectral-phase]="--network fully_spectral --feature_type phase"
+  [spectral_scaled]="--network spectral_scaled"
+  [real]="--network real"
+  [real-mfcc]="--network real --feature_type mfcc"
+)
+[[ $# -gt 0 ]] || { sed -n 2,5p "$0"; exit 2; }
+IFS=, read -ra SEEDS <<<"$1"
+shift
+[[ $# -gt 0 ]] || set -- "${!ROWS[@]}"
+split=fsdd${LEAVE_OUT:+-leave-out/$LEAVE_OUT}
+data=outputs/$split/data
+[[ -e $data/test.csv ]] || "$PYTHON" examples/speech/fsdd.py --output_dir "$data" ${LEAVE_OUT:+--leave_out "$LEAVE_OUT"}
+for seed in "${SEEDS[@]}"; do
+  for name in "$@"; do
+    [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
+    results="$RESULTS/$split/$name-seed-$seed.json"
+    [[ -e $results ]] && continue
+    # shellcheck disable=SC2086 - the options of a row are words
+    "$PYTHON" examples/speech/run_audio_classification.py ${ROWS[$name]} $RECIPE \
+      --train_file "$data/train.csv" --validation_file "$data/validation.csv" --test_file "$data/test.csv" \
+      --keep_features true --disable_tqdm true --seed "$seed" --resume_from_checkpoint last \
+      --output_dir "outputs/$split/$name-seed-$seed" --output_json "$results" $OPTIONS
+  done
+done

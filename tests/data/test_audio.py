@@ -1,0 +1,181 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+import soundfile
+
+from complex_transformers import ClipDataset, read_audio
+
+RATE = 16000
+
+
+def sine(frequency=440.0, seconds=0.25, rate=RATE):
+    return 0.5 * np.sin(2 * np.pi * frequency * np.arange(round(seconds * rate)) / rate)
+
+
+def encoded(samples, rate=RATE, **options):
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, rate, **{"format": "wav", **options})
+    return buffer.getvalue()
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ending", "options", "tolerance"),
+    [
+        ("wav", {"subtype": "PCM_16"}, 2**-15),
+        ("wav", {"subtype": "PCM_24"}, 2**-22),
+        ("wav", {"subtype": "FLOAT"}, 1e-7),
+        ("wav", {"subtype": "PCM_U8"}, 2**-7),
+        ("flac", {}, 2**-15),
+        ("ogg", {}, 0.05),
+    ],
+)
+def test_formats_give_what_was_written(tmp_path, ending, options, tolerance):
+    path = tmp_path / f"clip.{ending}"
+    soundfile.write(path, sine(), RATE, **options)
+    for source in (path, str(path), path.read_bytes(), {"path": str(path), "bytes": None}):
+        samples = read_audio(source, RATE)
+        assert samples.dtype == np.float32
+        assert samples.shape == sine().shape
+        assert np.abs(samples - sine()).max() <= tolerance
+
+
+def test_full_scale_of_integers_is_one(tmp_path):
+    soundfile.write(tmp_path / "clip.wav", np.array([-(2**15), 0, 2**14], dtype=np.int16), RATE)
+    assert read_audio(tmp_path / "clip.wav", RATE).tolist() == [-1.0, 0.0, 0.5]
+
+
+def test_bytes_of_an_audio_column_count_before_its_path():
+    samples = read_audio({"path": "elsewhere.wav", "bytes": encoded(sine())}, RATE)
+    assert np.abs(samples - sine()).max() <= 2**-15
+    array = read_audio({"path": None, "array": sine(), "sampling_rate": RATE}, RATE)
+    assert np.array_equal(array, sine().astype(np.float32))
+
+
+@pytest.mark.parametrize("rate", [8000, 11025, 44100, 48000])
+def test_resampling_keeps_a_sine(rate):
+    samples = read_audio(encoded(sine(rate=rate), rate, subtype="FLOAT"), RATE)
+    expected = sine()
+    assert abs(len(samples) - len(expected)) <= 1
+    inside = slice(400, 3600)  # the filter needs samples on both sides
+    assert np.abs(samples[inside] - expected[inside]).max() < 2e-3
+
+
+def test_resampling_removes_what_the_new_rate_cannot_hold():
+    samples = read_audio(encoded(sine(6500.0)), 8000)  # above 4000 Hz; picked sample by sample it would be 1500 Hz
+    assert np.abs(samples[200:-200]).max() < 5e-3
+
+
+def test_channels_are_mixed_only_when_asked():
+    stereo = np.stack([sine(), np.zeros_like(sine())], axis=1)
+    data = encoded(stereo, subtype="FLOAT")
+    with pytest.raises(ValueError, match="the audio has 2 channels; average them with mix_channels=True"):
+        read_audio(data, RATE)
+    assert read_audio(data, RATE, mix_channels=True) == pytest.approx(sine() / 2, abs=1e-6)
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty: the file has no byte"),
+        (encoded(np.zeros(0)), "is empty: it has no sample"),
+        (encoded(sine())[:-2], r"is truncated: it has 8042 bytes of 8044; copy it again"),
+        (encoded(sine())[:20], "is truncated"),
+        (b"one, two, three, testing" * 10, "is no audio file that soundfile can read"),
+        (encoded(np.array([0.0, np.nan]), subtype="FLOAT"), "samples that are no finite numbers"),
+        (encoded(np.array([0.0, np.inf]), subtype="FLOAT"), "samples that are no finite numbers"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, data, message):
+    path = tmp_path / "clip.wav"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=rf"clip\.wav.*{message}"):
+        read_audio(path, RATE)
+
+
+def test_half_a_flac_file_is_refused():
+    noise = 0.1 * np.random.default_rng(0).standard_normal(20000)
+    data = encoded(noise, format="flac")
+    with pytest.raises(ValueError, match=r"truncated|can read"):
+        read_audio(data[: len(data) // 2], RATE)
+
+
+def test_wav_files_from_a_pipe_are_read():
+    data = bytearray(encoded(sine()))
+    for size in (0xFFFFFFFF, 0x7FFFF024):  # what two common programs write where they cannot go back
+        data[4:8] = size.to_bytes(4, "little")
+        assert len(read_audio(bytes(data), RATE)) == len(sine())
+
+
+def test_sources_without_audio_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"absent\.wav"):
+        read_audio(tmp_path / "absent.wav", RATE)
+    with pytest.raises(ValueError, match="needs a path, bytes or an array, and all are missing"):
+        read_audio({"path": None, "bytes": None}, RATE)
+    with pytest.raises(TypeError, match=r"must be floats .* got int16: divide by full scale"):
+        read_audio({"array": np.zeros(9, dtype=np.int16), "sampling_rate": RATE}, RATE)
+
+
+# --- data sets of clips ---------------------------------------------------------------------------------------------
+
+
+def test_items_are_made_of_waveform_and_target():
+    clips = [encoded(sine(seconds=0.1)), encoded(sine(seconds=0.2, rate=8000), 8000)]
+    data = ClipDataset(clips, ["a", "b"], lambda wave, target: {"length": len(wave), "target": target}, RATE)
+    assert len(data) == 2
+    assert [data[0], data[1]] == [{"length": 1600, "target": "a"}, {"length": 3200, "target": "b"}]
+    assert len(data.waveform(1)) == 3200
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_items_are_kept_when_asked(keep):
+    made = []
+
+    def prepare(wave, target):
+        made.append(target)
+        return {"target": target}
+
+    data = ClipDataset([encoded(sine())] * 2, ["a", "b"], prepare, RATE, keep_items=keep)
+    data.check()
+    data[0].pop("target")  # what a Trainer does with an item must not reach the next epoch
+    assert [data[0], data[1]] == [{"target": "a"}, {"target": "b"}]
+    assert len(made) == (2 if keep else 5)
+
+
+def test_a_check_names_every_bad_clip(tmp_path):
+    def prepare(wave, target):
+        if len(wave) < 100:
+            raise ValueError(f"{len(wave)} samples are too few")
+        return {}
+
+    soundfile.write(tmp_path / "good.wav", sine(), RATE)
+    soundfile.write(tmp_path / "short.wav", np.zeros(7), RATE)
+    (tmp_path / "cut.wav").write_bytes(encoded(sine())[:-100])
+    names = ["good.wav", "short.wav", "cut.wav", "absent.wav"]
+    clips = [*(str(tmp_path / name) for name in names), b"noise"]
+    data = ClipDataset(clips, "abcde", prepare, RATE)
+    with pytest.raises(ValueError, match=r"short\.wav: 7 samples are too few"):
+        data[1]
+    with pytest.raises(ValueError, match="4 of 5 clips cannot be used:") as caught:
+        data.check()
+    lines = str(caught.value).splitlines()[1:]
+    for line, part in zip(
+        lines, ("short.wav: 7 samples", "cut.wav is truncated", "absent.wav", "clip 4:"), strict=True
+    ):
+        assert part in line
+
+
+@pytest.mark.parametrize(("clips", "targets"), [([], []), ([b""], []), ([b""], ["a", "b"])])
+def test_clips_and_targets_must_match(clips, targets):
+    with pytest.raises(ValueError, match=f"got {len(clips)} clips and {len(targets)} targets"):
+        ClipDataset(clips, targets, lambda wave, target: {}, RATE)

@@ -1,0 +1,284 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from example_runs import ONE_EPOCH, TINY, load_example, write
+from transformers import AutoFeatureExtractor, pipeline
+
+from complex_transformers import read_audio
+
+CLASSIFICATION = "speech/run_audio_classification.py"
+RATE = 8000
+TONES = {"low": 400.0, "high": 1500.0}
+SMALL = [*TINY, "--num_hidden_layers", "1", "--num_mel_bins", "20", "--sampling_rate", str(RATE), "--disable_tqdm"]
+SMALL += ["true", "--hop_ms", "20", "--hidden_dropout_prob", "0", "--attention_probs_dropout_prob", "0"]
+# Learned filters of the bins, and the moduli of their outputs: what is left of the phase is that within a frame.
+PHASE_WITHIN_FRAMES = ["--compression", "log", "--pooling", "average", "--bin_pool_size", "1"]
+PHASE_WITHIN_FRAMES += ["--position_phase", "rotate"]
+
+
+def tone(label: str, seed: int) -> np.ndarray:
+    """A sine of 0.1 to 0.2 s with any phase, and noise."""
+    generator = np.random.default_rng(seed)
+    time = np.arange(generator.integers(800, 1600)) / RATE
+    wave = np.sin(2 * np.pi * (TONES[label] * time + generator.random()))
+    return (0.5 * wave + 0.05 * generator.standard_normal(len(time))).astype(np.float32)
+
+
+def make_table(folder: Path, part: str, number: int, seed: int = 0) -> Path:
+    """``number`` clips of each tone, and the table that names them relative to its own folder."""
+    (folder / "clips").mkdir(parents=True, exist_ok=True)
+    rows = []
+    for index in range(number):
+        for label in TONES:
+            name = f"clips/{part}-{index}-{label}.wav"
+            soundfile.write(folder / name, tone(label, seed + 1000 * index + len(label)), RATE)
+            rows.append((name, label))
+    return write(folder / f"{part}.csv", rows, ("path", "label"))
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> list[str]:
+    """Options that name the tables of all parts."""
+    numbers = {"train": 24, "validation": 4, "test": 5}
+    return [
+        word
+        for seed, (part, number) in enumerate(numbers.items())
+        for word in (f"--{part}_file", str(make_table(tmp_path / "data", part, number, seed * 100_000)))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("network", "features"),
+    [
+        ("fully_spectral", [*PHASE_WITHIN_FRAMES, "--keep_features", "true"]),
+        ("spectral_scaled", []),
+        ("real", []),
+    ],
+)
+def test_networks_learn_two_tones(
+    run: Callable[..., Any], tmp_path: Path, tables: list[str], network: str, features: list[str]
+) -> None:
+    results = run(
+        *(CLASSIFICATION, *tables, *SMALL, "--network", network, *features, "--num_train_epochs", "8", "--seed", "1"),
+        *("--per_device_train_batch_size", "8", "--learning_rate", "0.01"),
+    )
+    assert results["rows"] == {"train": 48, "validation": 8, "test": 10}
+    assert results["features"]["sampling_rate"] == RATE
+    assert results["validation"]["accuracy"] == max(epoch["accuracy"] for epoch in results["evaluations"])
+    assert "top_3_accuracy" not in results["validation"]  # there are two classes
+    if network != "spectral_scaled":  # which has more to learn: it sees samples
+        assert results["validation"]["accuracy"] == 1.0
+    out = tmp_path / "out"
+    assert json.loads((out / "results.json").read_text()) == json.loads(json.dumps(results))
+    assert str(tmp_path) not in json.dumps(results)
+    assert (out / "README.md").is_file()
+
+    # What was saved gives the predictions of the run, and they give its accuracy.
+    classify = pipeline("audio-classification", model=str(out))
+    with (out / "predictions.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 10
+    for row in rows:
+        best = classify(read_audio(tmp_path / "data" / "clips" / row["audio"], RATE))[0]
+        assert best["label"] == row["prediction"]
+        assert best["score"] == pytest.approx(float(row["probability"]), abs=2e-4)
+    assert results["test"]["accuracy"] == np.mean([row["label"] == row["prediction"] for row in rows])
+
+
+def test_a_run_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path, tables: list[str]) -> None:
+    arguments = [CLASSIFICATION, *tables, *SMALL, "--network", "real", "--resume_from_checkpoint", "last"]
+    first = run(*arguments, "--num_train_epochs", "1")
+    second = run(*arguments, "--num_train_epochs", "2")
+    assert (first["resumed"], second["resumed"]) == (False, True)
+    assert [epoch["epoch"] for epoch in second["evaluations"]] == [1.0, 2.0]
+    assert second["evaluations"][0] == first["evaluations"][0]
+
+    model = ["--model_name_or_path", str(tmp_path / "out"), "--output_dir", str(tmp_path / "tuned"), *ONE_EPOCH]
+    tuned = run(CLASSIFICATION, *tables, *model, "--learning_rate", "0")
+    assert tuned["validation"] == second["validation"]  # the same weights, features and order of labels
+    assert AutoFeatureExtractor.from_pretrained(tmp_path / "tuned").num_mel_bins == 20
+    with pytest.raises(ValueError, match="--network has no effect with --model_name_or_path: leave it out"):
+        run(CLASSIFICATION, *tables, *model, "--network", "real")
+    with pytest.raises(ValueError, match=r"--sampling_rate 16000 does not fit .* reads 8000 Hz"):
+        run(CLASSIFICATION, *tables, *model, "--sampling_rate", "16000")
+
+
+def test_a_model_learns_other_labels(
+    run: Callable[..., Any], tmp_path: Path, tables: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(CLASSIFICATION, *tables, *SMALL, "--network", "real", *ONE_EPOCH)
+    with (tmp_path / "data" / "train.csv").open(encoding="utf-8") as file:
+        rows = [(row["path"], f"{row['label']}-{index % 4 // 2}") for index, row in enumerate(csv.DictReader(file))]
+    more = write(tmp_path / "data" / "more.jsonl", rows, ("file", "tone"))
+    results = run(
+        *(CLASSIFICATION, "--train_file", more, "--audio_column", "file", "--target_column", "tone", *ONE_EPOCH),
+        *("--model_name_or_path", tmp_path / "out", "--output_dir", tmp_path / "other", "--validation_split", "0.25"),
+    )
+    assert "the head for ['high-0', 'high-1', 'low-0', 'low-1'] is new" in capsys.readouterr().out
+    assert results["rows"] == {"train": 36, "validation": 12}
+    assert list(results["config"]["id2label"].values()) == ["high-0", "high-1", "low-0", "low-1"]
+    assert 0.0 <= results["validation"]["accuracy"] <= results["validation"]["top_3_accuracy"] <= 1.0
+    assert "test" not in results
+
+
+def test_folders_of_classes(run: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for label in TONES:
+        (tmp_path / "classes" / label).mkdir(parents=True)
+        for index in range(10):
+            ending = "flac" if index % 2 else "wav"
+            soundfile.write(tmp_path / "classes" / label / f"{index}.{ending}", tone(label, index), RATE)
+    (tmp_path / "classes" / "low" / "notes.txt").write_text("not audio")
+    (tmp_path / "classes" / ".cache").mkdir()
+    results = run(
+        *(CLASSIFICATION, "--data_dir", tmp_path / "classes", "--validation_split", "0.2", *SMALL, *ONE_EPOCH),
+        *("--network", "real"),
+    )
+    assert results["rows"] == {"train": 16, "validation": 4}
+    assert sorted(results["config"]["id2label"].values()) == ["high", "low"]
+    assert "1 file(s) in the folders of labels are no audio" in capsys.readouterr().out
+
+
+def test_bad_audio_data_is_refused(run: Callable[..., Any], tmp_path: Path, tables: list[str]) -> None:
+    clips = tmp_path / "data" / "clips"
+    with pytest.raises(ValueError, match="give one of train_file, data_dir and dataset_name"):
+        run(CLASSIFICATION, *tables, "--data_dir", clips)
+    with pytest.raises(ValueError, match=r"no column 'sound', only \['path', 'label'\].*audio_column"):
+        run(CLASSIFICATION, *tables, "--audio_column", "sound")
+    with pytest.raises(ValueError, match=r"network must be one of .* got 'fourier'"):
+        run(CLASSIFICATION, *tables, "--network", "fourier")
+    (tmp_path / "empty" / "label").mkdir(parents=True)
+    with pytest.raises(ValueError, match="has no audio file: every folder in data_dir is a label"):
+        run(CLASSIFICATION, "--data_dir", tmp_path / "empty")
+    with pytest.raises(ValueError, match="data_dir needs one folder of audio files for each label"):
+        run(CLASSIFICATION, "--data_dir", clips)
+    other = write(tmp_path / "data" / "other.csv", [("clips/test-0-low.wav", "middle")], ("path", "label"))
+    with pytest.raises(ValueError, match=r"test data has labels \['middle'\] that the training data lacks"):
+        run(CLASSIFICATION, *tables, "--test_file", other)
+    (clips / "test-0-low.wav").write_bytes((clips / "train-0-low.wav").read_bytes())
+    with pytest.raises(ValueError, match=r"1 row\(s\) of the train data have a recording that is also in the test"):
+        run(CLASSIFICATION, *tables)
+
+    # All clips that cannot be used are named at once.
+    (clips / "test-0-low.wav").write_bytes((clips / "test-1-low.wav").read_bytes()[:-100])
+    soundfile.write(clips / "train-3-high.wav", np.ones(150), RATE)
+    soundfile.write(clips / "train-4-high.wav", np.zeros((2000, 2)), RATE)
+    with pytest.raises(ValueError, match="2 of 48 clips cannot be used:") as caught:
+        run(CLASSIFICATION, *tables, *SMALL)
+    assert "train-3-high.wav: waveform has 150 samples, less than one window of 200" in str(caught.value)
+    assert "train-4-high.wav has 2 channels" in str(caught.value)
+    for name in ("train-3-high.wav", "train-4-high.wav"):
+        soundfile.write(clips / name, tone("high", len(name) + int(name[6])), RATE)
+    with pytest.raises(ValueError, match=r"1 of 10 clips .*\n.*test-0-low\.wav is truncated"):
+        run(CLASSIFICATION, *tables, *SMALL)
+    for name in ("train-7-low.wav", "validation-0-high.wav"):
+        (clips / name).unlink()
+    with pytest.raises(FileNotFoundError, match=r"2 audio file\(s\) are missing") as missing:
+        run(CLASSIFICATION, *tables)
+    assert "train-7-low.wav" in str(missing.value)
+    assert "validation-0-high.wav" in str(missing.value)
+
+
+def make_archive(path: Path, names: list[str]) -> Path:
+    """A tar archive of one clip under many names."""
+    buffer = io.BytesIO()
+    soundfile.write(buffer, tone("low", 0), RATE, format="wav")
+    with tarfile.open(path, "w:gz") as archive:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size = len(buffer.getvalue())
+            archive.addfile(member, io.BytesIO(buffer.getvalue()))
+    return path
+
+
+def test_spoken_digits_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"fsdd/{d}_{s}_{i}.wav" for d in range(2) for s in ("ann", "bob", "cid") for i in range(12)]
+    archive = make_archive(tmp_path / "fsdd.tar.gz", names)
+
+    def split(*arguments: str, archive: Path = archive) -> dict[str, list[dict[str, str]]]:
+        command = ["fsdd.py", "--archive", str(archive), "--output_dir", str(tmp_path / "data"), *arguments]
+        monkeypatch.setattr(sys, "argv", command)
+        counts = load_example("speech/fsdd.py").main()
+        parts = {}
+        for part, count in counts.items():
+            with (tmp_path / "data" / f"{part}.csv").open(encoding="utf-8") as file:
+                parts[part] = list(csv.DictReader(file))
+            assert len(parts[part]) == count
+        assert {row["path"] for rows in parts.values() for row in rows} == set(names)
+        return parts
+
+    def indices(rows: list[dict[str, str]]) -> set[int]:
+        return {int(Path(row["path"]).stem.split("_")[2]) for row in rows}
+
+    parts = split()
+    assert {part: len(rows) for part, rows in parts.items()} == {"train": 12, "validation": 30, "test": 30}
+    assert [indices(parts[part]) for part in parts] == [{10, 11}, set(range(5, 10)), set(range(5))]
+    assert parts["test"][0] == {"path": "fsdd/0_ann_0.wav", "label": "0", "speaker": "ann"}
+    assert all((tmp_path / "data" / row["path"]).is_file() for rows in parts.values() for row in rows)
+
+    parts = split("--leave_out", "bob")
+    assert {row["speaker"] for row in parts["test"]} == {"bob"}
+    assert indices(parts["test"]) == set(range(12))
+    assert {row["speaker"] for part in ("train", "validation") for row in parts[part]} == {"ann", "cid"}
+    assert indices(parts["validation"]) == set(range(5, 10))
+    assert indices(parts["train"]) == {0, 1, 2, 3, 4, 10, 11}
+
+    with pytest.raises(ValueError, match=r"--leave_out must be one of \['ann', 'bob', 'cid'\], got 'dan'"):
+        split("--leave_out", "dan")
+    with pytest.raises(ValueError, match=r"has fsdd/zero\.wav, which is no DIGIT_SPEAKER_INDEX\.wav"):
+        split(archive=make_archive(tmp_path / "other.tar.gz", ["fsdd/zero.wav"]))
+    with pytest.raises(ValueError, match="no recording for the part train: is it complete"):
+        split(archive=make_archive(tmp_path / "half.tar.gz", ["fsdd/0_ann_0.wav"]))
+    with pytest.raises(tarfile.OutsideDestinationError):
+        split(archive=make_archive(tmp_path / "bad.tar.gz", ["../0_ann_0.wav"]))
+    assert not (tmp_path / "0_ann_0.wav").exists()
+    with pytest.raises(FileNotFoundError, match=r"absent\.tar\.gz; name the archive with --archive"):
+        split(archive=tmp_path / "absent.tar.gz")
+
+
+def test_speech_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load_example("speech/table.py")
+    run = {"parameters": 250_000, "seconds": 60.2, "resumed": False, "validation": {"accuracy": 0.99}}
+
+    def result(path: str, accuracy: float, seed: int, **changes: Any) -> None:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        content = {**run, "seed": seed, "test": {"accuracy": accuracy}, **changes}
+        (tmp_path / f"{path}-seed-{seed}.json").write_text(json.dumps(content))
+
+    for seed, accuracy in ((0, 0.95), (10, 0.98), (2, 0.965)):
+        result("fsdd/real", accuracy, seed)
+    result("fsdd/real-mfcc", 0.9, 0)  # its name begins with that of another row
+    for index, speaker in enumerate(module.SPEAKERS):
+        result(f"fsdd-leave-out/{speaker}/fully_spectral", 0.5 + 0.1 * (index % 2), 0)
+        result(f"fsdd-leave-out/{speaker}/fully_spectral", 0.7 + 0.1 * (index % 2), 1)
+    result("fsdd-leave-out/theo/real", 0.25, 0)
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n" + "".join(f"<!-- {n}:start -->\nold\n<!-- {n}:end -->\n" for n in module.TABLES))
+    monkeypatch.setattr(module, "README", readme)
+    monkeypatch.setattr(module, "RESULTS", tmp_path)
+    module.main()
+    module.main()  # writes over what it wrote
+    lines = readme.read_text(encoding="utf-8").splitlines()
+    assert "old" not in lines
+    assert "| real | log-mel | 0 2 10 | 99.0 ± 0.0 | 96.5 ± 1.5 | 95.0 96.5 98.0 | 0.25 M | 60 s |" in lines
+    assert "| real | MFCC | 0 | 99.0 | 90.0 | 90.0 | 0.25 M | 60 s |" in lines
+    assert "| Spectral-Scaled | samples | not measured yet |  |  |  |  |  |" in lines
+    assert "| Fully Spectral | complex bins | 60.0 | 70.0 | 60.0 | 70.0 | 60.0 | 70.0 | 65.0 ± 5.5 |" in lines
+    assert "| real | log-mel |  |  |  |  | 25.0 |  | not measured yet |" in lines  # one speaker is no mean
+    assert "| modulus and phase |  | not measured yet | 65.0 ± 5.5 |" in lines
+    assert "| phase alone |  | not measured yet | not measured yet |" in lines
+    result("fsdd/real", 0.9, 3, parameters=1)
+    with pytest.raises(ValueError, match=r"real: the seeds have unequal numbers of parameters \[1, 250000\]"):
+        module.main()
