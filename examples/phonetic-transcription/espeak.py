@@ -31,6 +31,7 @@ _SPELLING = str.maketrans(
         "\u025a": "\u0259\u02de",
         "\u025d": "\u025c\u02de",
         "\u1d7b": "\u026a\u0308",
+        ":": "\u02d0",
     }
 )
 _Wave = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p)

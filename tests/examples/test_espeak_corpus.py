@@ -151,7 +151,7 @@ def test_transcriptions_have_the_symbols_of_the_chart(corpus: tuple[Path, dict[s
 def test_marks_that_are_no_symbols_go(path_of_the_example: None) -> None:
     from espeak import clean_ipa
 
-    assert clean_ipa(["(en)ðə(en-gb-x-rp) t_ʃ\u200dɪp", " lˈɛɾ\u025a \u1d7b"]) == "ðə tʃɪp lˈɛɾə\u02de ɪ\u0308"
+    assert clean_ipa(["(en)ðə(en-gb-x-rp) t_ʃ\u200dɪp", " lˈɛɾ\u025a \u1d7b:"]) == "ðə tʃɪp lˈɛɾə\u02de ɪ\u0308\u02d0"
 
 
 def test_resampling_keeps_a_tone(example: ModuleType) -> None:
