@@ -95,7 +95,8 @@ class SpeechModelArguments:
         window_ms, hop_ms: milliseconds.
         hidden_size, num_hidden_layers, num_attention_heads, intermediate_size, time_pool_size, hidden_dropout_prob,
             attention_probs_dropout_prob, attention_score, attention_normalization, position_phase, pooling,
-    attention_score: str | None = field(default=None, metadata={"help": "modulus or real; in the real field real"})
+            bin_pool_size, frequency_kernel, norm_position, norm_type, hidden_act, readout: of
+            ``SpectralTransformerConfig``.
     """
 
     network: str = field(default="fully_spectral", metadata={"help": "fully_spectral, spectral_scaled or real"})
