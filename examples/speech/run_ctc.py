@@ -11,30 +11,23 @@ the test part, where there is one, is transcribed once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from datasets import DatasetDict
-from transformers import HfArgumentParser, PreTrainedModel
+from transformers import HfArgumentParser
 
 from complex_transformers import (
     ClipDataset,
     ConcatenatedClips,
-    SpectralTransformerForConditionalGeneration,
-    SpectralTransformerForCTC,
+    DecoderArguments,
     SpectralTransformerProcessor,
     SpeechDataArguments,
     SpeechModelArguments,
     SpeechTrainingArguments,
     TranscriptionRun,
-    build_ctc_tokenizer,
-    build_tokenizer,
+    build_transcriber,
     prepare_run,
+    transcription_items,
 )
-
-# What suits translation (docs/decisions/0006-translation.md): waves with phases of their own, and the positions of
-# Vaswani et al. (2017) in a real decoder.
-COMPLEX_SYMBOLS = {"embedding_type": "complex_order", "phase": "learned", "initializer_range": 0.3}
-REAL_SYMBOLS = {"embedding_type": "sinusoidal_position", "initializer_range": 1.0}
 
 
 @dataclass
@@ -57,47 +50,9 @@ class DataArguments(SpeechDataArguments):
             raise ValueError(f"--string_counts takes three numbers, one for each part, got {self.string_counts}")
 
 
-@dataclass
-class DecoderArguments:
-    """The form of the model."""
-
-    decoder_layers: int = field(default=0, metadata={"help": "0: CTC; more: a decoder that writes symbol by symbol"})
-    label_smoothing: float = field(default=0.0, metadata={"help": "of a decoder's training loss"})
-
-
-def build(
-    network: SpeechModelArguments, decoder: DecoderArguments, sampling_rate: int | None, texts: list[str]
-) -> tuple[PreTrainedModel, SpectralTransformerProcessor]:
-    """A new model with its processor, whose symbols are those of the texts."""
-    extractor = network.extractor(sampling_rate)
-    if decoder.decoder_layers == 0:
-        tokenizer = build_ctc_tokenizer(texts)
-        head: dict[str, Any] = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
-        model = SpectralTransformerForCTC(network.config(extractor, ctc_loss_reduction="mean", **head))
-        return model, SpectralTransformerProcessor(extractor, tokenizer)
-    tokenizer = build_tokenizer(texts, kind="character", lowercase=False, append_eos=True)
-    head = {
-        "vocab_size": len(tokenizer),
-        "pad_token_id": tokenizer.pad_token_id,
-        "bos_token_id": tokenizer.bos_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-        "decoder_start_token_id": tokenizer.bos_token_id,
-        "decoder_layers": decoder.decoder_layers,
-        "label_smoothing": decoder.label_smoothing,
-        **(REAL_SYMBOLS if network.is_real else COMPLEX_SYMBOLS),
-    }
-    model = SpectralTransformerForConditionalGeneration(network.config(extractor, decoder=head))
-    return model, SpectralTransformerProcessor(extractor, tokenizer)
-
-
 def clips(args: DataArguments, parts: DatasetDict, processor: SpectralTransformerProcessor) -> dict[str, ClipDataset]:
     """What the model reads and has to say, part by part; bad clips are named before the training, not in it."""
-    rate = processor.feature_extractor.sampling_rate
-
-    def prepare(wave: Any, text: str) -> dict[str, Any]:
-        item = processor(audio=wave, text=text, sampling_rate=rate)
-        return {"input_features": item["input_features"][0], "labels": item["labels"][0]}
-
+    rate, prepare = processor.feature_extractor.sampling_rate, transcription_items(processor)
     datasets: dict[str, ClipDataset] = {}
     for (name, part), size in zip(parts.items(), args.string_counts, strict=False):
         common = (part["audio"], part["text"], prepare, rate, args.mix_channels)
@@ -118,7 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
     checkpoint = prepare_run(args)
     parts = data.load("text")
     texts = [text for part in parts.values() for text in part["text"]]
-    model, processor = build(network, decoder, data.sampling_rate, texts)
+    model, processor = build_transcriber(network, decoder, data.sampling_rate, texts)
     print("clips: " + ", ".join(f"{name} {len(part):,}" for name, part in parts.items()))
     run = TranscriptionRun(model, processor, clips(data, parts, processor), args)
     results = run.run(checkpoint)

@@ -21,6 +21,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
     "analysis.translation": ("bleu_by_length", "token_accuracy"),
     "analysis.waves": ("plot_waves",),
+    "audio_classification_training": ("AudioClassificationRun", "classification_items"),
     "cache": ("MemoryCache", "MemoryLayer"),
     "data.audio": ("ClipDataset", "ConcatenatedClips", "read_audio"),
     "data.audio_files": ("load_audio_dataset",),
@@ -141,7 +142,12 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
         "optimizer_groups",
         "prepare_run",
     ),
-    "transcription_training": ("TranscriptionRun",),
+    "transcription_training": (
+        "DecoderArguments",
+        "TranscriptionRun",
+        "build_transcriber",
+        "transcription_items",
+    ),
     "translation_training": ("TranslationRun", "TranslationTrainingArguments", "longest_first"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
@@ -166,6 +172,7 @@ if TYPE_CHECKING:
     from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
     from .analysis.translation import bleu_by_length, token_accuracy
     from .analysis.waves import plot_waves
+    from .audio_classification_training import AudioClassificationRun, classification_items
     from .cache import MemoryCache, MemoryLayer
     from .data.audio import ClipDataset, ConcatenatedClips, read_audio
     from .data.audio_files import load_audio_dataset
@@ -278,7 +285,7 @@ if TYPE_CHECKING:
         optimizer_groups,
         prepare_run,
     )
-    from .transcription_training import TranscriptionRun
+    from .transcription_training import DecoderArguments, TranscriptionRun, build_transcriber, transcription_items
     from .translation_training import TranslationRun, TranslationTrainingArguments, longest_first
 
 

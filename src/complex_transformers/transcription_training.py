@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,82 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import EvalPrediction, PreTrainedModel
 
+from .data.tokenization import build_ctc_tokenizer, build_tokenizer
 from .metrics.transcription import TranscriptionMetric
+from .models.spectral_transformer.modeling_spectral_transformer import (
+    SpectralTransformerForConditionalGeneration,
+    SpectralTransformerForCTC,
+)
 from .models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor
 from .runs import portable, rounded, run_record, save_model, write_results
-from .speech_training import SpeechTrainingArguments
+from .speech_training import SpeechModelArguments, SpeechTrainingArguments
 from .training import ComplexSeq2SeqTrainer
 
-__all__ = ["TranscriptionRun"]
+__all__ = ["DecoderArguments", "TranscriptionRun", "build_transcriber", "transcription_items"]
+
+# What suits translation (docs/decisions/0006-translation.md): waves with phases of their own, and the positions of
+# Vaswani et al. (2017) in a real decoder.
+_COMPLEX_SYMBOLS = {"embedding_type": "complex_order", "phase": "learned", "initializer_range": 0.3}
+_REAL_SYMBOLS = {"embedding_type": "sinusoidal_position", "initializer_range": 1.0}
+
+
+@dataclass
+class DecoderArguments:
+    """The form of a model that transcribes.
+
+    Args:
+        decoder_layers: 0 for CTC (Graves et al. 2006); more: a decoder that writes symbol by symbol.
+        label_smoothing: of a decoder's training loss.
+    """
+
+    decoder_layers: int = field(default=0, metadata={"help": "0: CTC; more: a decoder that writes symbol by symbol"})
+    label_smoothing: float = field(default=0.0, metadata={"help": "of a decoder's training loss"})
+
+
+def build_transcriber(
+    network: SpeechModelArguments, decoder: DecoderArguments, sampling_rate: int | None, texts: list[str]
+) -> tuple[PreTrainedModel, SpectralTransformerProcessor]:
+    """A new model and its processor, whose symbols are the characters of the texts.
+
+    Args:
+        network: features and encoder.
+        decoder: the form.
+        sampling_rate: Hz, 16,000 where not given.
+        texts: all transcripts, those of validation and test too.
+
+    Raises:
+        ValueError, TypeError: what ``build_ctc_tokenizer``, ``build_tokenizer`` and the configurations raise.
+    """
+    extractor = network.extractor(sampling_rate)
+    if decoder.decoder_layers == 0:
+        tokenizer = build_ctc_tokenizer(texts)
+        head: dict[str, Any] = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+        model = SpectralTransformerForCTC(network.config(extractor, ctc_loss_reduction="mean", **head))
+        return model, SpectralTransformerProcessor(extractor, tokenizer)
+    tokenizer = build_tokenizer(texts, kind="character", lowercase=False, append_eos=True)
+    head = {
+        "vocab_size": len(tokenizer),
+        "pad_token_id": tokenizer.pad_token_id,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "decoder_start_token_id": tokenizer.bos_token_id,
+        "decoder_layers": decoder.decoder_layers,
+        "label_smoothing": decoder.label_smoothing,
+        **(_REAL_SYMBOLS if network.is_real else _COMPLEX_SYMBOLS),
+    }
+    model = SpectralTransformerForConditionalGeneration(network.config(extractor, decoder=head))
+    return model, SpectralTransformerProcessor(extractor, tokenizer)
+
+
+def transcription_items(processor: SpectralTransformerProcessor) -> Callable[[np.ndarray, str], dict[str, Any]]:
+    """For ``ClipDataset``: from a waveform and its text to ``input_features [T, feature_size]`` and ``labels``."""
+    rate = processor.feature_extractor.sampling_rate
+
+    def prepare(waveform: np.ndarray, text: str) -> dict[str, Any]:
+        item = processor(audio=waveform, text=text, sampling_rate=rate)
+        return {"input_features": item["input_features"][0], "labels": item["labels"][0]}
+
+    return prepare
 
 
 def _best_symbols(logits: Any, labels: Any) -> Tensor:

@@ -149,25 +149,27 @@ def build_tokenizer(
 def build_ctc_tokenizer(texts: Iterable[str]) -> Wav2Vec2CTCTokenizer:
     """The characters of transcripts for CTC (Graves et al. 2006), after ``<pad>``, the blank, and ``<unk>``.
 
-    A space is written as ``|``. Characters are those of the texts: case, accents and IPA diacritics are kept.
+    A space is written as ``|``, or as ``␣`` where a text has a ``|`` (in IPA a boundary). Characters are those of the
+    texts: case, accents and IPA diacritics are kept.
 
     Args:
         texts: transcripts; read once.
 
     Raises:
-        ValueError: no character; a ``|`` in a text, which decoding would turn into a space.
+        ValueError: no character; texts with both ``|`` and ``␣``, which leave no sign for a space.
         TypeError: a text that is not a string.
     """
     symbols = sorted({symbol for text in _checked(texts) for symbol in text if not symbol.isspace()})
     if not symbols:
         raise ValueError("no symbol was found in texts: there is none, or all are empty")
-    if "|" in symbols:
-        raise ValueError("'|' stands for a space in CTC vocabularies, and a transcript has one; replace it")
-    vocabulary = {symbol: index for index, symbol in enumerate(["<pad>", "<unk>", "|", *symbols])}
+    space = "␣" if "|" in symbols else "|"
+    if space in symbols:
+        raise ValueError("transcripts have both '|' and '␣', one of which has to stand for a space: replace one")
+    vocabulary = {symbol: index for index, symbol in enumerate(["<pad>", "<unk>", space, *symbols])}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "vocab.json"
         file.write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
-        return Wav2Vec2CTCTokenizer(str(file), bos_token=None, eos_token=None)
+        return Wav2Vec2CTCTokenizer(str(file), bos_token=None, eos_token=None, word_delimiter_token=space)
 
 
 def _checked(texts: Iterable[str]) -> Iterator[str]:

@@ -228,8 +228,10 @@ def test_ctc_vocabulary():
     both = processor(tokenizer)
     with pytest.raises(ValueError, match=r"does not know: \['q'\]"):
         both(text="baq")
-    with pytest.raises(ValueError, match=r"'\|' stands for a space"):
-        build_ctc_tokenizer(["a|b"])
+    bars = build_ctc_tokenizer(["a|b", "a b"])
+    assert bars.decode(bars("a|b a").input_ids) == "a|b a"
+    with pytest.raises(ValueError, match=r"both '\|' and '␣'"):
+        build_ctc_tokenizer(["a|b", "a␣b"])
     with pytest.raises(ValueError, match="no symbol was found"):
         build_ctc_tokenizer(["", " "])
     with pytest.raises(TypeError, match="text 1 is not a string but int: 3"):

@@ -1,0 +1,105 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Train on a task of Babble (thesis, section 5.5): tasks 1 to 6 transcribe, task 7 tells babble from other sounds.
+
+The folder has the layout of the data set: ``babble.csv``, the recordings, and ``tasks/``, which ``--make_tasks``
+writes from the full transcriptions where it is missing. Transcription is by CTC, or by a decoder with
+``--decoder_layers``.
+
+    python examples/phonetic-transcription/run_babble.py --folder babble --task 4 --network fully_spectral
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datasets import DatasetDict
+from transformers import HfArgumentParser
+
+from complex_transformers import (
+    BABBLE_TASKS,
+    AudioClassificationRun,
+    ClipDataset,
+    DecoderArguments,
+    SpectralTransformerForAudioClassification,
+    SpeechModelArguments,
+    SpeechTrainingArguments,
+    TranscriptionRun,
+    build_transcriber,
+    classification_items,
+    load_babble,
+    prepare_run,
+    transcription_items,
+    write_babble_tasks,
+)
+
+
+@dataclass
+class DataArguments:
+    """The folder, and one of its tasks."""
+
+    folder: str = field(metadata={"help": "of the data set"})
+    task: int = field(default=1, metadata={"help": "; ".join(f"{n}: {name}" for n, name in BABBLE_TASKS.items())})
+    make_tasks: bool = field(
+        default=False, metadata={"help": "write the files of this task from babble.csv, where they are missing"}
+    )
+    min_count: int = field(
+        default=10, metadata={"help": "leave out transcriptions with rarer symbols, for make_tasks"}
+    )
+    sampling_rate: int | None = field(default=None, metadata={"help": "Hz, default 16000; audio is resampled"})
+    mix_channels: bool = field(default=False, metadata={"help": "average the channels of audio that has several"})
+    keep_features: bool = field(
+        default=False, metadata={"help": "keep features in memory, in place of making them in every epoch"}
+    )
+
+
+def load(args: DataArguments) -> DatasetDict:
+    """The parts of the task."""
+    folder = Path(args.folder)
+    if args.make_tasks and not (folder / "tasks" / f"babble.task{args.task}.train.csv").exists():
+        print(f"task {args.task}: {write_babble_tasks(folder, [args.task], args.min_count)[args.task]}")
+    return load_babble(folder, args.task)
+
+
+def clips(args: DataArguments, parts: DatasetDict, prepare: Any, rate: int) -> dict[str, ClipDataset]:
+    """Features and targets of every part; bad clips are named before the training, not in it."""
+    column = "label" if args.task == 7 else "text"
+    datasets = {
+        name: ClipDataset(part["audio_path"], part[column], prepare, rate, args.mix_channels, args.keep_features)
+        for name, part in parts.items()
+    }
+    for part in datasets.values():
+        part.check()
+    return datasets
+
+
+def main() -> dict[str, Any]:
+    """Parse the command line, train, score the parts, write model, predictions and results."""
+    parser = HfArgumentParser((DataArguments, SpeechModelArguments, DecoderArguments, SpeechTrainingArguments))
+    parser.set_defaults(output_dir="outputs/babble")
+    data, network, decoder, args = parser.parse_args_into_dataclasses()
+    checkpoint = prepare_run(args)
+    parts = load(data)
+    run: AudioClassificationRun | TranscriptionRun
+    if data.task == 7:
+        if decoder.decoder_layers:
+            raise ValueError("task 7 has labels and nothing to write: leave out --decoder_layers")
+        extractor, names = network.extractor(data.sampling_rate), {0: "other", 1: "babble"}
+        labels = {"id2label": names, "label2id": {name: index for index, name in names.items()}}
+        classifier = SpectralTransformerForAudioClassification(network.config(extractor, **labels))
+        prepare = classification_items(extractor, dict(zip(names, names, strict=True)))
+        run = AudioClassificationRun(classifier, extractor, clips(data, parts, prepare, extractor.sampling_rate), args)
+    else:
+        texts = [text for part in parts.values() for text in part["text"]]
+        model, processor = build_transcriber(network, decoder, data.sampling_rate, texts)
+        rate = processor.feature_extractor.sampling_rate
+        run = TranscriptionRun(model, processor, clips(data, parts, transcription_items(processor), rate), args)
+    results = {**run.run(checkpoint), "task": data.task, "network": network.network}
+    run.save(results, f"Babble, task {data.task}")
+    return results
+
+
+if __name__ == "__main__":
+    main()
