@@ -19,8 +19,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from benchmarks import synconmt, transfo_xl
+from benchmarks import speech, synconmt, transfo_xl
 from benchmarks.layers import (
     bert_layer,
     check_real_twin,
@@ -39,6 +38,7 @@ from benchmarks.layers import (
 )
 from benchmarks.linear_paths import REAL, check_paths, paths, steps
 from benchmarks.networks import lstm_products, recurrent_layers, text_cnn
+from benchmarks.race import Comparison, Outcome, race, row
 from benchmarks.reporting import (
     DOCS,
     RESULTS,
@@ -50,55 +50,12 @@ from benchmarks.reporting import (
     write_json,
     write_part,
 )
-from benchmarks.timing import Quartiles, Step, check_gradients, ratio, time_rounds, training_step
+from benchmarks.timing import Step, check_gradients, training_step
 from benchmarks.transfo_xl import PLAIN, PlainTransformerXL
 from benchmarks.translation import MARIAN, NEW_TOKENS, OURS, decoding_step, texts, training, translator
 from complex_transformers.nn import ComplexLinear, ComplexOrderEmbedding
 
 THREADS = 2
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two contestants and the largest ratio of them that is good enough (None: for information)."""
-
-    ours: str
-    reference: str
-    bar: float | None = None
-
-
-@dataclass
-class Outcome:
-    """What a case found."""
-
-    rows: list[dict[str, Any]]
-    notes: list[str]
-
-
-def _row(group: str, comparison: Comparison, ours: list[float], reference: list[float], unit: str) -> dict[str, Any]:
-    quotient = ratio(ours, reference)
-    return {
-        "group": group,
-        "ours": comparison.ours,
-        "reference": comparison.reference,
-        "unit": unit,
-        "ours_value": Quartiles.of(ours).to_dict(),
-        "reference_value": Quartiles.of(reference).to_dict(),
-        "ratio": quotient.to_dict(),
-        "bar": comparison.bar,
-        "met": None if comparison.bar is None else quotient.median <= comparison.bar,
-    }
-
-
-def _race(
-    group: str, contestants: Mapping[str, Step], comparisons: Sequence[Comparison], rounds: int
-) -> list[dict[str, Any]]:
-    seconds = time_rounds(contestants, rounds)
-    milliseconds = {name: [1e3 * s for s in values] for name, values in seconds.items()}
-    rows = [_row(group, c, milliseconds[c.ours], milliseconds[c.reference], "ms") for c in comparisons]
-    for row in rows:
-        print(f"  {group}: {row['ours']} / {row['reference']} = {row['ratio']['median']:.3f}", flush=True)
-    return rows
 
 
 def _check_output(name: str, out: Tensor, shape: torch.Size) -> None:
@@ -134,11 +91,11 @@ def linear(rounds: int) -> Outcome:
     }
     comparisons = [Comparison("ComplexLinear", REAL, 0.82)]
     comparisons += [Comparison(f"by {name}", REAL) for name in paths(layer)]
-    rows = _race("4096 tokens, training step", contestants, comparisons, rounds)
+    rows = race("4096 tokens, training step", contestants, comparisons, rounds)
     for count in (1, 64, 256, 1024):
         contestants = {**steps(width, count, training=False), "ComplexLinear": _chosen(width, count)}
         comparisons = [Comparison(name, REAL) for name in contestants if name != REAL]
-        rows += _race(f"{count} row{'s' if count > 1 else ''}, forward only", contestants, comparisons, rounds)
+        rows += race(f"{count} row{'s' if count > 1 else ''}, forward only", contestants, comparisons, rounds)
     return Outcome(rows, [])
 
 
@@ -173,7 +130,7 @@ def encoder(rounds: int) -> Outcome:
         Comparison("score real", "real twin"),
         Comparison("score modulus", "real twin"),
     ]
-    return Outcome(_race("training step", _layer_steps(layers, x), comparisons, rounds), [])
+    return Outcome(race("training step", _layer_steps(layers, x), comparisons, rounds), [])
 
 
 def embedding(rounds: int) -> Outcome:
@@ -200,7 +157,7 @@ def embedding(rounds: int) -> Outcome:
         for name in tables
         if name != "nn.Embedding"
     ]
-    return Outcome(_race("training step", contestants, comparisons, rounds), [])
+    return Outcome(race("training step", contestants, comparisons, rounds), [])
 
 
 @torch.no_grad()
@@ -227,7 +184,7 @@ def memory(rounds: int) -> Outcome:
         for short, long in pairwise(lengths):
             if long in peak:
                 comparison = Comparison(f"{long} tokens", f"{short} tokens", bar if short == 2048 else None)
-                rows.append(_row(f"score {score}", comparison, peak[long], peak[short], "MiB"))
+                rows.append(row(f"score {score}", comparison, peak[long], peak[short], "MiB"))
                 print(f"  score {score}: {long} / {short} tokens = {rows[-1]['ratio']['median']:.3f}", flush=True)
     return Outcome(rows, notes)
 
@@ -267,7 +224,7 @@ def against_peers(rounds: int) -> Outcome:
         contestants = {**_layer_steps(ours, torch.view_as_real(z).transpose(-1, -2).flatten(-2))}
         contestants |= _layer_steps(available, z)
         comparisons = [Comparison(score, name, round(1 / bar, 3)) for name in available for score in ours]
-        rows += _race(f"{batch} x {length} tokens", contestants, comparisons, rounds)
+        rows += race(f"{batch} x {length} tokens", contestants, comparisons, rounds)
     return Outcome(rows, notes)
 
 
@@ -304,7 +261,7 @@ def recurrent(rounds: int) -> Outcome:
             floor = "its products alone"
             contestants[floor] = lstm_products(steps, batch, features)
             comparisons += [Comparison(floor, name) for name in (ours, *bars) if name in names]
-        rows += _race(f"{kind}, training step", contestants, comparisons, rounds)
+        rows += race(f"{kind}, training step", contestants, comparisons, rounds)
     return Outcome(rows, notes)
 
 
@@ -322,7 +279,7 @@ def classifier(rounds: int) -> Outcome:
         check_gradients(field, model, step)
         contestants[f"{field} CNN"] = step
     comparisons = [Comparison("complex CNN", "real CNN", 1.05)]
-    return Outcome(_race("training step", contestants, comparisons, rounds), [])
+    return Outcome(race("training step", contestants, comparisons, rounds), [])
 
 
 def translation(rounds: int) -> Outcome:
@@ -335,16 +292,14 @@ def translation(rounds: int) -> Outcome:
         check_gradients(name, model, steps[name])
     bars = {"score real": 1.00, "score modulus": 1.10}
     comparisons = [Comparison(name, MARIAN, bars.get(name)) for name in OURS]
-    rows = _race("32 x 32 tokens, training step", steps, comparisons, rounds)
+    rows = race("32 x 32 tokens, training step", steps, comparisons, rounds)
     steps = {name: decoding_step(model, batch) for name, model in models.items()}
     comparisons = [Comparison(name, MARIAN, None if name == "real twin" else 1.15) for name in OURS]
-    rows += _race(f"32 x {NEW_TOKENS} tokens, greedy decoding", steps, comparisons, rounds)
+    rows += race(f"32 x {NEW_TOKENS} tokens, greedy decoding", steps, comparisons, rounds)
     peak = {name: [_peak("translator", name, 64) for _ in range(3)] for name in models}
     for name in OURS:
         comparison = Comparison(name, MARIAN, None if name == "real twin" else 1.10)
-        rows.append(
-            _row("32 x 64 tokens, peak memory of a training step", comparison, peak[name], peak[MARIAN], "MiB")
-        )
+        rows.append(row("32 x 64 tokens, peak memory of a training step", comparison, peak[name], peak[MARIAN], "MiB"))
         print(f"  peak memory: {name} / {MARIAN} = {rows[-1]['ratio']['median']:.3f}", flush=True)
     return Outcome(rows, notes)
 
@@ -364,14 +319,14 @@ def transformer_xl(rounds: int) -> Outcome:
     comparisons = [Comparison("real field", PLAIN, 1.00)]
     bars = {"score real": 1.00, "score modulus": 1.40}
     comparisons += [Comparison(name, "real field", bar) for name, bar in bars.items()]
-    rows = _race("8 x 256 tokens after 256, training step", steps, comparisons, rounds)
+    rows = race("8 x 256 tokens after 256, training step", steps, comparisons, rounds)
     for name, model in models.items():
         steps = {f"{count:,} tokens": transfo_xl.reading(model, count, 4096 // count) for count in (1024, 4096)}
         comparisons = [Comparison("4,096 tokens", "1,024 tokens", 1.10)]
-        rows += _race(f"{name}, reading 4,096 tokens in streams of that length", steps, comparisons, rounds)
+        rows += race(f"{name}, reading 4,096 tokens in streams of that length", steps, comparisons, rounds)
         steps = {f"token {place:,}": transfo_xl.generation(model, place, 64) for place in (1000, 10_000)}
         comparisons = [Comparison("token 10,000", "token 1,000", 1.10)]
-        rows += _race(f"{name}, generating 64 tokens", steps, comparisons, rounds)
+        rows += race(f"{name}, generating 64 tokens", steps, comparisons, rounds)
     return Outcome(rows, notes)
 
 
@@ -386,17 +341,17 @@ def syntax(rounds: int) -> Outcome:
         for name, model in models.items():
             check_gradients(name, model, steps[name])
         comparisons = [Comparison("complex", "real twin", 1.30), Comparison("complex", "real twin, words", 1.30)]
-        rows += _race(f"{attention}, training step", steps, comparisons, rounds)
+        rows += race(f"{attention}, training step", steps, comparisons, rounds)
         model = models["complex"]
         batch = synconmt.pairs(model, 32, 24)
         steps = {f"behind {place} words": synconmt.continuation(model, batch, place) for place in (10, 400)}
         comparisons = [Comparison("behind 400 words", "behind 10 words", 1.10)]
-        rows += _race(f"{attention}, {synconmt.NEW_WORDS} words, greedily", steps, comparisons, rounds)
+        rows += race(f"{attention}, {synconmt.NEW_WORDS} words, greedily", steps, comparisons, rounds)
         many = synconmt.pairs(model, 160, 24)
         steps = {"5 beams, 32 sentences": synconmt.search(model, batch, 5)}
         steps["greedy, 160 sentences"] = synconmt.search(model, many, 1)
         comparisons = [Comparison("5 beams, 32 sentences", "greedy, 160 sentences", 1.20)]
-        rows += _race(f"{attention}, {synconmt.NEW_WORDS} words", steps, comparisons, rounds)
+        rows += race(f"{attention}, {synconmt.NEW_WORDS} words", steps, comparisons, rounds)
     return Outcome(rows, notes)
 
 
@@ -412,6 +367,7 @@ CASES: dict[str, tuple[Callable[[int], Outcome], int]] = {
     "translation": (translation, 7),
     "transfo_xl": (transformer_xl, 10),
     "synconmt": (syntax, 7),
+    "speech": (speech.case, 5),
 }
 
 
@@ -426,14 +382,14 @@ def _figure(value: dict[str, float], unit: str) -> str:
 def render(data: dict[str, Any], page: Path) -> None:
     """Write the table of a case into the page."""
     rows = []
-    for row in data["rows"]:
-        quotient = row["ratio"]
-        verdict = "" if row["bar"] is None else f"{row['bar']:.3g}, {'met' if row['met'] else '**missed**'}"
+    for found in data["rows"]:
+        quotient = found["ratio"]
+        verdict = "" if found["bar"] is None else f"{found['bar']:.3g}, {'met' if found['met'] else '**missed**'}"
         rows.append(
             [
-                f"{row['group']}: {row['ours']} / {row['reference']}",
-                _figure(row["ours_value"], row["unit"]),
-                _figure(row["reference_value"], row["unit"]),
+                f"{found['group']}: {found['ours']} / {found['reference']}",
+                _figure(found["ours_value"], found["unit"]),
+                _figure(found["reference_value"], found["unit"]),
                 f"{quotient['median']:.2f} ({quotient['low']:.2f} to {quotient['high']:.2f})",
                 verdict,
             ]

@@ -104,7 +104,7 @@ class SpeechModelArguments:
         default=None,
         metadata={"help": "spectrum, modulus, phase, frames, log_mel or mfcc; default: that of the network"},
     )
-    compression: str = field(default="none", metadata={"help": "of the moduli of a spectrum: none or log"})
+    compression: str = field(default="none", metadata={"help": "of the moduli of a spectrum: none, log or power"})
     num_mel_bins: int = 80
     normalize: bool = True
     window_ms: float = 25.0

@@ -1,0 +1,129 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Contestants of the speech case: CTC models of ten million parameters and their real twin, with random weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import pipeline
+
+from benchmarks.race import Comparison, Outcome, race, row
+from benchmarks.timing import Step, check_gradients, time_rounds
+from complex_transformers import (
+    SpectralFeatureExtractor,
+    SpectralTransformerConfig,
+    SpectralTransformerForCTC,
+    build_ctc_tokenizer,
+)
+
+__all__ = ["case"]
+
+RATE = 16000
+# name -> its features, and its fields
+NETWORKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "fully spectral": ({"compression": "log"}, {"attention_normalization": "softmax"}),
+    "spectral-scaled": ({"feature_type": "frames"}, {"variant": "spectral_scaled"}),
+    "real twin": ({"feature_type": "log_mel"}, {"number_field": "real", "attention_normalization": "softmax"}),
+}
+_TOKENIZER = build_ctc_tokenizer(["abcdefghijklmnopqrstuvwxyz' "])
+
+
+def audio(seconds: float) -> np.ndarray:
+    """Noise."""
+    return np.random.default_rng(0).standard_normal(int(seconds * RATE)).astype(np.float32)
+
+
+def extractor(name: str) -> SpectralFeatureExtractor:
+    """Windows of 25 ms every 10 ms; the loudness stays, so that chunks have the features of the whole."""
+    return SpectralFeatureExtractor(sampling_rate=RATE, normalize=False, **NETWORKS[name][0])
+
+
+def network(name: str) -> SpectralTransformerForCTC:
+    """Six layers of stored width 512, feed-forward 2048, 8 heads; four frames become one."""
+    torch.manual_seed(0)
+    config = SpectralTransformerConfig.from_extractor(
+        extractor(name),
+        hidden_size=512,
+        intermediate_size=2048,
+        num_hidden_layers=6,
+        num_attention_heads=8,
+        time_pool_size=4,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        vocab_size=len(_TOKENIZER),
+        pad_token_id=_TOKENIZER.pad_token_id,
+        **NETWORKS[name][1],
+    )
+    return SpectralTransformerForCTC(config)
+
+
+def training(model: SpectralTransformerForCTC, name: str) -> Step:
+    """Forward and backward of 8 clips of 8 s with 60 symbols each."""
+    clips = [audio(8.0 + 0.001 * i)[: 8 * RATE] for i in range(8)]
+    batch = extractor(name)(clips, sampling_rate=RATE, return_tensors="pt")
+    labels = torch.randint(3, len(_TOKENIZER), (8, 60), generator=torch.Generator().manual_seed(1))
+
+    def step() -> None:
+        model.train()
+        model.zero_grad(set_to_none=True)
+        model(**batch, labels=labels).loss.backward()
+
+    return step
+
+
+def extraction(name: str, seconds: float) -> Step:
+    """Features of a recording."""
+    extract, wave = extractor(name), audio(seconds)
+
+    def step() -> None:
+        extract(wave, sampling_rate=RATE)
+
+    return step
+
+
+def recognizer(model: SpectralTransformerForCTC, name: str) -> Any:
+    """From a waveform to text."""
+    parts = {"tokenizer": _TOKENIZER, "feature_extractor": extractor(name)}
+    return pipeline("automatic-speech-recognition", model=model.eval(), device="cpu", **parts)
+
+
+def reading(recognize: Any, seconds: float) -> Step:
+    """Text of a recording in chunks of 20 s that overlap by 2 s on either side."""
+    wave = audio(seconds)
+
+    def step() -> None:
+        recognize({"raw": wave, "sampling_rate": RATE}, chunk_length_s=20, stride_length_s=2)
+
+    return step
+
+
+def case(rounds: int) -> Outcome:
+    """CTC models of speech (6 layers, stored width 512, feed-forward 2048): training, features, reading in chunks."""
+    models = {name: network(name) for name in NETWORKS}
+    notes = [f"{name}: {model.num_parameters():,} parameters" for name, model in models.items()]
+    steps = {name: training(model, name) for name, model in models.items()}
+    for name, model in models.items():
+        check_gradients(name, model, steps[name])
+    bars = {"fully spectral": 1.20, "spectral-scaled": None}
+    comparisons = [Comparison(name, "real twin", bar) for name, bar in bars.items()]
+    rows = race("8 clips of 8 s, training step", steps, comparisons, rounds)
+    for name, model in models.items():
+        recognize = recognizer(model, name)
+        steps = {
+            "features of 60 s": extraction(name, 60.0),
+            "text of 60 s": reading(recognize, 60.0),
+            "text of 600 s": reading(recognize, 600.0),
+        }
+        taken = {what: [1e3 * s for s in values] for what, values in time_rounds(steps, rounds).items()}
+        minute = [60_000.0] * rounds
+        rows.append(
+            row(name, Comparison("features of 60 s", "the audio", 1 / 200), taken["features of 60 s"], minute, "ms")
+        )
+        rows.append(row(name, Comparison("text of 60 s", "the audio", 0.05), taken["text of 60 s"], minute, "ms"))
+        tenth = [value / 10 for value in taken["text of 600 s"]]
+        linear_in_length = Comparison("a tenth of the text of 600 s", "text of 60 s", 1.10)
+        rows.append(row(name, linear_in_length, tenth, taken["text of 60 s"], "ms"))
+    return Outcome(rows, notes)
