@@ -1,21 +1,23 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of the README from the results of ``fsdd.sh``: python examples/speech/table.py."""
+"""Write the tables of the speech examples from the results of their scripts: python examples/speech/table.py."""
 
 from __future__ import annotations
 
 import json
 import re
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-README = Path(__file__).with_name("README.md")
+EXAMPLES = Path(__file__).parents[1]
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
 NETWORKS = {  # name of a run -> network and features
     "fully_spectral": ("Fully Spectral", "complex bins"),
+    "fully_spectral-thesis": ("Fully Spectral", "complex bins, as in the thesis"),
     "spectral_scaled": ("Spectral-Scaled", "samples"),
     "real": ("real", "log-mel"),
     "real-mfcc": ("real", "MFCC"),
@@ -24,6 +26,13 @@ PHASE = {  # name of a run -> what is left of the bins
     "fully_spectral": "modulus and phase",
     "fully_spectral-modulus": "modulus alone",
     "fully_spectral-phase": "phase alone",
+}
+TRANSCRIBERS = {  # name of a run -> network and form
+    "fully_spectral": ("Fully Spectral", "CTC"),
+    "spectral_scaled": ("Spectral-Scaled", "CTC"),
+    "real": ("real, log-mel", "CTC"),
+    "fully_spectral-decoder": ("Fully Spectral", "decoder"),
+    "real-decoder": ("real, log-mel", "decoder"),
 }
 MISSING = "not measured yet"
 
@@ -110,20 +119,65 @@ def phase_table(results: Path) -> str:
     return "\n".join(lines)
 
 
-TABLES = {"fsdd": official_table, "fsdd-leave-out": leave_out_table, "fsdd-phase": phase_table}
+def transcription_table(results: Path, data: str) -> str:
+    """Label error rates of CTC and of decoders."""
+    columns = [
+        "network",
+        "form",
+        "seeds",
+        "validation",
+        "test",
+        "sequences without an error",
+        "parameters",
+        "training",
+    ]
+    lines = header(columns)
+    for name, words in TRANSCRIBERS.items():
+        runs = read_runs(results / data, name)
+        cells = [MISSING, "", "", "", "", ""]
+        if runs:
+            seconds = [run["seconds"] for run in runs if not run["resumed"]]
+            cells = [
+                " ".join(str(run["seed"]) for run in runs),
+                spread(run["validation"]["label_error_rate"] for run in runs),
+                spread(run["test"]["label_error_rate"] for run in runs),
+                spread(run["test"]["sequence_accuracy"] for run in runs),
+                f"{runs[0]['parameters'] / 1e6:.2f} M",
+                f"{statistics.mean(seconds):.0f} s" if seconds else "stopped and resumed",
+            ]
+        lines.append(line([*words, *cells]))
+    return "\n".join(lines)
+
+
+# README -> marker -> table
+TABLES = {
+    "speech": {
+        "fsdd": official_table,
+        "fsdd-leave-out": leave_out_table,
+        "fsdd-phase": phase_table,
+        "digit-strings": partial(transcription_table, data="digit-strings"),
+    },
+    "phonetic-transcription": {"espeak": partial(transcription_table, data="espeak")},
+}
 
 
 def main() -> None:
     """Replace every table between its markers."""
-    text = README.read_text(encoding="utf-8")
-    for name, table in TABLES.items():
+    for folder, tables in TABLES.items():
+        write_tables(EXAMPLES / folder / "README.md", tables)
+
+
+def write_tables(readme: Path, tables: Mapping[str, Callable[[Path], str]]) -> None:
+    """Replace the tables of one README."""
+    text = readme.read_text(encoding="utf-8")
+    for name, table in tables.items():
         start, end = f"<!-- {name}:start -->", f"<!-- {name}:end -->"
         content = f"{start}\n{table(RESULTS)}\n{end}"
         pattern = re.compile(f"{re.escape(start)}.*{re.escape(end)}", re.DOTALL)
         text, count = pattern.subn(lambda _, content=content: content, text)
         if count != 1:
-            raise ValueError(f"{README.name} must hold the markers {start} and {end} once, found {count}")
-    README.write_text(text, encoding="utf-8")
+            raise ValueError(f"{readme} must hold the markers {start} and {end} once, found {count}")
+    readme.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

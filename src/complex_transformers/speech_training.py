@@ -104,7 +104,7 @@ class SpeechModelArguments:
         default=None,
         metadata={"help": "spectrum, modulus, phase, frames, log_mel or mfcc; default: that of the network"},
     )
-    compression: str = field(default="none", metadata={"help": "of the moduli of a spectrum: none, log or power"})
+    compression: str = field(default="none", metadata={"help": "of the moduli of a spectrum: none or log"})
     num_mel_bins: int = 80
     normalize: bool = True
     window_ms: float = 25.0

@@ -22,8 +22,7 @@ from ...nn.short_time import WINDOWS
 __all__ = ["COMPRESSIONS", "FEATURE_TYPES", "SpectralFeatureExtractor"]
 
 FEATURE_TYPES = ("spectrum", "modulus", "phase", "frames", "log_mel", "mfcc")
-COMPRESSIONS = ("none", "log", "power")
-_POWER = 0.3
+COMPRESSIONS = ("none", "log")
 # Zero of each unsigned, and full scale of each integer sample format.
 _INTEGERS = {"int16": (0, 2**15), "int32": (0, 2**31), "uint8": (2**7, 2**7)}
 
@@ -42,8 +41,7 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
             ``modulus`` and ``phase`` of it (|z| and z / |z|); ``frames`` windowed samples; ``log_mel``; ``mfcc``.
         window_length, hop_length: samples; default 25 and 10 ms.
         window_type: ``hamming``, ``hann`` or ``rectangular``.
-        compression: of the moduli of a spectrum, phases untouched: ``none``, ``log`` log(1 + |z|), or ``power``
-            |z|^0.3, which lifts quiet bins more (Ephrat et al. 2018, section 3).
+        compression: of the moduli of a spectrum: ``none``, or ``log`` log(1 + |z|), phases untouched.
         num_mel_bins, num_cepstra: of ``log_mel`` and ``mfcc``.
         normalize: False keeps the loudness, and makes pieces of a recording have the features of the recording.
         kwargs: ``padding_side``, ``return_attention_mask`` of ``SequenceFeatureExtractor``.
@@ -208,8 +206,7 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
         unit = scale(spectrum, size.clamp(min=torch.finfo(size.dtype).tiny).reciprocal())
         if self.feature_type == "phase":
             return unit
-        if self.compression != "none":
-            size = size.log1p() if self.compression == "log" else size.pow(_POWER)
+        size = size.log1p() if self.compression == "log" else size
         if self.feature_type == "modulus":
             return torch.cat([size, torch.zeros_like(size)], dim=-1)
         return spectrum if self.compression == "none" else scale(unit, size)
