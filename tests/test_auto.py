@@ -32,10 +32,10 @@ def test_auto_classes_build_our_classes():
     import transformers
 
     register_all()  # once more does no harm
+    sizes = {"vocab_size": 9, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
+    own = {"spectral_transformer": {"decoder": {**sizes, "decoder_start_token_id": 1}}}
     for model_type, classes in AUTO_CLASSES.items():
-        config = transformers.AutoConfig.for_model(
-            model_type, vocab_size=9, hidden_size=8, num_attention_heads=2, intermediate_size=8
-        )
+        config = transformers.AutoConfig.for_model(model_type, **sizes, **own.get(model_type, {}))
         assert type(config).__name__ == classes["AutoConfig"]
         for auto_class, name in classes.items():
             if auto_class != "AutoConfig":

@@ -34,8 +34,8 @@ class SpeechDataArguments:
     """Recordings with a label or a transcript each, and how they are read.
 
     Args:
-        train_file, validation_file, test_file, data_dir, dataset_name, dataset_config_name, audio_column,
-            target_column, validation_split, split_seed, overlap: of ``load_audio_dataset``.
+        train_file, validation_file, test_file, data_dir, dataset_name: of ``load_audio_dataset``.
+        dataset_config_name, audio_column, target_column, validation_split, split_seed, overlap: as well.
         sampling_rate: Hz; other audio is resampled.
         mix_channels: average the channels of audio that has several.
         keep_features: keep features in memory.
@@ -93,10 +93,10 @@ class SpeechModelArguments:
         feature_type: of ``SpectralFeatureExtractor``; default ``spectrum``, ``frames`` or ``log_mel``.
         compression, num_mel_bins, normalize: of ``SpectralFeatureExtractor``.
         window_ms, hop_ms: milliseconds.
-        hidden_size, num_hidden_layers, num_attention_heads, intermediate_size, time_pool_size, hidden_dropout_prob,
-            attention_probs_dropout_prob, attention_score, attention_normalization, position_phase, pooling,
-            bin_pool_size, frequency_kernel, norm_position, norm_type, hidden_act, readout: of
-            ``SpectralTransformerConfig``.
+        hidden_size, num_hidden_layers, num_attention_heads, intermediate_size: of ``SpectralTransformerConfig``.
+        time_pool_size, bin_pool_size, pooling, position_phase, frequency_kernel: as well.
+        hidden_dropout_prob, attention_probs_dropout_prob, attention_score, attention_normalization: as well.
+        norm_position, norm_type, hidden_act, readout: as well.
     """
 
     network: str = field(default="fully_spectral", metadata={"help": "fully_spectral, spectral_scaled or real"})

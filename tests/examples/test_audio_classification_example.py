@@ -264,14 +264,19 @@ def test_speech_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         result(f"fsdd-leave-out/{speaker}/fully_spectral", 0.5 + 0.1 * (index % 2), 0)
         result(f"fsdd-leave-out/{speaker}/fully_spectral", 0.7 + 0.1 * (index % 2), 1)
     result("fsdd-leave-out/theo/real", 0.25, 0)
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n" + "".join(f"<!-- {n}:start -->\nold\n<!-- {n}:end -->\n" for n in module.TABLES))
-    monkeypatch.setattr(module, "README", readme)
+    errors = {"validation": {"label_error_rate": 0.02}, "test": {"label_error_rate": 0.04, "sequence_accuracy": 0.75}}
+    result("digit-strings/fully_spectral", 0.0, 1, **errors)
+    for folder, tables in module.TABLES.items():
+        (tmp_path / folder).mkdir()
+        markers = "".join(f"<!-- {name}:start -->\nold\n<!-- {name}:end -->\n" for name in tables)
+        (tmp_path / folder / "README.md").write_text("before\n" + markers, encoding="utf-8")
+    monkeypatch.setattr(module, "EXAMPLES", tmp_path)
     monkeypatch.setattr(module, "RESULTS", tmp_path)
     module.main()
     module.main()  # writes over what it wrote
-    lines = readme.read_text(encoding="utf-8").splitlines()
-    assert "old" not in lines
+    pages = [(tmp_path / folder / "README.md").read_text(encoding="utf-8") for folder in module.TABLES]
+    assert not any("old" in page.splitlines() for page in pages)
+    lines = pages[0].splitlines()
     assert "| real | log-mel | 0 2 10 | 99.0 ± 0.0 | 96.5 ± 1.5 | 95.0 96.5 98.0 | 0.25 M | 60 s |" in lines
     assert "| real | MFCC | 0 | 99.0 | 90.0 | 90.0 | 0.25 M | 60 s |" in lines
     assert "| Spectral-Scaled | samples | not measured yet |  |  |  |  |  |" in lines
@@ -279,6 +284,8 @@ def test_speech_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| real | log-mel |  |  |  |  | 25.0 |  | not measured yet |" in lines  # one speaker is no mean
     assert "| modulus and phase |  | not measured yet | 65.0 ± 5.5 |" in lines
     assert "| phase alone |  | not measured yet | not measured yet |" in lines
+    assert "| Fully Spectral | CTC | 1 | 2.0 | 4.0 | 75.0 | 0.25 M | 60 s |" in lines
+    assert "| real, log-mel | decoder | not measured yet |  |  |  |  |  |" in pages[1].splitlines()
     result("fsdd/real", 0.9, 3, parameters=1)
     with pytest.raises(ValueError, match=r"real: the seeds have unequal numbers of parameters \[1, 250000\]"):
         module.main()

@@ -27,8 +27,9 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
         >>> from complex_transformers import SpectralFeatureExtractor, SpectralTransformerProcessor
         >>> from complex_transformers import build_ctc_tokenizer
         >>> processor = SpectralTransformerProcessor(SpectralFeatureExtractor(), build_ctc_tokenizer(["ba", "bada"]))
-        >>> processor(audio=[0.1, -0.1] * 400, text="ba", sampling_rate=16000)["labels"]
-        [[4, 3]]
+        >>> inputs = processor(audio=[0.1, -0.1] * 400, text="ba", sampling_rate=16000)
+        >>> processor.tokenizer.decode(inputs.labels[0])
+        'ba'
     """
 
     def __init__(self, feature_extractor: SpectralFeatureExtractor, tokenizer: PreTrainedTokenizerBase) -> None:
