@@ -14,15 +14,14 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import statistics
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from benchmarks.reporting import RESULTS, ROOT, markdown_table, read_json, write_part
+from benchmarks.reporting import RESULTS, ROOT, markdown_table, write_part
+from benchmarks.tables.runs import parameters, read_runs, seeds, spread, training_time
 
 README = ROOT / "examples" / "language-modeling" / "README.md"
 SCRIPT = "examples/language-modeling/run_clm_xl.py"
@@ -82,9 +81,9 @@ def command(data: str, row: str, seed: int, options: str) -> list[str]:
     return [SCRIPT, *parts, *settings, "--seed", str(seed), "--resume_from_checkpoint", "last", *outputs]
 
 
-def run(data: str, rows: list[str], seeds: list[int], options: str) -> None:
-    """Train what has no result yet, one after the other."""
-    for seed in seeds:
+def run(data: str, rows: list[str], numbers: list[int], options: str) -> None:
+    """Train what has no result yet, one after the other, for each number of a seed."""
+    for seed in numbers:
         for row in rows:
             if (RESULTS / "streams" / data / f"{row}-seed-{seed}.json").exists():
                 continue
@@ -92,33 +91,21 @@ def run(data: str, rows: list[str], seeds: list[int], options: str) -> None:
             subprocess.run([sys.executable, *command(data, row, seed, options)], cwd=ROOT, check=True)
 
 
-def spread(values: list[float], digits: int) -> str:
-    """Mean and standard deviation; one value has no deviation."""
-    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{statistics.mean(values):.{digits}f}{deviation}"
-
-
 def table(data: str, folder: Path) -> str:
     """One row for each network that was run."""
     score, digits = DATA[data]["score"], 3 if DATA[data]["score"] == "bits_per_token" else 1
-    lines = []
-    for row in ROWS:
-        results: list[dict[str, Any]] = [read_json(path) for path in sorted(folder.glob(f"{row}-seed-*.json"))]
-        if len(steps := {result["steps"] for result in results}) > 1:
-            raise ValueError(f"{data}, {row}: runs of unequal length do not fit one row: {sorted(steps)} steps")
-        if results:
-            seconds = [result["seconds"] for result in results if not result["resumed"]]
-            lines.append(
-                [
-                    f"`{row}`",
-                    " ".join(str(result["seed"]) for result in results),
-                    spread([result["validation"][score] for result in results], digits),
-                    spread([result["test"][score] for result in results], digits),
-                    f"{results[0]['parameters'] / 1e6:.2f} M",
-                    f"{steps.pop():,}",
-                    f"{statistics.mean(seconds):.0f} s" if seconds else "stopped and resumed",
-                ]
-            )
+    lines = [
+        [
+            f"`{row}`",
+            seeds(runs),
+            *(spread((run[part][score] for run in runs), digits) for part in ("validation", "test")),
+            parameters(runs),
+            f"{runs[0]['steps']:,}",
+            training_time(runs),
+        ]
+        for row in ROWS
+        if (runs := read_runs(folder, row))
+    ]
     unit = DATA[data]["unit"]
     header = ["network", "seeds", f"validation, {unit}", f"test, {unit}", "parameters", "steps", "training"]
     return markdown_table(header, lines)

@@ -162,27 +162,3 @@ def test_translation_needs_a_tokenizer_that_ends_texts(run: Callable[..., Any], 
     build_tokenizer(["one two"]).save_pretrained(tmp_path / "tokenizer")
     with pytest.raises(ValueError, match="does not end a text with an end-of-text token"):
         run(TRANSLATION, *parallel_files(tmp_path), "--tokenizer_name_or_path", tmp_path / "tokenizer")
-
-
-def test_translation_table(tmp_path: Path) -> None:
-    table = load_example("translation/table.py").table
-    run = {
-        "parameters": 1_500_000,
-        "seconds": 60.2,
-        "resumed": False,
-        "validation": {"bleu": 30.0},
-        "signatures": {"bleu": "nrefs:1", "chrf": "nc:6"},
-    }
-    for seed, bleu in ((0, 31.0), (10, 34.0), (2, 32.5)):
-        result = {**run, "seed": seed, "test": {"bleu": bleu, "chrf": 50.0}}
-        (tmp_path / f"complex_order-real-seed-{seed}.json").write_text(json.dumps(result))
-    lines = table(tmp_path).splitlines()
-    assert lines[2] == (
-        "| `complex_order` | real | 0 2 10 | 30.00 ± 0.00 | 32.50 ± 1.50 | 31.00 32.50 34.00 | 50.00 ± 0.00 "
-        "| 1.50 M | 60 s |"
-    )
-    assert lines[-1] == "BLEU: `nrefs:1`; chrF: `nc:6`."
-    other = {**run, "seed": 0, "test": {"bleu": 1.0, "chrf": 1.0}, "signatures": {"bleu": "nrefs:2", "chrf": "nc:6"}}
-    (tmp_path / "complex_vanilla-seed-0.json").write_text(json.dumps(other))
-    with pytest.raises(ValueError, match="scores with unequal signatures"):
-        table(tmp_path)

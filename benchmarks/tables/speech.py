@@ -1,0 +1,117 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of speech: spoken digits, strings of digits, synthetic speech."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.reporting import markdown_table
+from benchmarks.tables.runs import MISSING, Runs, parameters, read_runs, seeds, spread, training_time
+
+__all__ = ["SPEAKERS", "leave_out_table", "official_table", "phase_table", "transcription_table"]
+
+SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
+NETWORKS = {  # name of a run -> network and features
+    "fully_spectral": ("Fully Spectral", "complex bins"),
+    "fully_spectral-thesis": ("Fully Spectral", "complex bins, as in the thesis"),
+    "spectral_scaled": ("Spectral-Scaled", "samples"),
+    "real": ("real", "log-mel"),
+    "real-mfcc": ("real", "MFCC"),
+}
+PHASE = {  # name of a run -> what is left of the bins
+    "fully_spectral": "modulus and phase",
+    "fully_spectral-modulus": "modulus alone",
+    "fully_spectral-phase": "phase alone",
+}
+TRANSCRIBERS = {  # name of a run -> network and form
+    "fully_spectral": ("Fully Spectral", "CTC"),
+    "spectral_scaled": ("Spectral-Scaled", "CTC"),
+    "real": ("real, log-mel", "CTC"),
+    "fully_spectral-decoder": ("Fully Spectral", "decoder"),
+    "real-decoder": ("real, log-mel", "decoder"),
+}
+
+
+def official_table(results: Path) -> str:
+    """The official split of the spoken digits: speakers that the network knows."""
+    rows = []
+    for name, words in NETWORKS.items():
+        runs = read_runs(results / "fsdd", name)
+        cells = [MISSING, "", "", "", "", ""]
+        if runs:
+            cells = [
+                seeds(runs),
+                _percent(_accuracies(runs, "validation")),
+                _percent(_accuracies(runs)),
+                " ".join(f"{100 * accuracy:.1f}" for accuracy in _accuracies(runs)),
+                parameters(runs),
+                training_time(runs),
+            ]
+        rows.append([*words, *cells])
+    return markdown_table(
+        ["network", "features", "seeds", "validation", "test", "test, seed by seed", "parameters", "training"], rows
+    )
+
+
+def leave_out_table(results: Path) -> str:
+    """A speaker that the network does not know."""
+    rows = []
+    for name, words in NETWORKS.items():
+        scores = _by_speaker(results, name)
+        cells = [f"{100 * scores[speaker]:.1f}" if speaker in scores else "" for speaker in SPEAKERS]
+        rows.append([*words, *cells, _over_speakers(scores)])
+    return markdown_table(["network", "features", *SPEAKERS, "mean over speakers"], rows)
+
+
+def phase_table(results: Path) -> str:
+    """One network on bins, on their moduli and on their phases."""
+    rows = []
+    for name, words in PHASE.items():
+        runs = read_runs(results / "fsdd", name)
+        official = _percent(_accuracies(runs)) if runs else MISSING
+        rows.append([words, seeds(runs), official, _over_speakers(_by_speaker(results, name))])
+    return markdown_table(
+        ["bins of Fully Spectral", "seeds", "official test", "speaker left out, mean over speakers"], rows
+    )
+
+
+def transcription_table(results: Path, data: str) -> str:
+    """Label error rates of CTC and of decoders, in %."""
+    rows = []
+    for name, words in TRANSCRIBERS.items():
+        runs = read_runs(results / data, name)
+        cells = [MISSING, "", "", "", "", ""]
+        if runs:
+            cells = [
+                seeds(runs),
+                _percent(run["validation"]["label_error_rate"] for run in runs),
+                _percent(run["test"]["label_error_rate"] for run in runs),
+                _percent(run["test"]["sequence_accuracy"] for run in runs),
+                parameters(runs),
+                training_time(runs),
+            ]
+        rows.append([*words, *cells])
+    header = ["network", "form", "seeds", "validation", "test", "sequences without an error", "parameters", "training"]
+    return markdown_table(header, rows)
+
+
+def _percent(values: Iterable[float]) -> str:
+    return spread(values, 1, 100)
+
+
+def _accuracies(runs: Runs, part: str = "test") -> list[float]:
+    return [run[part]["accuracy"] for run in runs]
+
+
+def _by_speaker(results: Path, name: str) -> dict[str, float]:
+    """Mean test accuracy over the seeds, for each speaker that was left out."""
+    runs = {speaker: read_runs(results / "fsdd-leave-out" / speaker, name) for speaker in SPEAKERS}
+    return {speaker: statistics.mean(_accuracies(of)) for speaker, of in runs.items() if of}
+
+
+def _over_speakers(scores: dict[str, float]) -> str:
+    """Mean and standard deviation over the speakers, once all are measured."""
+    return _percent(scores.values()) if len(scores) == len(SPEAKERS) else MISSING

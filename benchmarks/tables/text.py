@@ -1,0 +1,122 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of text: questions (``trec.sh``), translation (both ``multi30k.sh``)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.reporting import markdown_table, read_json
+from benchmarks.tables.runs import MISSING, Runs, parameters, read_runs, seeds, spread, training_time
+
+__all__ = ["multi30k_table", "synconmt_length_table", "synconmt_table", "trec_table"]
+
+FIELDS = (("complex", ""), ("real", "-real"))
+TRANSLATION_HEADER = ("seeds", "validation BLEU", "test BLEU", "test, seed by seed", "test chrF")
+TREC = ("complex_order", "complex_vanilla", "word", "learned_position", "sinusoidal_position")
+MULTI30K = ("complex_order", "complex_vanilla", "sinusoidal_position", "learned_position")
+SYNCONMT = {  # name of a run -> network, field, what it reads and writes
+    "synconmt-b": ("SynCoNMT-B", "complex", "words, relations"),
+    "bahdanau": ("Bahdanau", "real", "words"),
+    "bahdanau-relations": ("Bahdanau", "real", "words, relations"),
+    "synconmt-l": ("SynCoNMT-L", "complex", "words, relations"),
+    "luong": ("Luong", "real", "words"),
+    "luong-relations": ("Luong", "real", "words, relations"),
+}
+
+
+def trec_table(results: Path) -> str:
+    """Accuracy of each embedding in both fields; a row that has not been run says so."""
+    rows = []
+    for embedding in TREC:
+        for field, suffix in FIELDS:
+            path = results / "trec" / f"{embedding}{suffix}.json"
+            cells = _trec_cells(read_json(path)) if path.exists() else [MISSING, "", "", "", ""]
+            rows.append([f"`{embedding}`", field, *cells])
+    return markdown_table(
+        ["embedding", "field", "validation", "test", "test, seed by seed", "parameters", "training"], rows
+    )
+
+
+def _trec_cells(result: dict[str, Any]) -> list[str]:
+    runs = result["runs"]
+    return [
+        spread((run["validation_accuracy"] for run in runs), 1, 100),
+        spread((run["test_accuracy"] for run in runs), 1, 100),
+        " ".join(f"{100 * run['test_accuracy']:.1f}" for run in runs),
+        f"{result['parameters'] / 1e6:.2f} M",
+        f"{result['seconds'] / len(runs):.0f} s",
+    ]
+
+
+def multi30k_table(results: Path, direction: str) -> str:
+    """BLEU and chrF of the networks that were run, and the signatures of the scores."""
+    rows, signatures = [], set()
+    for embedding in MULTI30K:
+        for field, suffix in FIELDS:
+            if runs := read_runs(results / "multi30k" / direction, f"{embedding}{suffix}"):
+                rows.append(
+                    [f"`{embedding}`", field, *_translation_cells(runs), parameters(runs), training_time(runs)]
+                )
+                signatures |= _signatures(runs)
+    header = ["embedding", "field", *TRANSLATION_HEADER, "parameters", "training"]
+    return f"{markdown_table(header, rows)}\n\n{_one_signature(signatures)}"
+
+
+def synconmt_table(results: Path) -> str:
+    """BLEU, chrF and accuracies of SynCoNMT and its twins."""
+    rows, signatures = [], set()
+    for name, words in SYNCONMT.items():
+        runs = read_runs(results / "synconmt", name)
+        cells = [MISSING] + [""] * 9
+        if runs:
+            signatures |= _signatures(runs)
+            cells = [
+                *_translation_cells(runs),
+                *(_accuracy(runs, f"{part}_accuracy") for part in ("word", "relation", "both")),
+                parameters(runs),
+                training_time(runs),
+            ]
+        rows.append([*words, *cells])
+    header = ["network", "field", "reads and writes", *TRANSLATION_HEADER]
+    header += ["words right", "relations right", "both right", "parameters", "training"]
+    return f"{markdown_table(header, rows)}\n\n{_one_signature(signatures)}"
+
+
+def synconmt_length_table(results: Path) -> str:
+    """Test BLEU by the number of words of the source, and how many sentences have so many."""
+    found = {name: runs for name in SYNCONMT if (runs := read_runs(results / "synconmt", name))}
+    groups = next(iter(found.values()))[0]["bleu_by_length"] if found else []
+    header = ["network", *(f"{group['shortest']} to {group['longest']} ({group['sentences']})" for group in groups)]
+    rows = [
+        [f"`{name}`", *(spread((run["bleu_by_length"][i]["bleu"] for run in runs), 2) for i in range(len(groups)))]
+        for name, runs in found.items()
+    ]
+    return markdown_table(header, rows)
+
+
+def _translation_cells(runs: Runs) -> list[str]:
+    return [
+        seeds(runs),
+        spread((run["validation"]["bleu"] for run in runs), 2),
+        spread((run["test"]["bleu"] for run in runs), 2),
+        " ".join(f"{run['test']['bleu']:.2f}" for run in runs),
+        spread((run["test"]["chrf"] for run in runs), 2),
+    ]
+
+
+def _accuracy(runs: Runs, key: str) -> str:
+    """Accuracy on the test part; networks of words alone have none of relations."""
+    values = [run["test_accuracy"].get(key) for run in runs]
+    return spread([value for value in values if value is not None], 1, 100) if None not in values else ""
+
+
+def _signatures(runs: Runs) -> set[tuple[str, str]]:
+    return {(run["signatures"]["bleu"], run["signatures"]["chrf"]) for run in runs}
+
+
+def _one_signature(signatures: set[tuple[str, str]]) -> str:
+    if len(signatures) > 1:
+        raise ValueError(f"scores with unequal signatures do not fit one table: {sorted(signatures)}")
+    return "\n".join(f"BLEU: `{bleu}`; chrF: `{chrf}`." for bleu, chrf in signatures)

@@ -1,0 +1,132 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the examples' READMEs from results of several seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.tables import speech, text
+from benchmarks.tables.__main__ import TABLES, write_tables
+from benchmarks.tables.runs import spread
+
+from benchmarks import streams
+
+RUN = {
+    "parameters": 1_500_000,
+    "seconds": 60.2,
+    "resumed": False,
+    "validation": {"bleu": 30.0, "accuracy": 0.99, "label_error_rate": 0.02},
+    "signatures": {"bleu": "nrefs:1", "chrf": "nc:6"},
+}
+
+
+def write_result(results: Path, name: str, seed: int, test: dict[str, float], **changes: Any) -> None:
+    path = results / f"{name}-seed-{seed}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**RUN, "seed": seed, "test": test, **changes}), encoding="utf-8")
+
+
+def test_translation_table(tmp_path: Path) -> None:
+    for seed, bleu in ((0, 31.0), (10, 34.0), (2, 32.5)):
+        write_result(tmp_path, "multi30k/en-de/complex_order-real", seed, {"bleu": bleu, "chrf": 50.0})
+    lines = text.multi30k_table(tmp_path, "en-de").splitlines()
+    assert lines[2] == (
+        "| `complex_order` | real | 0 2 10 | 30.00 ± 0.00 | 32.50 ± 1.50 | 31.00 32.50 34.00 | 50.00 ± 0.00 "
+        "| 1.50 M | 60 s |"
+    )
+    assert lines[-1] == "BLEU: `nrefs:1`; chrF: `nc:6`."
+    assert len(lines) == 5  # rows that were not run are left out
+    signatures = {"bleu": "nrefs:2", "chrf": "nc:6"}
+    write_result(tmp_path, "multi30k/en-de/complex_vanilla", 0, {"bleu": 1.0, "chrf": 1.0}, signatures=signatures)
+    with pytest.raises(ValueError, match="scores with unequal signatures"):
+        text.multi30k_table(tmp_path, "en-de")
+
+
+def test_synconmt_tables(tmp_path: Path) -> None:
+    def result(name: str, seed: int, accuracy: dict[str, float], bleu: float) -> None:
+        groups = [{"shortest": 1, "longest": 10, "sentences": 3, "bleu": bleu}]
+        groups.append({"shortest": 21, "longest": 30, "sentences": 2, "bleu": bleu / 2})
+        test = {"bleu": bleu, "chrf": 50.0}
+        write_result(tmp_path, f"synconmt/{name}", seed, test, test_accuracy=accuracy, bleu_by_length=groups)
+
+    both = {"word_accuracy": 0.5, "relation_accuracy": 0.7, "both_accuracy": 0.4}
+    result("synconmt-b", 0, both, 20.0)
+    result("synconmt-b", 1, {**both, "word_accuracy": 0.6}, 22.0)
+    result("bahdanau", 0, {"word_accuracy": 0.45}, 18.0)
+    result("bahdanau-relations", 0, both, 19.0)  # its name begins with that of another row
+    lines = text.synconmt_table(tmp_path).splitlines()
+    assert lines[2].startswith("| SynCoNMT-B | complex | words, relations | 0 1 | 30.00 ± 0.00 | 21.00 ± 1.41 |")
+    assert "| 55.0 ± 7.1 | 70.0 ± 0.0 | 40.0 ± 0.0 | 1.50 M | 60 s |" in lines[2]
+    assert "| words | 0 | 30.00 | 18.00 | 18.00 | 50.00 | 45.0 |  |  | 1.50 M | 60 s |" in lines[3]
+    assert "| Luong | real | words | not measured yet |" in lines[6]
+    lines = text.synconmt_length_table(tmp_path).splitlines()
+    assert lines[0] == "| network | 1 to 10 (3) | 21 to 30 (2) |"
+    assert lines[2:] == [
+        "| `synconmt-b` | 21.00 ± 1.41 | 10.50 ± 0.71 |",
+        "| `bahdanau` | 18.00 | 9.00 |",
+        "| `bahdanau-relations` | 19.00 | 9.50 |",
+    ]
+
+
+def test_speech_tables(tmp_path: Path) -> None:
+    for seed, accuracy in ((0, 0.95), (10, 0.98), (2, 0.965)):
+        write_result(tmp_path, "fsdd/real", seed, {"accuracy": accuracy})
+    write_result(tmp_path, "fsdd/real-mfcc", 0, {"accuracy": 0.9})  # its name begins with that of another row
+    for index, speaker in enumerate(speech.SPEAKERS):
+        for seed, accuracy in ((0, 0.5), (1, 0.7)):
+            test = {"accuracy": accuracy + 0.1 * (index % 2)}
+            write_result(tmp_path, f"fsdd-leave-out/{speaker}/fully_spectral", seed, test)
+    write_result(tmp_path, "fsdd-leave-out/theo/real", 0, {"accuracy": 0.25})
+    write_result(tmp_path, "digit-strings/fully_spectral", 1, {"label_error_rate": 0.04, "sequence_accuracy": 0.75})
+
+    lines = speech.official_table(tmp_path).splitlines()
+    assert "| real | log-mel | 0 2 10 | 99.0 ± 0.0 | 96.5 ± 1.5 | 95.0 96.5 98.0 | 1.50 M | 60 s |" in lines
+    assert "| real | MFCC | 0 | 99.0 | 90.0 | 90.0 | 1.50 M | 60 s |" in lines
+    assert "| Spectral-Scaled | samples | not measured yet |  |  |  |  |  |" in lines
+    lines = speech.leave_out_table(tmp_path).splitlines()
+    assert "| Fully Spectral | complex bins | 60.0 | 70.0 | 60.0 | 70.0 | 60.0 | 70.0 | 65.0 ± 5.5 |" in lines
+    assert "| real | log-mel |  |  |  |  | 25.0 |  | not measured yet |" in lines  # one speaker is no mean
+    lines = speech.phase_table(tmp_path).splitlines()
+    assert "| modulus and phase |  | not measured yet | 65.0 ± 5.5 |" in lines
+    assert "| phase alone |  | not measured yet | not measured yet |" in lines
+    lines = speech.transcription_table(tmp_path, "digit-strings").splitlines()
+    assert "| Fully Spectral | CTC | 1 | 2.0 | 4.0 | 75.0 | 1.50 M | 60 s |" in lines
+    assert "| real, log-mel | decoder | not measured yet |  |  |  |  |  |" in lines
+
+
+def test_table_of_streams(tmp_path: Path) -> None:
+    for seed, score in ((0, 2.25), (1, 2.35)):
+        parts = {part: {"bits_per_token": score} for part in ("validation", "test")}
+        write_result(tmp_path, "real", seed, parts["test"], validation=parts["validation"], steps=1200)
+    lines = streams.table("text8", tmp_path).splitlines()
+    assert lines[2:] == ["| `real` | 0 1 | 2.300 ± 0.071 | 2.300 ± 0.071 | 1.50 M | 1,200 | 60 s |"]
+
+
+def test_unequal_runs_are_refused_and_interrupted_ones_have_no_time(tmp_path: Path) -> None:
+    write_result(tmp_path, "fsdd/real", 0, {"accuracy": 0.9}, resumed=True)
+    assert "stopped and resumed" in speech.official_table(tmp_path)
+    write_result(tmp_path, "fsdd/real", 1, {"accuracy": 0.9}, parameters=1)
+    with pytest.raises(ValueError, match=r"real: seeds with unequal parameters do not fit one row: \[1, 1500000\]"):
+        speech.official_table(tmp_path)
+    assert spread([0.25], 1, 100) == "25.0"
+
+
+def test_tables_are_written_between_markers(tmp_path: Path) -> None:
+    for folder, tables in TABLES.items():
+        readme = tmp_path / folder / "README.md"
+        readme.parent.mkdir()
+        readme.write_text("before\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=rf"{folder}/README.md must hold the marker .* once, found 0"):
+            write_tables(folder, tmp_path, tmp_path)
+        markers = "".join(f"<!-- {name}:start -->\nold\n<!-- {name}:end -->\n" for name in tables)
+        readme.write_text(f"before\n{markers}after\n", encoding="utf-8")
+        for _ in range(2):  # the second writes over the first
+            write_tables(folder, tmp_path, tmp_path)
+            lines = readme.read_text(encoding="utf-8").splitlines()
+            assert "old" not in lines
+            assert (lines[0], lines[-1]) == ("before", "after")
+            assert sum(line.startswith("| ---") for line in lines) == len(tables)
