@@ -436,3 +436,21 @@ def test_registered_once_under_one_name():
     register_all()
     names = [task for task, entry in PIPELINE_REGISTRY.supported_tasks.items() if entry["impl"] is TextToTextPipeline]
     assert names == [TEXT_TO_TEXT_TASK] == ["complex-text2text"]
+
+
+def test_an_end_token_in_the_beginning_ends_nothing() -> None:
+    generate = pipeline(TEXT_TO_TEXT_TASK, model=build_model("complex"), tokenizer=build_tokenizer())
+    for beginning in ([[2, 3, 5, 6]], [[3, 5, 6]]):  # with the first token, and without
+        options = {"decoder_input_ids": torch.tensor(beginning), "max_new_tokens": 3, "min_new_tokens": 3}
+        (record,) = generate("the cat", return_tensors=True, return_text=True, **options)
+        first = [2] if beginning[0][0] != 2 else []
+        ids = record["generated_token_ids"]
+        assert len(ids) == len(first + beginning[0]) + 3
+        assert ids[:-3] == first + beginning[0]
+        assert record["generated_text"]
+
+
+def test_half_of_a_surrogate_pair_is_named() -> None:
+    generate = pipeline(TEXT_TO_TEXT_TASK, model=build_model("complex"), tokenizer=build_tokenizer())
+    with pytest.raises(ValueError, match="text 1 holds half of a surrogate pair at character 4"):
+        generate(["the cat", "the \ud800 cat"])

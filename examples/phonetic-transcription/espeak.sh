@@ -31,7 +31,7 @@ for seed in "${SEEDS[@]}"; do
   for name in "$@"; do
     [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
     results="$RESULTS/espeak/$name-seed-$seed.json"
-    [[ -e $results ]] && continue
+    if [[ -e $results ]]; then echo "left out, as it has a result: $results"; continue; fi
     # shellcheck disable=SC2086 - the options of a row are words
     "$PYTHON" examples/speech/run_ctc.py ${ROWS[$name]} $RECIPE --target_column ipa \
       --train_file "$data/train.csv" --validation_file "$data/validation.csv" --test_file "$data/test.csv" \

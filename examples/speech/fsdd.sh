@@ -32,7 +32,7 @@ for seed in "${SEEDS[@]}"; do
   for name in "$@"; do
     [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
     results="$RESULTS/$split/$name-seed-$seed.json"
-    [[ -e $results ]] && continue
+    if [[ -e $results ]]; then echo "left out, as it has a result: $results"; continue; fi
     # shellcheck disable=SC2086 - the options of a row are words
     "$PYTHON" examples/speech/run_audio_classification.py ${ROWS[$name]} $RECIPE \
       --train_file "$data/train.csv" --validation_file "$data/validation.csv" --test_file "$data/test.csv" \

@@ -43,7 +43,7 @@ for seed in "${SEEDS[@]}"; do
   for name in "$@"; do
     [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
     results="$RESULTS/synconmt/$name-seed-$seed.json"
-    [[ -e $results ]] && continue
+    if [[ -e $results ]]; then echo "left out, as it has a result: $results"; continue; fi
     # shellcheck disable=SC2086 - the options of a row are words
     "$PYTHON" $EXAMPLE/run_synconmt.py ${ROWS[$name]} --data_dir outputs/multi30k-parsed --lowercase true \
       --min_frequency 2 --hidden_size 256 --hidden_dropout_prob 0.3 --label_smoothing 0.1 \

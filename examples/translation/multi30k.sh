@@ -31,7 +31,7 @@ for seed in "${SEEDS[@]}"; do
   for name in "$@"; do
     [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
     results="$RESULTS/$SOURCE-$TARGET/$name-seed-$seed.json"
-    [[ -e $results ]] && continue
+    if [[ -e $results ]]; then echo "left out, as it has a result: $results"; continue; fi
     # shellcheck disable=SC2086 - the options of a row are words
     "$PYTHON" examples/translation/run_translation.py ${ROWS[$name]} \
       --train_files "$DATA/train.$SOURCE.gz" "$DATA/train.$TARGET.gz" \

@@ -36,6 +36,7 @@ from complex_transformers import (
     portable,
     prepare_run,
 )
+from complex_transformers.generation import learned_positions
 
 
 @dataclass
@@ -175,10 +176,8 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
     )
 
 
-def load_and_encode(
-    data_args: DataArguments, given_tokenizer: str | None
-) -> tuple[DatasetDict, PreTrainedTokenizerFast]:
-    """The parts with ids, and the tokenizer that gave them."""
+def load_data(data_args: DataArguments, given_tokenizer: str | None) -> tuple[DatasetDict, PreTrainedTokenizerFast]:
+    """The parts, and their tokenizer."""
     parts = load_parallel_dataset(
         data_args.train_files,
         data_args.validation_files,
@@ -195,15 +194,7 @@ def load_and_encode(
     if data_args.max_train_samples is not None:
         sample = parts["train"].shuffle(seed=data_args.split_seed)
         parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
-    tokenizer = make_tokenizer(parts, data_args, given_tokenizer)
-    encoded = encode_parallel_dataset(
-        parts,
-        tokenizer,
-        max_source_length=data_args.max_source_length,
-        max_target_length=data_args.max_target_length,
-        too_long=data_args.too_long,
-    )
-    return encoded, tokenizer
+    return parts, make_tokenizer(parts, data_args, given_tokenizer)
 
 
 def main() -> dict[str, Any]:
@@ -212,8 +203,17 @@ def main() -> dict[str, Any]:
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     checkpoint = prepare_run(args)
     given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
-    parts, tokenizer = load_and_encode(data_args, given)
+    parts, tokenizer = load_data(data_args, given)
     model = model_args.model(tokenizer)
+    positions = learned_positions(model)
+    limit = None if positions is None else min(positions, tokenizer.model_max_length)
+    parts = encode_parallel_dataset(
+        parts,
+        tokenizer,
+        max_source_length=limit if data_args.max_source_length is None else data_args.max_source_length,
+        max_target_length=limit if data_args.max_target_length is None else data_args.max_target_length,
+        too_long=data_args.too_long,
+    )
     run = TranslationRun(
         model,
         parts,

@@ -9,6 +9,7 @@ The search is the one the model was saved with, where no option says otherwise.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -70,12 +71,18 @@ def translations(args: Arguments, texts: list[str]) -> Iterator[dict[str, Any] |
         **{name: value for name, value in given.items() if value is not None},
     )
     eos = translate.model.generation_config.eos_token_id
+    lines = [number for number, text in enumerate(texts, 1) if text.strip()]
     answers = iter(translate(text for text in texts if text.strip()))
     for text in texts:
         if not text.strip():
             yield None
             continue
-        (answer,) = next(answers)
+        try:
+            (answer,) = next(answers)
+        except ValueError as error:  # which counts the texts it was given, from 0
+            raise ValueError(
+                re.sub(r"^text (\d+)", lambda found: f"line {lines[int(found[1])]}", str(error))
+            ) from error
         finished = answer["generated_token_ids"][-1] in (eos if isinstance(eos, list) else [eos])
         yield {**answer, "finished": finished}
 

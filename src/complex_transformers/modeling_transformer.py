@@ -369,6 +369,13 @@ class TransformerDecoder(TransformerStack):
         if encoder_hidden_states is None:
             raise ValueError("the decoder attends to an encoder: give encoder_hidden_states")
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
+        check_text_inputs(None, encoder_hidden_states, encoder_attention_mask, self.config.hidden_size)
+        target = inputs_embeds if input_ids is None else input_ids
+        if len(encoder_hidden_states) != len(target):  # type: ignore[arg-type]
+            raise ValueError(
+                f"there are {len(encoder_hidden_states)} encoded source texts but {len(target)} targets: "  # type: ignore[arg-type]
+                "give as many of each"
+            )
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()

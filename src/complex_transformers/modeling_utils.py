@@ -46,8 +46,8 @@ def check_text_inputs(
             f"the input is empty: batch and length are {tuple(shape)}; leave out empty texts, or use a tokenizer that "
             "adds a token to every text"
         )
-    if input_ids is not None and (input_ids.is_floating_point() or input_ids.is_complex()):
-        raise TypeError(f"input_ids must be integers, got dtype {input_ids.dtype}")
+    if input_ids is not None and input_ids.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"input_ids must be integers (int64 or int32), got dtype {input_ids.dtype}")
     if attention_mask is None or attention_mask.dim() != 2:
         return
     if attention_mask.shape != shape:
@@ -68,6 +68,8 @@ def shift_right(labels: Tensor, start_token_id: int | None, pad_token_id: int | 
             "the first token of a target is not known: set config.decoder_start_token_id (often the tokenizer's "
             "pad_token_id or bos_token_id)"
         )
+    if labels.dim() != 2:
+        raise ValueError(f"labels must be [batch, length], got {tuple(labels.shape)}")
     shifted = F.pad(labels[:, :-1], (1, 0), value=start_token_id)
     # What is not predicted is read as padding; a causal decoder never sees it before a real label.
     return shifted.masked_fill(shifted == -100, start_token_id if pad_token_id is None else pad_token_id)
@@ -76,7 +78,17 @@ def shift_right(labels: Tensor, start_token_id: int | None, pad_token_id: int | 
 def smoothed_cross_entropy(
     logits: Tensor, labels: Tensor, label_smoothing: float = 0.0, num_items: Tensor | int | None = None
 ) -> Tensor:
-    """Cross entropy of ``[B, T, V]`` and ``[B, T]`` (-100 is ignored): the mean, or a sum over ``num_items``."""
+    """Cross entropy of ``[B, T, V]`` and ``[B, T]`` (-100 is ignored): the mean, or a sum over ``num_items``.
+
+    Raises:
+        ValueError: labels outside the vocabulary (on the CPU; elsewhere the check would wait for the device).
+    """
+    if labels.device.type == "cpu" and not torch.compiler.is_compiling():
+        wrong = labels[(labels != -100) & ((labels < 0) | (labels >= logits.shape[-1]))]
+        if wrong.numel():
+            raise ValueError(
+                f"labels must lie in [0, {logits.shape[-1]}), or be -100 for no prediction, got {int(wrong[0])}"
+            )
     loss = F.cross_entropy(
         logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)),
         labels.flatten().to(logits.device),

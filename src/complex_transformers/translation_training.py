@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from transformers import EarlyStoppingCallback, EvalPrediction, PreTrainedModel, Seq2SeqTrainingArguments
 
+from .generation import learned_positions
 from .metrics.translation import TranslationMetric
 from .runs import portable, rounded, run_record, save_model, write_results
 from .training import ComplexSeq2SeqTrainer
@@ -117,8 +118,15 @@ class TranslationRun:
         self.tokenizer = getattr(processing, "tokenizer", processing)
         self.parts = {name: part if name == "train" else longest_first(part) for name, part in parts.items()}
         self.signatures: dict[str, str] = {}
+        positions = learned_positions(model)
         if args.generation_max_length is None:
-            args.generation_max_length = max(map(len, parts["train"]["labels"])) + 10
+            longest = max(map(len, parts["train"]["labels"])) + 10
+            args.generation_max_length = longest if positions is None else min(longest, positions)
+        elif positions is not None and args.generation_max_length > positions:
+            raise ValueError(
+                f"generation_max_length is {args.generation_max_length}, but the model has learned {positions} "
+                "positions: choose a shorter length, or more max_position_embeddings"
+            )
         generation = model.generation_config
         generation.max_length, generation.max_new_tokens = args.generation_max_length, None
         generation.num_beams, generation.length_penalty = args.test_num_beams, args.length_penalty[0]

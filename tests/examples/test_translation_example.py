@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from example_runs import ONE_EPOCH, TINY, Rows, load_example
-from transformers import GenerationConfig
+from transformers import AutoTokenizer, GenerationConfig
 
 from complex_transformers import TranslationMetric, build_tokenizer
 
@@ -107,6 +107,11 @@ def test_translation_learns_and_translates(
     ):
         with pytest.raises(ValueError, match=message):
             translate(monkeypatch, out, text, *arguments)
+    tokenizer = AutoTokenizer.from_pretrained(out)
+    tokenizer.model_max_length = 4
+    tokenizer.save_pretrained(out)
+    with pytest.raises(ValueError, match=r"^line 3 has \d+ tokens, but tokenizer.model_max_length is 4"):
+        translate(monkeypatch, out, "one\n\none two three four five six", "--empty", "keep")
 
 
 def test_translation_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -156,6 +161,14 @@ def test_bad_translation_options_are_named(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         run(TRANSLATION, *parallel_files(tmp_path), "--vocab_size", "300", *arguments)
+
+
+def test_learned_positions_bound_texts_and_translations(run: Callable[..., Any], tmp_path: Path) -> None:
+    learned = ["--vocab_size", "300", "--embedding_type", "learned_position", "--max_position_embeddings"]
+    with pytest.raises(ValueError, match=r"have a (source|target) of more than 4 tokens"):
+        run(TRANSLATION, *parallel_files(tmp_path), *learned, "4")
+    with pytest.raises(ValueError, match="generation_max_length is 99, but the model has learned 32 positions"):
+        run(TRANSLATION, *parallel_files(tmp_path), *learned, "32", "--generation_max_length", "99")
 
 
 def test_translation_needs_a_tokenizer_that_ends_texts(run: Callable[..., Any], tmp_path: Path) -> None:

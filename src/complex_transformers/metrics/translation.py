@@ -89,7 +89,7 @@ class TranslationMetric:
                     f"prediction {row} has {len(texts)} references, prediction 0 has {expected}: all need equally "
                     "many, at least one"
                 )
-        self._predictions += predictions
+        self._predictions.extend(predictions)
         self._references += [list(texts) for texts in lists]
 
     def compute(

@@ -63,7 +63,7 @@ def positions_from_mask(input_ids: Tensor, attention_mask: Tensor | None = None)
     """pos = 1, 2, ... over real tokens: ``[B, N] -> [B, N]`` (``[1, N]`` without a mask); padding gets 1 or more."""
     if attention_mask is None or attention_mask.dim() != 2:
         return torch.arange(1, input_ids.shape[1] + 1, device=input_ids.device).unsqueeze(0)
-    return attention_mask.to(torch.long).cumsum(-1).clamp(min=1)
+    return attention_mask.to(torch.bool).cumsum(-1).clamp(min=1)
 
 
 def wave_phase(frequency: Tensor, positions: Tensor) -> Tensor:
@@ -457,8 +457,8 @@ class WordPositionEmbedding(_TableEmbedding):
         else:
             wrong = f"{positions.shape[-1]} tokens"
         raise ValueError(
-            f"positions must lie in [1, max_position_embeddings={limit}], got {wrong}; truncate the text, raise "
-            "max_position_embeddings, or use embedding_type='complex_order', which has no longest text"
+            f"positions must lie in [1, max_position_embeddings={limit}], got {wrong}; give or generate a shorter "
+            "text, raise max_position_embeddings, or use embedding_type='complex_order', which has no longest text"
         )
 
     def extra_repr(self) -> str:

@@ -15,6 +15,7 @@ from transformers import GenerationConfig
 from transformers.pipelines.base import Pipeline
 
 from ..auto import TEXT_TO_TEXT_TASK
+from ..generation import learned_positions
 
 __all__ = ["TextToTextPipeline"]
 
@@ -70,19 +71,38 @@ def _check_text(text: Any, number: int | None) -> None:
             f"{_name(number)} is not a string but {type(text).__name__}: {text!r}; pass strings, or one column of a "
             "data set: KeyDataset(dataset, 'text')"
         )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{_name(number)} holds half of a surrogate pair at character {error.start}: {text!r}"
+        ) from None
     if not text.strip():
         raise ValueError(f"{_name(number)} is empty or only white space: {text!r}; leave out empty texts")
 
 
-def _ends(sequences: torch.Tensor, eos_token_id: int | list[int] | None, pad_token_id: int | None) -> torch.Tensor:
-    """Length of each sequence ``[rows, T]`` without its padding: the end token included, pads behind it not."""
-    tokens = sequences[:, 1:]  # the first token starts the decoder, and may be the end token itself
+def _beginning(sequences: torch.Tensor, given: torch.Tensor | None) -> int:
+    """Tokens of ``sequences [rows, T]`` that were not generated: the first, or the beginning that was given."""
+    if given is None:
+        return 1
+    length = given.shape[1]  # Transformers puts the first token before a beginning that lacks it
+    return length + (not torch.equal(sequences[0, :length].cpu(), given[0].cpu()))
+
+
+def _ends(
+    sequences: torch.Tensor, start: int, eos_token_id: int | list[int] | None, pad_token_id: int | None
+) -> torch.Tensor:
+    """Length of each sequence ``[rows, T]`` without its padding: the end token included, pads behind it not.
+
+    Only what is behind the ``start`` first tokens can be an end: the token that starts the decoder may be one itself.
+    """
+    tokens = sequences[:, start:]
     eos = torch.tensor([] if eos_token_id is None else eos_token_id, device=tokens.device, dtype=tokens.dtype)
     is_end = torch.isin(tokens, eos)
     padding = is_end.cumsum(1) > is_end.long()
     if pad_token_id is not None:
         padding |= tokens.eq(pad_token_id).flip(1).cumprod(1).flip(1).bool() & ~is_end
-    return 1 + (~padding).sum(1)
+    return start + (~padding).sum(1)
 
 
 def _mean_log_probabilities(
@@ -300,7 +320,8 @@ class TextToTextPipeline(Pipeline):
         if config.stop_strings is not None:
             others["tokenizer"] = self.tokenizer
         output = self.model.generate(**inputs, **others, generation_config=config)
-        ends = _ends(output.sequences, config.eos_token_id, config.pad_token_id)
+        start = _beginning(output.sequences, others.get("decoder_input_ids"))
+        ends = _ends(output.sequences, start, config.eos_token_id, config.pad_token_id)
         rows = {"sequences": output.sequences, "ends": ends}
         if getattr(output, "relations", None) is not None:
             rows["relations"] = output.relations
@@ -356,7 +377,7 @@ class TextToTextPipeline(Pipeline):
             config.update(**own.to_dict(), defaults_only=True, allow_custom_entries=True)
         others = config.update(**others)
         if config.max_length is None and config.max_new_tokens is None:
-            config.max_new_tokens = min(_DEFAULT_NEW_TOKENS, self._learned_positions() or _DEFAULT_NEW_TOKENS)
+            config.max_new_tokens = min(_DEFAULT_NEW_TOKENS, learned_positions(self.model) or _DEFAULT_NEW_TOKENS)
         if config.pad_token_id is None:
             config.pad_token_id = self.tokenizer.pad_token_id
         return config, others
@@ -365,21 +386,12 @@ class TextToTextPipeline(Pipeline):
         """Whether ``generate()`` has relations, and a processor to name them."""
         return hasattr(self.processor, "decode_with_relations") and self.model.config.use_relations
 
-    def _learned_positions(self) -> int | None:
-        """Number of positions where the model has a table of them, and fails beyond it."""
-        config = self.model.config
-        if (embedding_type := getattr(config, "embedding_type", None)) is not None:
-            limited = embedding_type == "learned_position"
-        else:
-            limited = isinstance(getattr(self.model.get_encoder(), "embed_positions", None), torch.nn.Embedding)
-        return getattr(config, "max_position_embeddings", None) if limited else None
-
     def _source_limit(self) -> tuple[int | None, str]:
         """The most tokens a source may have, if there is a limit, and what sets it."""
         limits = []
         if self.tokenizer.model_max_length < _NO_LIMIT:
             limits.append((self.tokenizer.model_max_length, "tokenizer.model_max_length"))
-        if (positions := self._learned_positions()) is not None:
+        if (positions := learned_positions(self.model)) is not None:
             limits.append((positions, "config.max_position_embeddings"))
         return min(limits, default=(None, ""))
 

@@ -135,6 +135,31 @@ print(model.generate(source, num_beams=3, max_new_tokens=6).tolist())
 """
 
 
+@every_variant
+def test_beginnings_behind_padding_go_on_as_without_it(changes):
+    model = build(**changes)
+    source = text(6, batch=2)
+    options = {"max_new_tokens": 4, "eos_token_id": None, "output_logits": True, "return_dict_in_generate": True}
+    beginning = torch.tensor([[START, 9], [START, 4]])
+    padded = torch.nn.functional.pad(beginning, (2, 0))
+    alone = model.generate(source, decoder_input_ids=beginning, **options)
+    out = model.generate(source, decoder_input_ids=padded, decoder_attention_mask=padded.ne(0).long(), **options)
+    assert torch.equal(out.sequences[:, 2:], alone.sequences)
+    assert torch.equal(out.sequences[:, :2], torch.zeros(2, 2, dtype=torch.long))
+    torch.testing.assert_close(torch.stack(out.logits), torch.stack(alone.logits), rtol=1e-5, atol=1e-5)
+    without = padded.masked_fill(padded == START, 0)  # Transformers puts the start token before it
+    out = model.generate(source, decoder_input_ids=without, decoder_attention_mask=without.ne(0).long(), **options)
+    torch.testing.assert_close(torch.stack(out.logits), torch.stack(alone.logits), rtol=1e-5, atol=1e-5)
+    mixed = torch.stack([padded[0], without[1]])
+    with pytest.raises(ValueError, match=r"row\(s\) \[1\] of decoder_input_ids do not begin with"):
+        model.generate(source, decoder_input_ids=mixed, decoder_attention_mask=mixed.ne(0).long(), **options)
+
+
+def test_beginnings_are_not_read_in_chunks():
+    with pytest.raises(ValueError, match="prefill_chunk_size=2 is for models without an encoder"):
+        build().generate(text(6), decoder_input_ids=text(5), prefill_chunk_size=2, max_new_tokens=2)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_new_process_generates_the_same(tmp_path, dtype):
     model = build(share_embeddings=False).to(getattr(torch, dtype))

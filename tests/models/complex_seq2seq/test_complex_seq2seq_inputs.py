@@ -11,6 +11,8 @@ from transformers import AutoModel, AutoModelForSeq2SeqLM
 
 from complex_transformers import (
     ComplexSeq2SeqConfig,
+    ComplexSeq2SeqDecoder,
+    ComplexSeq2SeqEncoder,
     ComplexSeq2SeqForConditionalGeneration,
     ComplexSeq2SeqModel,
 )
@@ -125,7 +127,7 @@ def test_bad_inputs_are_refused_with_the_remedy():
         model(source, decoder_input_ids=target[:, :0])
     with pytest.raises(ValueError, match=r"row\(s\) \[0\] of attention_mask hold padding only"):
         model(source, attention_mask=torch.zeros_like(source), decoder_input_ids=target)
-    with pytest.raises(ValueError, match=r"must lie in.*max_position_embeddings=8.*truncate the text"):
+    with pytest.raises(ValueError, match=r"must lie in.*max_position_embeddings=8.*shorter text"):
         model(text(9), decoder_input_ids=target)
     with pytest.raises(ValueError, match=r"must lie in.*max_position_embeddings=8"):
         model(source, decoder_input_ids=text(9))
@@ -140,6 +142,49 @@ def test_bad_inputs_are_refused_with_the_remedy():
         model(source, decoder_input_ids=target, decoder_attention_mask=torch.ones(1, 3))
     with pytest.raises(ValueError, match="give encoder_hidden_states"):
         model.model.decoder(target)
+    for wrong in (torch.bool, torch.uint8):
+        with pytest.raises(TypeError, match=r"input_ids must be integers .*got dtype torch"):
+            model(source.to(wrong), decoder_input_ids=target)
+    for wrong in (40, -1):  # at the end, where only the loss looks
+        with pytest.raises(ValueError, match=rf"labels must lie in \[0, 40\), or be -100 .*, got {wrong}"):
+            model(source, labels=torch.tensor([[3, wrong]]))
+    with pytest.raises(ValueError, match=r"labels must be \[batch, length\], got \(2,\)"):
+        model(source, labels=torch.tensor([3, 4]))
+
+
+def test_sources_and_targets_that_do_not_fit_are_refused():
+    model = build()
+    with pytest.raises(ValueError, match="1 encoded source texts but 3 targets"):
+        model(text(5), decoder_input_ids=text(4, batch=3))
+    source = model.model.encoder(text(5, batch=2))
+    target = text(4, batch=2)
+    for mask, message in (
+        (torch.ones(2, 7), r"attention_mask must be \[batch, length\] = \(2, 5\), got \(2, 7\)"),
+        (torch.zeros(2, 5), r"row\(s\) \[0, 1\] of attention_mask hold padding only"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model(encoder_outputs=source, attention_mask=mask.long(), decoder_input_ids=target)
+
+
+@pytest.mark.parametrize("changes", [{}, {"number_field": "real", "embedding_type": "sinusoidal_position"}])
+def test_masks_say_yes_or_no_whatever_their_numbers(changes):
+    model = build(**changes)
+    source, target = text(6), text(4)
+    mask = torch.tensor([[1, 1, 1, 1, 0, 0]])
+    expected = logits(model, source, target, attention_mask=mask)
+    for other in (mask.bool(), mask.to(torch.uint8) * 255, mask * 0.5):
+        assert torch.equal(logits(model, source, target, attention_mask=other), expected)
+
+
+@pytest.mark.parametrize("model_class", [ComplexSeq2SeqEncoder, ComplexSeq2SeqDecoder])
+def test_encoder_and_decoder_alone_load_as_they_were_saved(tmp_path, model_class):
+    model = build(model_class)
+    inputs = {"input_ids": text(5)}
+    if model_class is ComplexSeq2SeqDecoder:
+        inputs["encoder_hidden_states"] = torch.randn(1, 4, 16)
+    model.save_pretrained(tmp_path)
+    loaded = model_class.from_pretrained(tmp_path)
+    assert torch.equal(loaded(**inputs).last_hidden_state, model(**inputs).last_hidden_state)
 
 
 def test_without_a_first_token_the_error_says_what_to_set():

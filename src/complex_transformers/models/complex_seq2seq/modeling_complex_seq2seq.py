@@ -3,12 +3,12 @@
 """Encoder-decoder Transformer with complex words (Wang et al., ICLR 2020, section 3.2), for translation."""
 
 from torch import Tensor, nn
-from transformers import GenerationMixin
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
+from ...generation import EncoderDecoderGenerationMixin
 from ...modeling_transformer import LanguageModelHead, TransformerDecoder, TransformerEncoder
 from ...modeling_utils import ComplexPreTrainedModel, shift_right, smoothed_cross_entropy
 from ...nn import Readout
@@ -124,7 +124,9 @@ class ComplexSeq2SeqModel(ComplexSeq2SeqPreTrainedModel):
         )
 
 
-class ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqPreTrainedModel, LanguageModelHead, GenerationMixin):
+class ComplexSeq2SeqForConditionalGeneration(
+    ComplexSeq2SeqPreTrainedModel, LanguageModelHead, EncoderDecoderGenerationMixin
+):
     """Encoder, decoder and the ``lm_readout`` of every target position, with ``generate()``."""
 
     def __init__(self, config: ComplexSeq2SeqConfig) -> None:

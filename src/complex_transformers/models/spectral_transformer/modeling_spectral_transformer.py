@@ -5,7 +5,6 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import GenerationMixin
 from transformers.cache_utils import Cache
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput, Seq2SeqLMOutput, SequenceClassifierOutput
@@ -13,6 +12,7 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
+from ...generation import EncoderDecoderGenerationMixin
 from ...modeling_text import classification_head
 from ...modeling_transformer import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
 from ...modeling_utils import ComplexPreTrainedModel, shift_right, smoothed_cross_entropy
@@ -356,7 +356,7 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
 
 
 class SpectralTransformerForConditionalGeneration(
-    SpectralTransformerPreTrainedModel, LanguageModelHead, GenerationMixin
+    SpectralTransformerPreTrainedModel, LanguageModelHead, EncoderDecoderGenerationMixin
 ):
     """Spectral Transformer, the decoder of ``ComplexSeq2Seq`` and its ``lm_readout``, with ``generate()``.
 

@@ -1,0 +1,65 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""``generate()`` of encoder-decoder models: padded beginnings of targets, and how long a text may get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
+
+__all__ = ["EncoderDecoderGenerationMixin", "learned_positions"]
+
+
+def learned_positions(model: PreTrainedModel) -> int | None:
+    """Number of positions where an encoder-decoder model has a table of them, and fails beyond it."""
+    config = model.config
+    if (embedding_type := getattr(config, "embedding_type", None)) is not None:
+        limited = embedding_type == "learned_position"
+    else:
+        limited = isinstance(getattr(model.get_encoder(), "embed_positions", None), nn.Embedding)
+    return getattr(config, "max_position_embeddings", None) if limited else None
+
+
+class EncoderDecoderGenerationMixin(GenerationMixin):
+    """``generate()`` that finds the first token of a beginning behind its padding, and reads it whole."""
+
+    def _prepare_decoder_input_ids_for_generation(
+        self,
+        batch_size: int,
+        model_input_name: str,
+        model_kwargs: dict[str, Any],
+        decoder_start_token_id: Tensor,
+        *args: Any,
+        **kwargs: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """As in Transformers, which looks for the start token in the first column and puts another before padding."""
+        given, mask = model_kwargs.get("decoder_input_ids"), model_kwargs.get("decoder_attention_mask")
+        looked_at = given
+        if given is not None and mask is not None and mask.shape == given.shape and not mask[:, 0].any():
+            first = given.gather(1, mask.bool().long().argmax(-1, keepdim=True))
+            starts = first == decoder_start_token_id.view(-1, 1)
+            if starts.any() and not starts.all():
+                rows = (~starts).nonzero()[:, 0].tolist()
+                raise ValueError(
+                    f"row(s) {rows} of decoder_input_ids do not begin with decoder_start_token_id, others do: put it "
+                    "behind the padding of every row, or of none"
+                )
+            looked_at = given.masked_fill(~mask.bool(), int(first[0])) if starts.all() else given
+            model_kwargs = {**model_kwargs, "decoder_input_ids": looked_at}
+        ids, model_kwargs = super()._prepare_decoder_input_ids_for_generation(
+            batch_size, model_input_name, model_kwargs, decoder_start_token_id, *args, **kwargs
+        )
+        return (given if ids is looked_at and given is not None else ids), model_kwargs
+
+    def _prepare_cache_for_generation(
+        self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """As in Transformers, whose chunks are those of a model without an encoder."""
+        if generation_config.prefill_chunk_size is not None:
+            raise ValueError(
+                f"prefill_chunk_size={generation_config.prefill_chunk_size} is for models without an encoder: leave "
+                "it out"
+            )
+        return super()._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)
