@@ -208,6 +208,12 @@ def test_other_data_is_refused(tmp_path):
         run.train()
 
 
+@pytest.mark.parametrize("changes", [{"label_smoothing_factor": 0.1}, {"compute_loss_func": torch.nn.MSELoss()}])
+def test_losses_that_do_not_see_the_following_tokens_are_refused(tmp_path, changes):
+    with pytest.raises(ValueError, match=r"label_smoothing_factor and compute_loss_func .* learn to copy its input"):
+        trainer(tmp_path, **changes)
+
+
 @pytest.fixture
 def checkpoint(tmp_path) -> Path:
     trainer(tmp_path, num_train_epochs=1).train()

@@ -40,8 +40,9 @@ class ComplexStreamTrainer(ComplexTrainer):
 
     Raises:
         TypeError: a data set that is no ``StreamDataset``.
-        ValueError: lanes that are not the batch, several GPUs in one process, a checkpoint of another number of
-            processes, lanes or segment length, a damaged one, ``ignore_data_skip`` with a checkpoint.
+        ValueError: lanes that are not the batch, several GPUs in one process, ``label_smoothing_factor`` or
+            ``compute_loss_func``, a checkpoint of another number of processes, lanes or segment length, a damaged
+            one, ``ignore_data_skip`` with a checkpoint.
     """
 
     def __init__(self, *args: Any, eval_mem_len: int | None = None, **kwargs: Any) -> None:
@@ -50,6 +51,11 @@ class ComplexStreamTrainer(ComplexTrainer):
             raise ValueError(
                 f"a memory cannot be shared by {self.args.n_gpu} GPUs of one process: start one process for each with "
                 "torchrun"
+            )
+        if self.label_smoother is not None or self.compute_loss_func is not None:
+            raise ValueError(
+                "label_smoothing_factor and compute_loss_func would get the tokens of a segment as labels, not those "
+                "that follow, and the model would learn to copy its input: leave them out"
             )
         self.eval_mem_len = eval_mem_len
         self.memory: MemoryCache | None = None

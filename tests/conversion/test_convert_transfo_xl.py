@@ -216,6 +216,17 @@ def test_missing_and_extra_tensors_are_listed_together():
     refused("missing: none; of no use: r_w_bias", shared, of_transformers=True)
 
 
+def test_tensors_that_are_there_under_two_prefixes_are_listed():
+    name = "layers.0.dec_attn.r_net.weight"
+    other = torch.zeros(WIDTH, WIDTH)
+    refused(rf"have one name: {name} and module\.{name}; keep one of each", {f"module.{name}": other})
+    refused(
+        rf"transformer\.r_w_bias and r_w_bias; transformer\.{name} and module\.transformer\.{name} and {name}; keep",
+        {f"module.transformer.{name}": other, name: other, "r_w_bias": other, "transformer.r_w_bias": other},
+        of_transformers=True,
+    )
+
+
 def test_shapes_are_named():
     wrong = {
         "layers.1.pos_ff.CoreNet.3.weight": torch.zeros(3, 4),

@@ -116,11 +116,10 @@ def convert_transfo_xl_weights(
         settings: under the names that both releases have: ``mem_len`` must be there, all others may be.
 
     Raises:
-        ValueError: another network, tensors that are missing, of no use or of other shapes than the rest says.
+        ValueError: another network, tensors that are missing, of no use, twice there or of other shapes than the rest
+            says.
     """
-    weights = {name.removeprefix("module."): value for name, value in weights.items()}
-    of_transformers = any(name.startswith("transformer.") for name in weights)
-    weights = {name.removeprefix("transformer."): value for name, value in weights.items()}
+    weights, of_transformers = _without_prefixes(weights)
     settings = {name: value for name, value in settings.items() if value is not None}
     _refuse_other_networks(weights, settings)
     _fill_in_tied(weights, settings)
@@ -149,6 +148,19 @@ def convert_transfo_xl_weights(
         dtype=weights[_LAYER.format(0) + "dec_attn.r_net.weight"].dtype,
     )
     return config, {**_words(release), **_layers(release), **_head(release, config.div_value)}
+
+
+def _without_prefixes(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], bool]:
+    """The tensors under the names of the authors' release, and whether they had those of Transformers."""
+    names: dict[str, list[str]] = {}
+    for name in weights:
+        names.setdefault(name.removeprefix("module.").removeprefix("transformer."), []).append(name)
+    if double := [" and ".join(given) for given in names.values() if len(given) > 1]:
+        raise ValueError(
+            f"without the prefixes module. and transformer. these have one name: {'; '.join(double)}; keep one of each"
+        )
+    of_transformers = any(name.removeprefix("module.").startswith("transformer.") for name in weights)
+    return {name: weights[given] for name, (given,) in names.items()}, of_transformers
 
 
 def _refuse_other_networks(weights: Mapping[str, Tensor], settings: Mapping[str, Any]) -> None:
