@@ -82,6 +82,26 @@ def test_wrong_streams_are_refused(tokens, lanes, length, message):
         StreamDataset(tokens, lanes, length)
 
 
+def test_lists_and_fractions_are_refused():
+    for tokens in ([1, 2, 3] * 10, torch.arange(30).numpy()):
+        with pytest.raises(TypeError, match=f"must be a tensor, .* got {type(tokens).__name__}"):
+            StreamDataset(tokens, 2, 3)
+    for sizes in ((2.0, 3), (2, 3.5)):
+        with pytest.raises(TypeError, match=f"must be integers, got {sizes[0]} and {sizes[1]}"):
+            StreamDataset(torch.arange(30), *sizes)
+
+
+def test_the_checksum_is_that_of_all_tokens_and_of_no_type():
+    tokens = torch.randint(0, 50, (70_000,))
+    value = StreamDataset(tokens, 2, 3).checksum
+    assert StreamDataset(tokens.int(), 4, 5).shard(1, 2).checksum == value
+    for place in (0, 65_535, 65_536, -1):
+        changed = tokens.clone()
+        changed[place] += 1
+        assert StreamDataset(changed, 2, 3).checksum != value
+    assert StreamDataset(tokens[:-1], 2, 3).checksum != value
+
+
 # --- text -----------------------------------------------------------------------------------------------------------
 
 
