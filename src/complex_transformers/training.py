@@ -101,6 +101,8 @@ class ComplexTrainer(Trainer):
         *args, **kwargs: of ``transformers.Trainer``.
     """
 
+    label_smoother: Any
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter

@@ -131,6 +131,8 @@ def test_bad_streams_are_refused(run: Callable[..., Any], tmp_path: Path) -> Non
     write_characters(tmp_path / "validation.txt", 300, 1)
     with pytest.raises(ValueError, match="4 lanes with a segment of 2000 tokens each need a stream of 8001 tokens"):
         run(CLM, *files, *TINY_XL, "--segment_length", "2000")
+    with pytest.raises(ValueError, match="eval_mem_len=0: mem_len must be 1 or more"):
+        run(CLM, *files, *TINY_XL, "--eval_mem_len", "0")
     for name, value, message in [("mem_len", "0", "mem_len must be 1 or more"), ("clamp_len", "-1", "clamp_len must")]:
         with pytest.raises(StrictDataclassError, match=message):
             run(CLM, *files, *TINY_XL, f"--{name}", value)
