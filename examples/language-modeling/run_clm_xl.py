@@ -265,7 +265,7 @@ def main() -> dict[str, Any]:
     print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
 
     if trainer.is_world_process_zero():
-        source = data_args.dataset_name or Path(data_args.train_file).name
+        source = portable(data_args.dataset_name) or Path(data_args.train_file).name
         save_model(
             args.output_dir, trainer.model, tokenizer, training_data=f"`{source}`", metrics=results["validation"]
         )

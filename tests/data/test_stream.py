@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 import torch
@@ -180,3 +181,20 @@ def test_plain_text_that_cannot_be_read(tmp_path):
         load_plain_text(str(file), str(file))
     with pytest.raises(ValueError, match="no part 'validation'"):
         load_plain_text(str(file))
+    for content in (b"", b"\xff\xfe\xff"):
+        (tmp_path / "b.txt").write_bytes(content)
+        with pytest.raises(ValueError, match=r"a file holds no line, or no text in UTF-8: .*b\.txt"):
+            load_plain_text(str(file), str(tmp_path / "b.txt"))
+
+
+def test_plain_text_of_a_folder(tmp_path):
+    rows = {"train": ["one two", "", " three "], "validation": ["four"], "test": ["five", "six"]}
+    for part, lines in rows.items():
+        records = [json.dumps({"id": number, "line": line}) for number, line in enumerate(lines)]
+        (tmp_path / f"{part}.jsonl").write_text("\n".join(records), encoding="utf-8")
+    parts = load_plain_text(dataset_name=str(tmp_path), text_column="line")
+    assert {name: part.to_dict() for name, part in parts.items()} == {n: {"text": lines} for n, lines in rows.items()}
+    with pytest.raises(ValueError, match=r"no column 'text', only \['id', 'line'\]"):
+        load_plain_text(dataset_name=str(tmp_path))
+    with pytest.raises(ValueError, match="either dataset_name or train_file"):
+        load_plain_text("a.txt", dataset_name=str(tmp_path))

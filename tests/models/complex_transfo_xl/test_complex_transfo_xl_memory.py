@@ -10,6 +10,7 @@ from transformers import DynamicCache
 
 from complex_transformers import MemoryCache
 from complex_transformers.cache import MEMORY_KINDS
+from complex_transformers.nn.embedding import EMBEDDING_TYPES
 
 SPLITS = [(6,), (1, 2, 3), (4, 5, 11), tuple(range(1, 14))]
 
@@ -17,6 +18,19 @@ SPLITS = [(6,), (1, 2, 3), (4, 5, 11), tuple(range(1, 14))]
 @every_variant
 def test_segments_equal_one_pass_where_the_memory_covers_the_context(changes):
     model = build(**changes)
+    ids = stream(14, batch=3)
+    expected = at_once(model, ids)
+    for cuts in SPLITS:
+        torch.testing.assert_close(in_segments(model, ids, cuts), expected, rtol=1e-5, atol=1e-5)
+
+
+COMPLEX = [(kind, "complex") for kind in EMBEDDING_TYPES]
+REAL = [(kind, "real") for kind in EMBEDDING_TYPES if not kind.startswith("complex_")]
+
+
+@pytest.mark.parametrize(("embedding_type", "number_field"), COMPLEX + REAL)
+def test_every_embedding_goes_on_in_the_next_segment(embedding_type, number_field):
+    model = build(embedding_type=embedding_type, number_field=number_field, position_period=9)
     ids = stream(14, batch=3)
     expected = at_once(model, ids)
     for cuts in SPLITS:
