@@ -62,7 +62,7 @@ def trainer(folder: Path, length: int = 4 * 38 + 3, **changes: Any) -> ComplexSt
         "disable_tqdm": True,
         "dataloader_pin_memory": False,
     }
-    named = {name: changes.pop(name) for name in ("callbacks", "eval_mem_len") if name in changes}
+    named = {name: changes.pop(name) for name in ("callbacks", "compute_loss_func", "eval_mem_len") if name in changes}
     network = changes.pop("network", None)
     lanes = changes.pop("lanes", LANES)
     data = {"train_dataset": StreamDataset(tokens(length), lanes, SEGMENT)}

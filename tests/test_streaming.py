@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import stream_training
 from complex_transformers import ComplexTransfoXLForCausalLM, MemoryCache, StreamDataset, last_complete_checkpoint
@@ -201,11 +201,37 @@ def test_lanes_must_be_the_batch(tmp_path):
         run.evaluate(StreamDataset(tokens(90), 3, 9))
 
 
+def test_evaluation_that_cannot_be_is_refused_before_training(tmp_path):
+    for length in (-1, 0, 2.5):
+        with pytest.raises((ValueError, TypeError), match=f"eval_mem_len={length}: mem_len must be"):
+            trainer(tmp_path, eval_mem_len=length)
+    network = stream_training.model(same_length=True)
+    with pytest.raises(ValueError, match="eval_mem_len=2: with same_length=True every token sees the 7 tokens before"):
+        trainer(tmp_path, network=network, eval_mem_len=2)
+    run = trainer(tmp_path)
+    good = run.eval_dataset
+    for data, error, message in (
+        (StreamDataset(tokens(90), 3, 9), ValueError, "eval data has 3 lanes, but per_device_eval_batch_size=2"),
+        ([{"input_ids": [1]}], TypeError, "eval data must be a StreamDataset, got list"),
+    ):
+        for given in (data, {"good": good, "bad": data}):
+            run.eval_dataset = given
+            with pytest.raises(error, match=message):
+                run.train()
+    assert run.state.global_step == 0
+
+
 def test_other_data_is_refused(tmp_path):
     run = trainer(tmp_path)
     run.train_dataset = [{"input_ids": [1, 2]}]
     with pytest.raises(TypeError, match="train data must be a StreamDataset, got list"):
         run.train()
+
+
+@pytest.mark.parametrize("changes", [{"label_smoothing_factor": 0.1}, {"compute_loss_func": torch.nn.MSELoss()}])
+def test_losses_that_do_not_see_the_following_tokens_are_refused(tmp_path, changes):
+    with pytest.raises(ValueError, match=r"label_smoothing_factor and compute_loss_func .* learn to copy its input"):
+        trainer(tmp_path, **changes)
 
 
 @pytest.fixture
@@ -228,11 +254,51 @@ def test_a_checkpoint_of_other_lanes_segments_or_processes(tmp_path, checkpoint)
         trainer(tmp_path).train(resume_from_checkpoint=str(checkpoint))
 
 
-def test_a_damaged_memory_is_named(tmp_path, checkpoint):
-    file = checkpoint / "memory-0-of-1.safetensors"
-    file.write_bytes(file.read_bytes()[:40])
-    with pytest.raises(ValueError, match=r"memory-0-of-1\.safetensors is damaged .*earlier checkpoint"):
+def test_a_checkpoint_without_its_random_state(tmp_path, checkpoint):
+    (checkpoint / "rng_state.pth").rename(checkpoint / "rng_state_1.pth")
+    message = r"has no rng_state\.pth, only \['memory-0-of-1\.safetensors', 'rng_state_1\.pth'\]: resume"
+    with pytest.raises(ValueError, match=message):
         trainer(tmp_path).train(resume_from_checkpoint=str(checkpoint))
+
+
+def test_a_checkpoint_of_another_text(tmp_path, checkpoint):
+    other = trainer(tmp_path)
+    text = other.train_dataset.tokens.clone()
+    text[-1] = (text[-1] + 1) % stream_training.VOCABULARY
+    other.train_dataset = StreamDataset(text, LANES, SEGMENT)
+    with pytest.raises(ValueError, match="checkpoint-3 was trained on another text: resume with the same train data"):
+        other.train(resume_from_checkpoint=str(checkpoint))
+    file = checkpoint / "memory-0-of-1.safetensors"
+    state = load_file(file)
+    del state["stream"]  # as it was before texts were told apart
+    save_file(state, file)
+    other.train(resume_from_checkpoint=str(checkpoint))
+    assert other.state.global_step == other.state.max_steps
+
+
+DAMAGED = ("memory-0-of-1.safetensors", "model.safetensors", "optimizer.pt", "rng_state.pth", "scheduler.pt")
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_is_named(tmp_path, checkpoint, name):
+    file = checkpoint / name
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    with pytest.raises(ValueError, match=rf"{name} is damaged .*earlier checkpoint"):
+        trainer(tmp_path).train(resume_from_checkpoint=str(checkpoint))
+
+
+def test_a_checkpoint_is_complete_when_every_process_has_written(tmp_path):
+    run = trainer(tmp_path, max_steps=3)
+    wait, seen = run.accelerator.wait_for_everyone, []
+
+    def look():
+        seen.append({file.name for file in (tmp_path / "checkpoint-3").glob("*")})
+        wait()
+
+    run.accelerator.wait_for_everyone = look
+    run.train()
+    own = {"memory-0-of-1.safetensors", "rng_state.pth"}
+    assert [files for files in seen if own <= files and "trainer_state.json" not in files]
 
 
 def test_a_saved_model_is_the_trained_one_without_its_memory(tmp_path):

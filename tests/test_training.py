@@ -23,6 +23,8 @@ from complex_transformers import (
     ComplexSeq2SeqForConditionalGeneration,
     ComplexSeq2SeqTrainer,
     ComplexTrainer,
+    ComplexTransfoXLConfig,
+    ComplexTransfoXLForCausalLM,
     decay_parameter_names,
     optimizer_groups,
 )
@@ -30,7 +32,7 @@ from complex_transformers import (
 pytest.importorskip("accelerate")
 
 
-def build(head=ComplexOrderForSequenceClassification, **changes):
+def build(head=ComplexOrderForSequenceClassification, config=ComplexOrderConfig, **changes):
     torch.manual_seed(0)
     sizes = {
         "vocab_size": 20,
@@ -40,7 +42,7 @@ def build(head=ComplexOrderForSequenceClassification, **changes):
         "num_labels": 3,
         "initializer_range": 0.5,
     }
-    return head(ComplexOrderConfig(**{**sizes, **changes}))
+    return head(config(**{**sizes, **changes}))
 
 
 def rows(kind, count=16, length=6):
@@ -155,6 +157,19 @@ def test_resumed_training_equals_an_uninterrupted_one(tmp_path):
     losses = [[h["loss"] for h in t.state.log_history if "loss" in h] for t in (straight, resumed)]
     assert len(losses[0]) == 6
     assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("changes", [{}, {"cutoffs": [8]}], ids=["plain", "adaptive"])
+def test_smoothed_labels_of_a_causal_model_are_the_next_tokens(tmp_path, changes):
+    model = build(
+        ComplexTransfoXLForCausalLM, ComplexTransfoXLConfig, num_hidden_layers=1, hidden_dropout_prob=0.0, **changes
+    )
+    ids = torch.stack([row["input_ids"] for row in rows("lm", count=4)])
+    settings = arguments(tmp_path, label_smoothing_factor=0.3)
+    loss = ComplexTrainer(model, settings).compute_loss(model, {"input_ids": ids, "labels": ids})
+    logits = model(ids).logits[:, :-1].flatten(0, 1)
+    expected = torch.nn.functional.cross_entropy(logits, ids[:, 1:].flatten(), label_smoothing=0.3)
+    torch.testing.assert_close(loss, expected)
 
 
 # --- accumulation ---------------------------------------------------------------------------------------------------

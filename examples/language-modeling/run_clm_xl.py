@@ -173,6 +173,19 @@ def make_stream(part: Dataset, tokenizer: PreTrainedTokenizerFast, name: str, by
     return stream
 
 
+def make_prompts(data_args: DataArguments, tokenizer: PreTrainedTokenizerFast) -> dict[str, Tensor]:
+    """The tokens ``[1, T]`` of each prompt: what cannot be read is found before training."""
+    if data_args.prompt and data_args.max_new_tokens < 1:
+        raise ValueError(f"max_new_tokens must be 1 or more, got {data_args.max_new_tokens}")
+    prompts = {}
+    for prompt in data_args.prompt:
+        try:
+            prompts[prompt] = encode_stream([prompt], tokenizer, add_special_tokens=False).long()[None]
+        except ValueError as error:
+            raise ValueError(f"--prompt {prompt!r}: {error}") from error
+    return prompts
+
+
 def scores_of(trainer: ComplexStreamTrainer, part: StreamDataset, characters: int | None) -> dict[str, float]:
     """The figures of a part; ``characters`` that its tokens stand for, where a token is not one."""
     metrics = trainer.evaluate(part, metric_key_prefix="part")
@@ -182,12 +195,16 @@ def scores_of(trainer: ComplexStreamTrainer, part: StreamDataset, characters: in
     return {name: round(value, 5) for name, value in scores.items()}
 
 
-def write_on(model: ComplexTransfoXLForCausalLM, tokenizer: PreTrainedTokenizerFast, data_args: DataArguments) -> dict:
+def write_on(
+    model: ComplexTransfoXLForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    prompts: dict[str, Tensor],
+    max_new_tokens: int,
+) -> dict[str, str]:
     """A continuation of each prompt; a token costs the same however long the text is."""
     texts = {}
-    for prompt in data_args.prompt:
-        ids = encode_stream([prompt], tokenizer, add_special_tokens=False).long()[None].to(model.device)
-        written = model.generate(ids, max_new_tokens=data_args.max_new_tokens, do_sample=True, top_k=40)
+    for prompt, ids in prompts.items():
+        written = model.generate(ids.to(model.device), max_new_tokens=max_new_tokens, do_sample=True, top_k=40)
         texts[prompt] = tokenizer.decode(written[0], skip_special_tokens=True)
         print(f"> {texts[prompt]}")
     return texts
@@ -197,6 +214,8 @@ def main() -> dict[str, Any]:
     """Parse the command line, train, score, save and write on from the prompts."""
     parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
+    if data_args.max_train_tokens is not None and data_args.max_train_tokens < 1:
+        raise ValueError(f"max_train_tokens must be 1 or more, got {data_args.max_train_tokens}")
     set_seed(args.seed)
     checkpoint = args.resume_from_checkpoint
     if checkpoint == "last":
@@ -214,6 +233,7 @@ def main() -> dict[str, Any]:
     )
     given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
     tokenizer = make_tokenizer(parts, data_args, given)
+    prompts = make_prompts(data_args, tokenizer)
     streams = {name: make_stream(part, tokenizer, name, by_character) for name, part in parts.items()}
     streams["train"] = streams["train"][: data_args.max_train_tokens]
     data = {}
@@ -245,12 +265,14 @@ def main() -> dict[str, Any]:
     print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
 
     if trainer.is_world_process_zero():
-        source = data_args.dataset_name or Path(data_args.train_file).name
+        source = portable(data_args.dataset_name) or Path(data_args.train_file).name
         save_model(
             args.output_dir, trainer.model, tokenizer, training_data=f"`{source}`", metrics=results["validation"]
         )
-        results["texts"] = write_on(trainer.model.eval(), tokenizer, data_args)
-        write_results(args.output_json or Path(args.output_dir) / "results.json", results)
+        output_json = args.output_json or Path(args.output_dir) / "results.json"
+        write_results(output_json, results)
+        results["texts"] = write_on(trainer.model.eval(), tokenizer, prompts, data_args.max_new_tokens)
+        write_results(output_json, results)
     return results
 
 

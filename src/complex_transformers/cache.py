@@ -28,6 +28,7 @@ class MemoryLayer(CacheLayerMixin):
             see ``MemoryCache``.
 
     Raises:
+        TypeError: ``mem_len`` that is no integer.
         ValueError: ``mem_len`` below 1, an unknown kind.
     """
 
@@ -38,6 +39,8 @@ class MemoryLayer(CacheLayerMixin):
 
     def __init__(self, mem_len: int, keeps: str = "keys") -> None:
         super().__init__()
+        if not isinstance(mem_len, int):
+            raise TypeError(f"mem_len must be an integer, got {mem_len!r}")
         if mem_len < 1:
             raise ValueError(f"mem_len must be 1 or more, got {mem_len}; without a memory, pass use_cache=False")
         if keeps not in MEMORY_KINDS:
@@ -71,7 +74,7 @@ class MemoryLayer(CacheLayerMixin):
         """The memory followed by a segment, for each tensor that is kept; the end of it becomes the memory.
 
         Raises:
-            ValueError: other tensors than are kept, a batch of another size than the memory's.
+            ValueError: other tensors than are kept, a batch of another size or other features than the memory's.
         """
         if len(new) != len(MEMORY_KINDS[self.keeps]):
             raise ValueError(
@@ -81,11 +84,16 @@ class MemoryLayer(CacheLayerMixin):
         if not self.is_initialized:
             self.lazy_initialization(*new)
         old = self.tensors()
-        streams = next(iter(old.values())).shape[0]
-        if self.kept and streams != new[0].shape[0]:
+        kept, segment = ((*tensor.shape[:-2], tensor.shape[-1]) for tensor in (next(iter(old.values())), new[0]))
+        if self.kept and kept[0] != segment[0]:
             raise ValueError(
-                f"the memory holds {streams} streams, the segment {new[0].shape[0]}: pass all streams "
+                f"the memory holds {kept[0]} streams, the segment {segment[0]}: pass all streams "
                 "in their order, keep those that go on with batch_select_indices, or begin with a new memory"
+            )
+        if self.kept and kept != segment:
+            raise ValueError(
+                f"the memory holds {kept[1:]} features of a token, the segment {segment[1:]}: it is that of another "
+                "model; begin with a new memory"
             )
         whole = tuple(torch.cat(pair, dim=-2) for pair in zip(old.values(), new, strict=True))
         for name, tensor in zip(old, whole, strict=True):
@@ -160,17 +168,37 @@ class MemoryCache(Cache):
 
     Args:
         config: a configuration with ``num_hidden_layers`` and ``mem_len``.
-        mem_len: another length, for instance a longer one for evaluation.
+        mem_len: another length, for instance a longer one for evaluation; with ``config.same_length`` a longer one
+            changes nothing.
         keeps: ``"keys"`` (and values), or the ``"states"`` that attention sees.
 
     Raises:
-        ValueError: ``mem_len`` below 1, an unknown kind.
+        TypeError, ValueError: as in ``MemoryLayer``; a memory that ``check`` refuses.
     """
 
     def __init__(self, config: PreTrainedConfig, mem_len: int | None = None, keeps: str = "keys") -> None:
         self.mem_len = config.mem_len if mem_len is None else mem_len
         self.keeps = keeps
         super().__init__(layers=[MemoryLayer(self.mem_len, keeps) for _ in range(config.num_hidden_layers)])
+        self.check(config)
+
+    def check(self, config: PreTrainedConfig) -> None:
+        """Raise unless it is a memory for models of ``config``.
+
+        Raises:
+            ValueError: other layers; fewer tokens than each token has to see with ``same_length``.
+        """
+        if len(self.layers) != config.num_hidden_layers:
+            raise ValueError(
+                f"the memory has {len(self.layers)} layers, the model {config.num_hidden_layers}: it is that of "
+                "another model; begin with a new memory"
+            )
+        if getattr(config, "same_length", False) and self.mem_len < config.mem_len - 1:
+            raise ValueError(
+                f"with same_length=True every token sees the {config.mem_len - 1} tokens before it, and with a memory "
+                f"of mem_len={self.mem_len} results would depend on how the stream is cut: keep {config.mem_len - 1} "
+                "or more"
+            )
 
     def _layer(self, layer_idx: int) -> MemoryLayer:
         return self.layers[layer_idx]
@@ -212,7 +240,7 @@ class MemoryCache(Cache):
         """Become the memory that ``state_dict`` has saved, on the device its tensors are on.
 
         Raises:
-            ValueError: a memory of other layers, length or kind; tensors that are missing or of no use.
+            ValueError: a memory of other layers, length or kind; tensors that are missing, of no use or not finite.
         """
         settings = self._settings()
         if missing := {*settings, "tokens_read"} - state.keys():
@@ -233,6 +261,8 @@ class MemoryCache(Cache):
         for name, tensor in tensors.items():
             if tensor.dim() < 3 or tensor.shape[-2] != kept:
                 raise ValueError(f"{name} should hold {kept} tokens on axis -2, its shape is {tuple(tensor.shape)}")
+            if not tensor.is_floating_point() or not tensor.isfinite().all():
+                raise ValueError(f"{name} should hold finite floating-point numbers, it is {tensor.dtype}: {tensor}")
         self.reset()
         for index, layer in enumerate(self.layers if tokens else []):
             layer.extend(*(state[f"layers.{index}.{name}"].clone() for name in MEMORY_KINDS[self.keeps]))

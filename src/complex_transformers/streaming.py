@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import zipfile
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
@@ -21,6 +22,22 @@ from .metrics.language_modeling import language_model_scores
 from .training import ComplexTrainer
 
 __all__ = ["ComplexStreamTrainer"]
+
+
+def _check_whole(checkpoint: str) -> None:
+    """Raise for a file of tensors that was not written to its end."""
+    for path in sorted(Path(checkpoint).iterdir()):
+        damage = None
+        if path.suffix == ".safetensors":
+            try:
+                with safe_open(path, "pt"):
+                    pass
+            except SafetensorError as error:
+                damage = str(error)
+        elif path.suffix in (".bin", ".pt", ".pth") and not zipfile.is_zipfile(path):
+            damage = "its end is missing"
+        if damage is not None:
+            raise ValueError(f"{path} is damaged ({damage}): resume from an earlier checkpoint")
 
 
 class ComplexStreamTrainer(ComplexTrainer):
@@ -40,7 +57,8 @@ class ComplexStreamTrainer(ComplexTrainer):
 
     Raises:
         TypeError: a data set that is no ``StreamDataset``.
-        ValueError: lanes that are not the batch, several GPUs in one process, a checkpoint of another number of
+        ValueError: lanes that are not the batch, an ``eval_mem_len`` that no memory can have, several GPUs in one
+            process, ``label_smoothing_factor`` or ``compute_loss_func``, a checkpoint of another text, number of
             processes, lanes or segment length, a damaged one, ``ignore_data_skip`` with a checkpoint.
     """
 
@@ -51,6 +69,15 @@ class ComplexStreamTrainer(ComplexTrainer):
                 f"a memory cannot be shared by {self.args.n_gpu} GPUs of one process: start one process for each with "
                 "torchrun"
             )
+        if self.label_smoother is not None or self.compute_loss_func is not None:
+            raise ValueError(
+                "label_smoothing_factor and compute_loss_func would get the tokens of a segment as labels, not those "
+                "that follow, and the model would learn to copy its input: leave them out"
+            )
+        try:
+            MemoryCache(self.model.config, eval_mem_len)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"eval_mem_len={eval_mem_len}: {error}") from error
         self.eval_mem_len = eval_mem_len
         self.memory: MemoryCache | None = None
 
@@ -58,29 +85,32 @@ class ComplexStreamTrainer(ComplexTrainer):
 
     def get_train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
         """The segments of this process's lanes, in their order."""
-        return self._segments(self.train_dataset, "train", self.args.per_device_train_batch_size)
+        return self._segments(self.train_dataset, "train")
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[dict[str, Tensor]]:
         """As ``get_train_dataloader``, of a data set or the one with this name."""
         if eval_dataset is None or isinstance(eval_dataset, str):
             eval_dataset = self.eval_dataset if eval_dataset is None else self.eval_dataset[eval_dataset]
-        return self._segments(eval_dataset, "eval", self.args.per_device_eval_batch_size)
+        return self._segments(eval_dataset, "eval")
 
     def get_test_dataloader(self, test_dataset: Any) -> DataLoader[dict[str, Tensor]]:
         """As ``get_eval_dataloader``."""
         return self.get_eval_dataloader(test_dataset)
 
-    def _segments(self, dataset: Any, kind: str, batch_size: int) -> DataLoader[dict[str, Tensor]]:
+    def _check_lanes(self, dataset: Any, kind: str) -> None:
         if not isinstance(dataset, StreamDataset):
             raise TypeError(f"the {kind} data must be a StreamDataset, got {type(dataset).__name__}")
-        processes = self.args.world_size
+        processes, batch_size = self.args.world_size, getattr(self.args, f"per_device_{kind}_batch_size")
         if dataset.num_lanes != batch_size * processes:
             raise ValueError(
                 f"the {kind} data has {dataset.num_lanes} lanes, but per_device_{kind}_batch_size={batch_size} on "
                 f"{processes} process(es) reads {batch_size * processes}: make the two equal"
             )
+
+    def _segments(self, dataset: Any, kind: str) -> DataLoader[dict[str, Tensor]]:
+        self._check_lanes(dataset, kind)
         return DataLoader(
-            dataset.shard(self.args.process_index, processes),
+            dataset.shard(self.args.process_index, self.args.world_size),
             batch_size=1,
             collate_fn=itemgetter(0),
             generator=torch.Generator(),  # a loader that starts draws a number: not one of those for dropout
@@ -92,6 +122,10 @@ class ComplexStreamTrainer(ComplexTrainer):
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         """As in ``Trainer``; begins without a memory, or with that of ``resume_from_checkpoint``."""
+        evaluated = self.eval_dataset if isinstance(self.eval_dataset, dict) else {"": self.eval_dataset}
+        for dataset in evaluated.values():  # an error after the first steps would be late
+            if dataset is not None:
+                self._check_lanes(dataset, "eval")
         self.memory = None
         return super().train(*args, **kwargs)
 
@@ -123,16 +157,31 @@ class ComplexStreamTrainer(ComplexTrainer):
 
     # --- checkpoints ---
 
-    def _memory_file(self, checkpoint: str) -> Path:
-        return Path(checkpoint) / f"memory-{self.args.process_index}-of-{self.args.world_size}.safetensors"
+    @property
+    def _memory_file(self) -> str:
+        return f"memory-{self.args.process_index}-of-{self.args.world_size}.safetensors"
 
-    def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
-        """The memory, too; of every process before the state of the Trainer makes the checkpoint complete."""
-        super()._save_optimizer_and_scheduler(output_dir)
+    def _save_rng_state(self, output_dir: str) -> None:
+        """The memory, too: what each process has, before the state of the Trainer makes the checkpoint complete."""
+        super()._save_rng_state(output_dir)
         if self.memory is not None:
-            Path(output_dir).mkdir(parents=True, exist_ok=True)
-            save_file(self.memory.state_dict(), self._memory_file(output_dir))
+            state = {**self.memory.state_dict(), "stream": torch.tensor(self.train_dataset.checksum)}
+            save_file(state, Path(output_dir) / self._memory_file)
         self.accelerator.wait_for_everyone()
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
+        """As in ``Trainer``, of a checkpoint that is complete."""
+        folder = Path(resume_from_checkpoint)
+        suffix = f"_{self.args.process_index}" if self.args.world_size > 1 else ""
+        for name in (self._memory_file, f"rng_state{suffix}.pth"):
+            if not (folder / name).is_file():
+                found = sorted(file.name for kind in ("memory-*", "rng_state*") for file in folder.glob(kind))
+                raise ValueError(
+                    f"{folder} has no {name}, only {found}: resume with as many processes as it was written by, or "
+                    "from an earlier checkpoint"
+                )
+        _check_whole(resume_from_checkpoint)
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
@@ -140,16 +189,10 @@ class ComplexStreamTrainer(ComplexTrainer):
             return
         if self.args.ignore_data_skip:
             raise ValueError("ignore_data_skip=True would begin the lanes anew in the middle of a run: leave it out")
-        path = self._memory_file(checkpoint)
-        if not path.is_file():
-            found = sorted(file.name for file in Path(checkpoint).glob("memory-*"))
-            raise ValueError(
-                f"{checkpoint} has no {path.name}, only {found}: resume with as many processes as it was written by"
-            )
-        try:
-            state = load_file(path)
-        except SafetensorError as error:
-            raise ValueError(f"{path} is damaged ({error}): resume from an earlier checkpoint") from error
+        state = load_file(Path(checkpoint) / self._memory_file)
+        read = state.pop("stream", None)  # what was trained before it was written has none
+        if read is not None and int(read) != self.train_dataset.checksum:
+            raise ValueError(f"{checkpoint} was trained on another text: resume with the same train data")
         self.memory = MemoryCache(self.model.config, keeps="states")
         self.memory.load_state_dict({name: value.to(self.args.device) for name, value in state.items()})
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training with Transformers' ``Trainer``: what weight decay must leave alone.
+"""Training with Transformers' ``Trainer``: what weight decay must leave alone, and smoothed labels of the next token.
 
 Frequencies and phases are angles: decay would pull every wave towards the constant, which the paper names as the
 reason not to regularise them (ComplexOrder section 3.1).
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,22 @@ def prepare_run(args: TrainingArguments) -> str | None:
 
 
 class ComplexTrainer(Trainer):
-    """``transformers.Trainer`` without weight decay on frequencies, phases and dampings; nothing else differs."""
+    """``transformers.Trainer`` without weight decay on frequencies, phases and dampings.
+
+    ``label_smoothing_factor`` smooths the labels of the next token for every ``...ForCausalLM``.
+
+    Args:
+        *args, **kwargs: of ``transformers.Trainer``.
+    """
+
+    label_smoother: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter
+        if self.label_smoother is not None and type(network).__name__.endswith("ForCausalLM"):
+            # Transformers shifts the labels of its own classes alone: others would learn to copy their input.
+            self.label_smoother = partial(self.label_smoother, shift_labels=True)
 
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
         """See ``decay_parameter_names``."""

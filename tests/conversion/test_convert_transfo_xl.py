@@ -16,6 +16,7 @@ from complex_transformers.conversion.convert_transfo_xl_checkpoint import (
     convert_transfo_xl_checkpoint,
     convert_transfo_xl_weights,
     main,
+    read_weights,
 )
 from complex_transformers.nn import AdaptiveReadout
 
@@ -216,6 +217,43 @@ def test_missing_and_extra_tensors_are_listed_together():
     refused("missing: none; of no use: r_w_bias", shared, of_transformers=True)
 
 
+def test_tensors_that_are_there_under_two_prefixes_are_listed():
+    name = "layers.0.dec_attn.r_net.weight"
+    other = torch.zeros(WIDTH, WIDTH)
+    refused(rf"have one name: {name} and module\.{name}; keep one of each", {f"module.{name}": other})
+    refused(
+        rf"transformer\.r_w_bias and r_w_bias; transformer\.{name} and module\.transformer\.{name} and {name}; keep",
+        {f"module.transformer.{name}": other, name: other, "r_w_bias": other, "transformer.r_w_bias": other},
+        of_transformers=True,
+    )
+
+
+def test_names_without_end_are_of_no_use():
+    names = ("layers.300000.foo", "crit.out_layers.1000000.foo", f"layers.{'9' * 5000}.foo", "layers.01.foo")
+    refused("missing: none; of no use: crit.out_layers.1000000.foo, ", dict.fromkeys(names, torch.zeros(1)))
+    many = {f"a.{number:04}": torch.zeros(1) for number in range(1200)}
+    refused(r"of no use: a\.0000, .*, a\.0999 and 200 more\. Give", many)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (7, torch.zeros(1), r"weights must hold tensors by name, it holds a int, its keys are \['7', "),
+        ("crit.more", None, "weights must hold tensors by name, it holds a NoneType"),
+        ("r_w_bias", torch.zeros(2, 8, dtype=torch.long), r"not: r_w_bias \(torch.int64, torch.strided\)"),
+        ("r_w_bias", torch.zeros(2, 8, dtype=torch.complex64), r"not: r_w_bias \(torch.complex64, torch.strided\)"),
+        ("r_w_bias", torch.zeros(2, 8).to_sparse(), r"not: r_w_bias \(torch.float32, torch.sparse_coo\)"),
+        ("r_w_bias", torch.zeros(2, 8, device="meta"), "must be dense tensors of floating-point numbers"),
+    ],
+)
+def test_what_is_no_weight_is_named(tmp_path, name, value, message):
+    refused(message, {name: value})
+    if not isinstance(value, torch.Tensor) or name == 7:
+        torch.save({name: value}, tmp_path / "weights.pt")
+        with pytest.raises(ValueError, match="must hold tensors by name"):
+            read_weights(tmp_path / "weights.pt")
+
+
 def test_shapes_are_named():
     wrong = {
         "layers.1.pos_ff.CoreNet.3.weight": torch.zeros(3, 4),
@@ -248,6 +286,19 @@ def test_heads_must_fill_the_model():
         ({"ext_len": 4}, "ext_len must be 0, got 4"),
         ({"mem_len": None}, "mem_len must be 1 or more, got None: the weights do not say .* --mem_len 1600"),
         ({"mem_len": 0}, "mem_len must be 1 or more, got 0"),
+        ({"mem_len": "12"}, "mem_len must be a whole number, got '12'"),
+        ({"mem_len": 2.7, "n_layer": "2"}, r"n_layer must be .* got '2'; mem_len must be a whole number, got 2\.7"),
+        ({"clamp_len": "x"}, "clamp_len must be a whole number, -1 for distances as they are, got 'x'"),
+        ({"clamp_len": -2}, "clamp_len must be a whole number, -1 for distances as they are, got -2"),
+        ({"div_val": "a"}, "div_val must be a whole number of 1 or more, got 'a'"),
+        ({"div_val": 0}, "div_val must be a whole number of 1 or more, got 0"),
+        ({"div_val": True}, "div_val must be a whole number of 1 or more, got True"),
+        ({"cutoffs": "abc"}, "cutoffs must be a list of whole numbers, got 'abc'"),
+        ({"cutoffs": 5}, "cutoffs must be a list of whole numbers, got 5"),
+        ({"cutoffs": [6, "14"]}, r"cutoffs must be a list of whole numbers, got \[6, '14'\]"),
+        ({"tie_projs": 5}, "tie_projs must be a list of true and false, got 5"),
+        ({"same_length": "no"}, "same_length must be true or false, got 'no'"),
+        ({"dropatt": "0.1"}, "dropatt must be a number, got '0.1'"),
         ({"cutoffs": None}, "is that of an adaptive softmax with 2 cutoffs, which are not in the weights"),
         ({"cutoffs": [6]}, r"crit.cluster_weight \(2, 16\) instead of \(1, 16\)"),
         ({"cutoffs": [14, 6]}, r"cutoffs must increase and leave words in each cluster, got \[14, 6\]"),
@@ -297,6 +348,8 @@ def test_files_that_cannot_be_read(tmp_path):
         convert_transfo_xl_checkpoint(file, tmp_path / f"legacy-{legacy}", **known)
     safe = tmp_path / "model.safetensors"
     save_file({name: value.clone() for name, value in weights.items()}, safe)
+    file.write_bytes(safe.read_bytes())  # under the name of another format
+    assert read_weights(file).keys() == weights.keys()
     safe.write_bytes(safe.read_bytes()[:-100])
     with pytest.raises(ValueError, match="is damaged or not complete"):
         convert_transfo_xl_checkpoint(safe, folder)

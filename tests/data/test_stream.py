@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 import torch
@@ -80,6 +81,26 @@ def test_there_is_no_segment_beyond_the_stream(segment):
 def test_wrong_streams_are_refused(tokens, lanes, length, message):
     with pytest.raises(ValueError, match=message):
         StreamDataset(tokens, lanes, length)
+
+
+def test_lists_and_fractions_are_refused():
+    for tokens in ([1, 2, 3] * 10, torch.arange(30).numpy()):
+        with pytest.raises(TypeError, match=f"must be a tensor, .* got {type(tokens).__name__}"):
+            StreamDataset(tokens, 2, 3)
+    for sizes in ((2.0, 3), (2, 3.5)):
+        with pytest.raises(TypeError, match=f"must be integers, got {sizes[0]} and {sizes[1]}"):
+            StreamDataset(torch.arange(30), *sizes)
+
+
+def test_the_checksum_is_that_of_all_tokens_and_of_no_type():
+    tokens = torch.randint(0, 50, (70_000,))
+    value = StreamDataset(tokens, 2, 3).checksum
+    assert StreamDataset(tokens.int(), 4, 5).shard(1, 2).checksum == value
+    for place in (0, 65_535, 65_536, -1):
+        changed = tokens.clone()
+        changed[place] += 1
+        assert StreamDataset(changed, 2, 3).checksum != value
+    assert StreamDataset(tokens[:-1], 2, 3).checksum != value
 
 
 # --- text -----------------------------------------------------------------------------------------------------------
@@ -160,3 +181,20 @@ def test_plain_text_that_cannot_be_read(tmp_path):
         load_plain_text(str(file), str(file))
     with pytest.raises(ValueError, match="no part 'validation'"):
         load_plain_text(str(file))
+    for content in (b"", b"\xff\xfe\xff"):
+        (tmp_path / "b.txt").write_bytes(content)
+        with pytest.raises(ValueError, match=r"a file holds no line, or no text in UTF-8: .*b\.txt"):
+            load_plain_text(str(file), str(tmp_path / "b.txt"))
+
+
+def test_plain_text_of_a_folder(tmp_path):
+    rows = {"train": ["one two", "", " three "], "validation": ["four"], "test": ["five", "six"]}
+    for part, lines in rows.items():
+        records = [json.dumps({"id": number, "line": line}) for number, line in enumerate(lines)]
+        (tmp_path / f"{part}.jsonl").write_text("\n".join(records), encoding="utf-8")
+    parts = load_plain_text(dataset_name=str(tmp_path), text_column="line")
+    assert {name: part.to_dict() for name, part in parts.items()} == {n: {"text": lines} for n, lines in rows.items()}
+    with pytest.raises(ValueError, match=r"no column 'text', only \['id', 'line'\]"):
+        load_plain_text(dataset_name=str(tmp_path))
+    with pytest.raises(ValueError, match="either dataset_name or train_file"):
+        load_plain_text("a.txt", dataset_name=str(tmp_path))

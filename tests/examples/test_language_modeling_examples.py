@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import math
 import random
 import shutil
@@ -130,6 +131,46 @@ def test_bad_streams_are_refused(run: Callable[..., Any], tmp_path: Path) -> Non
     write_characters(tmp_path / "validation.txt", 300, 1)
     with pytest.raises(ValueError, match="4 lanes with a segment of 2000 tokens each need a stream of 8001 tokens"):
         run(CLM, *files, *TINY_XL, "--segment_length", "2000")
+    (tmp_path / "empty.txt").write_text("", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a file holds no line, or no text in UTF-8: .*empty\.txt"):
+        run(CLM, "--train_file", tmp_path / "empty.txt", *files[2:], *TINY_XL)
+    with pytest.raises(ValueError, match="eval_mem_len=0: mem_len must be 1 or more"):
+        run(CLM, *files, *TINY_XL, "--eval_mem_len", "0")
     for name, value, message in [("mem_len", "0", "mem_len must be 1 or more"), ("clamp_len", "-1", "clamp_len must")]:
         with pytest.raises(StrictDataclassError, match=message):
             run(CLM, *files, *TINY_XL, f"--{name}", value)
+
+
+def test_prompts_that_cannot_be_read_are_found_before_training(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = character_files(tmp_path)
+    for arguments, message in (
+        (["--prompt", "the cat", "Hello"], r"--prompt 'Hello': the texts hold 2 symbol\(s\) .*\['H', 'l'\]"),
+        (["--prompt", ""], "--prompt '': the texts hold no token"),
+        (["--prompt", "the cat", "--max_new_tokens", "-5"], "max_new_tokens must be 1 or more, got -5"),
+        (["--max_train_tokens", "-2000"], "max_train_tokens must be 1 or more, got -2000"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run(CLM, *files, *TINY_XL, *arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_are_written_before_texts_are(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("no text")
+
+    monkeypatch.setattr("complex_transformers.ComplexTransfoXLForCausalLM.generate", fail)
+    with pytest.raises(RuntimeError, match="no text"):
+        run(CLM, *character_files(tmp_path), *TINY_XL, "--prompt", "the cat", "--max_steps", "2")
+    assert "test" in json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+
+
+def test_a_stream_from_a_folder(run: Callable[..., Any], tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for seed, (part, length) in enumerate([("train", 3000), ("validation", 300)]):
+        write_characters(folder / f"{part}.txt", length, seed)
+    results = run(CLM, "--dataset_name", folder, *TINY_XL, "--max_steps", "2")
+    assert results["tokens"]["validation"] == len((folder / "validation.txt").read_text(encoding="utf-8"))
+    assert "`data`" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")

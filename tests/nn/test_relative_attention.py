@@ -168,7 +168,7 @@ def test_wrong_arguments_are_named():
         relative_positions(3, 5)
     with pytest.raises(ValueError, match="clamp_len must be 1 or more, or None for distances as they are, got 0"):
         relative_positions(3, 4, clamp_len=0)
-    with pytest.raises(ValueError, match="'split_softmax' is not defined for relative scores"):
+    with pytest.raises(ValueError, match="'split_softmax' is not implemented for relative scores: the papers have"):
         RelativeMultiheadAttention(8, 2, normalization="split_softmax")
     with pytest.raises(ValueError, match=r"positions must be those of 3 keys, \[4, ...\], got 6"):
         RelativeMultiheadAttention(8, 2)(torch.randn(1, 3, 8), positions=relative_positions(5, 8))

@@ -35,7 +35,8 @@ def load_plain_text(
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: no data or two kinds of it, two parts from one file, no validation part, a missing column.
+        ValueError: no data or two kinds of it, two parts from one file, an empty file, no validation part, a missing
+            column.
     """
     datasets = require_datasets()
     if (dataset_name is None) == (train_file is None):
@@ -49,7 +50,10 @@ def load_plain_text(
             check_file(path)
         if len({Path(path).resolve() for path in files.values()}) < len(files):
             raise ValueError(f"the parts share a file: {files}")
-        loaded = datasets.load_dataset("text", data_files=files, keep_linebreaks=keep_linebreaks)
+        try:
+            loaded = datasets.load_dataset("text", data_files=files, keep_linebreaks=keep_linebreaks)
+        except (datasets.exceptions.DatasetGenerationError, ValueError) as error:
+            raise ValueError(f"a file holds no line, or no text in UTF-8: {files} ({error})") from error
     if "validation" not in loaded:
         raise ValueError(f"there is no part 'validation', only {list(loaded)}: give validation_file")
     parts = {}

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import copy
 import math
+import zlib
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -16,7 +18,7 @@ from transformers import PreTrainedTokenizerBase
 
 __all__ = ["StreamDataset", "encode_stream"]
 
-_PIECE = 1 << 16  # characters; a tokenizer keeps several times its text in memory
+_PIECE = 1 << 16  # characters or tokens; a tokenizer keeps several times its text in memory
 
 
 def _pieces(text: str, whole: bool) -> Iterator[str]:
@@ -91,6 +93,7 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
         segment_length: T.
 
     Raises:
+        TypeError: tokens that are no tensor, sizes that are no integers.
         ValueError: sizes below 1, tokens that are not one sequence of integers, a stream with less than one segment
             for each lane.
 
@@ -103,6 +106,10 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
     """
 
     def __init__(self, tokens: Tensor, num_lanes: int, segment_length: int) -> None:
+        if not isinstance(tokens, Tensor):
+            raise TypeError(f"tokens must be a tensor, as encode_stream gives it, got {type(tokens).__name__}")
+        if not (isinstance(num_lanes, int) and isinstance(segment_length, int)):
+            raise TypeError(f"num_lanes and segment_length must be integers, got {num_lanes!r} and {segment_length!r}")
         if num_lanes < 1 or segment_length < 1:
             raise ValueError(f"num_lanes and segment_length must be 1 or more, got {num_lanes} and {segment_length}")
         if tokens.dim() != 1 or tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
@@ -122,6 +129,14 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
     def num_predicted(self) -> int:
         """Tokens that are predicted in one reading of these lanes."""
         return self.lane_starts[-1] - self.lane_starts[0]
+
+    @cached_property
+    def checksum(self) -> int:
+        """CRC-32 of all tokens of the stream, whatever integers they are: tells one text from another."""
+        value = 0
+        for piece in self.tokens.split(_PIECE):
+            value = zlib.crc32(piece.long().numpy(), value)
+        return value
 
     def __len__(self) -> int:
         """Segments of the longest lane."""

@@ -37,11 +37,11 @@ RELATIVE_SCORES = (*ATTENTION_SCORES, "sum_of_moduli")
 
 
 def check_relative_attention(normalization: str) -> None:
-    """Raise for a normalisation that relative scores do not have."""
+    """Raise for a normalisation that is not implemented for relative scores."""
     if normalization == "split_softmax":
         raise ValueError(
-            "attention_normalization='split_softmax' is not defined for relative scores; use 'softmax' or "
-            "'probability_amplitude'"
+            "attention_normalization='split_softmax' is not implemented for relative scores: the papers have no "
+            "such network; use 'softmax' or 'probability_amplitude'"
         )
 
 

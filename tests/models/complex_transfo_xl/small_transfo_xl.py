@@ -11,11 +11,11 @@ VOCABULARY = 40
 VARIANTS = {
     "modulus": {},
     "real score": {"attention_score": "real", "phase": "learned", "damping": "learned"},
-    "pre-norm, clamped": {"norm_position": "pre", "norm_type": "rms", "clamp_len": 3},
+    "pre-norm, clamped": {"norm_position": "pre", "norm_type": "rms", "clamp_len": 2},
     "tied amplitudes": {"tie_word_embeddings": True, "lm_readout": "feature_modulus", "share_parts": True},
     "probabilities": {"attention_normalization": "probability_amplitude", "attention_score": "bilinear_modulus"},
     "sum of moduli": {"attention_score": "sum_of_moduli"},
-    "learned positions": {"embedding_type": "learned_position", "max_position_embeddings": 64},
+    "learned positions": {"embedding_type": "learned_position", "max_position_embeddings": 64, "position_period": 64},
     "adaptive softmax": {"cutoffs": [8, 20], "div_value": 2, "attention_score": "real"},
     "adaptive softmax, tied": {"cutoffs": [8, 20], "tie_word_embeddings": True, "lm_readout": "feature_modulus"},
     "real twin": {"number_field": "real", "embedding_type": "word"},

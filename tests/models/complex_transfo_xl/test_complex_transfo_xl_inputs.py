@@ -33,8 +33,19 @@ def test_the_default_is_the_size_of_the_paper():
         ({"position_period": 0}, "position_period must be 1 or more, or None for positions that run on, got 0"),
         ({"clamp_len": 0}, "clamp_len must be 1 or more, or None"),
         ({"clamp_len": -1}, "clamp_len must be 1 or more, or None for distances as they are, got -1"),
+        (
+            {"clamp_len": 16, "same_length": True},
+            "clamp_len=16 has no effect with same_length=True and mem_len=16, where no token sees further than 15",
+        ),
+        (
+            {"embedding_type": "learned_position", "max_position_embeddings": 511},
+            "position_period=512 is more than the max_position_embeddings=511 of embedding_type='learned_position'",
+        ),
         ({"norm_type": "batch"}, "norm_type='batch' is for encoders"),
-        ({"attention_normalization": "split_softmax"}, "'split_softmax' is not defined for relative scores"),
+        (
+            {"attention_normalization": "split_softmax"},
+            "not implemented for relative scores",
+        ),
         (
             {"attention_score": "sum"},
             r"must be one of \['bilinear_modulus', 'modulus', 'real', 'sum_of_moduli'\], got 'sum'",
@@ -49,6 +60,18 @@ def test_the_default_is_the_size_of_the_paper():
 )
 def test_wrong_settings_are_named(changes, message):
     with pytest.raises(StrictDataclassClassValidationError, match=message):
+        config(**changes)
+
+
+def test_settings_at_the_edge_are_taken():
+    for changes in (
+        {"mem_len": 1600, "clamp_len": 1000, "same_length": True},  # as WikiText-103 is evaluated
+        {"mem_len": 3, "clamp_len": 2, "same_length": True},
+        {"mem_len": 2, "clamp_len": 5},
+        {"embedding_type": "learned_position", "max_position_embeddings": 512},
+        {"embedding_type": "learned_position", "position_period": None},
+        {"max_position_embeddings": 64},
+    ):
         config(**changes)
 
 

@@ -10,6 +10,7 @@ from transformers import DynamicCache
 
 from complex_transformers import MemoryCache
 from complex_transformers.cache import MEMORY_KINDS
+from complex_transformers.nn.embedding import EMBEDDING_TYPES
 
 SPLITS = [(6,), (1, 2, 3), (4, 5, 11), tuple(range(1, 14))]
 
@@ -17,6 +18,19 @@ SPLITS = [(6,), (1, 2, 3), (4, 5, 11), tuple(range(1, 14))]
 @every_variant
 def test_segments_equal_one_pass_where_the_memory_covers_the_context(changes):
     model = build(**changes)
+    ids = stream(14, batch=3)
+    expected = at_once(model, ids)
+    for cuts in SPLITS:
+        torch.testing.assert_close(in_segments(model, ids, cuts), expected, rtol=1e-5, atol=1e-5)
+
+
+COMPLEX = [(kind, "complex") for kind in EMBEDDING_TYPES]
+REAL = [(kind, "real") for kind in EMBEDDING_TYPES if not kind.startswith("complex_")]
+
+
+@pytest.mark.parametrize(("embedding_type", "number_field"), COMPLEX + REAL)
+def test_every_embedding_goes_on_in_the_next_segment(embedding_type, number_field):
+    model = build(embedding_type=embedding_type, number_field=number_field, position_period=9)
     ids = stream(14, batch=3)
     expected = at_once(model, ids)
     for cuts in SPLITS:
@@ -214,12 +228,44 @@ def test_states_of_other_memories_are_refused():
         memory.load_state_dict(incomplete)
     with pytest.raises(ValueError, match=r"layers\.0\.keys should hold 4 tokens on axis -2"):
         memory.load_state_dict({**state, "layers.0.keys": state["layers.0.keys"][:, :, 1:]})
+    for keys in (torch.zeros(2, 2, 4, 8, dtype=torch.long), torch.full((2, 2, 4, 8), torch.nan)):
+        with pytest.raises(ValueError, match=r"layers\.0\.keys should hold finite floating-point numbers"):
+            memory.load_state_dict({**state, "layers.0.keys": keys})
     assert memory.get_seq_length() == 0
+
+
+def test_memories_of_other_models_are_refused():
+    model = build(same_length=True, mem_len=5)
+    ids = stream(6)
+    for changes, message in (
+        ({"num_hidden_layers": 1}, "the memory has 1 layers, the model 2: it is that of another model"),
+        ({"hidden_size": 32}, r"holds \(2, 16\) features of a token, the segment \(2, 8\): it is that of another"),
+        ({"num_attention_heads": 4}, r"holds \(4, 4\) features of a token, the segment \(2, 8\)"),
+        ({"mem_len": 3}, "sees the 4 tokens before it, and with a memory of mem_len=3 results would depend on how"),
+    ):
+        memory = build(**changes)(ids).past_key_values
+        with pytest.raises(ValueError, match=message):
+            model(ids, past_key_values=memory)
+    for nothing in ([], ()):
+        with pytest.raises(TypeError, match=f"must be a MemoryCache, got {type(nothing).__name__}"):
+            model(ids, past_key_values=nothing)
+
+
+def test_with_the_same_length_no_memory_is_too_short():
+    model = build(same_length=True, mem_len=5)
+    ids = stream(14)
+    for length in (4, 5, 9):
+        memory = MemoryCache(model.config, mem_len=length)
+        torch.testing.assert_close(in_segments(model, ids, (6, 10), memory), at_once(model, ids), rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match=r"a memory of mem_len=3 .* how the stream is cut: keep 4 or more"):
+        MemoryCache(model.config, mem_len=3)
 
 
 def test_a_memory_takes_what_it_keeps():
     with pytest.raises(ValueError, match=r"keeps must be one of \['keys', 'states'\], got 'values'"):
         MemoryCache(build().config, keeps="values")
+    with pytest.raises(TypeError, match=r"mem_len must be an integer, got 2\.5"):
+        MemoryCache(build().config, mem_len=2.5)
     x = torch.zeros(1, 2, 3, 4)
     with pytest.raises(ValueError, match="this memory keeps 'states': give it states, got 2 tensors"):
         MemoryCache(build().config, keeps="states").update(x, x, 0)

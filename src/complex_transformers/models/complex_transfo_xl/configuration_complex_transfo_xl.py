@@ -29,11 +29,12 @@ class ComplexTransfoXLConfig(TransformerConfig):
             code of Wang et al.).
         attention_probs_dropout_prob: a probability.
         mem_len: tokens that are kept of what was read before, 1 or more; ``use_cache=False`` is without memory.
-        clamp_len: greater distances count as this one; None for distances as they are.
+        clamp_len: greater distances count as this one; None for distances as they are. With ``same_length`` less than
+            ``mem_len``.
         same_length: every token sees itself and the ``mem_len - 1`` tokens before it, and no more: then results do
             not depend on how a stream is cut.
         position_period: the words' own positions count from 1 to this number, again and again along the stream; None:
-            they run on.
+            they run on. At most ``max_position_embeddings`` for ``learned_position``.
         cutoffs: of an adaptive softmax, increasing: the first words of its tails, in a vocabulary that is sorted by
             frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
         div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it;
@@ -82,7 +83,7 @@ class ComplexTransfoXLConfig(TransformerConfig):
         check_relative_attention(self.attention_normalization)
 
     def validate_memory(self) -> None:
-        """The memory has a length, and distances are cut at a positive number."""
+        """The memory has a length, and distances and positions are cut at a positive number that is reached."""
         if self.mem_len < 1:
             raise ValueError(f"mem_len must be 1 or more, got {self.mem_len}; without a memory, use use_cache=False")
         if self.position_period is not None and self.position_period < 1:
@@ -91,6 +92,17 @@ class ComplexTransfoXLConfig(TransformerConfig):
             )
         if self.clamp_len is not None and self.clamp_len < 1:
             raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {self.clamp_len}")
+        if self.same_length and self.clamp_len is not None and self.clamp_len >= self.mem_len:
+            raise ValueError(
+                f"clamp_len={self.clamp_len} has no effect with same_length=True and mem_len={self.mem_len}, where no "
+                f"token sees further than {self.mem_len - 1}; use None, or a smaller one"
+            )
+        longest = self.max_position_embeddings
+        if self.embedding_type == "learned_position" and (self.position_period or 0) > longest:
+            raise ValueError(
+                f"position_period={self.position_period} is more than the max_position_embeddings={longest} of "
+                f"embedding_type='learned_position'; use {longest} or less, or more positions"
+            )
 
     def validate_adaptive_softmax(self) -> None:
         """Cutoffs divide the words, every tail has features, and a tied head has those of the words."""

@@ -107,8 +107,10 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
                 of keys and values in evaluation.
 
         Raises:
-            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch,
-                another cache than a ``MemoryCache`` with gradient checkpointing.
+            TypeError: ``past_key_values`` that is no cache.
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch or
+                model, one too short for ``same_length``, another cache than a ``MemoryCache`` with gradient
+                checkpointing.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         past_key_values = self.memory(past_key_values, use_cache)
@@ -138,6 +140,10 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         """The memory of this call: the given one, a new one (of states in training, else of keys), or none."""
         if use_cache and past_key_values is None:
             return MemoryCache(self.config, keeps="states" if self.training else "keys")
+        if isinstance(past_key_values, MemoryCache):
+            past_key_values.check(self.config)
+        elif not isinstance(past_key_values, Cache | None):
+            raise TypeError(f"past_key_values must be a MemoryCache, got {type(past_key_values).__name__}")
         return past_key_values
 
     def written_once(self, past_key_values: Cache | None) -> Cache | None:
