@@ -180,6 +180,26 @@ def test_accuracy_word_by_word(processor: SynCoNMTProcessor, field: str) -> None
         token_accuracy(model, [])
 
 
+def test_accuracy_leaves_out_what_has_no_label(processor: SynCoNMTProcessor) -> None:
+    model = small_model(processor)
+    batch = SyntaxTranslationCollator(processor, model)([processor(SOURCE[0], TARGET[0])])
+    with torch.no_grad():
+        output = model(**batch)
+    # All words and relations are right, but for the first word.
+    batch |= {"labels": output.logits.argmax(-1), "relation_labels": model.predict_relations(output.relation_logits)}
+    batch["labels"][0, 0] = (batch["labels"][0, 0] + 1) % len(processor.tokenizer)
+    assert token_accuracy(model, [batch]) == pytest.approx(
+        {"word_accuracy": 0.75, "relation_accuracy": 1.0, "both_accuracy": 0.75}
+    )
+    batch["relation_labels"][0, 1:3] = -100
+    assert token_accuracy(model, [batch]) == {"word_accuracy": 0.75, "relation_accuracy": 1.0, "both_accuracy": 0.5}
+    batch["labels"][0, 0] = -100
+    assert token_accuracy(model, [batch]) == {"word_accuracy": 1.0, "relation_accuracy": 1.0, "both_accuracy": 1.0}
+    batch["relation_labels"][:] = -100
+    with pytest.raises(ValueError, match="nothing to count"):
+        token_accuracy(model, [batch])
+
+
 def test_accuracy_counts_what_is_right() -> None:
     class Fixed(torch.nn.Linear):
         def forward(self, labels: torch.Tensor) -> SimpleNamespace:  # type: ignore[override]
