@@ -28,9 +28,9 @@ _SENTENCES = ("error", "join")
 
 
 class _WordError(ValueError):
-    """Something is wrong with one word, numbered from 1."""
+    """Something is wrong with one word, numbered from 1, or with a range of words, such as ``3-4``."""
 
-    def __init__(self, word: int, message: str) -> None:
+    def __init__(self, word: int | str, message: str) -> None:
         super().__init__(message)
         self.word = word
 
@@ -51,9 +51,12 @@ class _CountedLines(io.TextIOBase):
         self.ended = not line.strip()
         return line
 
-    def line_of(self, word: int) -> int:
-        """Number of the line on which a word of the latest sentence stands; words are counted, whatever their ID."""
-        lines = [number for number, line in self.sentence if line.split(maxsplit=1)[0].isdigit() or line[0] == "_"]
+    def line_of(self, word: int | str) -> int:
+        """Number of the line of a word of the latest sentence, counted whatever its ID, or of a range, by its ID."""
+        ids = [(number, line.split(maxsplit=1)[0]) for number, line in self.sentence]
+        if isinstance(word, str):
+            return next((number for number, name in ids if name == word), self.number)
+        lines = [number for number, name in ids if name.isdigit() or name == "_"]
         return lines[word - 1] if word <= len(lines) else self.number
 
 
@@ -108,6 +111,7 @@ def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterat
                 heads = [token["head"] for token in words]
                 check_heads(heads, len(words))
                 depths = _depths(heads)
+                ranges = _ranges(sentence, len(words))
             except _WordError as error:
                 name = sentence.metadata.get("sent_id", number)
                 raise ValueError(f"{path}: sentence {name}: {error} (line {lines.line_of(error.word)})") from None
@@ -118,7 +122,6 @@ def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterat
                 "relations": [token["deprel"] for token in words],
                 "spaces": [_space_follows(token) for token in words],
             }
-            ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
             for token in reversed(ranges):  # from behind: numbers in front of a merged range stay as they are
                 _contract(columns, token, depths, merge)
             yield {**columns, "metadata": dict(sentence.metadata)}
@@ -143,6 +146,22 @@ def _words(sentence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if "deprel" not in token:
             raise _WordError(number, f"word {number} has {len(token)} of the 10 columns of CoNLL-U")
     return words
+
+
+def _ranges(sentence: Sequence[dict[str, Any]], num_words: int) -> list[dict[str, Any]]:
+    """Tokens that stand for several words each, one behind the other."""
+    ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
+    end = 0
+    for token in ranges:
+        first, _, last = token["id"]
+        if not end < first < last <= num_words:
+            raise _WordError(
+                f"{first}-{last}",
+                f"the range {first}-{last} must hold two words or more of {end + 1}..{num_words}, behind the range "
+                "before it",
+            )
+        end = last
+    return ranges
 
 
 def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
@@ -298,7 +317,7 @@ class SyntaxParser:
         return self._sentence(self.pipeline(_one_line(text, "the text")), "the text")
 
     def pipe(
-        self, texts: Iterable[str], n_process: int = 1, batch_size: int = 256, name: str = "text"
+        self, texts: Iterable[str], n_process: int = 1, batch_size: int = 256, name: str | Sequence[str] = "text"
     ) -> Iterator[dict[str, Any]]:
         """Sentences of many texts, in their order.
 
@@ -306,15 +325,19 @@ class SyntaxParser:
             texts: read as the sentences are asked for.
             n_process: processes that parse, -1 for one on every core.
             batch_size: texts a process takes at once.
-            name: what errors call a text, in front of its number from 0.
+            name: what errors call a text, in front of its number from 0; or a list with the name of every text.
 
         Raises:
             TypeError: a text that is no string.
             ValueError: an empty text; one of several sentences, unless they are joined.
         """
-        lines = (_one_line(text, f"{name} {number}") for number, text in enumerate(texts))
+
+        def name_of(number: int) -> str:
+            return f"{name} {number}" if isinstance(name, str) else name[number]
+
+        lines = (_one_line(text, name_of(number)) for number, text in enumerate(texts))
         for number, doc in enumerate(self.pipeline.pipe(lines, n_process=n_process, batch_size=batch_size)):
-            yield self._sentence(doc, f"{name} {number}")
+            yield self._sentence(doc, name_of(number))
 
     def _sentence(self, doc: Doc, name: str) -> dict[str, Any]:
         if not doc.has_annotation("DEP", require_complete=True):

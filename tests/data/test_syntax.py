@@ -81,6 +81,16 @@ BROKEN = {
     "no number": (line(1, "a", 0) + line("_", "b", 1), r"word 2 has the ID None.*\(line 4\)"),
     "no CoNLL-U": (line(1, "a", 0) + "words\n", r"no CoNLL-U.*\(line 4\)"),
     "head is a word": (line(1, "a", 0) + line(2, "b", "a"), r"no CoNLL-U.*\(line 4\)"),
+    "range behind the end": (
+        line(1, "a", 0) + line(2, "b", 1) + line("3-4", "cd", "_"),
+        r"the range 3-4 must hold two words or more of 1\.\.2, .*\(line 5\)",
+    ),
+    "long range": (line("1-9", "ab", "_") + line(1, "a", 0) + line(2, "b", 1), r"range 1-9 .* of 1\.\.2.*\(line 3\)"),
+    "range of one word": (line("1-1", "ab", "_") + line(1, "a", 0), r"the range 1-1 must hold two .*\(line 3\)"),
+    "ranges that overlap": (
+        line("1-2", "ab", "_") + line(1, "a", 0) + line("2-3", "xy", "_") + line(2, "b", 1) + line(3, "c", 1),
+        r"the range 2-3 must hold two words or more of 3\.\.3, behind the range before it \(line 5\)",
+    ),
 }
 
 
@@ -89,8 +99,9 @@ BROKEN = {
     "before", ["# sent_id = x\n# text = y\n", line(1, "a", 0) + "\n"], ids=["comments", "sentence"]
 )
 def test_errors_name_the_line(tmp_path, text, message, before):
-    with pytest.raises(ValueError, match=message):
-        list(read_conllu(write(tmp_path, before + text)))
+    for contractions in ("split", "merge"):
+        with pytest.raises(ValueError, match=message):
+            list(read_conllu(write(tmp_path, before + text), contractions))
 
 
 def test_unknown_contractions(tmp_path):
@@ -143,6 +154,8 @@ def test_texts_that_cannot_be_parsed():
     parser = SyntaxParser(with_heads([0], ["ROOT"]))
     with pytest.raises(ValueError, match=r"line 1 is empty or only white space: ' \\n'"):
         list(parser.pipe(["a", " \n"], name="line"))
+    with pytest.raises(ValueError, match="the second is empty or only white space"):
+        list(parser.pipe(["a", " "], name=["the first", "the second"]))
     unparsed = SyntaxParser(with_heads([0, 0], ["ROOT", ""]))
     with pytest.raises(ValueError, match="left words of the text without a relation: 'a b'"):
         unparsed("a b")

@@ -184,6 +184,24 @@ def test_bad_sentences(processor):
         SynCoNMTProcessor(endless, *tokenizers[1:])
 
 
+def test_errors_count_all_rows():
+    spacy = pytest.importorskip("spacy")
+
+    @spacy.Language.component("every_word_a_root", assigns=["token.dep", "token.head"])
+    def every_word_a_root(doc):
+        heads, relations = list(range(len(doc))), ["ROOT"] * len(doc)
+        return spacy.tokens.Doc(doc.vocab, [token.text for token in doc], heads=heads, deps=relations)
+
+    language = spacy.blank("en")
+    language.add_pipe("every_word_a_root")
+    processor = build_syntax_processor(SOURCE, TARGET, source_parser=language)
+    for text, message in ((" ", "source 2 is empty"), ("Dogs bark", "source 2 is split into 2 sentences")):
+        with pytest.raises(ValueError, match=message):
+            processor([*SOURCE, text])
+    with pytest.raises(ValueError, match="source is empty"):
+        processor(" ")
+
+
 def test_saved_with_the_model_and_loaded(processor, tmp_path):
     processor.save_pretrained(tmp_path)
     small_model(processor).save_pretrained(tmp_path)
