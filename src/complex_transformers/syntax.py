@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -36,15 +36,19 @@ class _WordError(ValueError):
 
 
 class _CountedLines(io.TextIOBase):
-    """Lines of a file; keeps those of the latest sentence with their numbers."""
+    """Lines of UTF-8 of a file; keeps those of the latest sentence with their numbers."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self.file, self.number, self.ended = file, 0, True
         self.sentence: list[tuple[int, str]] = []
 
     def __next__(self) -> str:  # type: ignore[override]
-        line = next(self.file)
+        encoded = next(self.file)
         self.number += 1
+        try:
+            line = encoded.decode("utf-8-sig" if self.number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"it is no UTF-8 text, {error}; convert it, for example with iconv") from error
         if line.strip():
             self.sentence = [] if self.ended else self.sentence
             self.sentence.append((self.number, line))
@@ -77,8 +81,9 @@ def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> It
     Raises:
         ImportError: ``conllu`` is missing (extra ``syntax``).
         FileNotFoundError: no such file.
-        ValueError: a sentence that is no CoNLL-U, or no tree: a word whose governor is no other word of it, no root,
-            a circle; names the sentence and the line. An unknown ``contractions``.
+        ValueError: a sentence that is no CoNLL-U, or no tree: a word without a relation, or whose governor is no other
+            word of it, no root, a circle, a range of words it does not have; names the sentence and the line. An
+            unknown ``contractions``.
     """
     try:
         import conllu
@@ -93,7 +98,7 @@ def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> It
 
 def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterator[dict[str, Any]]:
     opener: Any = gzip.open if str(path).endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+    with opener(path, "rb") as file:
         lines = _CountedLines(file)
         sentences = conllu.parse_incr(lines)
         number = 0
@@ -145,6 +150,8 @@ def _words(sentence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             raise _WordError(number, f"word {number} has the ID {token['id']}: words must be numbered from 1")
         if "deprel" not in token:
             raise _WordError(number, f"word {number} has {len(token)} of the 10 columns of CoNLL-U")
+        if (relation := token["deprel"].strip()) in ("", "_"):
+            raise _WordError(number, f"word {number} has no relation but {relation!r} in the column DEPREL")
     return words
 
 
@@ -303,7 +310,7 @@ class SyntaxParser:
     def relations(self) -> list[str]:
         """Every relation that a sentence from this parser can have, as far as its components list them."""
         pipeline = self.pipeline
-        known = {ROOT, _UNNAMED, *([_JOINED] if self.sentences == "join" else [])}
+        known = {ROOT, _UNNAMED, _JOINED}  # joining may be chosen when the vocabularies are long made
         for name in pipeline.pipe_names:
             if "token.dep" in pipeline.get_pipe_meta(name).assigns:
                 known |= {_relation(label) for label in pipeline.pipe_labels.get(name, ())}
@@ -349,7 +356,8 @@ class SyntaxParser:
             if self.sentences == "error":
                 raise ValueError(
                     f"{name} is split into {len(roots)} sentences by the parser: {doc.text!r}; give one sentence at a "
-                    "time, or choose sentences='join' (the first root stays the root)"
+                    "time, or have them joined (the first root stays the root): sentences='join' of the parser, "
+                    "from_pretrained(..., sentences='join') of a processor"
                 )
             for root in roots[1:]:
                 heads[root], relations[root] = roots[0] + 1, _JOINED

@@ -81,6 +81,8 @@ BROKEN = {
     "no number": (line(1, "a", 0) + line("_", "b", 1), r"word 2 has the ID None.*\(line 4\)"),
     "no CoNLL-U": (line(1, "a", 0) + "words\n", r"no CoNLL-U.*\(line 4\)"),
     "head is a word": (line(1, "a", 0) + line(2, "b", "a"), r"no CoNLL-U.*\(line 4\)"),
+    "no relation": (line(1, "a", 0) + line(2, "b", 1, "_"), r"word 2 has no relation but '_' .*\(line 4\)"),
+    "empty relation": (line(1, "a", 0, "") + line(2, "b", 1), r"word 1 has no relation but '' .*\(line 3\)"),
     "range behind the end": (
         line(1, "a", 0) + line(2, "b", 1) + line("3-4", "cd", "_"),
         r"the range 3-4 must hold two words or more of 1\.\.2, .*\(line 5\)",
@@ -102,6 +104,14 @@ def test_errors_name_the_line(tmp_path, text, message, before):
     for contractions in ("split", "merge"):
         with pytest.raises(ValueError, match=message):
             list(read_conllu(write(tmp_path, before + text), contractions))
+
+
+def test_encodings(tmp_path):
+    path = write(tmp_path, "\ufeff" + line(1, "M\u00fchle", 0))
+    assert [sentence["tokens"] for sentence in read_conllu(path)] == [["M\u00fchle"]]
+    path.write_text(line(1, "a", 0) + "\n" + line(1, "b", 0) + line(2, "M\u00fchle", 1), encoding="latin-1")
+    with pytest.raises(ValueError, match=r"sentence 2 is no CoNLL-U: it is no UTF-8 text, .*iconv \(line 4\)"):
+        list(read_conllu(path))
 
 
 def test_unknown_contractions(tmp_path):
@@ -141,7 +151,9 @@ def test_a_text_is_parsed():
 
 def test_several_sentences_in_a_text():
     pipeline = with_heads([1, 1, 3, 3], ["nsubj", "ROOT", "nsubj", "ROOT"])
-    message = "text 0 is split into 2 sentences by the parser: 'Dogs bark cats meow'; .* sentences='join'"
+    message = (
+        "text 0 is split into 2 sentences by the parser: 'Dogs bark cats meow'; .* sentences='join' .* from_pretrained"
+    )
     with pytest.raises(ValueError, match=message):
         list(SyntaxParser(pipeline).pipe(["Dogs bark cats meow"]))
     joined = SyntaxParser(pipeline, "join")("Dogs bark cats meow")
