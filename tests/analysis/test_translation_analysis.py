@@ -110,6 +110,14 @@ def test_maps_refuse(processor: SynCoNMTProcessor) -> None:
         attention_maps(model.eval(), processor, [])
     with pytest.raises(ValueError, match=r"leave out \['num_beams'\]"):
         attention_maps(model, processor, SOURCE, TARGET, num_beams=2)
+    with pytest.raises(ValueError, match="num_return_sequences must be 1, got 2"):
+        attention_maps(model, processor, SOURCE, num_beams=2, num_return_sequences=2, max_new_tokens=2)
+    with pytest.raises(ValueError, match="leave out return_dict_in_generate"):
+        attention_maps(model, processor, SOURCE, return_dict_in_generate=True)
+    with pytest.raises(TypeError, match="sources must be a list of texts or parsed sentences, got one str"):
+        attention_maps(model, processor, "Dogs bark.")
+    with pytest.raises(TypeError, match="targets must be a list of texts or parsed sentences, got one dict"):
+        attention_maps(model, processor, SOURCE[:1], TARGET[0])
 
 
 @pytest.mark.parametrize("field", ["complex", "words"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from datasets import Dataset, DatasetDict
 from transformers import AutoProcessor, AutoTokenizer, pipeline
 
 from complex_transformers import (
@@ -16,6 +17,7 @@ from complex_transformers import (
     SyntaxParser,
     TextToTextPipeline,
     build_syntax_processor,
+    parse_parallel_dataset,
 )
 
 spacy = pytest.importorskip("spacy")
@@ -118,6 +120,24 @@ def test_a_text_that_cannot_be_read_is_named(folder, text, options, kind, messag
     for texts in ([TEXTS[0], text], iter([TEXTS[0], text])):
         with pytest.raises(kind, match=message):
             list(translate(texts, batch_size=2))
+
+
+def test_data_sets_that_cannot_be_parsed(folder):
+    parser = SyntaxParser(folder / "parser", "join")
+    parts = DatasetDict(train=Dataset.from_dict({"source": ["dogs bark yes"], "target": ["cats"]}))
+    with pytest.warns(UserWarning, match="1 of 1 pairs"):
+        parsed = parse_parallel_dataset(parts, parser, parser)
+    with pytest.raises(
+        ValueError, match=r"train data is parsed already: remove_columns\(\['source_tokens', .*'target_sp"
+    ):
+        parse_parallel_dataset(parsed, parser, parser)
+    message = (
+        r"train data has no columns \['target'\], only \['source', 'german'\]: load it with load_parallel_dataset"
+    )
+    with pytest.raises(ValueError, match=message):
+        parse_parallel_dataset(parts.rename_column("target", "german"), parser, parser)
+    with pytest.warns(UserWarning, match="dropped"), pytest.raises(ValueError, match="the train data has no pairs"):
+        parse_parallel_dataset(parts, parser, parser, drop_joined=True)
 
 
 def test_long_text_is_refused_or_cut(folder):

@@ -150,6 +150,10 @@ def test_padding_and_cutting(processor):
     )
     with pytest.raises(ValueError, match="truncation needs a max_length of at least 2"):
         processor(SOURCE[1], truncation=True)
+    assert processor([])["input_ids"] == []
+    for batch in (lambda: processor([], padding=True), lambda: SyntaxTranslationCollator(processor)([])):
+        with pytest.raises(ValueError, match="there are no rows to make a batch of"):
+            batch()
     with pytest.raises(ValueError, match="row 1 has 6 entries in input_ids, more than max_length=5"):
         processor(SOURCE, padding="max_length", max_length=5)
 

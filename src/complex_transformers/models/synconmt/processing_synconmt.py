@@ -187,8 +187,10 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
             return_tensors: ``pt`` for tensors.
 
         Raises:
-            ValueError: a row longer than ``max_length``.
+            ValueError: no rows, or one longer than ``max_length``.
         """
+        if not features:
+            raise ValueError("there are no rows to make a batch of: give one text, or one row of features, or more")
         filling = {
             "input_ids": self.source_tokenizer.pad_token_id,
             "relation_ids": self.source_relation_tokenizer.pad_token_id,
