@@ -30,6 +30,8 @@ from transformers import HfArgumentParser
 
 from complex_transformers import command_line, read_conllu, write_results
 
+SEGMENTERS = ("char", "jieba", "pkuseg")
+PACKAGES = {"ja": "spacy[ja]", "ko": "spacy[ko]", "th": "spacy[th]", "vi": "pyvi"}  # of languages without spaces
 METRICS = ("upos", "uas", "las")
 # Tagger and parser read one tok2vec. {width} and {depth} are options.
 COMPONENTS = """
@@ -114,6 +116,11 @@ class Arguments:
             raise ValueError("give either --dev_files or --dev_split: they choose the epoch")
         if self.dev_split is not None and not 0.0 < self.dev_split < 1.0:
             raise ValueError(f"--dev_split must lie between 0 and 1, got {self.dev_split}")
+        if self.segmenter is not None and (self.language != "zh" or self.segmenter not in SEGMENTERS):
+            raise ValueError(
+                f"--segmenter is for --language zh and one of {list(SEGMENTERS)}, got {self.segmenter!r} for "
+                f"{self.language!r}"
+            )
 
 
 def blank_pipeline(language: str, segmenter: str | None) -> Language:
@@ -122,7 +129,10 @@ def blank_pipeline(language: str, segmenter: str | None) -> Language:
     try:
         return spacy.blank(language, config=config)
     except ImportError as error:
-        raise ImportError(f"--language {language}: {error}; --language xx splits at spaces and punctuation") from error
+        remedy = "--language xx splits at spaces and punctuation"
+        if (package := PACKAGES.get(language, segmenter)) is not None:
+            remedy = f"pip install {package}"
+        raise ImportError(f"--language {language}: {error}; {remedy}") from error
 
 
 def read_sentences(paths: Iterable[str], contractions: str, limit: int | None = None) -> list[dict[str, Any]]:

@@ -238,12 +238,21 @@ def _load(name: str) -> Language:
             f"examples/syntax-translation/train_parser.py writes{remedy}"
         ) from error
     except ImportError as error:
-        raise ImportError(f"the spaCy pipeline {name!r} needs a package of its language: {error}") from error
+        raise ImportError(
+            f"the spaCy pipeline {name!r} needs a package of its language: {error}; pip install spacy[ja], spacy[ko], "
+            "spacy[th] or spacy[lookups], pyvi for Vietnamese, or the package that defines the language"
+        ) from error
+    except ValueError as error:
+        raise ValueError(
+            f"the spaCy pipeline {name!r} cannot be loaded: {error}; train or download it again, or import the package "
+            "that defines its components"
+        ) from error
     return pipeline
 
 
 def _check_parser(pipeline: Language, name: str) -> None:
-    if not any("token.dep" in pipeline.get_pipe_meta(pipe).assigns for pipe in pipeline.pipe_names):
+    declared = any("token.dep" in pipeline.get_pipe_meta(pipe).assigns for pipe in pipeline.pipe_names)
+    if not declared and not pipeline("word").has_annotation("DEP"):  # it need not say what it assigns
         raise ValueError(
             f"the spaCy pipeline {name} has no parser, only {pipeline.pipe_names}: choose one that has, or train one "
             "with examples/syntax-translation/train_parser.py"
@@ -266,7 +275,7 @@ class SyntaxParser:
     Raises:
         ImportError: spaCy is missing (extra ``syntax``), or a package the language needs.
         FileNotFoundError: no such pipeline.
-        ValueError: a pipeline without a parser, an unknown ``sentences``.
+        ValueError: a pipeline without a parser, or that cannot be loaded; an unknown ``sentences``.
     """
 
     def __init__(self, pipeline: str | os.PathLike[str] | Language, sentences: str = "error") -> None:
@@ -321,7 +330,8 @@ class SyntaxParser:
 
         ``sentences`` is the number that the parser found, more than one where they were joined.
         """
-        return self._sentence(self.pipeline(_one_line(text, "the text")), "the text")
+        (sentence,) = self.pipe([text], name=["the text"])
+        return sentence
 
     def pipe(
         self, texts: Iterable[str], n_process: int = 1, batch_size: int = 256, name: str | Sequence[str] = "text"
@@ -336,14 +346,16 @@ class SyntaxParser:
 
         Raises:
             TypeError: a text that is no string.
-            ValueError: an empty text; one of several sentences, unless they are joined.
+            ValueError: an empty text, one that is too long or no Unicode; one of several sentences, unless they are
+                joined.
         """
+        pipeline = self.pipeline
 
         def name_of(number: int) -> str:
             return f"{name} {number}" if isinstance(name, str) else name[number]
 
-        lines = (_one_line(text, name_of(number)) for number, text in enumerate(texts))
-        for number, doc in enumerate(self.pipeline.pipe(lines, n_process=n_process, batch_size=batch_size)):
+        lines = (_one_line(text, name_of(number), pipeline.max_length) for number, text in enumerate(texts))
+        for number, doc in enumerate(pipeline.pipe(lines, n_process=n_process, batch_size=batch_size)):
             yield self._sentence(doc, name_of(number))
 
     def _sentence(self, doc: Doc, name: str) -> dict[str, Any]:
@@ -370,12 +382,18 @@ class SyntaxParser:
         }
 
 
-def _one_line(text: Any, name: str) -> str:
+def _one_line(text: Any, name: str, limit: int) -> str:
     if not isinstance(text, str):
         raise TypeError(f"{name} is not a string but {type(text).__name__}: {text!r}")
     line = " ".join(text.split())
     if not line:
         raise ValueError(f"{name} is empty or only white space: {text!r}; leave out empty texts")
+    if len(line) > limit:
+        raise ValueError(f"{name} has {len(line)} characters, and the parser takes {limit} at most: split it")
+    try:
+        line.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} has half of a character: {error}; read it as UTF-8, or leave it out") from error
     return line
 
 

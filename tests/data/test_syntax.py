@@ -168,6 +168,13 @@ def test_texts_that_cannot_be_parsed():
         list(parser.pipe(["a", " \n"], name="line"))
     with pytest.raises(ValueError, match="the second is empty or only white space"):
         list(parser.pipe(["a", " "], name=["the first", "the second"]))
+    with pytest.raises(
+        ValueError, match=r"line 1 has half of a character: .*surrogates not allowed; read it as UTF-8"
+    ):
+        list(parser.pipe(["a", "b\ud800"], name="line"))
+    parser.pipeline.max_length = 9
+    with pytest.raises(ValueError, match="line 1 has 10 characters, and the parser takes 9 at most"):
+        list(parser.pipe(["a", 10 * "b"], name="line"))
     unparsed = SyntaxParser(with_heads([0, 0], ["ROOT", ""]))
     with pytest.raises(ValueError, match="left words of the text without a relation: 'a b'"):
         unparsed("a b")
@@ -192,8 +199,24 @@ def test_pipelines_that_cannot_be_used(tmp_path):
         SyntaxParser("en_core_web_sm", "cut")
     config = (tmp_path / "blank" / "config.cfg").read_text().replace('lang = "en"', 'lang = "qq"')
     (tmp_path / "blank" / "config.cfg").write_text(config)
-    with pytest.raises(ImportError, match="needs a package of its language"):
+    with pytest.raises(ImportError, match=r"needs a package of its language: .*; pip install spacy\[ja\], .*lookups"):
         SyntaxParser(tmp_path / "blank")("a text")
+    config = config.replace('lang = "qq"', 'lang = "en"')
+    (tmp_path / "blank" / "config.cfg").write_text(config.replace('factory = "sentencizer"', 'factory = "gone"'))
+    with pytest.raises(ValueError, match=r"(?s)blank' cannot be loaded: .*'gone'.*import the package that defines"):
+        SyntaxParser(tmp_path / "blank")("a text")
+    (tmp_path / "blank" / "config.cfg").write_text("[nlp")
+    with pytest.raises(ValueError, match=r"(?s)blank' cannot be loaded: .*; train or download it again"):
+        SyntaxParser(tmp_path / "blank")("a text")
+
+
+def test_a_component_need_not_say_that_it_parses():
+    with_heads([0], ["ROOT"])  # the component fixed_tree
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("fixed_tree")
+    pipeline.get_pipe_meta("fixed_tree").assigns.clear()
+    assert SyntaxParser(pipeline)("word")["relations"] == ["root"]
 
 
 def test_copies_hold_the_name_alone(tmp_path):

@@ -153,6 +153,9 @@ def test_bad_treebanks_and_languages(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         run(monkeypatch, "train_parser", "--language", "en", *files, "--test_files", circle)
     with pytest.raises(ImportError, match=r"--language qq: .*--language xx splits"):
         run(monkeypatch, "train_parser", "--language", "qq", *files)
+    for language, segmenter in (("en", "jieba"), ("zh", "words")):
+        with pytest.raises(ValueError, match=f"--segmenter is for --language zh .*got '{segmenter}' for '{language}'"):
+            run(monkeypatch, "train_parser", "--language", language, "--segmenter", segmenter, *files)
     both = ["--train_files", good, "--output_dir", tmp_path / "out"]
     for options in ([], ["--dev_files", good, "--dev_split", 0.1]):
         with pytest.raises(ValueError, match="give either --dev_files or --dev_split"):
@@ -167,6 +170,24 @@ def test_bad_treebanks_and_languages(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     (tmp_path / "empty.conllu").write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"no sentences in .*empty.conllu"):
         run(monkeypatch, "train_parser", "--language", "en", *files[:3], tmp_path / "empty.conllu", *files[4:])
+
+
+def test_languages_that_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    import spacy
+
+    def blank(language: str, config: dict[str, Any]) -> None:
+        raise ImportError("a package is missing")
+
+    monkeypatch.setattr(spacy, "blank", blank)
+    example = load_example("syntax-translation/train_parser.py")
+    for language, segmenter, remedy in (
+        ("ja", None, r"pip install spacy\[ja\]"),
+        ("vi", None, "pip install pyvi"),
+        ("zh", "jieba", "pip install jieba"),
+        ("qq", None, "--language xx splits at spaces and punctuation"),
+    ):
+        with pytest.raises(ImportError, match=f"--language {language}: a package is missing; {remedy}$"):
+            example.blank_pipeline(language, segmenter)
 
 
 def write_texts(folder: Path, **parts: list[str]) -> list[object]:

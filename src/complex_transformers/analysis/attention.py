@@ -94,7 +94,7 @@ def attention_maps(
     if words is None:
         output = model.generate(**source, return_dict_in_generate=True, **generate_kwargs)
         words, relations = (None if ids is None else ids[:, 1:] for ids in (output.sequences, output.relations))
-        if (number := len(words) // len(sources)) > 1:
+        if (number := len(output.sequences) // len(sources)) > 1:
             raise ValueError(f"a source has one map, of one translation: num_return_sequences must be 1, got {number}")
     decoder = {"decoder_input_ids": model.prepare_decoder_input_ids_from_labels(words)}
     if model.config.use_relations:
