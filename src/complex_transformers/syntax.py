@@ -244,8 +244,8 @@ def _load(name: str) -> Language:
         ) from error
     except ValueError as error:
         raise ValueError(
-            f"the spaCy pipeline {name!r} cannot be loaded: {error}; train or download it again, or import the package "
-            "that defines its components"
+            f"the spaCy pipeline {name!r} cannot be loaded: {error}; train or download it again, or import the "
+            "package that defines its components"
         ) from error
     return pipeline
 
