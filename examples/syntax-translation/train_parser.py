@@ -30,6 +30,8 @@ from transformers import HfArgumentParser
 
 from complex_transformers import command_line, read_conllu, write_results
 
+SEGMENTERS = ("char", "jieba", "pkuseg")
+PACKAGES = {"ja": "spacy[ja]", "ko": "spacy[ko]", "th": "spacy[th]", "vi": "pyvi"}  # of languages without spaces
 METRICS = ("upos", "uas", "las")
 # Tagger and parser read one tok2vec. {width} and {depth} are options.
 COMPONENTS = """
@@ -87,6 +89,13 @@ class Arguments:
         default="merge", metadata={"help": "merge those that raw text does not spell out (zum), or split"}
     )
     max_train_sentences: int | None = field(default=None, metadata={"help": "the first ones"})
+    sentences_per_text: int = field(
+        default=1,
+        metadata={
+            "help": "1: every text is one tree. N: up to N neighbours are one training text, so the parser learns "
+            "where sentences end"
+        },
+    )
     min_label_frequency: int = field(default=10, metadata={"help": "rarer relations are written as dep"})
     width: int = 96
     depth: int = 4
@@ -99,13 +108,19 @@ class Arguments:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("width", "depth", "epochs", "batch_words", "max_steps", "max_train_sentences", "patience"):
+        counts = ("width", "depth", "epochs", "batch_words", "max_steps", "max_train_sentences", "patience")
+        for name in (*counts, "sentences_per_text"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
         if (self.dev_files is None) == (self.dev_split is None):
             raise ValueError("give either --dev_files or --dev_split: they choose the epoch")
         if self.dev_split is not None and not 0.0 < self.dev_split < 1.0:
             raise ValueError(f"--dev_split must lie between 0 and 1, got {self.dev_split}")
+        if self.segmenter is not None and (self.language != "zh" or self.segmenter not in SEGMENTERS):
+            raise ValueError(
+                f"--segmenter is for --language zh and one of {list(SEGMENTERS)}, got {self.segmenter!r} for "
+                f"{self.language!r}"
+            )
 
 
 def blank_pipeline(language: str, segmenter: str | None) -> Language:
@@ -114,7 +129,10 @@ def blank_pipeline(language: str, segmenter: str | None) -> Language:
     try:
         return spacy.blank(language, config=config)
     except ImportError as error:
-        raise ImportError(f"--language {language}: {error}; --language xx splits at spaces and punctuation") from error
+        remedy = "--language xx splits at spaces and punctuation"
+        if (package := PACKAGES.get(language, segmenter)) is not None:
+            remedy = f"pip install {package}"
+        raise ImportError(f"--language {language}: {error}; {remedy}") from error
 
 
 def read_sentences(paths: Iterable[str], contractions: str, limit: int | None = None) -> list[dict[str, Any]]:
@@ -134,8 +152,26 @@ def read_training_sentences(args: Arguments) -> dict[str, list[dict[str, Any]]]:
     count = round(args.dev_split * len(train))
     if not 0 < count < len(train):
         raise ValueError(f"--dev_split {args.dev_split} of {len(train)} sentences leaves no sentence on one side")
-    random.Random(args.seed).shuffle(train)
-    return {"train": train[count:], "dev": train[:count]}
+    order = list(range(len(train)))
+    random.Random(args.seed).shuffle(order)
+    kept = order[count:] if args.sentences_per_text == 1 else sorted(order[count:])  # neighbours stay neighbours
+    return {"train": [train[index] for index in kept], "dev": [train[index] for index in order[:count]]}
+
+
+def texts_of(sentences: list[dict[str, Any]], limit: int, seed: int) -> list[dict[str, Any]]:
+    """Neighbouring sentences joined to texts of 1 to ``limit``; each keeps its tree."""
+    generator, texts, start = random.Random(seed), [], 0
+    while start < len(sentences):
+        parts = sentences[start : start + generator.randint(1, limit)]
+        start += len(parts)
+        text: dict[str, Any] = {name: [] for name in ("tokens", "upos", "heads", "relations", "spaces")}
+        for part in parts:
+            before = len(text["tokens"])
+            heads = [head and before + head for head in part["heads"]]  # that of a root stays 0
+            for name, column in text.items():
+                column += heads if name == "heads" else part[name]
+        texts.append(text)
+    return texts
 
 
 def gold_doc(nlp: Language, sentence: dict[str, Any]) -> Doc:
@@ -244,7 +280,7 @@ def main() -> dict[str, Any]:
     nlp = build_pipeline(args)
     examples = [
         Example(Doc(nlp.vocab, sentence["tokens"], sentence["spaces"]), gold_doc(nlp, sentence))
-        for sentence in sentences["train"]
+        for sentence in texts_of(sentences["train"], args.sentences_per_text, args.seed)
     ]
     dev = [gold_doc(nlp, sentence) for sentence in sentences["dev"]]
     optimizer = nlp.initialize(lambda: examples)

@@ -42,6 +42,10 @@ class Arguments:
         default=None, metadata={"help": "write the attention of each translation here, 0001.png ..., and into json"}
     )
     source_parser: str | None = field(default=None, metadata={"help": "default: the parser the model was saved with"})
+    sentences: str | None = field(
+        default=None,
+        metadata={"help": "a text that the parser splits into sentences: error or join; default as saved"},
+    )
     num_beams: int | None = field(default=None, metadata={"help": "default: as the model was saved"})
     length_penalty: float | None = None
     max_length: int | None = field(default=None, metadata={"help": "words of a translation; default as saved"})
@@ -54,6 +58,11 @@ class Arguments:
         for name in ("batch_size", "num_beams", "max_length"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
+
+    def reading(self) -> dict[str, str]:
+        """Options of the processor that were given."""
+        given = {"source_parser": self.source_parser, "sentences": self.sentences}
+        return {name: value for name, value in given.items() if value is not None}
 
     def search(self) -> dict[str, Any]:
         """Arguments of ``generate()`` that were given."""
@@ -85,8 +94,8 @@ def main() -> None:
     model, processor = translate.model, translate.processor
     if processor is None:
         raise ValueError(f"{args.model} has no processor: it is no SynCoNMT; use examples/translation/translate.py")
-    if args.source_parser is not None:
-        processor = translate.processor = type(processor).from_pretrained(args.model, source_parser=args.source_parser)
+    if reading := args.reading():
+        processor = translate.processor = type(processor).from_pretrained(args.model, **reading)
     with_relations = model.config.use_relations
     if args.format == "relations" and not with_relations:
         raise ValueError(f"--format relations: {args.model} writes words alone")

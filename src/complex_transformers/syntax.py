@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -28,32 +28,39 @@ _SENTENCES = ("error", "join")
 
 
 class _WordError(ValueError):
-    """Something is wrong with one word, numbered from 1."""
+    """Something is wrong with one word, numbered from 1, or with a range of words, such as ``3-4``."""
 
-    def __init__(self, word: int, message: str) -> None:
+    def __init__(self, word: int | str, message: str) -> None:
         super().__init__(message)
         self.word = word
 
 
 class _CountedLines(io.TextIOBase):
-    """Lines of a file; keeps those of the latest sentence with their numbers."""
+    """Lines of UTF-8 of a file; keeps those of the latest sentence with their numbers."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self.file, self.number, self.ended = file, 0, True
         self.sentence: list[tuple[int, str]] = []
 
     def __next__(self) -> str:  # type: ignore[override]
-        line = next(self.file)
+        encoded = next(self.file)
         self.number += 1
+        try:
+            line = encoded.decode("utf-8-sig" if self.number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"it is no UTF-8 text, {error}; convert it, for example with iconv") from error
         if line.strip():
             self.sentence = [] if self.ended else self.sentence
             self.sentence.append((self.number, line))
         self.ended = not line.strip()
         return line
 
-    def line_of(self, word: int) -> int:
-        """Number of the line on which a word of the latest sentence stands; words are counted, whatever their ID."""
-        lines = [number for number, line in self.sentence if line.split(maxsplit=1)[0].isdigit() or line[0] == "_"]
+    def line_of(self, word: int | str) -> int:
+        """Number of the line of a word of the latest sentence, counted whatever its ID, or of a range, by its ID."""
+        ids = [(number, line.split(maxsplit=1)[0]) for number, line in self.sentence]
+        if isinstance(word, str):
+            return next((number for number, name in ids if name == word), self.number)
+        lines = [number for number, name in ids if name.isdigit() or name == "_"]
         return lines[word - 1] if word <= len(lines) else self.number
 
 
@@ -74,8 +81,9 @@ def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> It
     Raises:
         ImportError: ``conllu`` is missing (extra ``syntax``).
         FileNotFoundError: no such file.
-        ValueError: a sentence that is no CoNLL-U, or no tree: a word whose governor is no other word of it, no root,
-            a circle; names the sentence and the line. An unknown ``contractions``.
+        ValueError: a sentence that is no CoNLL-U, or no tree: a word without a relation, or whose governor is no other
+            word of it, no root, a circle, a range of words it does not have; names the sentence and the line. An
+            unknown ``contractions``.
     """
     try:
         import conllu
@@ -90,7 +98,7 @@ def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> It
 
 def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterator[dict[str, Any]]:
     opener: Any = gzip.open if str(path).endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+    with opener(path, "rb") as file:
         lines = _CountedLines(file)
         sentences = conllu.parse_incr(lines)
         number = 0
@@ -108,6 +116,7 @@ def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterat
                 heads = [token["head"] for token in words]
                 check_heads(heads, len(words))
                 depths = _depths(heads)
+                ranges = _ranges(sentence, len(words))
             except _WordError as error:
                 name = sentence.metadata.get("sent_id", number)
                 raise ValueError(f"{path}: sentence {name}: {error} (line {lines.line_of(error.word)})") from None
@@ -118,7 +127,6 @@ def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterat
                 "relations": [token["deprel"] for token in words],
                 "spaces": [_space_follows(token) for token in words],
             }
-            ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
             for token in reversed(ranges):  # from behind: numbers in front of a merged range stay as they are
                 _contract(columns, token, depths, merge)
             yield {**columns, "metadata": dict(sentence.metadata)}
@@ -142,7 +150,25 @@ def _words(sentence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             raise _WordError(number, f"word {number} has the ID {token['id']}: words must be numbered from 1")
         if "deprel" not in token:
             raise _WordError(number, f"word {number} has {len(token)} of the 10 columns of CoNLL-U")
+        if (relation := token["deprel"].strip()) in ("", "_"):
+            raise _WordError(number, f"word {number} has no relation but {relation!r} in the column DEPREL")
     return words
+
+
+def _ranges(sentence: Sequence[dict[str, Any]], num_words: int) -> list[dict[str, Any]]:
+    """Tokens that stand for several words each, one behind the other."""
+    ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
+    end = 0
+    for token in ranges:
+        first, _, last = token["id"]
+        if not end < first < last <= num_words:
+            raise _WordError(
+                f"{first}-{last}",
+                f"the range {first}-{last} must hold two words or more of {end + 1}..{num_words}, behind the range "
+                "before it",
+            )
+        end = last
+    return ranges
 
 
 def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
@@ -212,12 +238,21 @@ def _load(name: str) -> Language:
             f"examples/syntax-translation/train_parser.py writes{remedy}"
         ) from error
     except ImportError as error:
-        raise ImportError(f"the spaCy pipeline {name!r} needs a package of its language: {error}") from error
+        raise ImportError(
+            f"the spaCy pipeline {name!r} needs a package of its language: {error}; pip install spacy[ja], spacy[ko], "
+            "spacy[th] or spacy[lookups], pyvi for Vietnamese, or the package that defines the language"
+        ) from error
+    except ValueError as error:
+        raise ValueError(
+            f"the spaCy pipeline {name!r} cannot be loaded: {error}; train or download it again, or import the "
+            "package that defines its components"
+        ) from error
     return pipeline
 
 
 def _check_parser(pipeline: Language, name: str) -> None:
-    if not any("token.dep" in pipeline.get_pipe_meta(pipe).assigns for pipe in pipeline.pipe_names):
+    declared = any("token.dep" in pipeline.get_pipe_meta(pipe).assigns for pipe in pipeline.pipe_names)
+    if not declared and not pipeline("word").has_annotation("DEP"):  # it need not say what it assigns
         raise ValueError(
             f"the spaCy pipeline {name} has no parser, only {pipeline.pipe_names}: choose one that has, or train one "
             "with examples/syntax-translation/train_parser.py"
@@ -240,7 +275,7 @@ class SyntaxParser:
     Raises:
         ImportError: spaCy is missing (extra ``syntax``), or a package the language needs.
         FileNotFoundError: no such pipeline.
-        ValueError: a pipeline without a parser, an unknown ``sentences``.
+        ValueError: a pipeline without a parser, or that cannot be loaded; an unknown ``sentences``.
     """
 
     def __init__(self, pipeline: str | os.PathLike[str] | Language, sentences: str = "error") -> None:
@@ -284,7 +319,7 @@ class SyntaxParser:
     def relations(self) -> list[str]:
         """Every relation that a sentence from this parser can have, as far as its components list them."""
         pipeline = self.pipeline
-        known = {ROOT, _UNNAMED, *([_JOINED] if self.sentences == "join" else [])}
+        known = {ROOT, _UNNAMED, _JOINED}  # joining may be chosen when the vocabularies are long made
         for name in pipeline.pipe_names:
             if "token.dep" in pipeline.get_pipe_meta(name).assigns:
                 known |= {_relation(label) for label in pipeline.pipe_labels.get(name, ())}
@@ -295,10 +330,11 @@ class SyntaxParser:
 
         ``sentences`` is the number that the parser found, more than one where they were joined.
         """
-        return self._sentence(self.pipeline(_one_line(text, "the text")), "the text")
+        (sentence,) = self.pipe([text], name=["the text"])
+        return sentence
 
     def pipe(
-        self, texts: Iterable[str], n_process: int = 1, batch_size: int = 256, name: str = "text"
+        self, texts: Iterable[str], n_process: int = 1, batch_size: int = 256, name: str | Sequence[str] = "text"
     ) -> Iterator[dict[str, Any]]:
         """Sentences of many texts, in their order.
 
@@ -306,15 +342,21 @@ class SyntaxParser:
             texts: read as the sentences are asked for.
             n_process: processes that parse, -1 for one on every core.
             batch_size: texts a process takes at once.
-            name: what errors call a text, in front of its number from 0.
+            name: what errors call a text, in front of its number from 0; or a list with the name of every text.
 
         Raises:
             TypeError: a text that is no string.
-            ValueError: an empty text; one of several sentences, unless they are joined.
+            ValueError: an empty text, one that is too long or no Unicode; one of several sentences, unless they are
+                joined.
         """
-        lines = (_one_line(text, f"{name} {number}") for number, text in enumerate(texts))
-        for number, doc in enumerate(self.pipeline.pipe(lines, n_process=n_process, batch_size=batch_size)):
-            yield self._sentence(doc, f"{name} {number}")
+        pipeline = self.pipeline
+
+        def name_of(number: int) -> str:
+            return f"{name} {number}" if isinstance(name, str) else name[number]
+
+        lines = (_one_line(text, name_of(number), pipeline.max_length) for number, text in enumerate(texts))
+        for number, doc in enumerate(pipeline.pipe(lines, n_process=n_process, batch_size=batch_size)):
+            yield self._sentence(doc, name_of(number))
 
     def _sentence(self, doc: Doc, name: str) -> dict[str, Any]:
         if not doc.has_annotation("DEP", require_complete=True):
@@ -326,7 +368,8 @@ class SyntaxParser:
             if self.sentences == "error":
                 raise ValueError(
                     f"{name} is split into {len(roots)} sentences by the parser: {doc.text!r}; give one sentence at a "
-                    "time, or choose sentences='join' (the first root stays the root)"
+                    "time, or have them joined (the first root stays the root): sentences='join' of the parser, "
+                    "from_pretrained(..., sentences='join') of a processor"
                 )
             for root in roots[1:]:
                 heads[root], relations[root] = roots[0] + 1, _JOINED
@@ -339,12 +382,18 @@ class SyntaxParser:
         }
 
 
-def _one_line(text: Any, name: str) -> str:
+def _one_line(text: Any, name: str, limit: int) -> str:
     if not isinstance(text, str):
         raise TypeError(f"{name} is not a string but {type(text).__name__}: {text!r}")
     line = " ".join(text.split())
     if not line:
         raise ValueError(f"{name} is empty or only white space: {text!r}; leave out empty texts")
+    if len(line) > limit:
+        raise ValueError(f"{name} has {len(line)} characters, and the parser takes {limit} at most: split it")
+    try:
+        line.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{name} has half of a character: {error}; read it as UTF-8, or leave it out") from error
     return line
 
 

@@ -110,6 +110,14 @@ def test_maps_refuse(processor: SynCoNMTProcessor) -> None:
         attention_maps(model.eval(), processor, [])
     with pytest.raises(ValueError, match=r"leave out \['num_beams'\]"):
         attention_maps(model, processor, SOURCE, TARGET, num_beams=2)
+    with pytest.raises(ValueError, match="num_return_sequences must be 1, got 2"):
+        attention_maps(model, processor, SOURCE, num_beams=2, num_return_sequences=2, max_new_tokens=2)
+    with pytest.raises(ValueError, match="leave out return_dict_in_generate"):
+        attention_maps(model, processor, SOURCE, return_dict_in_generate=True)
+    with pytest.raises(TypeError, match="sources must be a list of texts or parsed sentences, got one str"):
+        attention_maps(model, processor, "Dogs bark.")
+    with pytest.raises(TypeError, match="targets must be a list of texts or parsed sentences, got one dict"):
+        attention_maps(model, processor, SOURCE[:1], TARGET[0])
 
 
 @pytest.mark.parametrize("field", ["complex", "words"])
@@ -178,6 +186,26 @@ def test_accuracy_word_by_word(processor: SynCoNMTProcessor, field: str) -> None
     assert scores == pytest.approx(expected)
     with pytest.raises(ValueError, match="nothing to count"):
         token_accuracy(model, [])
+
+
+def test_accuracy_leaves_out_what_has_no_label(processor: SynCoNMTProcessor) -> None:
+    model = small_model(processor)
+    batch = SyntaxTranslationCollator(processor, model)([processor(SOURCE[0], TARGET[0])])
+    with torch.no_grad():
+        output = model(**batch)
+    # All words and relations are right, but for the first word.
+    batch |= {"labels": output.logits.argmax(-1), "relation_labels": model.predict_relations(output.relation_logits)}
+    batch["labels"][0, 0] = (batch["labels"][0, 0] + 1) % len(processor.tokenizer)
+    assert token_accuracy(model, [batch]) == pytest.approx(
+        {"word_accuracy": 0.75, "relation_accuracy": 1.0, "both_accuracy": 0.75}
+    )
+    batch["relation_labels"][0, 1:3] = -100
+    assert token_accuracy(model, [batch]) == {"word_accuracy": 0.75, "relation_accuracy": 1.0, "both_accuracy": 0.5}
+    batch["labels"][0, 0] = -100
+    assert token_accuracy(model, [batch]) == {"word_accuracy": 1.0, "relation_accuracy": 1.0, "both_accuracy": 1.0}
+    batch["relation_labels"][:] = -100
+    with pytest.raises(ValueError, match="nothing to count"):
+        token_accuracy(model, [batch])
 
 
 def test_accuracy_counts_what_is_right() -> None:

@@ -81,6 +81,18 @@ BROKEN = {
     "no number": (line(1, "a", 0) + line("_", "b", 1), r"word 2 has the ID None.*\(line 4\)"),
     "no CoNLL-U": (line(1, "a", 0) + "words\n", r"no CoNLL-U.*\(line 4\)"),
     "head is a word": (line(1, "a", 0) + line(2, "b", "a"), r"no CoNLL-U.*\(line 4\)"),
+    "no relation": (line(1, "a", 0) + line(2, "b", 1, "_"), r"word 2 has no relation but '_' .*\(line 4\)"),
+    "empty relation": (line(1, "a", 0, "") + line(2, "b", 1), r"word 1 has no relation but '' .*\(line 3\)"),
+    "range behind the end": (
+        line(1, "a", 0) + line(2, "b", 1) + line("3-4", "cd", "_"),
+        r"the range 3-4 must hold two words or more of 1\.\.2, .*\(line 5\)",
+    ),
+    "long range": (line("1-9", "ab", "_") + line(1, "a", 0) + line(2, "b", 1), r"range 1-9 .* of 1\.\.2.*\(line 3\)"),
+    "range of one word": (line("1-1", "ab", "_") + line(1, "a", 0), r"the range 1-1 must hold two .*\(line 3\)"),
+    "ranges that overlap": (
+        line("1-2", "ab", "_") + line(1, "a", 0) + line("2-3", "xy", "_") + line(2, "b", 1) + line(3, "c", 1),
+        r"the range 2-3 must hold two words or more of 3\.\.3, behind the range before it \(line 5\)",
+    ),
 }
 
 
@@ -89,8 +101,17 @@ BROKEN = {
     "before", ["# sent_id = x\n# text = y\n", line(1, "a", 0) + "\n"], ids=["comments", "sentence"]
 )
 def test_errors_name_the_line(tmp_path, text, message, before):
-    with pytest.raises(ValueError, match=message):
-        list(read_conllu(write(tmp_path, before + text)))
+    for contractions in ("split", "merge"):
+        with pytest.raises(ValueError, match=message):
+            list(read_conllu(write(tmp_path, before + text), contractions))
+
+
+def test_encodings(tmp_path):
+    path = write(tmp_path, "\ufeff" + line(1, "M\u00fchle", 0))
+    assert [sentence["tokens"] for sentence in read_conllu(path)] == [["M\u00fchle"]]
+    path.write_text(line(1, "a", 0) + "\n" + line(1, "b", 0) + line(2, "M\u00fchle", 1), encoding="latin-1")
+    with pytest.raises(ValueError, match=r"sentence 2 is no CoNLL-U: it is no UTF-8 text, .*iconv \(line 4\)"):
+        list(read_conllu(path))
 
 
 def test_unknown_contractions(tmp_path):
@@ -130,7 +151,9 @@ def test_a_text_is_parsed():
 
 def test_several_sentences_in_a_text():
     pipeline = with_heads([1, 1, 3, 3], ["nsubj", "ROOT", "nsubj", "ROOT"])
-    message = "text 0 is split into 2 sentences by the parser: 'Dogs bark cats meow'; .* sentences='join'"
+    message = (
+        "text 0 is split into 2 sentences by the parser: 'Dogs bark cats meow'; .* sentences='join' .* from_pretrained"
+    )
     with pytest.raises(ValueError, match=message):
         list(SyntaxParser(pipeline).pipe(["Dogs bark cats meow"]))
     joined = SyntaxParser(pipeline, "join")("Dogs bark cats meow")
@@ -143,6 +166,15 @@ def test_texts_that_cannot_be_parsed():
     parser = SyntaxParser(with_heads([0], ["ROOT"]))
     with pytest.raises(ValueError, match=r"line 1 is empty or only white space: ' \\n'"):
         list(parser.pipe(["a", " \n"], name="line"))
+    with pytest.raises(ValueError, match="the second is empty or only white space"):
+        list(parser.pipe(["a", " "], name=["the first", "the second"]))
+    with pytest.raises(
+        ValueError, match=r"line 1 has half of a character: .*surrogates not allowed; read it as UTF-8"
+    ):
+        list(parser.pipe(["a", "b\ud800"], name="line"))
+    parser.pipeline.max_length = 9
+    with pytest.raises(ValueError, match="line 1 has 10 characters, and the parser takes 9 at most"):
+        list(parser.pipe(["a", 10 * "b"], name="line"))
     unparsed = SyntaxParser(with_heads([0, 0], ["ROOT", ""]))
     with pytest.raises(ValueError, match="left words of the text without a relation: 'a b'"):
         unparsed("a b")
@@ -167,8 +199,24 @@ def test_pipelines_that_cannot_be_used(tmp_path):
         SyntaxParser("en_core_web_sm", "cut")
     config = (tmp_path / "blank" / "config.cfg").read_text().replace('lang = "en"', 'lang = "qq"')
     (tmp_path / "blank" / "config.cfg").write_text(config)
-    with pytest.raises(ImportError, match="needs a package of its language"):
+    with pytest.raises(ImportError, match=r"needs a package of its language: .*; pip install spacy\[ja\], .*lookups"):
         SyntaxParser(tmp_path / "blank")("a text")
+    config = config.replace('lang = "qq"', 'lang = "en"')
+    (tmp_path / "blank" / "config.cfg").write_text(config.replace('factory = "sentencizer"', 'factory = "gone"'))
+    with pytest.raises(ValueError, match=r"(?s)blank' cannot be loaded: .*'gone'.*import the package that defines"):
+        SyntaxParser(tmp_path / "blank")("a text")
+    (tmp_path / "blank" / "config.cfg").write_text("[nlp")
+    with pytest.raises(ValueError, match=r"(?s)blank' cannot be loaded: .*; train or download it again"):
+        SyntaxParser(tmp_path / "blank")("a text")
+
+
+def test_a_component_need_not_say_that_it_parses():
+    with_heads([0], ["ROOT"])  # the component fixed_tree
+    spacy = pytest.importorskip("spacy")
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("fixed_tree")
+    pipeline.get_pipe_meta("fixed_tree").assigns.clear()
+    assert SyntaxParser(pipeline)("word")["relations"] == ["root"]
 
 
 def test_copies_hold_the_name_alone(tmp_path):

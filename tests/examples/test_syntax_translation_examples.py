@@ -85,7 +85,40 @@ def test_a_parser_learns_the_language(trained: tuple[Path, dict[str, Any]]) -> N
     assert "$COMPLEX_TRANSFORMERS_DATA/train.conllu" in results["command"]
     parser = SyntaxParser(folder)
     assert parser("the old dog sees the cat.")["relations"] == ["det", "amod", "nsubj", "root", "det", "obj", "punct"]
-    assert set(parser.relations) == {"det", "amod", "nsubj", "root", "obj", "punct", "dep"}
+    assert set(parser.relations) == {"det", "amod", "nsubj", "root", "obj", "punct", "dep", "parataxis"}
+
+
+def test_a_parser_learns_where_sentences_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: tuple[Path, dict[str, Any]]
+) -> None:
+    files = [f"--{name}_files={trained[0].parent / name}.conllu" for name in ("train", "dev")]
+    sizes = ["--epochs", 12, "--width", 32, "--depth", 1, "--batch_words", 100, "--learning_rate", 0.01]
+    options = ["--min_label_frequency", 1, "--sentences_per_text", 3, "--output_dir", tmp_path / "out"]
+    run(monkeypatch, "train_parser", "--language", "en", *files, *sizes, *options)
+    one_tree, several = (SyntaxParser(folder, "join") for folder in (trained[0], tmp_path / "out"))
+    texts = corpus(3, 10)[0]
+    right = {one_tree: 0, several: 0}
+    for pair in zip(texts[::2], texts[1::2], strict=True):
+        alone = [several(text) for text in pair]
+        assert [sentence["sentences"] for sentence in alone] == [1, 1]
+        relations = alone[0]["relations"] + ["parataxis" if x == "root" else x for x in alone[1]["relations"]]
+        for parser in right:
+            found = parser(" ".join(pair))
+            right[parser] += (found["sentences"], found["relations"]) == (2, relations)
+    assert right[several] >= 4 > right[one_tree]
+
+
+def test_sentences_become_texts() -> None:
+    example = load_example("syntax-translation/train_parser.py")
+    columns = {"upos": ["X", "Y"], "relations": ["root", "obj"], "spaces": [True, False]}
+    sentences = [{"tokens": [f"a{n}", f"b{n}"], "heads": [0, 1] if n % 2 else [2, 0], **columns} for n in range(50)]
+    assert example.texts_of(sentences, 1, 0) == sentences
+    texts = example.texts_of(sentences, 3, 0)
+    assert {len(text["tokens"]) for text in texts} == {2, 4, 6}
+    assert [token for text in texts for token in text["tokens"]] == [t for s in sentences for t in s["tokens"]]
+    (text,) = example.texts_of(sentences[:2], 10**9, 0)
+    assert text["heads"] == [2, 0, 0, 3]
+    assert text["relations"] == ["root", "obj"] * 2
 
 
 def test_a_share_of_the_training_sentences_chooses_the_epoch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -120,6 +153,9 @@ def test_bad_treebanks_and_languages(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         run(monkeypatch, "train_parser", "--language", "en", *files, "--test_files", circle)
     with pytest.raises(ImportError, match=r"--language qq: .*--language xx splits"):
         run(monkeypatch, "train_parser", "--language", "qq", *files)
+    for language, segmenter in (("en", "jieba"), ("zh", "words")):
+        with pytest.raises(ValueError, match=f"--segmenter is for --language zh .*got '{segmenter}' for '{language}'"):
+            run(monkeypatch, "train_parser", "--language", language, "--segmenter", segmenter, *files)
     both = ["--train_files", good, "--output_dir", tmp_path / "out"]
     for options in ([], ["--dev_files", good, "--dev_split", 0.1]):
         with pytest.raises(ValueError, match="give either --dev_files or --dev_split"):
@@ -128,11 +164,30 @@ def test_bad_treebanks_and_languages(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         run(monkeypatch, "train_parser", "--language", "en", *both, "--dev_split", 1)
     with pytest.raises(ValueError, match=r"--dev_split 0\.1 of 3 sentences leaves no sentence on one side"):
         run(monkeypatch, "train_parser", "--language", "en", *both, "--dev_split", 0.1)
-    with pytest.raises(ValueError, match="--epochs must be at least 1, got 0"):
-        run(monkeypatch, "train_parser", "--language", "en", *files, "--epochs", 0)
+    for name in ("--epochs", "--sentences_per_text"):
+        with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+            run(monkeypatch, "train_parser", "--language", "en", *files, name, 0)
     (tmp_path / "empty.conllu").write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"no sentences in .*empty.conllu"):
         run(monkeypatch, "train_parser", "--language", "en", *files[:3], tmp_path / "empty.conllu", *files[4:])
+
+
+def test_languages_that_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    import spacy
+
+    def blank(language: str, config: dict[str, Any]) -> None:
+        raise ImportError("a package is missing")
+
+    monkeypatch.setattr(spacy, "blank", blank)
+    example = load_example("syntax-translation/train_parser.py")
+    for language, segmenter, remedy in (
+        ("ja", None, r"pip install spacy\[ja\]"),
+        ("vi", None, "pip install pyvi"),
+        ("zh", "jieba", "pip install jieba"),
+        ("qq", None, "--language xx splits at spaces and punctuation"),
+    ):
+        with pytest.raises(ImportError, match=f"--language {language}: a package is missing; {remedy}$"):
+            example.blank_pipeline(language, segmenter)
 
 
 def write_texts(folder: Path, **parts: list[str]) -> list[object]:
@@ -197,7 +252,7 @@ def test_conllu_pairs_keep_their_trees(monkeypatch: pytest.MonkeyPatch, tmp_path
         run(monkeypatch, "prepare", *files, *output)
 
 
-def test_texts_of_several_sentences(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def save_parser_of_stops(folder: Path) -> Path:
     import spacy
 
     @spacy.Language.component("first_words", assigns=["token.dep", "token.head"])
@@ -212,7 +267,12 @@ def test_texts_of_several_sentences(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
     pipeline = spacy.blank("en")
     pipeline.add_pipe("first_words")
-    pipeline.to_disk(tmp_path / "words")
+    pipeline.to_disk(folder)
+    return folder
+
+
+def test_texts_of_several_sentences(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    save_parser_of_stops(tmp_path / "words")
     options = write_texts(tmp_path, train=["one two", "three . four", "five"], validation=["six"])
     options += ["--source_parser", tmp_path / "words", "--target_parser", tmp_path / "words"]
     options += ["--output_dir", tmp_path / "parsed"]
@@ -302,6 +362,18 @@ def test_a_network_learns_and_translates(
         with pytest.raises(ValueError, match="out writes words alone"):
             run(*translate, "--format", "relations")
         return
+    (tmp_path / "two.txt").write_text("the dog . the cat\n", encoding="utf-8")
+    two = [
+        *translate,
+        "--input_file",
+        tmp_path / "two.txt",
+        "--source_parser",
+        save_parser_of_stops(tmp_path / "stops"),
+    ]
+    with pytest.raises(ValueError, match="text 0: source is split into 2 sentences"):
+        run(*two)
+    run(*two, "--sentences", "join")
+    assert len(capsys.readouterr().out.splitlines()) == 1
     maps = tmp_path / "maps"
     run(*translate, "--format", "json", "--attention_dir", maps, "--output_file", tmp_path / "out.json")
     records = [json.loads(line) for line in (tmp_path / "out.json").read_text(encoding="utf-8").splitlines()]

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,16 +63,23 @@ def attention_maps(
     Args:
         model: in evaluation mode.
         processor: of the model.
-        sources: texts, or parsed sentences, as the processor takes them.
+        sources: a list of texts, or of parsed sentences, as the processor takes them.
         targets: as many translations, of the same kinds; None for those of ``generate()``.
-        generate_kwargs: of ``generate()``, such as ``num_beams`` and ``max_new_tokens``.
+        generate_kwargs: of ``generate()``, such as ``num_beams`` and ``max_new_tokens``, but not
+            ``return_dict_in_generate``; one translation for each source.
 
     Raises:
-        ValueError: no source, a model in training mode, ``generate_kwargs`` beside ``targets``, and all that the
-            processor raises.
+        TypeError: a single text or sentence in place of a list.
+        ValueError: no source, a model in training mode, ``generate_kwargs`` beside ``targets`` or that do not belong
+            here, and all that the processor raises.
     """
     if model.training:
         raise ValueError("attention maps need a model without dropout: call model.eval() first")
+    for name, rows in (("sources", sources), ("targets", targets)):
+        if isinstance(rows, (str, Mapping)):
+            raise TypeError(f"{name} must be a list of texts or parsed sentences, got one {type(rows).__name__}")
+    if "return_dict_in_generate" in generate_kwargs:
+        raise ValueError("attention maps need the relations that are written: leave out return_dict_in_generate")
     if len(sources) == 0:
         raise ValueError("there is no source to look at")
     if targets is not None and generate_kwargs:
@@ -87,6 +94,8 @@ def attention_maps(
     if words is None:
         output = model.generate(**source, return_dict_in_generate=True, **generate_kwargs)
         words, relations = (None if ids is None else ids[:, 1:] for ids in (output.sequences, output.relations))
+        if (number := len(output.sequences) // len(sources)) > 1:
+            raise ValueError(f"a source has one map, of one translation: num_return_sequences must be 1, got {number}")
     decoder = {"decoder_input_ids": model.prepare_decoder_input_ids_from_labels(words)}
     if model.config.use_relations:
         decoder["decoder_relation_ids"] = model.prepare_decoder_relation_ids_from_labels(relations)

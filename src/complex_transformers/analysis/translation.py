@@ -70,34 +70,36 @@ def token_accuracy(model: nn.Module, batches: Iterable[Mapping[str, Tensor]]) ->
 
     Args:
         model: SynCoNMT or another encoder-decoder model; without relations, words alone are counted.
-        batches: inputs with ``labels`` and, for a model with relations, ``relation_labels``; -100 is not counted. The
-            end of a text counts as a word, and its relation as a relation.
+        batches: inputs with ``labels`` and, for a model with relations, ``relation_labels``; -100 is not counted, nor
+            the relation beside a word of -100. The end of a text counts as a word, and its relation as a relation.
 
     Returns:
-        ``word_accuracy``, ``relation_accuracy`` where there are relations, and ``both_accuracy``, right in both; as
-        fractions.
+        ``word_accuracy``, ``relation_accuracy`` where there are relations, and ``both_accuracy``, the share of words
+        with a relation that are right in both; as fractions.
 
     Raises:
-        ValueError: no label at all.
+        ValueError: no label at all, of words or of relations.
     """
     training, device = model.training, next(model.parameters()).device
     model.eval()
     right: dict[str, int] = {}
-    counted = 0
+    counted: dict[str, int] = {}
     for batch in batches:
         inputs = {name: value.to(device) for name, value in batch.items()}
         labels = inputs["labels"]
         outputs = model(**inputs)
-        kept = labels != -100
-        counted += int(kept.sum())
+        kept = {"word_accuracy": labels != -100}
         hits = {"word_accuracy": outputs.logits.argmax(-1) == labels}
         if getattr(outputs, "relation_logits", None) is not None:
             relations = model.predict_relations(outputs.relation_logits)  # type: ignore[operator]
             hits["relation_accuracy"] = relations == inputs["relation_labels"]
             hits["both_accuracy"] = hits["word_accuracy"] & hits["relation_accuracy"]
+            with_relation = kept["word_accuracy"] & (inputs["relation_labels"] != -100)
+            kept["relation_accuracy"] = kept["both_accuracy"] = with_relation
         for name, hit in hits.items():
-            right[name] = right.get(name, 0) + int((hit & kept).sum())
+            right[name] = right.get(name, 0) + int((hit & kept[name]).sum())
+            counted[name] = counted.get(name, 0) + int(kept[name].sum())
     model.train(training)
-    if not counted:
-        raise ValueError("there is nothing to count: no batch has a label")
-    return {name: number / counted for name, number in right.items()}
+    if not counted or not all(counted.values()):
+        raise ValueError("there is nothing to count: no batch has a label, of words or of relations")
+    return {name: number / counted[name] for name, number in right.items()}

@@ -123,9 +123,19 @@ def parse_parallel_dataset(
         progress: wraps the sentences of one side of a part, given its name and their number; for a progress bar.
 
     Raises:
-        ValueError: a text of several sentences that may not be joined, or all that ``SyntaxParser.pipe`` raises.
+        ValueError: columns that are missing, or parsed before; a text of several sentences that may not be joined; no
+            pair that is left; or all that ``SyntaxParser.pipe`` raises.
     """
     parsers = dict(zip(SIDES, (source_parser, target_parser), strict=True))
+    added = [f"{side}_{column}" for side in SIDES for column in _COLUMNS]
+    for name, part in parts.items():  # before hours of work, not after
+        if missing := set(SIDES) - set(part.column_names):
+            raise ValueError(
+                f"the {name} data has no columns {sorted(missing)}, only {part.column_names}: load it with "
+                "load_parallel_dataset, or rename_columns"
+            )
+        if parsed := [column for column in part.column_names if column in added]:
+            raise ValueError(f"the {name} data is parsed already: remove_columns({parsed}) to parse it again")
     result = {}
     for name, part in parts.items():
         joined: set[int] = set()
@@ -150,6 +160,8 @@ def parse_parallel_dataset(
             )
         if drop_joined:
             part = part.select([row for row in range(len(part)) if row not in joined])
+        if not len(part):
+            raise ValueError(f"the {name} data has no pairs")
         result[name] = part
     return require_datasets().DatasetDict(result)
 

@@ -293,7 +293,10 @@ class TextToTextPipeline(Pipeline):
     def preprocess(self, input_: Any, truncation: bool = False) -> dict[str, Any]:
         number, text = input_ if isinstance(input_, _Numbered) else (None, input_)
         _check_text(text, number)
-        features = self.encode(text)
+        try:
+            features = self.encode(text)
+        except ValueError as error:  # a processor knows this text alone, not its place
+            raise ValueError(f"{_name(number)}: {error}") from error
         length = len(features["input_ids"])
         if length == 0:
             raise ValueError(f"{_name(number)} has no token in this vocabulary: {text!r}; leave it out")

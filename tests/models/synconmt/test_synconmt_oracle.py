@@ -280,7 +280,8 @@ def test_every_parameter_has_the_gradient_of_the_loss(changes):
 def test_without_imaginary_weights_and_relations_the_real_part_is_the_real_twin(rnn_type, attention_type):
     """Relations all alike with a vector of zero, imaginary weights zero, the gates held real: half the width remains.
 
-    The real twin is that of words alone at half the width, as the imaginary half carries nothing.
+    The real twin is that of words alone at half the width. An imaginary score of zero is a uniform imaginary weight,
+    so the decoder's state has an imaginary half, which ``concat`` leaves out here and ``modulus`` would read.
     """
     sizes = {"rnn_type": rnn_type, "attention_type": attention_type, "attention_window": 2, "alpha": 1.0}
     model = build(gate="split", lm_readout="concat", **sizes).double()
@@ -348,25 +349,35 @@ def test_untrained_model_knows_nothing():
         assert abs(float(loss) - expected) < 1.0
 
 
-def test_one_word_at_a_time_is_the_decoder_step_of_the_paper():
+@pytest.mark.parametrize("rnn_type", ["gru", "lstm", "rnn"])
+@pytest.mark.parametrize("attention_type", ["bahdanau", "luong"])
+def test_one_word_at_a_time_is_the_decoder_step_of_the_paper(rnn_type, attention_type):
     """One step from a state in the cache: S 12 to 16 by hand, the state as it was stored."""
-    model = build(rnn_type="rnn").double()
+    model = build(rnn_type=rnn_type, attention_type=attention_type, attention_window=2).double()
     source = source_of(model, 5)
     first = run(model, **source, decoder_input_ids=torch.tensor([[START]]), decoder_relation_ids=torch.tensor([[0]]))
     cache = first.past_key_values
     oracle = Oracle(model)
     states = oracle.encode(source["input_ids"][0].numpy(), source["relation_ids"][0].numpy())
-    before = oracle.numbers(cache.layers[0].states["hidden"][0].numpy())
-    weights = oracle.additive("model.decoder.layers.0.rnn.attention", before, states)
-    of_inputs, of_state = oracle.recurrent("model.decoder.layers.0.rnn.rnn", 0)
+    stored = ["hidden", "cell"] if rnn_type == "lstm" else ["hidden"]
+    before = [oracle.numbers(cache.layers[0].states[name][0].numpy()) for name in stored]
+    layer = "model.decoder.layers.0"
+    of_inputs, of_state = oracle.recurrent(f"{layer}.rnn.rnn" if attention_type == "bahdanau" else f"{layer}.rnn", 0)
     relation = int(cache.layers[0].states["relations"][0, -1])
     total = of_inputs(oracle.embed("decoder", 9, relation))
-    total = total + oracle.matrix("model.decoder.layers.0.rnn.context_proj") @ (weights @ states)
-    after = tanh_of_parts(total + of_state(before))
+    if attention_type == "bahdanau":
+        weights = oracle.additive(f"{layer}.rnn.attention", before[0], states)
+        total = total + oracle.matrix(f"{layer}.rnn.context_proj") @ (weights @ states)
+    after = oracle.cell(total, of_state(before[0]), before)
+    read = after[0]
+    if attention_type == "luong":
+        context = oracle.local(f"{layer}.attention", read, states) @ states
+        read = tanh_of_parts(oracle.dense(f"{layer}.context_proj", np.concatenate([context, read])))
     out = run(model, **source, decoder_input_ids=torch.tensor([[9]]), past_key_values=cache)
-    np.testing.assert_allclose(oracle.numbers(cache.layers[0].states["hidden"][0].numpy()), after, atol=1e-12)
-    np.testing.assert_allclose(out.logits[0, 0].numpy(), oracle.head("lm_head.projection", after), atol=1e-9)
-    expected = oracle.head("relation_head.projection", after)
+    for name, state in zip(stored, after, strict=True):
+        np.testing.assert_allclose(oracle.numbers(cache.layers[0].states[name][0].numpy()), state, atol=1e-12)
+    np.testing.assert_allclose(out.logits[0, 0].numpy(), oracle.head("lm_head.projection", read), atol=1e-9)
+    expected = oracle.head("relation_head.projection", read)
     np.testing.assert_allclose(out.relation_logits[0, 0].numpy(), expected, atol=1e-9)
     expected[0] = -1.0  # padding is never predicted
     assert int(cache.layers[0].states["relations"][0, -1]) == expected.argmax()

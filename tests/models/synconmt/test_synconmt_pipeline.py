@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import AutoTokenizer, pipeline
+from datasets import Dataset, DatasetDict
+from transformers import AutoProcessor, AutoTokenizer, pipeline
 
 from complex_transformers import (
     ComplexSeq2SeqConfig,
@@ -16,6 +17,7 @@ from complex_transformers import (
     SyntaxParser,
     TextToTextPipeline,
     build_syntax_processor,
+    parse_parallel_dataset,
 )
 
 spacy = pytest.importorskip("spacy")
@@ -27,14 +29,16 @@ VERBS = {"bark", "see", "bellen", "sehen"}
 
 @spacy.Language.component("verb_is_root", assigns=["token.dep", "token.head"])
 def verb_is_root(doc):
-    """Every word hangs on the verb; its place says by which relation."""
-    verb = next((token.i for token in doc if token.text in VERBS), 0)
+    """Every word hangs on the verb; its place says by which relation. ``yes`` is a sentence, ``please`` is seldom."""
+    words = [token.text for token in doc]
+    verb = next((i for i, word in enumerate(words) if word in VERBS), 0)
     names = [
         "ROOT" if i == verb else "punct" if doc[i].is_punct else "nsubj" if i < verb else "obj"
         for i in range(len(doc))
     ]
-    spaces = [bool(token.whitespace_) for token in doc]
-    return spacy.tokens.Doc(doc.vocab, [token.text for token in doc], spaces, heads=[verb] * len(doc), deps=names)
+    names = [{"yes": "ROOT", "please": "discourse"}.get(word, name) for word, name in zip(words, names, strict=True)]
+    heads = [i if name == "ROOT" else verb for i, name in enumerate(names)]
+    return spacy.tokens.Doc(doc.vocab, words, [bool(token.whitespace_) for token in doc], heads=heads, deps=names)
 
 
 @pytest.fixture(scope="module", params=FIELDS)
@@ -94,6 +98,46 @@ def test_what_has_no_relations_refuses_them(folder):
     )
     with pytest.raises(ValueError, match="ComplexSeq2SeqForConditionalGeneration gives words alone"):
         TextToTextPipeline(model=other, tokenizer=tokenizer)("dogs", return_relations=True)
+
+
+BAD_TEXTS = {
+    "split": ("dogs bark yes", {}, ValueError, "text 1: source is split into 2 sentences .* 'dogs bark yes'"),
+    "relation": ("dogs bark please", {}, ValueError, r"text 1: source has the relation 'discourse' at word 3"),
+    "no parser": (
+        "dogs bark",
+        {"source_parser": None},
+        ValueError,
+        "raw source text needs a parser: .*source_parser=",
+    ),
+    "parser gone": ("dogs bark", {"source_parser": "absent"}, FileNotFoundError, "no spaCy pipeline 'absent'"),
+}
+
+
+@pytest.mark.parametrize(("text", "options", "kind", "message"), BAD_TEXTS.values(), ids=BAD_TEXTS)
+def test_a_text_that_cannot_be_read_is_named(folder, text, options, kind, message):
+    processor = AutoProcessor.from_pretrained(folder / "model", **options)
+    translate = pipeline("complex-text2text", model=str(folder / "model"), processor=processor)
+    for texts in ([TEXTS[0], text], iter([TEXTS[0], text])):
+        with pytest.raises(kind, match=message):
+            list(translate(texts, batch_size=2))
+
+
+def test_data_sets_that_cannot_be_parsed(folder):
+    parser = SyntaxParser(folder / "parser", "join")
+    parts = DatasetDict(train=Dataset.from_dict({"source": ["dogs bark yes"], "target": ["cats"]}))
+    with pytest.warns(UserWarning, match="1 of 1 pairs"):
+        parsed = parse_parallel_dataset(parts, parser, parser)
+    with pytest.raises(
+        ValueError, match=r"train data is parsed already: remove_columns\(\['source_tokens', .*'target_sp"
+    ):
+        parse_parallel_dataset(parsed, parser, parser)
+    message = (
+        r"train data has no columns \['target'\], only \['source', 'german'\]: load it with load_parallel_dataset"
+    )
+    with pytest.raises(ValueError, match=message):
+        parse_parallel_dataset(parts.rename_column("target", "german"), parser, parser)
+    with pytest.warns(UserWarning, match="dropped"), pytest.raises(ValueError, match="the train data has no pairs"):
+        parse_parallel_dataset(parts, parser, parser, drop_joined=True)
 
 
 def test_long_text_is_refused_or_cut(folder):

@@ -150,6 +150,10 @@ def test_padding_and_cutting(processor):
     )
     with pytest.raises(ValueError, match="truncation needs a max_length of at least 2"):
         processor(SOURCE[1], truncation=True)
+    assert processor([])["input_ids"] == []
+    for batch in (lambda: processor([], padding=True), lambda: SyntaxTranslationCollator(processor)([])):
+        with pytest.raises(ValueError, match="there are no rows to make a batch of"):
+            batch()
     with pytest.raises(ValueError, match="row 1 has 6 entries in input_ids, more than max_length=5"):
         processor(SOURCE, padding="max_length", max_length=5)
 
@@ -182,6 +186,24 @@ def test_bad_sentences(processor):
     endless = build_tokenizer(["a b"], "token")
     with pytest.raises(ValueError, match=r"^tokenizer has no bos_token"):
         SynCoNMTProcessor(endless, *tokenizers[1:])
+
+
+def test_errors_count_all_rows():
+    spacy = pytest.importorskip("spacy")
+
+    @spacy.Language.component("every_word_a_root", assigns=["token.dep", "token.head"])
+    def every_word_a_root(doc):
+        heads, relations = list(range(len(doc))), ["ROOT"] * len(doc)
+        return spacy.tokens.Doc(doc.vocab, [token.text for token in doc], heads=heads, deps=relations)
+
+    language = spacy.blank("en")
+    language.add_pipe("every_word_a_root")
+    processor = build_syntax_processor(SOURCE, TARGET, source_parser=language)
+    for text, message in ((" ", "source 2 is empty"), ("Dogs bark", "source 2 is split into 2 sentences")):
+        with pytest.raises(ValueError, match=message):
+            processor([*SOURCE, text])
+    with pytest.raises(ValueError, match="source is empty"):
+        processor(" ")
 
 
 def test_saved_with_the_model_and_loaded(processor, tmp_path):

@@ -155,10 +155,9 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         limit = max_length if truncation else None
         columns: dict[str, list[list[int]]] = {}
         for side, sentences in rows.items():
-            encoded = [
-                self._encode(sentence, side, side if single[side] else f"{side} {number}", limit)
-                for number, sentence in enumerate(self._parsed(sentences, side))
-            ]
+            row_names = [side] if single[side] else [f"{side} {number}" for number in range(len(sentences))]
+            parsed = self._parsed(sentences, side, row_names)
+            encoded = [self._encode(*row, side, limit) for row in zip(parsed, row_names, strict=True)]
             names = ("input_ids", "relation_ids") if side == "source" else ("labels", "relation_labels")
             columns |= {name: [pair[index] for pair in encoded] for index, name in enumerate(names)}
         if "input_ids" in columns:
@@ -188,8 +187,10 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
             return_tensors: ``pt`` for tensors.
 
         Raises:
-            ValueError: a row longer than ``max_length``.
+            ValueError: no rows, or one longer than ``max_length``.
         """
+        if not features:
+            raise ValueError("there are no rows to make a batch of: give one text, or one row of features, or more")
         filling = {
             "input_ids": self.source_tokenizer.pad_token_id,
             "relation_ids": self.source_relation_tokenizer.pad_token_id,
@@ -239,25 +240,25 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
             )
         return decoded
 
-    def _parsed(self, rows: Sequence[Any], side: str) -> list[Sentence]:
-        """Raw texts among ``rows`` parsed, the others as they are."""
-        for number, row in enumerate(rows):
+    def _parsed(self, rows: Sequence[Any], side: str, names: Sequence[str]) -> list[Sentence]:
+        """Raw texts among ``rows`` parsed, the others as they are; errors call a row by its name."""
+        for row, name in zip(rows, names, strict=True):
             if not isinstance(row, (str, Mapping)):
                 raise TypeError(
-                    f"{side} {number} must be a text, or a parsed sentence with tokens and relations, got "
+                    f"{name} must be a text, or a parsed sentence with tokens and relations, got "
                     f"{type(row).__name__}: {row!r}"
                 )
-        texts = [row for row in rows if isinstance(row, str)]
+        texts = {name: row for row, name in zip(rows, names, strict=True) if isinstance(row, str)}
         parser: SyntaxParser | None = getattr(self, f"{side}_parser")
         if texts and parser is None:
             raise ValueError(
                 f"raw {side} text needs a parser: load the processor with {side}_parser=<a spaCy pipeline>, or give "
                 "parsed sentences with tokens and relations, such as read_conllu reads"
             )
-        parsed = iter(parser.pipe(texts, name=side) if parser is not None and texts else ())
+        parsed = iter(parser.pipe(texts.values(), name=list(texts)) if parser is not None and texts else ())
         return [next(parsed) if isinstance(row, str) else row for row in rows]
 
-    def _encode(self, sentence: Sentence, side: str, name: str, limit: int | None) -> tuple[list[int], list[int]]:
+    def _encode(self, sentence: Sentence, name: str, side: str, limit: int | None) -> tuple[list[int], list[int]]:
         """Ids of words and of relations of one sentence, with their end."""
         if missing := {"tokens", "relations"} - set(sentence):
             raise ValueError(f"{name} has no {sorted(missing)}, only {sorted(sentence)}")
