@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
 
-__all__ = ["EncoderDecoderGenerationMixin", "learned_positions"]
+__all__ = ["EncoderDecoderGenerationMixin", "learned_positions", "refuse_chunks"]
 
 
 def learned_positions(model: PreTrainedModel) -> int | None:
@@ -20,6 +20,14 @@ def learned_positions(model: PreTrainedModel) -> int | None:
     else:
         limited = isinstance(getattr(model.get_encoder(), "embed_positions", None), nn.Embedding)
     return getattr(config, "max_position_embeddings", None) if limited else None
+
+
+def refuse_chunks(generation_config: GenerationConfig) -> None:
+    """Raise for ``prefill_chunk_size``."""
+    if generation_config.prefill_chunk_size is not None:
+        raise ValueError(
+            f"prefill_chunk_size={generation_config.prefill_chunk_size} is for models without an encoder: leave it out"
+        )
 
 
 class EncoderDecoderGenerationMixin(GenerationMixin):
@@ -57,9 +65,5 @@ class EncoderDecoderGenerationMixin(GenerationMixin):
         self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Any:
         """As in Transformers, whose chunks are those of a model without an encoder."""
-        if generation_config.prefill_chunk_size is not None:
-            raise ValueError(
-                f"prefill_chunk_size={generation_config.prefill_chunk_size} is for models without an encoder: leave "
-                "it out"
-            )
+        refuse_chunks(generation_config)
         return super()._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)

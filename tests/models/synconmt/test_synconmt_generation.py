@@ -269,7 +269,7 @@ def test_caches_of_other_models_are_refused():
         run(model, **source, **target_of(model, 3), past_key_values=DynamicCache(config=model.config))
     with pytest.raises(ValueError, match="cache_implementation='static' is not for this model"):
         model.generate(**source, cache_implementation="static")
-    with pytest.raises(ValueError, match="prefill_chunk_size is not for this model"):
+    with pytest.raises(ValueError, match="prefill_chunk_size=2 is for models without an encoder"):
         model.generate(**source, prefill_chunk_size=2)
     cache = run(model, **source, **target_of(model, 3)).past_key_values
     two = {**source_of(model, 4, batch=2), **target_of(model, 1, batch=2)}

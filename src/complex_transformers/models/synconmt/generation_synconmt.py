@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import GenerationConfig, GenerationMixin
+from transformers import GenerationConfig
 from transformers.cache_utils import Cache
 from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, GenerateEncoderDecoderOutput
 from transformers.utils import ModelOutput
 
+from ...generation import EncoderDecoderGenerationMixin, refuse_chunks
 from ...recurrent_cache import RecurrentCache
 
 __all__ = [
@@ -50,7 +51,7 @@ class RelationHistory(RecurrentCache):
     """The relations of the words so far and no state: what ``generate(use_cache=False)`` has to reorder with beams."""
 
 
-class RelationGenerationMixin(GenerationMixin):
+class RelationGenerationMixin(EncoderDecoderGenerationMixin):
     """``generate()`` of words with their relations.
 
     Each step reads the word that was chosen and the relation that was predicted with it: the largest logit of the
@@ -66,10 +67,7 @@ class RelationGenerationMixin(GenerationMixin):
                 f"cache_implementation={generation_config.cache_implementation!r} is not for this model, whose cache "
                 "is the state of its decoder; leave it out"
             )
-        if generation_config.prefill_chunk_size is not None:
-            raise ValueError(
-                "prefill_chunk_size is not for this model, which reads a beginning step by step: leave it out"
-            )
+        refuse_chunks(generation_config)
         if (given := model_kwargs.get("past_key_values")) is not None:
             given._is_user_defined = True
         elif generation_config.use_cache is not False:
