@@ -73,7 +73,7 @@ def _decode(source: Any) -> tuple[np.ndarray, int, str]:
             raise ValueError(
                 f"the array of {name} needs its sampling_rate, a whole number of Hz above 0, got {rate!r}"
             )
-        return array.astype(np.float32), int(rate), name
+        return array.astype(np.float32), int(float(rate)), name
     soundfile = require_soundfile()
     data = audio_bytes(source)
     _check_complete(data, name)
