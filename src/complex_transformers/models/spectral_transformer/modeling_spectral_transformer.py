@@ -345,8 +345,8 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         outside = (labels >= self.config.vocab_size) | ((labels < 0) & (labels != -100))
         if outside.any():
             raise ValueError(
-                f"labels must be below vocab_size={self.config.vocab_size} and not negative, or -100 where there is no "
-                f"symbol, got {int(labels[outside][0])}"
+                f"labels must be below vocab_size={self.config.vocab_size} and not negative, or -100 where there is "
+                f"no symbol, got {int(labels[outside][0])}"
             )
         if self.config.ctc_zero_infinity:
             return
@@ -437,7 +437,10 @@ class SpectralTransformerForConditionalGeneration(
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         if decoder_input_ids is None and decoder_inputs_embeds is None:
-            raise ValueError("the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels")
+            raise ValueError(
+                "the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels; generate() and "
+                "pipeline('complex-speech2text') write it"
+            )
         if encoder_outputs is None:
             if input_features is None:
                 raise ValueError("there is nothing to transcribe: give input_features or encoder_outputs")
