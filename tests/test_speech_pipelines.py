@@ -164,6 +164,9 @@ def test_speech_to_text_refuses_what_it_cannot_do(decoder_folder, folder):
         transcribe(waves()[0], chunk_length_s=5)
     with pytest.raises(ValueError, match="return_timestamps='char' needs the frames of a CTC model"):
         transcribe(waves()[0], return_timestamps="char")
+    recognize = pipeline("automatic-speech-recognition", model=decoder_folder)
+    with pytest.raises(ValueError, match=r"the target is missing: .* pipeline\('complex-speech2text'\) write it"):
+        recognize(waves()[0])
     ctc = SpectralTransformerForCTC.from_pretrained(folder / "SpectralTransformerForCTC")
     parts = {"feature_extractor": transcribe.feature_extractor, "tokenizer": build_ctc_tokenizer(["abc"])}
     with pytest.raises(ValueError, match="SpectralTransformerForCTC cannot generate text"):

@@ -126,6 +126,20 @@ def test_sources_without_audio_are_refused(tmp_path):
         read_audio({"array": np.zeros(9, dtype=np.int16), "sampling_rate": RATE}, RATE)
 
 
+@pytest.mark.parametrize("rate", [None, 0, -8000, 8000.5, float("nan"), "8000"])
+def test_arrays_need_their_rate(rate):
+    entry = {"array": sine(), "sampling_rate": rate}
+    with pytest.raises(ValueError, match=r"the audio needs its sampling_rate, a whole number of Hz above 0, got"):
+        read_audio(entry, RATE)
+    assert len(read_audio({"array": sine(), "sampling_rate": np.int64(RATE)}, RATE)) == len(sine())
+
+
+def test_an_array_without_a_rate_is_named_by_a_check():
+    data = ClipDataset([{"array": sine()}], ["a"], lambda wave, target: {}, RATE)
+    with pytest.raises(ValueError, match=r"clip 0: the array of the audio needs its sampling_rate, .* got None"):
+        data.check()
+
+
 # --- data sets of clips ---------------------------------------------------------------------------------------------
 
 

@@ -198,17 +198,23 @@ def test_tasks_are_written_and_read(folder: Path) -> None:
 
 def test_what_is_missing_is_listed(folder: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"3 file\(s\) of the task are missing: .*task2.test.csv, .*train.csv, .*valid"
+        FileNotFoundError,
+        match=r"4 file\(s\) of the task are missing: .*index.txt, .*task2.test.csv, .*train.csv, .*valid",
     ):
         load_babble(folder, 2)
     write_babble_tasks(folder, [2])
-    recordings = sorted((folder / "data" / "C01").glob("*.wav"))[5:7]
-    for path in recordings:
+    recordings = [Path(path) for path in load_babble(folder, 2)["train"]["audio_path"][5:7]]
+    files = [folder / "tasks" / f"babble.task2.{name}" for name in ("index.txt", "valid.csv")]
+    for path in (*recordings, *files):
         path.unlink()
     with pytest.raises(FileNotFoundError) as error:
         load_babble(folder, 2)
-    assert str(error.value).startswith("2 recording(s) are missing: ")
-    assert all(str(path) in str(error.value) for path in recordings)
+    tables, clips = str(error.value).splitlines()
+    assert tables.startswith(f"2 file(s) of the task are missing: {files[0]}, {files[1]}; write_babble_tasks makes")
+    assert "--make_tasks" in tables
+    assert clips.startswith("  2 recording(s) are missing: ")
+    assert clips.endswith("; copy them into the folder")
+    assert all(str(path) in clips for path in recordings)
     with pytest.raises(FileNotFoundError, match=r"index.txt"):
         load_babble_index(folder, 3)
     with pytest.raises(ValueError, match=r"task must be one of \[1, 2, 3, 4, 5, 6, 7\], got 8"):
@@ -240,3 +246,27 @@ def test_broken_files(folder: Path) -> None:
     (folder / "babble.csv").write_text("file_path\ndata/a.wav\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"missing: \['full_ipa'\]"):
         write_babble_tasks(folder)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("\ndata/b.wav,ba\n", r"line 4: the row has other cells than the heading; quote a cell that holds a comma"),
+        ("data/b.wav,ba,1,da\n", "line 3: the row has other cells"),
+        ("data/b.wav,ba,yes\n", "line 3: babble must be 0, 1, False or True, got 'yes'"),
+        ("data/b.wav,ba,\n", "line 3: babble must be 0, 1, False or True, got ''"),
+        (" ,ba,1\n", "line 3: file_path is empty"),
+        ("data/b.wav,b\xe9,1\n", "line 3: the text is not in UTF-8"),
+    ],
+)
+def test_bad_rows_of_the_table_are_named(tmp_path: Path, rows: str, message: str) -> None:
+    table = tmp_path / "babble.csv"
+    table.write_bytes(f"file_path,full_ipa,babble\ndata/a.wav,ba,1\n{rows}".encode("latin-1"))
+    with pytest.raises(ValueError, match=rf"babble\.csv, {message}"):
+        write_babble_tasks(tmp_path)
+    assert not (tmp_path / "tasks").exists()
+
+
+def test_labels_count_where_they_are_a_task(tmp_path: Path) -> None:
+    (tmp_path / "babble.csv").write_text("file_path,full_ipa,babble\ndata/a.wav,ba,?\n", encoding="utf-8")
+    assert write_babble_tasks(tmp_path, [2], min_count=1)[2]["left_out"] == 0

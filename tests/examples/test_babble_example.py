@@ -72,7 +72,9 @@ def test_babble_or_not(run: Callable[..., Any], folder: Path, tmp_path: Path) ->
 
 
 def test_missing_files_are_listed(run: Callable[..., Any], folder: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"3 file\(s\) of the task are missing: .*task2\.test\.csv"):
+    with pytest.raises(
+        FileNotFoundError, match=r"4 file\(s\) of the task are missing: .*task2\.test\.csv.*--make_tasks"
+    ):
         run(RUN, "--folder", folder, "--task", "2", *SMALL)
     for number in (3, 7):
         (folder / "recordings" / f"{number}.wav").unlink()

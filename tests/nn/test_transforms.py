@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, finite, halves, r, randn, randomize, z
+from oracles import DTYPES, LOW_PRECISION, TOLERANCE, assert_close, finite, halves, r, randn, randomize, z
 from torch.autograd import gradcheck
 
 from complex_transformers.nn import FrequencyKernel, ZTransform, dct, dft, inverse_dft
@@ -93,6 +93,30 @@ def test_powers_do_not_overflow(dtype):
         out = layer(x)
         out.sum().backward()
         assert finite(out, x.grad, layer.log_modulus.grad, layer.phase.grad)
+
+
+@pytest.mark.parametrize("dtype", LOW_PRECISION)
+@pytest.mark.parametrize("function", [dft, inverse_dft, dct, ZTransform(64), FrequencyKernel(64)])
+def test_narrow_numbers_are_computed_in_float32(function, dtype):
+    if isinstance(function, torch.nn.Module):
+        randomize(function, scale=0.1).to(dtype)
+    x = randn(50, 64, dtype=dtype)
+    out = function(x)
+    expected = function.float()(x.float()) if isinstance(function, torch.nn.Module) else function(x.float())
+    assert torch.equal(out, expected.to(dtype))
+
+
+@pytest.mark.parametrize("function", [dft, inverse_dft, dct, ZTransform(64), FrequencyKernel(64)])
+def test_loud_narrow_numbers_stay_finite(function):
+    if isinstance(function, torch.nn.Module):
+        randomize(function).half()
+    angle = 2.0 * np.pi * np.arange(32) / 32
+    square = np.sign(np.cos(angle)) - 1j * np.sign(np.sin(angle))  # even the mean of its moduli is above 1
+    x = halves(6e4 * square, torch.float16).requires_grad_()
+    out = function(x)
+    out.sum().backward()
+    assert finite(out, x.grad)
+    assert out.abs().max() == torch.finfo(torch.float16).max
 
 
 def test_frequency_kernel_is_a_circular_convolution_in_time():

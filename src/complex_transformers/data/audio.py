@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from math import gcd
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
         ImportError: ``soundfile`` or ``scipy`` is missing (extra ``speech``).
         FileNotFoundError: no such file.
         TypeError: an ``array`` that is not of floats.
-        ValueError: a file that is empty, truncated or no audio; several channels; samples that are not finite.
+        ValueError: a file that is empty, truncated or no audio; an ``array`` without its rate; several channels;
+            samples that are not finite.
     """
     samples, rate, name = _decode(source)
     if samples.ndim == 2:
@@ -66,7 +68,12 @@ def _decode(source: Any) -> tuple[np.ndarray, int, str]:
         array = np.asarray(source["array"])
         if not np.issubdtype(array.dtype, np.floating):
             raise TypeError(f"the array of {name} must be floats in [-1, 1), got {array.dtype}: divide by full scale")
-        return array.astype(np.float32), int(source["sampling_rate"]), name
+        rate = source.get("sampling_rate")
+        if not isinstance(rate, Real) or rate <= 0 or not float(rate).is_integer():
+            raise ValueError(
+                f"the array of {name} needs its sampling_rate, a whole number of Hz above 0, got {rate!r}"
+            )
+        return array.astype(np.float32), int(float(rate)), name
     soundfile = require_soundfile()
     data = audio_bytes(source)
     _check_complete(data, name)

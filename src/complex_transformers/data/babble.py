@@ -8,6 +8,7 @@ The recordings are not public: this reads the folder that the thesis describes a
 from __future__ import annotations
 
 import csv
+import io
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +45,12 @@ _FILES = {"train": "train", "validation": "valid", "test": "test"}
 _SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 _SPECIAL = ("<pad>", "<unk>")
 _LABELS = {"1": 1, "true": 1, "0": 0, "false": 0}
+_LABEL_NAMES = "0, 1, False or True"
+_TASK_FILES = (
+    "file(s) of the task are",
+    "write_babble_tasks makes all of them from babble.csv, as --make_tasks of run_babble.py does for a task without "
+    "train.csv",
+)
 
 
 def babble_targets(full_ipa: str) -> dict[str, str | int]:
@@ -68,14 +75,24 @@ def _check_task(task: int) -> None:
         raise ValueError(f"task must be one of {sorted(BABBLE_TASKS)}, got {task!r}")
 
 
-def _read_rows(path: Path) -> list[list[str]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return [row for row in csv.reader(file) if row]
+def _open_text(path: Path) -> io.StringIO:
+    """A table as ``csv`` reads it, or a ValueError that names the line that is not UTF-8."""
+    data = path.read_bytes()
+    try:
+        return io.StringIO(data.decode("utf-8-sig"), newline="")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}, line {line}: the text is not in UTF-8; save the file in that encoding") from error
 
 
-def _check_all_there(paths: Iterable[Path], what: str) -> None:
-    if missing := sorted({str(path) for path in paths if not path.is_file()}):
-        raise FileNotFoundError(f"{len(missing)} {what} missing: " + ", ".join(missing))
+def _check_all_there(*groups: tuple[Iterable[Path], str, str]) -> None:
+    """Raise once for all that is missing; a group has its files, what they are and the remedy."""
+    lines = []
+    for paths, what, remedy in groups:
+        if missing := sorted({str(path) for path in paths if not path.is_file()}):
+            lines.append(f"{len(missing)} {what} missing: {', '.join(missing)}; {remedy}")
+    if lines:
+        raise FileNotFoundError("\n  ".join(lines))
 
 
 def load_babble(folder: str | Path, task: int) -> DatasetDict:
@@ -86,26 +103,36 @@ def load_babble(folder: str | Path, task: int) -> DatasetDict:
         task: 1 to 7.
 
     Raises:
-        FileNotFoundError: files of the task, or recordings, that are missing; all are listed.
+        FileNotFoundError: files of the task, its symbols among them, or recordings that are missing; all are listed.
         ValueError: another task; a line without a path and a target, or with a label that is none.
     """
     _check_task(task)
     folder = Path(folder)
     files = {part: folder / "tasks" / f"babble.task{task}.{name}.csv" for part, name in _FILES.items()}
-    _check_all_there(files.values(), "file(s) of the task are")
+    tables = [*files.values()] if task == 7 else [*files.values(), _index_file(folder, task)]
     parts: dict[str, dict[str, list[Any]]] = {}
     for part, file in files.items():
         column = "label" if task == 7 else "text"
         parts[part] = {"audio_path": [], column: []}
-        for number, row in enumerate(_read_rows(file), 1):
+        if not file.is_file():
+            continue
+        rows = csv.reader(_open_text(file))
+        for row in filter(None, rows):
             if len(row) != 2 or (task == 7 and row[1].strip().lower() not in _LABELS):
-                expected = "0, 1, False or True" if task == 7 else "symbols"
-                raise ValueError(f"{file}, line {number}: expected the path of a recording and {expected}, got {row}")
+                expected = _LABEL_NAMES if task == 7 else "symbols"
+                raise ValueError(
+                    f"{file}, line {rows.line_num}: expected the path of a recording and {expected}, got {row}"
+                )
             parts[part]["audio_path"].append(str(folder / row[0]))
             parts[part][column].append(_LABELS[row[1].strip().lower()] if task == 7 else row[1])
-    _check_all_there((Path(path) for columns in parts.values() for path in columns["audio_path"]), "recording(s) are")
+    recordings = [Path(path) for columns in parts.values() for path in columns["audio_path"]]
+    _check_all_there((tables, *_TASK_FILES), (recordings, "recording(s) are", "copy them into the folder"))
     datasets = require_datasets()
     return datasets.DatasetDict({name: datasets.Dataset.from_dict(columns) for name, columns in parts.items()})
+
+
+def _index_file(folder: Path, task: int) -> Path:
+    return folder / "tasks" / f"babble.task{task}.index.txt"
 
 
 def load_babble_index(folder: str | Path, task: int) -> dict[str, int]:
@@ -118,8 +145,8 @@ def load_babble_index(folder: str | Path, task: int) -> dict[str, int]:
     _check_task(task)
     if task == 7:
         raise ValueError("task 7 has labels and no symbols: there is no index")
-    path = Path(folder) / "tasks" / f"babble.task{task}.index.txt"
-    _check_all_there([path], "file(s) of the task are")
+    path = _index_file(Path(folder), task)
+    _check_all_there(([path], *_TASK_FILES))
     symbols = path.read_text(encoding="utf-8").split("\n")
     symbols = symbols[:-1] if not symbols[-1] else symbols
     if tuple(symbols[:2]) != _SPECIAL:
@@ -232,29 +259,41 @@ def write_babble_tasks(
 
     Raises:
         FileNotFoundError: no ``babble.csv``.
-        ValueError: missing columns, parentheses that do not match (the line is named), another task.
+        ValueError: missing columns, another task; a row of other cells than the heading, without a path, with
+            parentheses that do not match or a label that is none, text that is not UTF-8 (the line is named).
     """
     folder = Path(folder)
-    table = folder / "babble.csv"
-    _check_all_there([table], "table(s) are")
-    with table.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    if not rows or (missing := {"file_path", "full_ipa"} - set(rows[0])):
+    for task in tasks:
+        _check_task(task)
+    targets = _read_table(folder / "babble.csv", labels=7 in tasks)
+    (folder / "tasks").mkdir(exist_ok=True)
+    return {task: _write_task(folder / "tasks", task, targets, min_count, seed) for task in tasks}
+
+
+def _read_table(table: Path, labels: bool) -> list[dict[str, Any]]:
+    """The rows of ``babble.csv`` with the columns of all tasks; ``labels`` looks at those of task 7."""
+    _check_all_there(([table], "table(s) are", "copy babble.csv into the folder"))
+    reader = csv.DictReader(_open_text(table))
+    rows = [(reader.line_num, row) for row in reader]
+    if not rows or (missing := {"file_path", "full_ipa"} - set(rows[0][1])):
         raise ValueError(
             f"{table} needs rows with file_path and full_ipa, missing: {sorted(missing) if rows else 'rows'}"
         )
     targets = []
-    for line, row in enumerate(rows, 2):
+    for line, row in rows:
         try:
-            targets.append({**babble_targets(row["full_ipa"]), **{k: v for k, v in row.items() if v is not None}})
+            if None in row or None in row.values():
+                raise ValueError("the row has other cells than the heading; quote a cell that holds a comma")
+            if not row["file_path"].strip():
+                raise ValueError("file_path is empty; name the recording or remove the row")
+            if labels and row.get("babble", "0").strip().lower() not in _LABELS:
+                raise ValueError(
+                    f"babble must be {_LABEL_NAMES}, got {row['babble']!r}; correct it or drop the column"
+                )
+            targets.append({**babble_targets(row["full_ipa"]), **row})
         except ValueError as error:
             raise ValueError(f"{table}, line {line}: {error}") from error
-    (folder / "tasks").mkdir(exist_ok=True)
-    written = {}
-    for task in tasks:
-        _check_task(task)
-        written[task] = _write_task(folder / "tasks", task, targets, min_count, seed)
-    return written
+    return targets
 
 
 def _write_task(

@@ -3,7 +3,7 @@
 """Transforms between time and frequency (Thesis 2.2, 4.3.3, 5.4).
 
 *Sign convention*: the forward transform has exp(-2 pi i k t / N), like ``torch.fft``; Thesis 2.11 prints the sign of
-the inverse. FFTs run in float32 or better and come back in the dtype of the input.
+the inverse. Everything is computed in float32 or better and comes back in the dtype of the input.
 """
 
 from __future__ import annotations
@@ -15,8 +15,14 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
+from .short_time import _narrow, _wide
 
 __all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft"]
+
+
+def _as(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """``x`` in ``dtype``, without infinities where that is narrower."""
+    return x if x.dtype == dtype else _narrow(x, dtype)
 
 
 def dft(x: Tensor) -> Tensor:
@@ -24,12 +30,12 @@ def dft(x: Tensor) -> Tensor:
 
     ``[..., 2N] -> [..., 2N]``. For a real signal pass ``torch.cat([x, zeros_like(x)], -1)``.
     """
-    return CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=-1)).to(x.dtype)
+    return _as(CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=-1)), x.dtype)
 
 
 def inverse_dft(x: Tensor) -> Tensor:
     """z_t = 1/N sum_k F_k exp(+2 pi i k t / N): the inverse of ``dft``."""
-    return CF.from_complex(torch.fft.ifft(CF.to_complex(x), dim=-1)).to(x.dtype)
+    return _as(CF.from_complex(torch.fft.ifft(CF.to_complex(x), dim=-1)), x.dtype)
 
 
 def dct(x: Tensor) -> Tensor:
@@ -40,7 +46,8 @@ def dct(x: Tensor) -> Tensor:
     n = x.shape[-1]
     k = torch.arange(n, dtype=torch.float64, device=x.device)
     angle = torch.outer(2.0 * k + 1.0, k) * (math.pi / (2.0 * n))
-    return x @ angle.cos().to(x.dtype)
+    wide = _wide(x)
+    return _as(wide @ angle.cos().to(wide.dtype), x.dtype)
 
 
 class ZTransform(nn.Module):
@@ -74,7 +81,8 @@ class ZTransform(nn.Module):
         # float64: k alpha reaches thousands of rad in wide models; these are d numbers, not B N d.
         k = torch.arange(self.phase.numel(), device=x.device, dtype=torch.float64)
         modulus = torch.exp((-k * self.log_modulus.double()).clamp(-30.0, 30.0))
-        return CF.scale(CF.rotate(x, -k * self.phase.double()), modulus.to(x.dtype))
+        wide = _wide(x)
+        return _as(CF.scale(CF.rotate(wide, -k * self.phase.double()), modulus.to(wide.dtype)), x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}"
@@ -103,7 +111,8 @@ class FrequencyKernel(nn.Module):
         torch.nn.init.zeros_(self.imag)
 
     def forward(self, x: Tensor) -> Tensor:
-        return CF.multiply(x, CF.join(self.real, self.imag).to(x.dtype))
+        wide = _wide(x)
+        return _as(CF.multiply(wide, CF.join(self.real, self.imag).to(wide.dtype)), x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}"

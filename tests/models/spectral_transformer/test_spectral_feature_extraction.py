@@ -105,6 +105,24 @@ def test_silence_is_finite(feature_type, value):
     assert feature_type in ("log_mel", "mfcc") or (out == 0).all()
 
 
+@pytest.mark.parametrize("feature_type", ["spectrum", "modulus", "frames", "log_mel", "mfcc"])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_loud_audio_is_finite_or_refused(feature_type, normalize):
+    settings = {"feature_type": feature_type, "normalize": normalize}
+    assert np.isfinite(extract(np.full(100, 1e15), **settings)["input_features"]).all()
+    with pytest.raises(ValueError, match=r"waveform has 100 samples .* beyond 1e\+15, the first at 0; .* full scale"):
+        extract(np.full(100, -4e38), **settings)
+
+
+def test_narrow_tensors_are_read_and_gradients_are_not_cut_in_silence():
+    wave = torch.from_numpy(clips(100)[0]).bfloat16()
+    expected = extract(wave.float())["input_features"]
+    for given in (wave, [wave]):
+        np.testing.assert_array_equal(extract(given)["input_features"], expected)
+    with pytest.raises(ValueError, match=r"waveform 1 requires gradients, .* give waveform\.detach\(\)"):
+        extract([wave, wave.float().requires_grad_()])
+
+
 @pytest.mark.parametrize("kind", ["tensor", "list", "list of lists", "tuple of arrays", "float64"])
 def test_kinds_of_input(kind):
     (wave,) = clips(100)
@@ -140,7 +158,10 @@ def test_saved_and_found_by_the_auto_class(tmp_path):
         (ValueError, np.zeros(31), RATE, r"31 samples, less than one window of 32 \(4 ms\); leave it out or pad"),
         (ValueError, [np.zeros(40), np.zeros(0)], RATE, "waveform 1 has 0 samples"),
         (ValueError, np.array([0.0] * 50 + [np.nan, np.inf]), RATE, "2 samples that are no finite .* the first at 50"),
+        (ValueError, np.full(100, np.inf, dtype=np.float16), RATE, "100 samples that are no finite .* the first at 0"),
         (ValueError, [], RATE, "there is no audio"),
+        (TypeError, "clip.wav", RATE, "waveform must be an array of samples, got str; read_audio reads files"),
+        (TypeError, None, RATE, "waveform must be an array of samples, got NoneType"),
         (TypeError, np.zeros(100, dtype=np.complex64), RATE, "dtype complex64: give floats"),
         (TypeError, np.zeros(100, dtype=np.int64), RATE, r"dtype int64: .* \(int16, int32, uint8\)"),
     ],

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Padding and batches, precision, the CTC loss, saving, and input that is refused."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -171,8 +173,12 @@ def test_bad_input():
         model(x, attention_mask=mask[:, 1:])
     with pytest.raises(ValueError, match=r"row\(s\) \[1\] of attention_mask hold padding only"):
         model(x, attention_mask=mask * torch.tensor([[1], [0]]))
-    with pytest.raises(ValueError, match=r"below vocab_size=5, got 5"):
-        model(**batch, labels=torch.tensor([[1, 5], [1, 2]]))
+    for wrong in (5, -1, -99):
+        with pytest.raises(ValueError, match=rf"below vocab_size=5 and not negative, or -100 .*, got {wrong}$"):
+            model(**batch, labels=torch.tensor([[1, 2], [1, wrong]]))
+    for shape in ((2,), (3, 2), (1, 2), (2, 2, 1)):
+        with pytest.raises(ValueError, match=rf"labels must be \[batch=2, symbols\], got {re.escape(str(shape))}"):
+            model(**batch, labels=torch.ones(shape, dtype=torch.long))
     with pytest.raises(ValueError, match=r"labels of row 1 need 4 frames and the clip has 3: .*zero_infinity=True"):
         model(**batch, labels=torch.tensor([[1, 2, 3, 4], [1, 1, 2, -100]]))
     for blank in (None, 5):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_spectral import FULL, NETWORKS, SCALED, build, clips, features, first
+from small_spectral import FULL, NETWORKS, RATE, SCALED, build, clips, extractor, features, first
 
 from complex_transformers import SpectralTransformerForAudioClassification, SpectralTransformerForCTC
 
@@ -167,10 +167,56 @@ def test_phase_passes_through_a_network_that_commutes_with_it(position, angle):
     torch.testing.assert_close(first(head, **turned(batch, angle)), first(head, **batch), atol=1e-5, rtol=1e-4)
 
 
-def test_average_pooling_forgets_a_common_phase_whatever_the_weights():
-    model = build(position_phase="none", pooling="average", hidden_act="split_gelu")
+@pytest.mark.parametrize("position", ["rotate", "none"])
+@pytest.mark.parametrize(
+    ("change", "tells_sign"),
+    [({"bias": True}, True), ({"hidden_act": "split_gelu"}, True), ({"norm_type": "layer"}, False)],
+)
+def test_biases_split_activations_and_split_norms_tell_the_phase(position, change, tells_sign):
+    settings = {"bias": False, "position_phase": position, "norm_type": "rms", "hidden_act": "modrelu", **change}
+    head = build("fully_spectral", SpectralTransformerForAudioClassification, **settings)
     batch = features("fully_spectral", clips(150))
-    torch.testing.assert_close(first(model, **turned(batch, 0.7)), first(model, **batch), atol=1e-5, rtol=1e-4)
+    expected = first(head, **batch)
+    assert (first(head, **turned(batch, 0.7)) - expected).abs().max() > 1e-3
+    # The norm of each part is odd as long as its shift is 0.
+    assert ((first(head, **turned(batch, math.pi)) - expected).abs().max() > 1e-3) == tells_sign
+
+
+@pytest.mark.parametrize("position", ["rotate", "none"])
+def test_average_pooling_of_bins_forgets_a_common_phase_whatever_the_weights(position):
+    batch = features("fully_spectral", clips(150))
+    settings = {"position_phase": position, "pooling": "average", "hidden_act": "split_gelu"}
+    for size in (2, 3):
+        model = build(**settings, bin_pool_size=size)
+        torch.testing.assert_close(first(model, **turned(batch, 0.7)), first(model, **batch), atol=1e-5, rtol=1e-4)
+    model = build(**settings, bin_pool_size=1)  # which is no pooling
+    assert (first(model, **turned(batch, 0.7)) - first(model, **batch)).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("position", ["rotate", "none"])
+@pytest.mark.parametrize("angle", [math.pi, 0.7])
+def test_with_full_bins_the_bias_of_the_projection_tells_the_phase(position, angle):
+    model = build(
+        model_class=SpectralTransformerForAudioClassification,
+        position_phase=position,
+        pooling="average",
+        bin_pool_size=1,
+        time_pool_size=2,
+        attention_normalization="softmax",
+    )
+    batch = features("fully_spectral", clips(150))
+    assert (first(model, **turned(batch, angle)) - first(model, **batch)).abs().max() > 1e-3
+    torch.nn.init.zeros_(model.model.embedding.projection.bias)  # the other biases come after the pooling
+    torch.testing.assert_close(first(model, **turned(batch, angle)), first(model, **batch), atol=1e-5, rtol=1e-4)
+
+
+def test_real_features_have_no_sign():
+    model = build("real", SpectralTransformerForAudioClassification)
+    for settings in ({}, {"feature_type": "mfcc", "num_mel_bins": 10, "num_cepstra": 10}):
+        read = extractor(**{**NETWORKS["real"][0], **settings})
+        (wave,) = clips(150)
+        plus, minus = (first(model, **read(w, sampling_rate=RATE, return_tensors="pt")) for w in (wave, -wave))
+        torch.testing.assert_close(plus, minus, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("network", ["fully_spectral", "spectral_scaled"])

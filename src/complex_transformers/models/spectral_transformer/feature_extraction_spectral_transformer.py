@@ -25,6 +25,8 @@ FEATURE_TYPES = ("spectrum", "modulus", "phase", "frames", "log_mel", "mfcc")
 COMPRESSIONS = ("none", "log")
 # Zero of each unsigned, and full scale of each integer sample format.
 _INTEGERS = {"int16": (0, 2**15), "int32": (0, 2**31), "uint8": (2**7, 2**7)}
+# Squared bins of such samples are still finite in float32. Not a Python float, which would be infinite beside float16.
+_LARGEST = np.float64(1e15)
 
 
 class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
@@ -126,8 +128,8 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
 
         Raises:
             ValueError: no or another sampling rate, an empty input, several channels, a clip shorter than a window,
-                samples that are not finite.
-            TypeError: samples that are no floats and no format of integers above.
+                samples that are not finite or beyond 1e15, a tensor that requires gradients.
+            TypeError: no samples, such as a path; samples that are no floats and no format of integers above.
         """
         if sampling_rate is None:
             raise ValueError(f"give sampling_rate: frequencies are those of audio at {self.sampling_rate} Hz only")
@@ -153,9 +155,18 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
         waveforms = [raw_speech] if one else list(raw_speech)
         if not waveforms:
             raise ValueError("there is no audio: the list of waveforms is empty")
-        return [self._waveform(np.asarray(w), "" if one else f" {i}") for i, w in enumerate(waveforms)]
+        return [self._waveform(w, "" if one else f" {i}") for i, w in enumerate(waveforms)]
 
-    def _waveform(self, samples: np.ndarray, which: str) -> np.ndarray:
+    def _waveform(self, given: Any, which: str) -> np.ndarray:
+        if isinstance(given, Tensor):
+            if given.requires_grad:
+                raise ValueError(f"waveform{which} requires gradients, which end at features: give waveform.detach()")
+            given = given.cpu().float() if given.dtype == torch.bfloat16 else given.cpu()  # NumPy has no bfloat16
+        samples = np.asarray(given)
+        if samples.ndim == 0:
+            raise TypeError(
+                f"waveform{which} must be an array of samples, got {type(given).__name__}; read_audio reads files"
+            )
         if samples.ndim != 1:
             raise ValueError(
                 f"waveform{which} must be one channel of samples, got shape {samples.shape}; average the channels, "
@@ -174,11 +185,10 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
                 f"waveform{which} has {len(samples)} samples, less than one window of {self.window_length} "
                 f"({1000 * self.window_length / self.sampling_rate:g} ms); leave it out or pad it with zeros"
             )
-        if not np.isfinite(samples).all():
-            bad = np.flatnonzero(~np.isfinite(samples))
+        if len(bad := np.flatnonzero(~(np.abs(samples) <= _LARGEST))):  # not a number is not smaller either
             raise ValueError(
-                f"waveform{which} has {len(bad)} samples that are no finite numbers, the first at {bad[0]}; repair "
-                "the recording, for instance with numpy.nan_to_num"
+                f"waveform{which} has {len(bad)} samples that are no finite numbers or beyond {_LARGEST:g}, the first "
+                f"at {bad[0]}; repair the recording, for instance with numpy.nan_to_num, or divide it by full scale"
             )
         return samples
 

@@ -312,7 +312,8 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         """Logits ``[B, T', vocab_size]`` and, with ``labels [B, U]`` (-100 is ignored), the CTC loss.
 
         Raises:
-            ValueError: labels outside the vocabulary, or more than the frames while ``ctc_zero_infinity`` is off.
+            ValueError: labels of another shape, outside the vocabulary, or more than the frames while
+                ``ctc_zero_infinity`` is off.
         """
         outputs = self.model(input_features, attention_mask=attention_mask, **kwargs)
         logits = self.lm_head(self.dropout(outputs.last_hidden_state))
@@ -336,11 +337,17 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         )
 
     def check_labels(self, labels: Tensor, lengths: Tensor) -> None:
-        """Raise for labels whose loss has no finite value; they are looked at on the CPU only."""
+        """Raise for labels whose loss has no meaning; values are looked at on the CPU only, shapes everywhere."""
+        if labels.dim() != 2 or len(labels) != len(lengths):
+            raise ValueError(f"labels must be [batch={len(lengths)}, symbols], got {tuple(labels.shape)}")
         if labels.device.type != "cpu" or torch.compiler.is_compiling():
             return
-        if (labels >= self.config.vocab_size).any():
-            raise ValueError(f"labels must be below vocab_size={self.config.vocab_size}, got {int(labels.max())}")
+        outside = (labels >= self.config.vocab_size) | ((labels < 0) & (labels != -100))
+        if outside.any():
+            raise ValueError(
+                f"labels must be below vocab_size={self.config.vocab_size} and not negative, or -100 where there is "
+                f"no symbol, got {int(labels[outside][0])}"
+            )
         if self.config.ctc_zero_infinity:
             return
         symbols = (labels >= 0) & (labels != self.config.pad_token_id)
@@ -430,7 +437,10 @@ class SpectralTransformerForConditionalGeneration(
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         if decoder_input_ids is None and decoder_inputs_embeds is None:
-            raise ValueError("the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels")
+            raise ValueError(
+                "the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels; generate() and "
+                "pipeline('complex-speech2text') write it"
+            )
         if encoder_outputs is None:
             if input_features is None:
                 raise ValueError("there is nothing to transcribe: give input_features or encoder_outputs")
