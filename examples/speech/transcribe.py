@@ -110,7 +110,7 @@ class Transcriber:
             if self.extractor.normalize:
                 warnings.warn(
                     "audio longer than a chunk: the model was trained with normalize, which scales each chunk by "
-                    "itself, so the text can differ from that of the whole; --chunk_length_s 0 reads the whole at once",
+                    "itself: its text can differ from that of the whole, which --chunk_length_s 0 reads at once",
                     stacklevel=2,
                 )
             # The pipeline keeps round(samples / ratio) frames of the last chunk, and the model may have one more.
