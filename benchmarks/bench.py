@@ -379,6 +379,10 @@ def _figure(value: dict[str, float], unit: str) -> str:
     return f"{median:,.0f} {unit}" if median >= 100 else f"{median:.3g} {unit}"
 
 
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.3g}"
+
+
 def render(data: dict[str, Any], page: Path) -> None:
     """Write the table of a case into the page."""
     rows = []
@@ -390,7 +394,7 @@ def render(data: dict[str, Any], page: Path) -> None:
                 f"{found['group']}: {found['ours']} / {found['reference']}",
                 _figure(found["ours_value"], found["unit"]),
                 _figure(found["reference_value"], found["unit"]),
-                f"{quotient['median']:.2f} ({quotient['low']:.2f} to {quotient['high']:.2f})",
+                f"{_ratio(quotient['median'])} ({_ratio(quotient['low'])} to {_ratio(quotient['high'])})",
                 verdict,
             ]
         )

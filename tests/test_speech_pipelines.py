@@ -114,6 +114,23 @@ def test_chunks_give_the_whole_where_frames_do_not_look_around(folder):
     assert 0 <= stamped[0]["timestamp"][0] < stamped[-1]["timestamp"][1] <= 2.5 + 0.02
 
 
+@pytest.mark.parametrize("stride", [0.05, 0.13])
+def test_chunks_of_long_steps_need_audio_of_whole_steps(folder, stride):
+    path = folder / "SpectralTransformerForCTC"
+    config = SpectralTransformerConfig.from_pretrained(path, time_pool_size=4, position_phase="none")
+    torch.manual_seed(0)
+    model = SpectralTransformerForCTC(config).eval()
+    model.model.layers = torch.nn.ModuleList()
+    parts = {"feature_extractor": SpectralFeatureExtractor.from_pretrained(path)}
+    parts["tokenizer"] = Wav2Vec2CTCTokenizer.from_pretrained(path)
+    recognize = pipeline("automatic-speech-recognition", model=model, **parts)
+    wave = np.random.default_rng(2).standard_normal(20000).astype(np.float32)
+    for size in range(19700, 20020, 40):
+        filled = np.pad(wave[:size], (0, -size % config.inputs_to_logits_ratio))
+        whole = recognize(filled)["text"]
+        assert recognize(filled, chunk_length_s=0.6, stride_length_s=stride)["text"] == whole
+
+
 def test_wrong_rate_and_short_clips_are_clear_errors(folder):
     path = str(folder / "SpectralTransformerForAudioClassification")
     with pytest.raises(ValueError, match="150 samples, less than one window of 200"):

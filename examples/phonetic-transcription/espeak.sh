@@ -10,12 +10,13 @@ PYTHON=${PYTHON:-.venv/bin/python}
 OPTIONS=${OPTIONS:-}
 RESULTS=${RESULTS:-benchmarks/results}
 RECIPE="--sampling_rate 16000 --hidden_size 192 --num_hidden_layers 4 --num_attention_heads 4 --intermediate_size 512
-  --time_pool_size 4 --num_train_epochs 30 --learning_rate 1e-3 --per_device_train_batch_size 16"
+  --time_pool_size 3 --num_train_epochs 30 --learning_rate 1e-3 --per_device_train_batch_size 16"
 FILTERS="--network fully_spectral --compression log --bin_pool_size 1 --pooling average --position_phase rotate
   --attention_normalization softmax"
 DECODER="--decoder_layers 2 --label_smoothing 0.1 --generation_max_length 120"
 declare -A ROWS=(
   [fully_spectral]="$FILTERS"
+  [spectral_scaled]="--network spectral_scaled"
   [real]="--network real"
   [fully_spectral-decoder]="$FILTERS $DECODER"
   [real-decoder]="--network real $DECODER"

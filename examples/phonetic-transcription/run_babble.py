@@ -28,6 +28,7 @@ from complex_transformers import (
     SpeechTrainingArguments,
     TranscriptionRun,
     build_transcriber,
+    check_clips,
     classification_items,
     load_babble,
     prepare_run,
@@ -70,8 +71,7 @@ def clips(args: DataArguments, parts: DatasetDict, prepare: Any, rate: int) -> d
         name: ClipDataset(part["audio_path"], part[column], prepare, rate, args.mix_channels, args.keep_features)
         for name, part in parts.items()
     }
-    for part in datasets.values():
-        part.check()
+    check_clips(datasets)
     return datasets
 
 
@@ -95,7 +95,8 @@ def main() -> dict[str, Any]:
         texts = [text for part in parts.values() for text in part["text"]]
         model, processor = build_transcriber(network, decoder, data.sampling_rate, texts)
         rate = processor.feature_extractor.sampling_rate
-        run = TranscriptionRun(model, processor, clips(data, parts, transcription_items(processor), rate), args)
+        prepare = transcription_items(model, processor)
+        run = TranscriptionRun(model, processor, clips(data, parts, prepare, rate), args)
     results = {**run.run(checkpoint), "task": data.task, "network": network.network}
     run.save(results, f"Babble, task {data.task}")
     return results

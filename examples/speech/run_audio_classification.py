@@ -25,6 +25,7 @@ from complex_transformers import (
     SpeechDataArguments,
     SpeechModelArguments,
     SpeechTrainingArguments,
+    check_clips,
     classification_items,
     portable,
     prepare_run,
@@ -80,8 +81,7 @@ def make_parts(parts: DatasetDict, extractor: Any, label2id: dict[str, int], arg
         name: ClipDataset(part["audio"], part["label"], prepare, rate, args.mix_channels, args.keep_features)
         for name, part in parts.items()
     }
-    for part in clips.values():
-        part.check()
+    check_clips(clips)
     return clips
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from datasets import DatasetDict
-from transformers import HfArgumentParser
+from transformers import HfArgumentParser, PreTrainedModel
 
 from complex_transformers import (
     ClipDataset,
@@ -25,6 +25,7 @@ from complex_transformers import (
     SpeechTrainingArguments,
     TranscriptionRun,
     build_transcriber,
+    check_clips,
     prepare_run,
     transcription_items,
 )
@@ -46,13 +47,17 @@ class DataArguments(SpeechDataArguments):
     def __post_init__(self) -> None:
         if self.concatenate is not None and len(self.concatenate) != 2:
             raise ValueError(f"--concatenate takes two numbers, shortest and longest, got {self.concatenate}")
+        if self.concatenate is not None and self.keep_features:
+            raise ValueError("--keep_features has no effect with --concatenate, which draws new strings: leave it out")
         if len(self.string_counts) != 3:
             raise ValueError(f"--string_counts takes three numbers, one for each part, got {self.string_counts}")
 
 
-def clips(args: DataArguments, parts: DatasetDict, processor: SpectralTransformerProcessor) -> dict[str, ClipDataset]:
+def clips(
+    args: DataArguments, parts: DatasetDict, model: PreTrainedModel, processor: SpectralTransformerProcessor
+) -> dict[str, ClipDataset]:
     """What the model reads and has to say, part by part; bad clips are named before the training, not in it."""
-    rate, prepare = processor.feature_extractor.sampling_rate, transcription_items(processor)
+    rate, prepare = processor.feature_extractor.sampling_rate, transcription_items(model, processor)
     datasets: dict[str, ClipDataset] = {}
     for (name, part), size in zip(parts.items(), args.string_counts, strict=False):
         common = (part["audio"], part["text"], prepare, rate, args.mix_channels)
@@ -62,7 +67,7 @@ def clips(args: DataArguments, parts: DatasetDict, processor: SpectralTransforme
             shortest, longest = args.concatenate
             seed = None if name == "train" else args.split_seed
             datasets[name] = ConcatenatedClips(*common, shortest=shortest, longest=longest, size=size, seed=seed)
-        datasets[name].check()
+    check_clips(datasets)
     return datasets
 
 
@@ -75,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
     texts = [text for part in parts.values() for text in part["text"]]
     model, processor = build_transcriber(network, decoder, data.sampling_rate, texts)
     print("clips: " + ", ".join(f"{name} {len(part):,}" for name, part in parts.items()))
-    run = TranscriptionRun(model, processor, clips(data, parts, processor), args)
+    run = TranscriptionRun(model, processor, clips(data, parts, model, processor), args)
     results = run.run(checkpoint)
     run.save({**results, "network": network.network}, data.train_file or data.dataset_name)
 

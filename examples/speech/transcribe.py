@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transcribe audio with a saved model: a file or a folder in, text or JSON lines out.
 
-Files that cannot be read are reported at the end, and the exit code is then 1. Long audio goes through a CTC model in
-chunks that overlap.
+Files that cannot be read are reported at the end, and the exit code is then 1. Audio that is longer than a chunk goes
+through a CTC model in chunks that overlap.
 
     python examples/speech/transcribe.py --model outputs/speech recordings/ --output_file transcripts.jsonl
 """
@@ -13,11 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from tqdm.auto import tqdm
 from transformers import AutoConfig, pipeline
@@ -25,7 +27,8 @@ from transformers import AutoConfig, pipeline
 import complex_transformers  # noqa: F401 - registers models and tasks
 from complex_transformers import read_audio
 
-ENDINGS = (".wav", ".flac", ".ogg", ".mp3", ".opus", ".aiff", ".aif", ".au")
+ENDINGS = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".aifc", ".au", ".caf", ".rf64", ".w64")
+UNREADABLE = (".aac", ".ac3", ".amr", ".ape", ".m4a", ".mka", ".mp4", ".webm", ".wma")  # audio soundfile does not read
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -34,7 +37,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("audio", nargs="+", type=Path, help="files, or folders that are searched for them")
     parser.add_argument("--model", required=True, help="folder or name on the Hub, as run_ctc.py saves it")
     parser.add_argument("--output_file", type=Path, help="default: standard output")
-    parser.add_argument("--format", choices=("text", "json"), help="default: json for a file named .json or .jsonl")
+    parser.add_argument(
+        "--format", choices=("text", "json"), help="default: json for files named .jsonl or .json (one list)"
+    )
     parser.add_argument("--chunk_length_s", type=float, default=30.0, help="of CTC models; 0: the whole file at once")
     parser.add_argument("--stride_length_s", type=float, help="overlap on either side; default a sixth of a chunk")
     parser.add_argument("--batch_size", type=int, default=8, help="chunks that go through the model at once")
@@ -48,64 +53,108 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     return args
 
 
-def audio_files(paths: list[Path]) -> list[Path]:
-    """The files, and those of the folders in order of their names."""
-    found = []
+def audio_files(paths: list[Path], failures: dict[Path, str]) -> list[Path]:
+    """The files, and those of the folders in order of their names; a folder without any goes into ``failures``."""
+    found, others = [], []
     for path in paths:
-        if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in ENDINGS)
-            if not inside:
-                raise SystemExit(f"{path} has no audio file (endings: {', '.join(ENDINGS)})")
-            found += inside
-        else:
+        if not path.is_dir():
             found.append(path)
+            continue
+        files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+        inside = [p for p in files if p.suffix.lower() in ENDINGS + UNREADABLE]
+        if not inside:
+            failures[path] = f"has no audio file (endings: {', '.join(ENDINGS)})"
+        found += inside
+        others += [p for p in files if p.suffix.lower() not in ENDINGS + UNREADABLE]
+    if others:
+        names = "".join(f"\n  {file}" for file in others)
+        print(f"{len(others)} other files in the folders are no audio and left out:{names}", file=sys.stderr)
     return found
 
 
-def load(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """The pipeline that fits the model, and the arguments of its calls."""
-    config = AutoConfig.from_pretrained(args.model)
-    if config.is_encoder_decoder:
-        options = {} if args.num_beams is None else {"num_beams": args.num_beams}
-        return pipeline("complex-speech2text", model=args.model, device=args.device), options
-    if args.num_beams is not None:
-        raise SystemExit("--num_beams is for models with a decoder, and this one transcribes by CTC: leave it out")
-    options = {"batch_size": args.batch_size}
-    if args.chunk_length_s:
-        stride = args.stride_length_s
-        options |= {"chunk_length_s": args.chunk_length_s, **({} if stride is None else {"stride_length_s": stride})}
-    return pipeline("automatic-speech-recognition", model=args.model, device=args.device), options
+class Transcriber:
+    """From the waveform of a file to its text, by the pipeline that fits the model."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        config = AutoConfig.from_pretrained(args.model)
+        task = "complex-speech2text" if config.is_encoder_decoder else "automatic-speech-recognition"
+        if not config.is_encoder_decoder and args.num_beams is not None:
+            raise SystemExit("--num_beams is for models with a decoder, and this one transcribes by CTC: leave it out")
+        self.pipeline = pipeline(task, model=args.model, device=args.device)
+        self.extractor, self.ratio = self.pipeline.feature_extractor, config.inputs_to_logits_ratio
+        self.rate = self.extractor.sampling_rate
+        self.options: dict[str, Any] = {} if args.num_beams is None else {"num_beams": args.num_beams}
+        self.longest = 0  # samples of a chunk
+        if not config.is_encoder_decoder:
+            self.options = {"batch_size": args.batch_size}
+            if args.chunk_length_s:
+                self.use_chunks(args.chunk_length_s, args.stride_length_s)
+
+    def use_chunks(self, chunk: float, stride: float | None) -> None:
+        """Read long audio in chunks of so many seconds; raises for an overlap that loses frames."""
+        stride = chunk / 6 if stride is None else stride
+        # In whole frames of the output, as the pipeline has them.
+        self.longest, overlap = (round(s * self.rate / self.ratio) * self.ratio for s in (chunk, stride))
+        if not self.extractor.window_length <= overlap < self.longest / 2:
+            raise SystemExit(
+                f"--stride_length_s {stride:g} with --chunk_length_s {chunk:g} is an overlap of {overlap} of "
+                f"{self.longest} samples: it must be at least one window, {self.extractor.window_length} samples, and "
+                "less than half a chunk"
+            )
+        self.chunks = {"chunk_length_s": chunk, "stride_length_s": stride}
+
+    def __call__(self, wave: np.ndarray) -> str:
+        """The text of a waveform ``[samples]``."""
+        options = self.options
+        if 0 < self.longest < len(wave):
+            if self.extractor.normalize:
+                warnings.warn(
+                    "audio longer than a chunk: the model was trained with normalize, which scales each chunk by "
+                    "itself: its text can differ from that of the whole, which --chunk_length_s 0 reads at once",
+                    stacklevel=2,
+                )
+            # The pipeline keeps round(samples / ratio) frames of the last chunk, and the model may have one more.
+            wave = np.pad(wave, (0, -len(wave) % self.ratio))
+            options = {**options, **self.chunks}
+        return self.pipeline({"raw": wave, "sampling_rate": self.rate}, **options)["text"]
 
 
-def transcripts(args: argparse.Namespace, failures: dict[Path, str]) -> Iterator[dict[str, Any]]:
+def transcripts(
+    args: argparse.Namespace, transcribe: Transcriber, failures: dict[Path, str]
+) -> Iterator[dict[str, Any]]:
     """``file``, ``text`` and ``seconds`` of each file that can be read; the others go into ``failures``."""
-    transcribe, options = load(args)
-    rate = transcribe.feature_extractor.sampling_rate
-    for path in tqdm(audio_files(args.audio), unit="file", disable=None):
+    for path in tqdm(audio_files(args.audio, failures), unit="file", disable=None):
         try:
-            wave = read_audio(path, rate, args.mix_channels)
-            text = transcribe({"raw": wave, "sampling_rate": rate}, **options)["text"]
+            wave = read_audio(path, transcribe.rate, args.mix_channels)
+            text = transcribe(wave)
         except (OSError, ValueError) as error:
             failures[path] = str(error).removeprefix(f"{path} ")
             continue
-        yield {"file": str(path), "text": text, "seconds": round(len(wave) / rate, 3)}
+        yield {"file": str(path), "text": text, "seconds": round(len(wave) / transcribe.rate, 3)}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Transcribe and report; the exit code."""
     args = parse(arguments)
+    transcribe = Transcriber(args)
     failures: dict[Path, str] = {}
     written = 0
+    as_list = args.format == "json" and args.output_file is not None and args.output_file.suffix == ".json"
+    if args.output_file is not None:
+        args.output_file.parent.mkdir(parents=True, exist_ok=True)
     output = nullcontext(sys.stdout) if args.output_file is None else args.output_file.open("w", encoding="utf-8")
     with output as file:
-        for record in transcripts(args, failures):
+        for record in transcripts(args, transcribe, failures):
             line = (
                 json.dumps(record, ensure_ascii=False)
                 if args.format == "json"
                 else f"{record['file']}\t{record['text']}"
             )
-            print(line, file=file, flush=True)
+            mark = ("," if written else "[") if as_list else ""
+            print(mark + line, file=file, flush=True)
             written += 1
+        if as_list:
+            print("]" if written else "[]", file=file)
     if failures:
         print(f"{len(failures)} of {len(failures) + written} files could not be transcribed:", file=sys.stderr)
         for path, reason in failures.items():

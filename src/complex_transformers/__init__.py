@@ -23,7 +23,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.waves": ("plot_waves",),
     "audio_classification_training": ("AudioClassificationRun", "classification_items"),
     "cache": ("MemoryCache", "MemoryLayer"),
-    "data.audio": ("ClipDataset", "ConcatenatedClips", "read_audio"),
+    "data.audio": ("ClipDataset", "ConcatenatedClips", "check_clips", "read_audio"),
     "data.audio_files": ("load_audio_dataset",),
     "data.babble": (
         "BABBLE_TASKS",
@@ -174,7 +174,7 @@ if TYPE_CHECKING:
     from .analysis.waves import plot_waves
     from .audio_classification_training import AudioClassificationRun, classification_items
     from .cache import MemoryCache, MemoryLayer
-    from .data.audio import ClipDataset, ConcatenatedClips, read_audio
+    from .data.audio import ClipDataset, ConcatenatedClips, check_clips, read_audio
     from .data.audio_files import load_audio_dataset
     from .data.babble import (
         BABBLE_TASKS,

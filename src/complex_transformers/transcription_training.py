@@ -8,6 +8,7 @@ import csv
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -83,13 +84,29 @@ def build_transcriber(
     return model, SpectralTransformerProcessor(extractor, tokenizer)
 
 
-def transcription_items(processor: SpectralTransformerProcessor) -> Callable[[np.ndarray, str], dict[str, Any]]:
-    """For ``ClipDataset``: from a waveform and its text to ``input_features [T, feature_size]`` and ``labels``."""
+def transcription_items(
+    model: PreTrainedModel, processor: SpectralTransformerProcessor
+) -> Callable[[np.ndarray, str], dict[str, Any]]:
+    """For ``ClipDataset``: from a waveform and its text to ``input_features [T, feature_size]`` and ``labels``.
+
+    Raises:
+        ValueError: when it is called, for a text that CTC cannot write in the frames of its clip, unless the model has
+            ``ctc_zero_infinity``.
+    """
     rate = processor.feature_extractor.sampling_rate
+    limited = not model.can_generate() and not model.config.ctc_zero_infinity
 
     def prepare(waveform: np.ndarray, text: str) -> dict[str, Any]:
         item = processor(audio=waveform, text=text, sampling_rate=rate)
-        return {"input_features": item["input_features"][0], "labels": item["labels"][0]}
+        features, labels = item["input_features"][0], item["labels"][0]
+        # A blank must stand between two equal symbols.
+        needed, frames = len(labels) + sum(a == b for a, b in pairwise(labels)), model.output_lengths(len(features))
+        if limited and needed > frames:
+            raise ValueError(
+                f"its text needs {needed} frames and the clip has {frames}: use a shorter hop or time_pool_size, or "
+                "leave out the clip"
+            )
+        return {"input_features": features, "labels": labels}
 
     return prepare
 

@@ -5,15 +5,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.race import Comparison, row
+from benchmarks.reporting import ROOT
 from benchmarks.tables import speech, text
 from benchmarks.tables.__main__ import TABLES, write_tables
 from benchmarks.tables.runs import spread
 
-from benchmarks import streams
+from benchmarks import bench, streams
 
 RUN = {
     "parameters": 1_500_000,
@@ -98,6 +101,12 @@ def test_speech_tables(tmp_path: Path) -> None:
     assert "| real, log-mel | decoder | not measured yet |  |  |  |  |  |" in lines
 
 
+@pytest.mark.parametrize("script", ["speech/digit_strings.sh", "phonetic-transcription/espeak.sh"])
+def test_transcribers_of_the_tables_are_runs_of_the_scripts(script: str) -> None:
+    text = (ROOT / "examples" / script).read_text(encoding="utf-8")
+    assert re.findall(r"^  \[(.+?)\]=", text, re.MULTILINE) == list(speech.TRANSCRIBERS)
+
+
 def test_table_of_streams(tmp_path: Path) -> None:
     for seed, score in ((0, 2.25), (1, 2.35)):
         parts = {part: {"bits_per_token": score} for part in ("validation", "test")}
@@ -130,3 +139,13 @@ def test_tables_are_written_between_markers(tmp_path: Path) -> None:
             assert "old" not in lines
             assert (lines[0], lines[-1]) == ("before", "after")
             assert sum(line.startswith("| ---") for line in lines) == len(tables)
+
+
+def test_small_ratios_keep_their_figures(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    for ours, shown in ((10.3, "0.000172 (0.000172 to 0.000172)"), (75_000.0, "1.25 (1.25 to 1.25)")):
+        found = row("features", Comparison("features of 60 s", "the audio", 0.005), [ours] * 3, [60_000.0] * 3, "ms")
+        facts = {"processor": "P", "vector_instructions": "V", "threads": 1, "cores": 2, "python": "3", "versions": {}}
+        data = {"case": "speech", "what": "", "rows": [found], "notes": [], "rounds": 3, "machine": facts}
+        bench.render(data, page)
+        assert f"| {shown} |" in page.read_text(encoding="utf-8")

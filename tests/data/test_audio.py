@@ -7,8 +7,9 @@ import io
 import numpy as np
 import pytest
 import soundfile
+import torch
 
-from complex_transformers import ClipDataset, read_audio
+from complex_transformers import ClipDataset, ConcatenatedClips, check_clips, read_audio
 
 RATE = 16000
 
@@ -110,10 +111,36 @@ def test_half_a_flac_file_is_refused():
         read_audio(data[: len(data) // 2], RATE)
 
 
+@pytest.mark.parametrize(
+    ("kind", "subtype"),
+    [("AIFF", "PCM_16"), ("AU", "PCM_16"), ("CAF", "ALAC_16"), ("W64", "PCM_U8"), ("RF64", "PCM_16")],
+)
+def test_a_header_that_speaks_of_more_is_believed(kind, subtype):
+    data = encoded(sine(), format=kind, subtype=subtype)
+    assert len(read_audio(data, RATE)) == len(sine())
+    for length in (len(data) * 9 // 10, len(data) // 2):
+        with pytest.raises(ValueError, match=rf"the audio is truncated: it has {length} bytes of \d+; copy"):
+            read_audio(data[:length], RATE)
+
+
+@pytest.mark.parametrize("size", [0, 900, 0xFFFFFFFF])
+def test_the_samples_count_and_not_the_size_of_the_whole(size):
+    data = encoded(sine())
+    data = data[:4] + size.to_bytes(4, "little") + data[8:]
+    assert len(read_audio(data, RATE)) == len(sine())
+    with pytest.raises(ValueError, match="the audio is truncated: it has 4000 bytes of 8044"):
+        read_audio(data[:4000], RATE)
+
+
+def test_what_follows_the_samples_is_no_matter():
+    data = encoded(sine(seconds=0.01), subtype="PCM_U8") + b"LIST" + (500).to_bytes(4, "little")
+    assert len(read_audio(data, RATE)) == 160
+
+
 def test_wav_files_from_a_pipe_are_read():
     data = bytearray(encoded(sine()))
     for size in (0xFFFFFFFF, 0x7FFFF024):  # what two common programs write where they cannot go back
-        data[4:8] = size.to_bytes(4, "little")
+        data[4:8] = data[40:44] = size.to_bytes(4, "little")
         assert len(read_audio(bytes(data), RATE)) == len(sine())
 
 
@@ -193,3 +220,75 @@ def test_a_check_names_every_bad_clip(tmp_path):
 def test_clips_and_targets_must_match(clips, targets):
     with pytest.raises(ValueError, match=f"got {len(clips)} clips and {len(targets)} targets"):
         ClipDataset(clips, targets, lambda wave, target: {}, RATE)
+
+
+def test_bad_clips_of_all_parts_are_named():
+    good, bad = [encoded(sine())], [encoded(sine())[:-100]]
+
+    def part(clips):
+        return ClipDataset(clips, "a" * len(clips), lambda wave, target: {}, RATE)
+
+    check_clips({"train": part(good)})
+    with pytest.raises(ValueError, match=r"(?s)^train: 1 of 2 clips .*clip 1: .*\ntest: 1 of 1 clips .*clip 0: "):
+        check_clips({"train": part(good + bad), "validation": part(good), "test": part(bad)})
+
+
+# --- strings of clips -----------------------------------------------------------------------------------------------
+
+
+def strings(**options):
+    clips = [encoded(np.full(100 * (i + 1), 0.1 * (i + 1)), subtype="FLOAT") for i in range(3)]
+    return ConcatenatedClips(
+        clips, "abc", lambda wave, text: {"wave": wave, "text": text}, RATE, **{"shortest": 2, "longest": 4, **options}
+    )
+
+
+def texts(data):
+    return [data[i]["text"] for i in range(len(data))]
+
+
+def test_strings_are_their_clips_one_after_the_other():
+    data = strings(size=200, seed=3)
+    assert len(data) == 200
+    assert {len(text) for text in texts(data)} == {2, 3, 4}
+    assert set("".join(texts(data))) == set("abc")
+    for item in (data[0], data[7]):
+        expected = np.concatenate([np.full(100 * (i + 1), 0.1 * (i + 1)) for i in map("abc".index, item["text"])])
+        assert item["wave"] == pytest.approx(expected, abs=1e-7)
+    with pytest.raises(IndexError, match="string 200 of 200"):
+        data[200]
+
+
+def test_strings_are_fixed_by_a_seed_and_new_without():
+    assert texts(strings(size=50, seed=1)) == texts(strings(size=50, seed=1))
+    assert texts(strings(size=50, seed=1)) != texts(strings(size=50, seed=2))
+    state = torch.get_rng_state()
+    texts(strings(size=5, seed=1))
+    assert torch.equal(torch.get_rng_state(), state)
+    free = strings(size=50)
+    torch.manual_seed(0)
+    first, second = texts(free), texts(free)
+    assert first != second
+    torch.manual_seed(0)
+    assert texts(free) == first
+
+
+def test_every_clip_of_strings_is_checked():
+    data = strings(size=1, seed=0)
+    data.check()
+    data.clips[0] = data.clips[2] = b"noise"
+    with pytest.raises(ValueError, match=r"(?s)2 of 3 clips cannot be used:.*clip 0: .*clip 2: "):
+        data.check()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shortest": 0, "size": 1}, "1 <= shortest <= longest clips, got 0 and 4"),
+        ({"shortest": 5, "size": 1}, "1 <= shortest <= longest clips, got 5 and 4"),
+        ({"size": 0}, "size must be positive, got 0 strings"),
+    ],
+)
+def test_strings_of_no_length_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        strings(**options)

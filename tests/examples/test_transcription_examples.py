@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+import torch
 from example_runs import load_example
+from transformers import pipeline
+
+from complex_transformers import (
+    SpectralFeatureExtractor,
+    SpectralTransformerConfig,
+    SpectralTransformerForCTC,
+    SpectralTransformerProcessor,
+    build_ctc_tokenizer,
+    read_audio,
+)
 
 RUN, TRANSCRIBE = "speech/run_ctc.py", "speech/transcribe.py"
 RATE = 8000
@@ -57,7 +69,8 @@ def transcribe(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
 
 def records(path: Path) -> dict[str, str]:
     """File name -> text."""
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    text = path.read_text(encoding="utf-8")
+    lines = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
     return {Path(line["file"]).name: line["text"] for line in lines}
 
 
@@ -105,6 +118,86 @@ def test_a_decoder_learns_to_write_and_is_served(
     assert [texts[f"{number}.wav"] for number in range(12)] == predicted
 
 
+@pytest.fixture
+def frame_by_frame(tmp_path: Path) -> Path:
+    """A model whose frames do not look around, four frames of features to one of symbols: chunks must line up."""
+    extractor = SpectralFeatureExtractor(sampling_rate=RATE, normalize=False, compression="log")
+    tokenizer = build_ctc_tokenizer(["abcdefghijklmnop"])
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    symbols = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    torch.manual_seed(0)
+    model = SpectralTransformerForCTC(
+        SpectralTransformerConfig.from_extractor(
+            extractor, **sizes, **symbols, time_pool_size=4, position_phase="none", initializer_range=1.0
+        )
+    )
+    for parameter in model.model.layers[0].self_attn.out_proj.parameters():
+        torch.nn.init.zeros_(parameter)
+    model.save_pretrained(tmp_path / "model")
+    SpectralTransformerProcessor(extractor, tokenizer).save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_long_audio_is_read_in_chunks_without_loss(
+    frame_by_frame: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, output = tmp_path / "long", tmp_path / "new" / "folder" / "texts.jsonl"
+    folder.mkdir()
+    wave = 0.1 * np.random.default_rng(0).standard_normal(12000)
+    lengths = [10000 + 20 * step for step in range(16)]  # all places of the end in a frame of 320 samples
+    for length in lengths:
+        soundfile.write(folder / f"{length}.wav", wave[:length], RATE)
+    recognize = pipeline("automatic-speech-recognition", model=str(frame_by_frame), device="cpu")
+
+    def read(*options: str) -> dict[str, str]:
+        assert transcribe(monkeypatch, "--model", frame_by_frame, folder, "--output_file", output, *options) == 0
+        return records(output)
+
+    def texts(unit: int) -> dict[str, str]:
+        clips = {length: read_audio(folder / f"{length}.wav", RATE) for length in lengths}
+        return {f"{n}.wav": recognize(np.pad(clip, (0, -n % unit)))["text"] for n, clip in clips.items()}
+
+    whole = texts(1)
+    assert len(set(whole.values())) > 1
+    assert read() == whole  # shorter than a chunk
+    for stride in ("0.04", "0.13"):
+        assert read("--chunk_length_s", "0.5", "--stride_length_s", stride) == texts(320)
+    for stride in ("0", "0.01", "0.25"):
+        with pytest.raises(SystemExit, match=r"must be at least one window, 200 samples, and less than half a chunk"):
+            read("--chunk_length_s", "0.5", "--stride_length_s", stride)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read("--chunk_length_s", "1")
+    normalizing = SpectralFeatureExtractor(sampling_rate=RATE, compression="log")
+    SpectralTransformerProcessor(normalizing, recognize.tokenizer).save_pretrained(frame_by_frame)
+    with pytest.warns(UserWarning, match="trained with normalize, which scales each chunk by itself"):
+        read("--chunk_length_s", "1")
+
+
+def test_every_file_of_a_folder_is_accounted_for(
+    frame_by_frame: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, empty = tmp_path / "mixed", tmp_path / "empty"
+    folder.mkdir()
+    empty.mkdir()
+    wave = tones("abc", np.random.default_rng(0))
+    for ending in ("wav", "oga", "caf"):
+        soundfile.write(folder / f"good.{ending}", wave, RATE, format="ogg" if ending == "oga" else None)
+    (folder / "phone.m4a").write_bytes(b"\0\0\0\x20ftypM4A " + bytes(100))
+    (folder / "notes.txt").write_text("no audio")
+    for name in ("texts.json", "texts.jsonl"):
+        output = tmp_path / name
+        assert transcribe(monkeypatch, "--model", frame_by_frame, empty, folder, "--output_file", output) == 1
+        assert sorted(records(output)) == ["good.caf", "good.oga", "good.wav"]
+        said = capsys.readouterr().err
+        assert f"1 other files in the folders are no audio and left out:\n  {folder / 'notes.txt'}\n" in said
+        assert "2 of 5 files could not be transcribed:" in said
+        assert f"{empty}: has no audio file" in said
+        assert f"{folder / 'phone.m4a'}: is no audio file that soundfile can read" in said
+    assert transcribe(monkeypatch, "--model", frame_by_frame, empty, "--output_file", tmp_path / "texts.json") == 1
+    assert records(tmp_path / "texts.json") == {}
+
+
 @pytest.mark.parametrize("network", ["fully_spectral", "spectral_scaled"])
 @pytest.mark.parametrize("decoder_layers", ["0", "1"])
 def test_strings_are_drawn_from_single_clips(
@@ -129,3 +222,21 @@ def test_what_is_missing_is_named(run: Callable[..., Any], tmp_path: Path) -> No
         run(RUN, *files, *SMALL, "--target_column", "words")
     with pytest.raises(ValueError, match=r"--concatenate takes two numbers, shortest and longest, got \[3\]"):
         run(RUN, *files, *SMALL, "--concatenate", "3")
+    with pytest.raises(ValueError, match="--keep_features has no effect with --concatenate"):
+        run(RUN, *files, *SMALL, "--concatenate", "1", "2", "--keep_features", "true")
+
+
+def test_texts_longer_than_their_clips_are_named_before_training(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = corpus(tmp_path / "data", {"train": 6, "validation": 3}, longest=2)
+    for part, number, text in (("train", 2, "abcabcabcabcabc"), ("validation", 1, "aaaaaaaa")):
+        table = tmp_path / "data" / f"{part}.csv"
+        lines = table.read_text().splitlines()
+        lines[number + 1] = f"{part}/{number}.wav,{text}"
+        table.write_text("\n".join(lines))
+        soundfile.write(tmp_path / "data" / part / f"{number}.wav", np.full(1080, 0.1 * number), RATE)  # 12 frames
+    short = ["--network", "real", "--num_train_epochs", "1", "--time_pool_size", "1"]
+    with pytest.raises(ValueError, match=r"(?s)train: 1 of 6 clips .*validation: 1 of 3 clips") as caught:
+        run(RUN, *files, *SMALL, *short)
+    assert "train/2.wav: its text needs 15 frames and the clip has 12: use a shorter hop" in str(caught.value)
+    assert "validation/1.wav: its text needs 15 frames and the clip has 12" in str(caught.value)  # 7 blanks between
+    run(RUN, *files, *SMALL, *short, "--decoder_layers", "1")

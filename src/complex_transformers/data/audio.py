@@ -9,15 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from math import gcd
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-__all__ = ["ClipDataset", "ConcatenatedClips", "audio_bytes", "audio_name", "read_audio", "require_soundfile"]
+__all__ = ["ClipDataset", "ConcatenatedClips", "audio_bytes", "audio_name", "check_clips", "read_audio", "require_soundfile"]
 
-_UNKNOWN_SIZE = 0x7FFFF000  # sizes from here on stand in wav files that were written to a pipe
+_UNKNOWN_SIZES = {4: 0x7FFFF000, 8: 2**63}  # width -> sizes from here on stand in files that were written to a pipe
+# first bytes -> where the chunks begin, the width of their sizes, and its order of bytes
+_CHUNKS: dict[bytes, tuple[int, int, Literal["big", "little"]]] = {
+    b"RIFF": (12, 4, "little"),
+    b"FORM": (12, 4, "big"),
+    b"caff": (8, 8, "big"),
+}
 
 
 def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> np.ndarray:
@@ -113,14 +119,38 @@ def audio_bytes(source: Any) -> bytes:
 
 
 def _check_complete(data: bytes, name: str) -> None:
-    """Raise for a wav file shorter than its header says: libsndfile reads what is there and says nothing."""
+    """Raise for a file shorter than its header says: libsndfile reads what is there and says nothing."""
     if not data:
         raise ValueError(f"{name} is empty: the file has no byte")
-    if data[:4] != b"RIFF" or len(data) < 8:
-        return
-    size = int.from_bytes(data[4:8], "little")
-    if size < _UNKNOWN_SIZE and len(data) < size + 8:
-        raise ValueError(f"{name} is truncated: it has {len(data)} bytes of {size + 8}; copy it again")
+    size = _size_in_header(data)
+    if len(data) < size:
+        raise ValueError(f"{name} is truncated: it has {len(data)} bytes of {size}; copy it again")
+
+
+def _size_in_header(data: bytes) -> int:
+    """Bytes up to the end of the samples, or of the file; 0 for other formats and where it is not said."""
+
+    def number(place: int, width: int, order: Literal["big", "little"]) -> int:
+        value = int.from_bytes(data[place : place + width], order)
+        return 0 if value >= _UNKNOWN_SIZES[width] else value
+
+    kind = data[:4]
+    if kind == b"RF64":
+        return number(20, 8, "little") + 8
+    if kind == b"riff":  # w64
+        return number(16, 8, "little")
+    if kind == b".snd":
+        return number(4, 4, "big") + number(8, 4, "big")
+    if kind not in _CHUNKS:
+        return 0
+    end, width, order = _CHUNKS[kind]
+    while end + 4 + width <= len(data):
+        name, size = data[end : end + 4], number(end + 4, width, order)
+        end += 4 + width + size
+        if name in (b"data", b"SSND"):
+            break
+        end += end % 2 if width == 4 else 0  # chunks begin at even places
+    return end
 
 
 class ClipDataset(Dataset[dict[str, Any]]):
@@ -248,3 +278,19 @@ class ConcatenatedClips(ClipDataset):
     def check(self) -> None:
         """As in ``ClipDataset``: every clip, whether a string has it or not."""
         ClipDataset(self.clips, self.targets, self.prepare, self.sampling_rate, self.mix_channels).check()
+
+
+def check_clips(parts: Mapping[str, ClipDataset]) -> None:
+    """``ClipDataset.check`` of all parts, ``{name: part}``.
+
+    Raises:
+        ValueError: there are clips that cannot be used; the message names all of them, part by part.
+    """
+    bad = []
+    for name, part in parts.items():
+        try:
+            part.check()
+        except ValueError as error:
+            bad.append(f"{name}: {error}")
+    if bad:
+        raise ValueError("\n".join(bad))

@@ -159,6 +159,14 @@ def test_extractor_that_does_not_fit(feature_type, settings, match):
         SpectralTransformerConfig.from_extractor(extractor(feature_type=feature_type), **settings)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_labels_on_a_gpu_are_checked_too():
+    model = build(model_class=SpectralTransformerForCTC, vocab_size=5).cuda()
+    batch = features("fully_spectral", clips(100, 64)).to("cuda")
+    with pytest.raises(ValueError, match=r"labels of row 1 need 4 frames and the clip has 3"):
+        model(**batch, labels=torch.tensor([[1, 2, 3, 4], [1, 1, 2, -100]], device="cuda"))
+
+
 def test_bad_input():
     model = build(model_class=SpectralTransformerForCTC, vocab_size=5)
     batch = features("fully_spectral", clips(100, 64))

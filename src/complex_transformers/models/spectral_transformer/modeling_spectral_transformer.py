@@ -320,7 +320,7 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         frames = self.output_mask(logits, attention_mask)
         loss = None
         if labels is not None:
-            self.check_labels(labels, frames.sum(-1))
+            self.check_labels(labels.cpu(), frames.sum(-1).cpu())  # the loss moves them there as well
             loss = self.loss_function(
                 logits=logits,
                 labels=labels,
