@@ -15,7 +15,15 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-__all__ = ["ClipDataset", "ConcatenatedClips", "audio_bytes", "audio_name", "check_clips", "read_audio", "require_soundfile"]
+__all__ = [
+    "ClipDataset",
+    "ConcatenatedClips",
+    "audio_bytes",
+    "audio_name",
+    "check_clips",
+    "read_audio",
+    "require_soundfile",
+]
 
 _UNKNOWN_SIZES = {4: 0x7FFFF000, 8: 2**63}  # width -> sizes from here on stand in files that were written to a pipe
 # first bytes -> where the chunks begin, the width of their sizes, and its order of bytes
