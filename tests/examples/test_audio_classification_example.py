@@ -151,6 +151,28 @@ def test_folders_of_classes(run: Callable[..., Any], tmp_path: Path, capsys: pyt
     assert "1 file(s) in the folders of labels are no audio" in capsys.readouterr().out
 
 
+def test_a_data_set_with_audio_and_classes(run: Callable[..., Any], tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        {"audio": datasets.Audio(decode=False), "label": datasets.ClassLabel(names=sorted(TONES))}
+    )
+    (tmp_path / "hub").mkdir()
+    for seed, (part, number) in enumerate({"train": 10, "test": 4}.items()):
+        rows = []
+        for index in range(number):
+            buffer = io.BytesIO()
+            soundfile.write(buffer, tone(sorted(TONES)[index % 2], 100 * seed + index), RATE, format="wav")
+            rows.append({"bytes": buffer.getvalue(), "path": None})
+        table = {"audio": rows, "label": [index % 2 for index in range(number)]}
+        datasets.Dataset.from_dict(table).cast(features).to_parquet(tmp_path / "hub" / f"{part}.parquet")
+    options = ["--dataset_name", tmp_path / "hub", "--validation_split", "0.2", "--network", "real"]
+    results = run(CLASSIFICATION, *options, *SMALL, *ONE_EPOCH)
+    assert results["rows"] == {"train": 8, "validation": 2, "test": 4}
+    assert sorted(results["config"]["id2label"].values()) == ["high", "low"]  # names, not numbers
+    with (tmp_path / "out" / "predictions.csv").open(encoding="utf-8") as file:
+        assert [row["label"] for row in csv.DictReader(file)] == ["high", "low"] * 2
+
+
 def test_bad_audio_data_is_refused(run: Callable[..., Any], tmp_path: Path, tables: list[str]) -> None:
     clips = tmp_path / "data" / "clips"
     with pytest.raises(ValueError, match="give one of train_file, data_dir and dataset_name"):
