@@ -65,20 +65,13 @@ def multi30k_table(results: Path, direction: str) -> str:
 
 
 def synconmt_table(results: Path) -> str:
-    """BLEU, chrF and accuracies of SynCoNMT and its twins."""
+    """BLEU, chrF and accuracies of SynCoNMT and its twins that were run."""
     rows, signatures = [], set()
     for name, words in SYNCONMT.items():
-        runs = read_runs(results / "synconmt", name)
-        cells = [MISSING] + [""] * 9
-        if runs:
+        if runs := read_runs(results / "synconmt", name):
             signatures |= _signatures(runs)
-            cells = [
-                *_translation_cells(runs),
-                *(_accuracy(runs, f"{part}_accuracy") for part in ("word", "relation", "both")),
-                parameters(runs),
-                training_time(runs),
-            ]
-        rows.append([*words, *cells])
+            accuracies = [_accuracy(runs, f"{part}_accuracy") for part in ("word", "relation", "both")]
+            rows.append([*words, *_translation_cells(runs), *accuracies, parameters(runs), training_time(runs)])
     header = ["network", "field", "reads and writes", *TRANSLATION_HEADER]
     header += ["words right", "relations right", "both right", "parameters", "training"]
     return f"{markdown_table(header, rows)}\n\n{_one_signature(signatures)}"

@@ -81,7 +81,7 @@ def test_inputs_no_text_model_can_use():
             TypeError,
             r"halves, got dtype torch.complex64.*from_complex",
         ),
-        ({"input_ids": text(7)}, ValueError, "max_position_embeddings=6.*7.*truncate"),
+        ({"input_ids": text(7)}, ValueError, "max_position_embeddings=6.*7.*shorter text"),
         ({"input_ids": ids, "position_ids": torch.tensor([[0, 1, 2, 3]] * 2)}, ValueError, r"\[1, max_position"),
         ({"input_ids": ids, "position_ids": torch.tensor([[1, 2, 3, 7]] * 2)}, ValueError, r"\[1, max_position"),
     ]

@@ -98,7 +98,7 @@ def test_inputs_no_text_model_can_use(family, field):
         ),
         ({"inputs_embeds": torch.randn(2, 4, 8)}, ValueError, r"hidden_size=16\], got \(2, 4, 8\)"),
         ({"inputs_embeds": halves}, TypeError, r"halves, got dtype torch.complex64.*from_complex"),
-        ({"input_ids": text(7)}, ValueError, "max_position_embeddings=6.*7.*truncate"),
+        ({"input_ids": text(7)}, ValueError, "max_position_embeddings=6.*7.*shorter text"),
     ]
     for inputs, error, message in cases:
         with pytest.raises(error, match=message):
