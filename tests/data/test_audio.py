@@ -96,6 +96,7 @@ def test_channels_are_mixed_only_when_asked():
         (encoded(np.array([0.0, np.nan]), subtype="FLOAT"), "samples that are no finite numbers"),
         (encoded(np.array([0.0, np.inf]), subtype="FLOAT"), "samples that are no finite numbers"),
     ],
+    ids=["no byte", "no sample", "cut", "cut in the header", "text", "NaN", "infinite"],  # a float wav holds the time
 )
 def test_bad_files_are_named(tmp_path, data, message):
     path = tmp_path / "clip.wav"
