@@ -189,6 +189,8 @@ def split_by_symbols(
     left = set(range(len(texts)))
 
     def deal(row: int) -> None:
+        """Give a text to the part that lacks its symbols most; equal parts by their room, then by chance."""
+
         def wish(part: str) -> tuple[float, float, float]:
             wanted = sum(count * lacking[part][each] for each, count in counts[row].items())
             return (wanted, room[part], generator.random())

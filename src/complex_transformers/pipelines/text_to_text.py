@@ -245,6 +245,7 @@ class TextToTextPipeline(Pipeline):
         forward_params: dict[str, Any],
         postprocess_params: dict[str, Any],
     ) -> list[dict[str, Any]]:
+        """As in Transformers; one warning if the text was cut."""
         lengths: list[int] = []
         postprocess_params = {**postprocess_params, "source_lengths": lengths}
         outputs = super().run_single(inputs, preprocess_params, forward_params, postprocess_params)
@@ -260,6 +261,7 @@ class TextToTextPipeline(Pipeline):
         forward_params: dict[str, Any],
         postprocess_params: dict[str, Any],
     ) -> _Outputs:
+        """As in Transformers, with the number of each text for errors; one warning for all texts that were cut."""
         indexed = isinstance(inputs, Sized) and not isinstance(inputs, IterableDataset)
         texts = _NumberedTexts(inputs) if indexed else (_Numbered(i, text) for i, text in enumerate(inputs))
         lengths: list[int] = []
@@ -291,6 +293,7 @@ class TextToTextPipeline(Pipeline):
         return batch
 
     def preprocess(self, input_: Any, truncation: bool = False) -> dict[str, Any]:
+        """Features of one text and its number of tokens; errors name the text."""
         number, text = input_ if isinstance(input_, _Numbered) else (None, input_)
         _check_text(text, number)
         try:
@@ -346,6 +349,7 @@ class TextToTextPipeline(Pipeline):
         clean_up_tokenization_spaces: bool | None = None,
         source_lengths: list[int] | None = None,
     ) -> list[dict[str, Any]]:
+        """One record for each sequence of a text; the length of the text goes to ``source_lengths``."""
         if source_lengths is not None:
             source_lengths.append(model_outputs["source_length"])
         with_text = not return_tensors if return_text is None else return_text

@@ -72,7 +72,8 @@ def test_settings_at_the_edge_are_taken():
         {"embedding_type": "learned_position", "position_period": None},
         {"max_position_embeddings": 64},
     ):
-        config(**changes)
+        taken = config(**changes)
+        assert {name: getattr(taken, name) for name in changes} == changes
 
 
 @every_variant

@@ -337,10 +337,10 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         )
 
     def check_labels(self, labels: Tensor, lengths: Tensor) -> None:
-        """Raise for labels whose loss has no meaning; values are looked at on the CPU only, shapes everywhere."""
+        """Raise for labels ``[B, U]`` without a loss in clips of ``lengths [B]`` frames, both on the CPU."""
         if labels.dim() != 2 or len(labels) != len(lengths):
             raise ValueError(f"labels must be [batch={len(lengths)}, symbols], got {tuple(labels.shape)}")
-        if labels.device.type != "cpu" or torch.compiler.is_compiling():
+        if torch.compiler.is_compiling():
             return
         outside = (labels >= self.config.vocab_size) | ((labels < 0) & (labels != -100))
         if outside.any():
@@ -354,7 +354,7 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         # A blank must stand between two equal symbols.
         repeats = (labels[:, 1:] == labels[:, :-1]) & symbols[:, 1:]
         needed = symbols.sum(-1) + repeats.sum(-1)
-        if (short := (needed > lengths.to(needed.device)).nonzero().flatten()).numel():
+        if (short := (needed > lengths).nonzero().flatten()).numel():
             row = int(short[0])
             raise ValueError(
                 f"labels of row {row} need {int(needed[row])} frames and the clip has {int(lengths[row])}: use a "
