@@ -5,12 +5,8 @@
 #   LEAVE_OUT=theo tests on a speaker that does not train; RESULTS is the folder of results; OPTIONS="--num_train_epochs 5" is added to every run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-PYTHON=${PYTHON:-.venv/bin/python}
-OPTIONS=${OPTIONS:-}
+source examples/runs.sh
 LEAVE_OUT=${LEAVE_OUT:-}
-RESULTS=${RESULTS:-benchmarks/results}
-RECIPE="--sampling_rate 8000 --hidden_size 128 --num_hidden_layers 3 --num_attention_heads 4 --intermediate_size 256
-  --num_train_epochs 40 --learning_rate 1e-3 --per_device_train_batch_size 32 --train_sampling_strategy group_by_length"
 SHORT="--window_ms 12 --hop_ms 6 --time_pool_size 4" # a period or two of a voice; 25 ms did worse on validation
 MEL="--window_ms 25 --hop_ms 10 --time_pool_size 2 --num_mel_bins 40"
 FILTERS="$SHORT --bin_pool_size 1 --pooling average --position_phase rotate --attention_normalization softmax"
@@ -23,22 +19,13 @@ declare -A ROWS=(
   [real]="--network real $MEL"
   [real-mfcc]="--network real --feature_type mfcc $MEL"
 )
-[[ $# -gt 0 ]] || { sed -n 2,5p "$0"; exit 2; }
-IFS=, read -ra SEEDS <<<"$1"
-shift
-[[ $# -gt 0 ]] || set -- "${!ROWS[@]}"
+choose "$@"
+
 split=fsdd${LEAVE_OUT:+-leave-out/$LEAVE_OUT}
 data=outputs/$split/data
 [[ -e $data/test.csv ]] || "$PYTHON" examples/speech/fsdd.py --output_dir "$data" ${LEAVE_OUT:+--leave_out "$LEAVE_OUT"}
-for seed in "${SEEDS[@]}"; do
-  for name in "$@"; do
-    [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
-    results="$RESULTS/$split/$name-seed-$seed.json"
-    if [[ -e $results ]]; then echo "left out, as it has a result: $results"; continue; fi
-    # shellcheck disable=SC2086 - the options of a row are words
-    "$PYTHON" examples/speech/run_audio_classification.py ${ROWS[$name]} $RECIPE \
-      --train_file "$data/train.csv" --validation_file "$data/validation.csv" --test_file "$data/test.csv" \
-      --keep_features true --disable_tqdm true --seed "$seed" --resume_from_checkpoint last \
-      --output_dir "outputs/$split/$name-seed-$seed" --output_json "$results" $OPTIONS
-  done
-done
+run_rows "$split" examples/speech/run_audio_classification.py \
+  --train_file "$data/train.csv" --validation_file "$data/validation.csv" --test_file "$data/test.csv" \
+  --sampling_rate 8000 --hidden_size 128 --num_hidden_layers 3 --num_attention_heads 4 --intermediate_size 256 \
+  --num_train_epochs 40 --learning_rate 1e-3 --per_device_train_batch_size 32 \
+  --train_sampling_strategy group_by_length --keep_features true

@@ -1,35 +1,57 @@
 #!/usr/bin/env bash
-# 100 utterances of LJ Speech, learned by heart: the model trains, is chosen and is tested on the same recordings. Then it
-# reads some of them joined into one long file, in chunks.
-# Usage: bash examples/speech/ljspeech.sh SEED
-#   OPTIONS="--num_train_epochs 5" is added to the run.
+# 100 utterances of LJ Speech, learned by heart: the model trains and is chosen on the same recordings. Then it reads ten
+# of them joined into one long file, in chunks.
+# Usage: bash examples/speech/ljspeech.sh SEEDS      (0 or 0,1,2)
+#   OPTIONS="--num_train_epochs 5" is added to every run; RESULTS is the folder of results.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-[[ $# -eq 1 ]] || { sed -n 2,5p "$0"; exit 2; }
-DATA=${COMPLEX_TRANSFORMERS_DATA:-../shared/data}
-PYTHON=${PYTHON:-.venv/bin/python}
-OPTIONS=${OPTIONS:-}
+source examples/runs.sh
+declare -A ROWS=(
+  [fully_spectral]="--network fully_spectral --compression log --window_ms 12 --hop_ms 6 --time_pool_size 5 --bin_pool_size 1
+    --pooling average --position_phase rotate --attention_normalization softmax"
+)
+choose "$@"
+
 data=outputs/ljspeech/data
-out=outputs/ljspeech/seed-$1
 mkdir -p "$data"
 [[ -e $data/wav ]] || tar -xzf "$DATA/speech/ljspeech100.tar.gz" -C "$data" --strip-components 1
 cp "$DATA/speech/ljspeech100-transcripts.tsv" "$data/all.tsv"
-# shellcheck disable=SC2086 - options are words
-"$PYTHON" examples/speech/run_ctc.py --train_file "$data/all.tsv" --validation_file "$data/all.tsv" --overlap allow \
-  --audio_column file --target_column transcript --sampling_rate 16000 --normalize false --network fully_spectral \
-  --compression log --bin_pool_size 1 --pooling average --position_phase rotate --attention_normalization softmax \
-  --hidden_size 192 --num_hidden_layers 4 --num_attention_heads 4 --intermediate_size 512 --time_pool_size 2 \
-  --hidden_dropout_prob 0 --attention_probs_dropout_prob 0 --num_train_epochs 150 --learning_rate 1e-3 \
-  --per_device_train_batch_size 8 --disable_tqdm true --seed "$1" --resume_from_checkpoint last --output_dir "$out" $OPTIONS
+run_rows ljspeech examples/speech/run_ctc.py --train_file "$data/all.tsv" --validation_file "$data/all.tsv" --overlap allow \
+  --audio_column file --target_column transcript --sampling_rate 16000 --normalize false --keep_features true \
+  --hidden_size 192 --num_hidden_layers 4 --num_attention_heads 4 --intermediate_size 512 \
+  --hidden_dropout_prob 0 --attention_probs_dropout_prob 0 --num_train_epochs 100 --learning_rate 1e-3 \
+  --per_device_train_batch_size 4 --train_sampling_strategy group_by_length
+
 "$PYTHON" - "$data" <<'EOF'
+import csv
 import sys
 from pathlib import Path
 
 import numpy as np
 import soundfile
 
-recordings = [soundfile.read(path) for path in sorted(Path(sys.argv[1], "wav").glob("*.wav"))[:10]]
-soundfile.write(Path(sys.argv[1]) / "long.wav", np.concatenate([wave for wave, _ in recordings]), recordings[0][1])
+data = Path(sys.argv[1])
+with open(data / "all.tsv", encoding="utf-8") as table:
+    rows = list(csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE))[:10]
+waves = [soundfile.read(data / row["file"]) for row in rows]
+soundfile.write(data / "long.wav", np.concatenate([wave for wave, _ in waves]), waves[0][1])
+(data / "long.txt").write_text(" ".join(row["transcript"] for row in rows), encoding="utf-8")
 EOF
-"$PYTHON" examples/speech/transcribe.py --model "$out" "$data/long.wav" --chunk_length_s 20 --stride_length_s 3 \
-  --output_file "$out/long.json"
+for seed in "${SEEDS[@]}"; do
+  model=$(output_of ljspeech fully_spectral "$seed")
+  "$PYTHON" examples/speech/transcribe.py --model "$model" "$data/long.wav" --chunk_length_s 9 --stride_length_s 2 \
+    --output_file "$model/long.json"
+  "$PYTHON" - "$model/long.json" "$data/long.txt" "$RESULTS/ljspeech/long-seed-$seed.json" <<'EOF'
+import json
+import sys
+from pathlib import Path
+
+from complex_transformers import TranscriptionMetric
+
+transcript, reference, results = map(Path, sys.argv[1:])
+[read] = json.loads(transcript.read_text(encoding="utf-8"))
+scores = TranscriptionMetric().compute(predictions=[read["text"]], references=[reference.read_text(encoding="utf-8")])
+results.write_text(json.dumps({**read, **scores}, indent=2) + "\n", encoding="utf-8")
+print(f"{read['seconds']:.0f} s in chunks: label error rate {scores['label_error_rate']:.4f}")
+EOF
+done

@@ -5,10 +5,7 @@
 #   OPTIONS="--num_train_epochs 20" is added to every run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-DATA=${COMPLEX_TRANSFORMERS_DATA:-../shared/data}
-PYTHON=${PYTHON:-.venv/bin/python}
-OPTIONS=${OPTIONS:-}
-RESULTS=${RESULTS:-benchmarks/results}
+source examples/runs.sh
 EXAMPLE=examples/syntax-translation
 CPU=$("$PYTHON" -c "import torch; print(not torch.cuda.is_available())") # bfloat16 on the CPU must be asked for
 WORDS="--number_field real --use_relations false"
@@ -20,10 +17,7 @@ declare -A ROWS=(
   [luong]="--attention_type luong $WORDS"
   [luong-relations]="--attention_type luong --number_field real"
 )
-[[ $# -gt 0 ]] || { sed -n 2,6p "$0"; exit 2; }
-IFS=, read -ra SEEDS <<<"$1"
-shift
-[[ $# -gt 0 ]] || set -- synconmt-b bahdanau synconmt-l luong bahdanau-relations luong-relations
+choose "$@"
 
 [[ -e outputs/parser-en/meta.json && -e $RESULTS/parsers/en.json ]] || "$PYTHON" $EXAMPLE/train_parser.py --language en --epochs 12 \
   --train_files "$DATA/syntax/en_ewt-train.conllu.gz" --dev_files "$DATA/syntax/en_ewt-dev.conllu.gz" \
@@ -39,17 +33,7 @@ M=$DATA/translation/multi30k
   --test_files "$M/test_2016_flickr.en.gz" "$M/test_2016_flickr.de.gz" --overlap drop \
   --source_parser outputs/parser-en --target_parser outputs/parser-de --output_dir outputs/multi30k-parsed
 
-for seed in "${SEEDS[@]}"; do
-  for name in "$@"; do
-    [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
-    results="$RESULTS/synconmt/$name-seed-$seed.json"
-    if [[ -e $results ]]; then echo "left out, as it has a result: $results"; continue; fi
-    # shellcheck disable=SC2086 - the options of a row are words
-    "$PYTHON" $EXAMPLE/run_synconmt.py ${ROWS[$name]} --data_dir outputs/multi30k-parsed --lowercase true \
-      --min_frequency 2 --hidden_size 256 --hidden_dropout_prob 0.3 --label_smoothing 0.1 \
-      --num_train_epochs 10 --per_device_train_batch_size 64 --learning_rate 1e-3 --lr_scheduler_type linear \
-      --warmup_steps 300 --metric_for_best_model loss --length_penalty 0.6 1.0 1.4 \
-      --bf16 true --use_cpu "$CPU" --disable_tqdm true --seed "$seed" --resume_from_checkpoint last \
-      --output_dir "outputs/synconmt/$name-seed-$seed" --output_json "$results" $OPTIONS
-  done
-done
+run_rows synconmt $EXAMPLE/run_synconmt.py --data_dir outputs/multi30k-parsed --lowercase true \
+  --min_frequency 2 --hidden_size 256 --hidden_dropout_prob 0.3 --label_smoothing 0.1 \
+  --num_train_epochs 10 --per_device_train_batch_size 64 --learning_rate 1e-3 --lr_scheduler_type linear \
+  --warmup_steps 300 --metric_for_best_model loss --length_penalty 0.6 1.0 1.4 --bf16 true --use_cpu "$CPU"

@@ -5,11 +5,8 @@
 #   SOURCE=de TARGET=en turns the direction round; RESULTS is the folder of results; OPTIONS="--num_train_epochs 30" is added to every run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-DATA=${COMPLEX_TRANSFORMERS_DATA:-../shared/data}/translation/multi30k
-PYTHON=${PYTHON:-.venv/bin/python}
+source examples/runs.sh
 SOURCE=${SOURCE:-en} TARGET=${TARGET:-de}
-OPTIONS=${OPTIONS:-}
-RESULTS=${RESULTS:-benchmarks/results/multi30k}
 CPU=$("$PYTHON" -c "import torch; print(not torch.cuda.is_available())") # bfloat16 on the CPU must be asked for
 # What validation chose for each: docs/decisions/0006-translation.md.
 WAVE="--initializer_range 0.3" ADDED="--initializer_range 1.0"
@@ -23,27 +20,14 @@ declare -A ROWS=(
   [learned_position]="--embedding_type learned_position $COMPLEX $ADDED"
   [learned_position-real]="--embedding_type learned_position $REAL $ADDED"
 )
-[[ $# -gt 0 ]] || { sed -n 2,5p "$0"; exit 2; }
-IFS=, read -ra SEEDS <<<"$1"
-shift
-[[ $# -gt 0 ]] || set -- "${!ROWS[@]}"
-for seed in "${SEEDS[@]}"; do
-  for name in "$@"; do
-    [[ -v ROWS[$name] ]] || { echo "no run $name; there are: ${!ROWS[*]}" >&2; exit 2; }
-    results="$RESULTS/$SOURCE-$TARGET/$name-seed-$seed.json"
-    if [[ -e $results ]]; then echo "left out, as it has a result: $results"; continue; fi
-    # shellcheck disable=SC2086 - the options of a row are words
-    "$PYTHON" examples/translation/run_translation.py ${ROWS[$name]} \
-      --train_files "$DATA/train.$SOURCE.gz" "$DATA/train.$TARGET.gz" \
-      --validation_files "$DATA/val.$SOURCE.gz" "$DATA/val.$TARGET.gz" \
-      --test_files "$DATA/test_2016_flickr.$SOURCE.gz" "$DATA/test_2016_flickr.$TARGET.gz" --overlap drop \
-      --lowercase true --vocab_size 6000 --hidden_size 256 --encoder_layers 3 --decoder_layers 3 \
-      --num_attention_heads 4 --intermediate_size 512 --hidden_dropout_prob 0.15 \
-      --attention_probs_dropout_prob 0.0 --label_smoothing 0.1 --num_train_epochs 12 --metric_for_best_model loss \
-      --per_device_train_batch_size 64 --learning_rate 1e-3 --lr_scheduler_type linear --warmup_steps 300 \
-      --length_penalty 1.0 1.3 1.6 2.0 \
-      --bf16 true --use_cpu "$CPU" --disable_tqdm true \
-      --seed "$seed" --resume_from_checkpoint last \
-      --output_dir "outputs/${RESULTS##*/}/$SOURCE-$TARGET/$name-seed-$seed" --output_json "$results" $OPTIONS
-  done
-done
+choose "$@"
+
+M=$DATA/translation/multi30k
+run_rows "multi30k/$SOURCE-$TARGET" examples/translation/run_translation.py \
+  --train_files "$M/train.$SOURCE.gz" "$M/train.$TARGET.gz" \
+  --validation_files "$M/val.$SOURCE.gz" "$M/val.$TARGET.gz" \
+  --test_files "$M/test_2016_flickr.$SOURCE.gz" "$M/test_2016_flickr.$TARGET.gz" --overlap drop \
+  --lowercase true --vocab_size 6000 --hidden_size 256 --encoder_layers 3 --decoder_layers 3 --num_attention_heads 4 \
+  --intermediate_size 512 --hidden_dropout_prob 0.15 --attention_probs_dropout_prob 0.0 --label_smoothing 0.1 \
+  --num_train_epochs 12 --metric_for_best_model loss --per_device_train_batch_size 64 --learning_rate 1e-3 \
+  --lr_scheduler_type linear --warmup_steps 300 --length_penalty 1.0 1.3 1.6 2.0 --bf16 true --use_cpu "$CPU"
