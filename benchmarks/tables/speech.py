@@ -21,11 +21,8 @@ NETWORKS = {  # name of a run -> network and features
     "real": ("real", "log-mel"),
     "real-mfcc": ("real", "MFCC"),
 }
-PHASE = {  # name of a run -> what is left of the bins
-    "fully_spectral": "modulus and phase",
-    "fully_spectral-modulus": "modulus alone",
-    "fully_spectral-phase": "phase alone",
-}
+WINDOWS = {"fully_spectral": "12 ms", "fully_spectral-25ms": "25 ms"}
+PHASE = {"": "modulus and phase", "-modulus": "modulus alone", "-phase": "phase alone"}  # what is left of the bins
 TRANSCRIBERS = {  # name of a run -> network and form
     "fully_spectral": ("Fully Spectral", "CTC"),
     "spectral_scaled": ("Spectral-Scaled", "CTC"),
@@ -67,14 +64,17 @@ def leave_out_table(results: Path) -> str:
 
 
 def phase_table(results: Path) -> str:
-    """One network on bins, on their moduli and on their phases."""
+    """One network on bins, on their moduli and on their phases, for short and long windows."""
     rows = []
-    for name, words in PHASE.items():
-        runs = read_runs(results / "fsdd", name)
-        official = _percent(_accuracies(runs)) if runs else MISSING
-        rows.append([words, seeds(runs), official, _over_speakers(_by_speaker(results, name))])
+    for network, window in WINDOWS.items():
+        for features, words in PHASE.items():
+            runs = read_runs(results / "fsdd", network + features)
+            official = _percent(_accuracies(runs)) if runs else MISSING
+            rows.append(
+                [words, window, seeds(runs), official, _over_speakers(_by_speaker(results, network + features))]
+            )
     return markdown_table(
-        ["bins of Fully Spectral", "seeds", "official test", "speaker left out, mean over speakers"], rows
+        ["bins of Fully Spectral", "windows", "seeds", "official test", "speaker left out, mean over speakers"], rows
     )
 
 

@@ -8,12 +8,16 @@ cd "$(dirname "$0")/../.."
 source examples/runs.sh
 LEAVE_OUT=${LEAVE_OUT:-}
 SHORT="--window_ms 12 --hop_ms 6 --time_pool_size 4" # a period or two of a voice; 25 ms did worse on validation
-MEL="--window_ms 25 --hop_ms 10 --time_pool_size 2 --num_mel_bins 40"
-FILTERS="$SHORT --bin_pool_size 1 --pooling average --position_phase rotate --attention_normalization softmax"
+LONG="--window_ms 25 --hop_ms 10 --time_pool_size 2"
+MEL="$LONG --num_mel_bins 40"
+FILTERS="--bin_pool_size 1 --pooling average --position_phase rotate --attention_normalization softmax"
 declare -A ROWS=(
-  [fully_spectral]="--network fully_spectral --compression log $FILTERS"
-  [fully_spectral-modulus]="--network fully_spectral --feature_type modulus --compression log $FILTERS"
-  [fully_spectral-phase]="--network fully_spectral --feature_type phase $FILTERS"
+  [fully_spectral]="--network fully_spectral --compression log $FILTERS $SHORT"
+  [fully_spectral-modulus]="--network fully_spectral --feature_type modulus --compression log $FILTERS $SHORT"
+  [fully_spectral-phase]="--network fully_spectral --feature_type phase $FILTERS $SHORT"
+  [fully_spectral-25ms]="--network fully_spectral --compression log $FILTERS $LONG"
+  [fully_spectral-25ms-modulus]="--network fully_spectral --feature_type modulus --compression log $FILTERS $LONG"
+  [fully_spectral-25ms-phase]="--network fully_spectral --feature_type phase $FILTERS $LONG"
   [fully_spectral-thesis]="--network fully_spectral --compression log $SHORT" # largest modulus of two bins, positions added
   [spectral_scaled]="--network spectral_scaled $SHORT"
   [real]="--network real $MEL"

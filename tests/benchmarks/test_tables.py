@@ -95,17 +95,26 @@ def test_speech_tables(tmp_path: Path) -> None:
     assert "| Fully Spectral | complex bins | 60.0 | 70.0 | 60.0 | 70.0 | 60.0 | 70.0 | 65.0 ± 5.5 |" in lines
     assert "| real | log-mel |  |  |  |  | 25.0 |  | not measured yet |" in lines  # one speaker is no mean
     lines = speech.phase_table(tmp_path).splitlines()
-    assert "| modulus and phase |  | not measured yet | 65.0 ± 5.5 |" in lines
-    assert "| phase alone |  | not measured yet | not measured yet |" in lines
+    assert "| modulus and phase | 12 ms |  | not measured yet | 65.0 ± 5.5 |" in lines
+    assert "| phase alone | 25 ms |  | not measured yet | not measured yet |" in lines
     lines = speech.transcription_table(tmp_path, "digit-strings").splitlines()
     assert "| Fully Spectral | CTC | 1 | 2.0 | 4.0 | 75.0 | 1.50 M | 60 s |" in lines
     assert "| real, log-mel | decoder | not measured yet |  |  |  |  |  |" in lines
 
 
-@pytest.mark.parametrize("script", ["speech/digit_strings.sh", "phonetic-transcription/espeak.sh"])
-def test_transcribers_of_the_tables_are_runs_of_the_scripts(script: str) -> None:
-    text = (ROOT / "examples" / script).read_text(encoding="utf-8")
-    assert re.findall(r"^  \[(.+?)\]=", text, re.MULTILINE) == list(speech.TRANSCRIBERS)
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ("speech/fsdd.sh", {*speech.NETWORKS, *(name + bins for name in speech.WINDOWS for bins in speech.PHASE)}),
+        ("speech/digit_strings.sh", {*speech.TRANSCRIBERS}),
+        ("phonetic-transcription/espeak.sh", {*speech.TRANSCRIBERS}),
+        ("syntax-translation/multi30k.sh", {*text.SYNCONMT}),
+        ("text-classification/trec.sh", {name + suffix for name in text.TREC for _, suffix in text.FIELDS}),
+    ],
+)
+def test_rows_of_the_tables_are_runs_of_the_scripts(script: str, names: set[str]) -> None:
+    rows = (ROOT / "examples" / script).read_text(encoding="utf-8")
+    assert set(re.findall(r"^  \[(.+?)\]=", rows, re.MULTILINE)) == names
 
 
 def test_table_of_streams(tmp_path: Path) -> None:
