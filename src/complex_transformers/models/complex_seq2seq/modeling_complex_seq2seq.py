@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoder-decoder Transformer with complex words (Wang et al., ICLR 2020, section 3.2), for translation."""
 
-from torch import Tensor, nn
+from torch import Tensor
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
 from ...generation import EncoderDecoderGenerationMixin
+from ...modeling_encoder_decoder import EncoderDecoderModel, WritingHead
 from ...modeling_transformer import LanguageModelHead, TransformerDecoder, TransformerEncoder
-from ...modeling_utils import ComplexPreTrainedModel, shift_right, smoothed_cross_entropy
+from ...modeling_utils import ComplexPreTrainedModel
 from ...nn import Readout
 from .configuration_complex_seq2seq import ComplexSeq2SeqConfig
 
@@ -39,29 +40,11 @@ class ComplexSeq2SeqDecoder(TransformerDecoder, ComplexSeq2SeqPreTrainedModel):
     """Causal layers with attention to the encoder; see ``TransformerDecoder``."""
 
 
-class ComplexSeq2SeqModel(ComplexSeq2SeqPreTrainedModel):
+class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
     """Encoder and decoder (Wang et al., ICLR 2020, section 3.2) on one embedding or two."""
 
-    def __init__(self, config: ComplexSeq2SeqConfig) -> None:
-        super().__init__(config)
-        self.encoder = ComplexSeq2SeqEncoder(config)
-        self.decoder = ComplexSeq2SeqDecoder(config)
-        if config.share_embeddings:
-            tables = [name for name, _ in self.encoder.embed_tokens.named_parameters()]
-            self._tied_weights_keys = {f"decoder.embed_tokens.{t}": f"encoder.embed_tokens.{t}" for t in tables}
-        self.post_init()
-
-    def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
-        """The tables of a shared embedding, which ``tie_word_embeddings`` (that of the head) does not part."""
-        return dict(self._tied_weights_keys or {})
-
-    def get_input_embeddings(self) -> nn.Module:
-        return self.encoder.embed_tokens
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        self.encoder.embed_tokens = value  # type: ignore[assignment]
-        if self.config.share_embeddings:
-            self.decoder.embed_tokens = value  # type: ignore[assignment]
+    encoder_class = ComplexSeq2SeqEncoder
+    decoder_class = ComplexSeq2SeqDecoder
 
     @can_return_tuple
     def forward(
@@ -93,39 +76,19 @@ class ComplexSeq2SeqModel(ComplexSeq2SeqPreTrainedModel):
             ValueError: no target, empty input, a row of padding only, shapes that do not match, ids outside the
                 vocabulary.
         """
-        if decoder_input_ids is None and decoder_inputs_embeds is None:
-            raise ValueError("the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels")
-        if encoder_outputs is None:
-            source: BaseModelOutput = self.encoder(
-                input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds, **kwargs
-            )
-        else:
-            is_output = isinstance(encoder_outputs, BaseModelOutput)
-            source = encoder_outputs if is_output else BaseModelOutput(*encoder_outputs)
-        decoder_outputs = self.decoder(
-            input_ids=decoder_input_ids,
-            attention_mask=decoder_attention_mask,
-            encoder_hidden_states=source.last_hidden_state,
-            encoder_attention_mask=attention_mask,
-            past_key_values=past_key_values,
-            inputs_embeds=decoder_inputs_embeds,
-            use_cache=use_cache,
-            **kwargs,
-        )
-        return Seq2SeqModelOutput(
-            last_hidden_state=decoder_outputs.last_hidden_state,
-            past_key_values=decoder_outputs.past_key_values,
-            decoder_hidden_states=decoder_outputs.hidden_states,
-            decoder_attentions=decoder_outputs.attentions,
-            cross_attentions=decoder_outputs.cross_attentions,
-            encoder_last_hidden_state=source.last_hidden_state,
-            encoder_hidden_states=source.hidden_states,
-            encoder_attentions=source.attentions,
-        )
+        source = {"input_ids": input_ids, "attention_mask": attention_mask, "inputs_embeds": inputs_embeds}
+        target = {
+            "input_ids": decoder_input_ids,
+            "attention_mask": decoder_attention_mask,
+            "past_key_values": past_key_values,
+            "inputs_embeds": decoder_inputs_embeds,
+            "use_cache": use_cache,
+        }
+        return self.encode_and_decode(source, target, encoder_outputs, **kwargs)
 
 
 class ComplexSeq2SeqForConditionalGeneration(
-    ComplexSeq2SeqPreTrainedModel, LanguageModelHead, EncoderDecoderGenerationMixin
+    ComplexSeq2SeqPreTrainedModel, LanguageModelHead, WritingHead, EncoderDecoderGenerationMixin
 ):
     """Encoder, decoder and the ``lm_readout`` of every target position, with ``generate()``."""
 
@@ -135,10 +98,6 @@ class ComplexSeq2SeqForConditionalGeneration(
         self.lm_head = Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
         self.tie_head_to("model.encoder.embed_tokens" if config.share_embeddings else "model.decoder.embed_tokens")
         self.post_init()
-
-    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """What the decoder reads to predict ``labels [B, T]``; ``DataCollatorForSeq2Seq`` asks for it."""
-        return shift_right(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
 
     @can_return_tuple
     def forward(
@@ -176,19 +135,4 @@ class ComplexSeq2SeqForConditionalGeneration(
         )
         logits = self.lm_head(outputs.last_hidden_state)
         loss = None if labels is None else self.smoothed_loss(logits, labels, kwargs.get("num_items_in_batch"))
-        return Seq2SeqLMOutput(
-            loss=loss,
-            logits=logits,
-            past_key_values=outputs.past_key_values,
-            decoder_hidden_states=outputs.decoder_hidden_states,
-            decoder_attentions=outputs.decoder_attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
-            encoder_hidden_states=outputs.encoder_hidden_states,
-            encoder_attentions=outputs.encoder_attentions,
-        )
-
-    def smoothed_loss(self, logits: Tensor, labels: Tensor, num_items: Tensor | int | None = None) -> Tensor:
-        """Cross entropy with the configuration's label smoothing while training; a sum over ``num_items`` if given."""
-        smoothing = self.config.label_smoothing if self.training else 0.0
-        return smoothed_cross_entropy(logits, labels, smoothing, num_items)
+        return self.written(outputs, loss, logits)

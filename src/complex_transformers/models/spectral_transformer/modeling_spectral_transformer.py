@@ -13,9 +13,10 @@ from transformers.utils.generic import can_return_tuple, merge_with_config_defau
 from transformers.utils.output_capturing import capture_outputs
 
 from ...generation import EncoderDecoderGenerationMixin
+from ...modeling_encoder_decoder import WritingHead, as_encoder_output, join_outputs
 from ...modeling_text import classification_head
 from ...modeling_transformer import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
-from ...modeling_utils import ComplexPreTrainedModel, shift_right, smoothed_cross_entropy
+from ...modeling_utils import ComplexPreTrainedModel
 from ...nn import (
     FrequencyKernel,
     Readout,
@@ -27,6 +28,7 @@ from ...nn import (
     positional_phase,
     split,
 )
+from ..complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
 from ..complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqDecoder
 from .configuration_spectral_transformer import SpectralTransformerConfig
 
@@ -363,7 +365,7 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
 
 
 class SpectralTransformerForConditionalGeneration(
-    SpectralTransformerPreTrainedModel, LanguageModelHead, EncoderDecoderGenerationMixin
+    SpectralTransformerPreTrainedModel, LanguageModelHead, WritingHead, EncoderDecoderGenerationMixin
 ):
     """Spectral Transformer, the decoder of ``ComplexSeq2Seq`` and its ``lm_readout``, with ``generate()``.
 
@@ -400,9 +402,10 @@ class SpectralTransformerForConditionalGeneration(
     def set_input_embeddings(self, value: nn.Module) -> None:
         self.decoder.embed_tokens = value  # type: ignore[assignment]
 
-    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """What the decoder reads to predict ``labels [B, U]``."""
-        return shift_right(labels, self.config.decoder.decoder_start_token_id, self.config.decoder.pad_token_id)
+    @property
+    def writing_config(self) -> ComplexSeq2SeqConfig:
+        """The decoder's."""
+        return self.config.decoder
 
     @can_return_tuple
     def forward(
@@ -446,10 +449,9 @@ class SpectralTransformerForConditionalGeneration(
                 raise ValueError("there is nothing to transcribe: give input_features or encoder_outputs")
             source: BaseModelOutput = self.model(input_features, attention_mask=attention_mask, **kwargs)
         else:
-            is_output = isinstance(encoder_outputs, BaseModelOutput)
-            source = encoder_outputs if is_output else BaseModelOutput(*encoder_outputs)
+            source = as_encoder_output(encoder_outputs)
         frames = None if attention_mask is None else self.output_mask(source.last_hidden_state, attention_mask)
-        outputs = self.decoder(
+        target = self.decoder(
             input_ids=decoder_input_ids,
             attention_mask=decoder_attention_mask,
             encoder_hidden_states=source.last_hidden_state,
@@ -459,19 +461,6 @@ class SpectralTransformerForConditionalGeneration(
             use_cache=use_cache,
             **kwargs,
         )
-        logits = self.lm_head(outputs.last_hidden_state)
-        loss = None
-        if labels is not None:
-            smoothing = self.config.decoder.label_smoothing if self.training else 0.0
-            loss = smoothed_cross_entropy(logits, labels, smoothing, kwargs.get("num_items_in_batch"))
-        return Seq2SeqLMOutput(
-            loss=loss,
-            logits=logits,
-            past_key_values=outputs.past_key_values,
-            decoder_hidden_states=outputs.hidden_states,
-            decoder_attentions=outputs.attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=source.last_hidden_state,
-            encoder_hidden_states=source.hidden_states,
-            encoder_attentions=source.attentions,
-        )
+        logits = self.lm_head(target.last_hidden_state)
+        loss = None if labels is None else self.smoothed_loss(logits, labels, kwargs.get("num_items_in_batch"))
+        return self.written(join_outputs(source, target), loss, logits)

@@ -7,18 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from transformers.cache_utils import Cache
-from transformers.modeling_outputs import (
-    BaseModelOutput,
-    Seq2SeqModelOutput,
-)
+from transformers.modeling_outputs import BaseModelOutput, Seq2SeqModelOutput
 from transformers.utils import ModelOutput, TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
-from ...modeling_utils import shift_right, smoothed_cross_entropy
-from ...nn import (
-    Readout,
-    number_field,
-)
+from ...modeling_encoder_decoder import EncoderDecoderModel, WritingHead
+from ...modeling_utils import shift_right
+from ...nn import Readout, number_field
 from .configuration_synconmt import SynCoNMTConfig
 from .generation_synconmt import RelationGenerationMixin, RelationHistory, known_relations
 from .stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel
@@ -52,29 +47,11 @@ class SynCoNMTOutput(ModelOutput):
     encoder_attentions: tuple[Tensor, ...] | None = None
 
 
-class SynCoNMTModel(SynCoNMTPreTrainedModel):
+class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
     """Encoder and decoder (S sections 3.1, 3.2) on embeddings of their own, or shared ones."""
 
-    def __init__(self, config: SynCoNMTConfig) -> None:
-        super().__init__(config)
-        self.encoder = SynCoNMTEncoder(config)
-        self.decoder = SynCoNMTDecoder(config)
-        if config.share_embeddings:
-            tables = [name for name, _ in self.encoder.embed_tokens.named_parameters()]
-            self._tied_weights_keys = {f"decoder.embed_tokens.{t}": f"encoder.embed_tokens.{t}" for t in tables}
-        self.post_init()
-
-    def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
-        """The tables of a shared embedding, which ``tie_word_embeddings`` (that of a head) does not part."""
-        return dict(self._tied_weights_keys or {})
-
-    def get_input_embeddings(self) -> nn.Module:
-        return self.encoder.embed_tokens
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        self.encoder.embed_tokens = value  # type: ignore[assignment]
-        if self.config.share_embeddings:
-            self.decoder.embed_tokens = value  # type: ignore[assignment]
+    encoder_class = SynCoNMTEncoder
+    decoder_class = SynCoNMTDecoder
 
     @can_return_tuple
     def forward(
@@ -109,44 +86,27 @@ class SynCoNMTModel(SynCoNMTPreTrainedModel):
             ValueError: no target, missing relations, empty input, a row of padding only, shapes that do not match,
                 ids outside their vocabulary.
         """
-        if decoder_input_ids is None and decoder_inputs_embeds is None:
-            raise ValueError("the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels")
-        if encoder_outputs is None:
-            source: BaseModelOutput = self.encoder(
-                input_ids=input_ids,
-                attention_mask=attention_mask,
-                relation_ids=relation_ids,
-                inputs_embeds=inputs_embeds,
-                **kwargs,
-            )
-        else:
-            is_output = isinstance(encoder_outputs, BaseModelOutput)
-            source = encoder_outputs if is_output else BaseModelOutput(*encoder_outputs)
-        target = self.decoder(
-            input_ids=decoder_input_ids,
-            attention_mask=decoder_attention_mask,
-            relation_ids=decoder_relation_ids,
-            encoder_hidden_states=source.last_hidden_state,
-            encoder_attention_mask=attention_mask,
-            past_key_values=past_key_values,
-            inputs_embeds=decoder_inputs_embeds,
-            use_cache=use_cache,
-            **kwargs,
-        )
-        return Seq2SeqModelOutput(
-            last_hidden_state=target.last_hidden_state,
-            past_key_values=target.past_key_values,
-            decoder_hidden_states=target.hidden_states,
-            decoder_attentions=target.attentions,
-            cross_attentions=target.cross_attentions,
-            encoder_last_hidden_state=source.last_hidden_state,
-            encoder_hidden_states=source.hidden_states,
-            encoder_attentions=source.attentions,
-        )
+        source = {
+            "input_ids": input_ids,
+            "attention_mask": attention_mask,
+            "relation_ids": relation_ids,
+            "inputs_embeds": inputs_embeds,
+        }
+        target = {
+            "input_ids": decoder_input_ids,
+            "attention_mask": decoder_attention_mask,
+            "relation_ids": decoder_relation_ids,
+            "past_key_values": past_key_values,
+            "inputs_embeds": decoder_inputs_embeds,
+            "use_cache": use_cache,
+        }
+        return self.encode_and_decode(source, target, encoder_outputs, **kwargs)
 
 
-class SynCoNMTForConditionalGeneration(RelationGenerationMixin, SynCoNMTPreTrainedModel):
+class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, SynCoNMTPreTrainedModel):
     """SynCoNMT with the heads of words and relations (S 15, 16), their joint loss (S 17) and ``generate()``."""
+
+    output_class = SynCoNMTOutput
 
     def __init__(self, config: SynCoNMTConfig) -> None:
         super().__init__(config)
@@ -167,10 +127,6 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, SynCoNMTPreTrain
 
     def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
         self.lm_head.projection = new_embeddings  # type: ignore[assignment]
-
-    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """What the decoder reads to predict ``labels [B, T]``; ``DataCollatorForSeq2Seq`` asks for it."""
-        return shift_right(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
 
     def prepare_decoder_relation_ids_from_labels(self, relation_labels: Tensor) -> Tensor:
         """The relations the decoder reads to predict ``relation_labels [B, T]``."""
@@ -247,18 +203,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, SynCoNMTPreTrain
         loss = None
         if labels is not None:
             loss = self.joint_loss(logits, labels, relation_logits, relation_labels, kwargs.get("num_items_in_batch"))
-        return SynCoNMTOutput(
-            loss=loss,
-            logits=logits,
-            relation_logits=relation_logits,
-            past_key_values=outputs.past_key_values,
-            decoder_hidden_states=outputs.decoder_hidden_states,
-            decoder_attentions=outputs.decoder_attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
-            encoder_hidden_states=outputs.encoder_hidden_states,
-            encoder_attentions=outputs.encoder_attentions,
-        )
+        return self.written(outputs, loss, logits, relation_logits=relation_logits)
 
     def check_labels(self, labels: Tensor | None, relation_labels: Tensor | None) -> None:
         """Raise for labels of one kind without those of the other, where the loss needs both."""
@@ -304,9 +249,8 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, SynCoNMTPreTrain
         Both are sums over the words divided by their number, or by ``num_items``, so that they add up alike over
         several batches.
         """
-        smoothing = self.config.label_smoothing if self.training else 0.0
         count = (labels != -100).sum() if num_items is None else num_items
-        loss = smoothed_cross_entropy(logits, labels, smoothing, count)
+        loss = self.smoothed_loss(logits, labels, count)
         if relation_logits is None:
             return loss
         loss = self.config.alpha * loss
@@ -314,5 +258,4 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, SynCoNMTPreTrain
             return loss
         ignored = (labels == -100) | (relation_labels == self.config.pad_relation_id)
         relation_labels = relation_labels.masked_fill(ignored, -100)
-        of_relations = smoothed_cross_entropy(relation_logits, relation_labels, smoothing, count)
-        return loss + (1.0 - self.config.alpha) * of_relations
+        return loss + (1.0 - self.config.alpha) * self.smoothed_loss(relation_logits, relation_labels, count)
