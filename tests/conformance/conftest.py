@@ -14,6 +14,7 @@ import types
 from pathlib import Path
 
 import pytest
+import torch
 
 HERE = Path(__file__).parent
 collect_ignore = ["stubs"]  # named like test files, as the suite imports them, but without tests
@@ -100,3 +101,10 @@ def class_names():
                 if auto_class in classes:
                     patch.setitem(getattr(modeling_auto, table), model_type, classes[auto_class])
         yield
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler(request):
+    """A test that compiles begins without the graphs of others, whose number is limited in a process."""
+    if "compile" in request.node.name:
+        torch.compiler.reset()
