@@ -26,4 +26,4 @@ data=outputs/espeak-en
 run_rows espeak examples/speech/run_ctc.py --target_column ipa --keep_features true \
   --train_file "$data/train.csv" --validation_file "$data/validation.csv" --test_file "$data/test.csv" \
   --sampling_rate 16000 --hidden_size 192 --num_hidden_layers 4 --num_attention_heads 4 --intermediate_size 512 \
-  --num_train_epochs 20 --learning_rate 1e-3 --per_device_train_batch_size 16 --train_sampling_strategy group_by_length
+  --num_train_epochs 20 --learning_rate 1e-3 --per_device_train_batch_size 8 --train_sampling_strategy group_by_length

@@ -25,4 +25,4 @@ data=outputs/fsdd/data
 run_rows digit-strings examples/speech/run_ctc.py --target_column label --concatenate 3 7 --string_counts 1000 300 300 \
   --train_file "$data/train.csv" --validation_file "$data/validation.csv" --test_file "$data/test.csv" \
   --sampling_rate 8000 --hidden_size 128 --num_hidden_layers 3 --num_attention_heads 4 --intermediate_size 256 \
-  --num_train_epochs 40 --learning_rate 1e-3 --per_device_train_batch_size 16 --generation_max_length 10
+  --num_train_epochs 40 --learning_rate 1e-3 --per_device_train_batch_size 8 --generation_max_length 10

@@ -31,4 +31,5 @@ data=outputs/$split/data
 run_rows "$split" examples/speech/run_audio_classification.py \
   --train_file "$data/train.csv" --validation_file "$data/validation.csv" --test_file "$data/test.csv" \
   --sampling_rate 8000 --hidden_size 128 --num_hidden_layers 3 --num_attention_heads 4 --intermediate_size 256 \
-  --num_train_epochs 30 --learning_rate 1e-3 --per_device_train_batch_size 32 --keep_features true
+  --num_train_epochs 40 --learning_rate 1e-3 --per_device_train_batch_size 32 \
+  --train_sampling_strategy group_by_length --keep_features true
