@@ -23,14 +23,15 @@ from complex_transformers import (
     AudioClassificationRun,
     ClipDataset,
     DecoderArguments,
-    SpectralTransformerForAudioClassification,
     SpeechModelArguments,
     SpeechTrainingArguments,
     TranscriptionRun,
+    build_classifier,
     build_transcriber,
     check_clips,
     classification_items,
     load_babble,
+    portable,
     prepare_run,
     transcription_items,
     write_babble_tasks,
@@ -86,10 +87,10 @@ def main() -> dict[str, Any]:
     if data.task == 7:
         if decoder.decoder_layers:
             raise ValueError("task 7 has labels and nothing to write: leave out --decoder_layers")
-        extractor, names = network.extractor(data.sampling_rate), {0: "other", 1: "babble"}
-        labels = {"id2label": names, "label2id": {name: index for index, name in names.items()}}
-        classifier = SpectralTransformerForAudioClassification(network.config(extractor, **labels))
-        prepare = classification_items(extractor, dict(zip(names, names, strict=True)))
+        labels = ["other", "babble"]
+        classifier, extractor = build_classifier(network, data.sampling_rate, labels)
+        ids = {number: classifier.config.label2id[label] for number, label in enumerate(labels)}
+        prepare = classification_items(extractor, ids)
         run = AudioClassificationRun(classifier, extractor, clips(data, parts, prepare, extractor.sampling_rate), args)
     else:
         texts = [text for part in parts.values() for text in part["text"]]
@@ -97,7 +98,11 @@ def main() -> dict[str, Any]:
         rate = processor.feature_extractor.sampling_rate
         prepare = transcription_items(model, processor)
         run = TranscriptionRun(model, processor, clips(data, parts, prepare, rate), args)
-    results = {**run.run(checkpoint), "task": data.task, "network": network.network}
+    results = {
+        **run.run(checkpoint),
+        "task": data.task,
+        "network": portable(network.model_name_or_path or network.network),
+    }
     run.save(results, f"Babble, task {data.task}")
     return results
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a model that transcribes speech: by CTC, or with a decoder (``--decoder_layers``).
+"""Train a model that transcribes speech, or fine-tune one: by CTC, or with a decoder (``--decoder_layers``).
 
 The symbols are the characters of the transcripts. The epoch with the lowest label error rate on validation is kept;
 the test part, where there is one, is transcribed once.
@@ -26,6 +26,7 @@ from complex_transformers import (
     TranscriptionRun,
     build_transcriber,
     check_clips,
+    portable,
     prepare_run,
     transcription_items,
 )
@@ -82,7 +83,8 @@ def main(arguments: list[str] | None = None) -> None:
     print("clips: " + ", ".join(f"{name} {len(part):,}" for name, part in parts.items()))
     run = TranscriptionRun(model, processor, clips(data, parts, model, processor), args)
     results = run.run(checkpoint)
-    run.save({**results, "network": network.network}, data.train_file or data.dataset_name)
+    results["network"] = portable(network.model_name_or_path or network.network)
+    run.save(results, data.train_file or data.dataset_name)
 
 
 if __name__ == "__main__":

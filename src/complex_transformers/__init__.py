@@ -21,7 +21,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "analysis.frequencies": ("WordFrequency", "frequency_table", "period_summary", "plot_frequency_density"),
     "analysis.translation": ("bleu_by_length", "token_accuracy"),
     "analysis.waves": ("plot_waves",),
-    "audio_classification_training": ("AudioClassificationRun", "classification_items"),
+    "audio_classification_training": ("AudioClassificationRun", "build_classifier", "classification_items"),
     "cache": ("MemoryCache", "MemoryLayer"),
     "data.audio": ("ClipDataset", "ConcatenatedClips", "check_clips", "read_audio"),
     "data.audio_files": ("load_audio_dataset",),
@@ -172,7 +172,7 @@ if TYPE_CHECKING:
     from .analysis.frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
     from .analysis.translation import bleu_by_length, token_accuracy
     from .analysis.waves import plot_waves
-    from .audio_classification_training import AudioClassificationRun, classification_items
+    from .audio_classification_training import AudioClassificationRun, build_classifier, classification_items
     from .cache import MemoryCache, MemoryLayer
     from .data.audio import ClipDataset, ConcatenatedClips, check_clips, read_audio
     from .data.audio_files import load_audio_dataset

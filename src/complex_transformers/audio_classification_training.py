@@ -1,28 +1,56 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A run of an audio classifier: train, choose the epoch by accuracy, score the test part once."""
+"""A run of an audio classifier: build or load it, train, choose the epoch by accuracy, score the test part once."""
 
 from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import EvalPrediction, PreTrainedModel
+from transformers import AutoModelForAudioClassification, EvalPrediction, PreTrainedModel
 
 from .data.audio import ClipDataset
 from .metrics.transcription import top_k_accuracy
+from .models.spectral_transformer.modeling_spectral_transformer import SpectralTransformerForAudioClassification
 from .runs import portable, rounded, run_record, save_model, write_results
-from .speech_training import SpeechTrainingArguments
+from .speech_training import SpeechModelArguments, SpeechTrainingArguments
 from .training import ComplexTrainer
 
-__all__ = ["AudioClassificationRun", "classification_items"]
+__all__ = ["AudioClassificationRun", "build_classifier", "classification_items"]
 
 _SCORES = ("accuracy", "top_3_accuracy", "loss")
+
+
+def build_classifier(
+    network: SpeechModelArguments, sampling_rate: int | None, labels: Sequence[str]
+) -> tuple[PreTrainedModel, Any]:
+    """A new classifier and its feature extractor, or a saved one to fine-tune; for other labels its head is new.
+
+    Args:
+        network: features and network, or the saved model: any classifier of audio.
+        sampling_rate: Hz; where not given 16,000, or that of the saved model.
+        labels: the names of the classes.
+
+    Raises:
+        ValueError: what ``SpeechModelArguments.extractor`` and the configuration raise.
+    """
+    extractor = network.extractor(sampling_rate)
+    names = {"id2label": dict(enumerate(labels)), "label2id": {label: index for index, label in enumerate(labels)}}
+    saved = network.model_name_or_path
+    if saved is None:
+        return SpectralTransformerForAudioClassification(network.config(extractor, **names)), extractor
+    model = AutoModelForAudioClassification.from_pretrained(saved)
+    if set(model.config.label2id) == set(labels):
+        return model, extractor
+    print(f"{saved} has the labels {sorted(model.config.label2id)}: the head for {list(labels)} is new")
+    model = AutoModelForAudioClassification.from_pretrained(saved, **names, ignore_mismatched_sizes=True)
+    model.classifier = type(model)(model.config).classifier  # also where the numbers of labels are equal
+    return model, extractor
 
 
 def classification_items(extractor: Any, label2id: Mapping[str, int]) -> Callable[[np.ndarray, str], dict[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import Seq2SeqTrainingArguments
+from transformers import AutoFeatureExtractor, Seq2SeqTrainingArguments
 
 from .data.audio_files import load_audio_dataset
 from .models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
@@ -89,6 +89,7 @@ class SpeechModelArguments:
     """Features and network of a run on speech; None leaves a field to its configuration.
 
     Args:
+        model_name_or_path: a saved model to fine-tune, with its features; all below is then its own.
         network: ``fully_spectral``, ``spectral_scaled`` or ``real``, the twin of the same widths on real features.
         feature_type: of ``SpectralFeatureExtractor``; default ``spectrum``, ``frames`` or ``log_mel``.
         compression, num_mel_bins, normalize: of ``SpectralFeatureExtractor``.
@@ -99,6 +100,9 @@ class SpeechModelArguments:
         norm_position, norm_type, hidden_act, readout: as well.
     """
 
+    model_name_or_path: str | None = field(
+        default=None, metadata={"help": "fine-tune this model, with its feature extractor"}
+    )
     network: str = field(default="fully_spectral", metadata={"help": "fully_spectral, spectral_scaled or real"})
     feature_type: str | None = field(
         default=None,
@@ -135,11 +139,14 @@ class SpeechModelArguments:
         return self.network != "fully_spectral"
 
     def extractor(self, sampling_rate: int | None = None) -> SpectralFeatureExtractor:
-        """The feature extractor for audio of ``sampling_rate`` Hz, 16,000 where not given.
+        """The feature extractor for audio of ``sampling_rate`` Hz, 16,000 where not given, or that of a saved model.
 
         Raises:
-            ValueError: an unknown network; what the extractor raises.
+            ValueError: an unknown network, options that a saved model does not heed, another sampling rate than its
+                own; what the extractor raises.
         """
+        if self.model_name_or_path is not None:
+            return self._saved_extractor(sampling_rate)
         check_choice("network", self.network, tuple(SPEECH_NETWORKS))
         sampling_rate = sampling_rate or DEFAULT_RATE
         return SpectralFeatureExtractor(
@@ -151,6 +158,18 @@ class SpeechModelArguments:
             window_length=round(self.window_ms * sampling_rate / 1000),
             hop_length=round(self.hop_ms * sampling_rate / 1000),
         )
+
+    def _saved_extractor(self, sampling_rate: int | None) -> Any:
+        default = type(self)(model_name_or_path=self.model_name_or_path)
+        if idle := [name for name, value in vars(self).items() if value != getattr(default, name)]:
+            raise ValueError(f"--{idle[0]} has no effect with --model_name_or_path: leave it out")
+        extractor = AutoFeatureExtractor.from_pretrained(self.model_name_or_path)
+        if sampling_rate not in (None, extractor.sampling_rate):
+            raise ValueError(
+                f"--sampling_rate {sampling_rate} does not fit {self.model_name_or_path}, which reads "
+                f"{extractor.sampling_rate} Hz: leave it out, audio is resampled"
+            )
+        return extractor
 
     def config(self, extractor: SpectralFeatureExtractor, **fields: Any) -> SpectralTransformerConfig:
         """The configuration of the network on that extractor; ``fields`` are those of a head."""

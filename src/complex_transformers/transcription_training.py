@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
-from transformers import EvalPrediction, PreTrainedModel
+from transformers import AutoConfig, EvalPrediction, PreTrainedModel, PreTrainedTokenizerBase
 
 from .data.tokenization import build_ctc_tokenizer, build_tokenizer
 from .metrics.transcription import TranscriptionMetric
+from .models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
 from .models.spectral_transformer.modeling_spectral_transformer import (
     SpectralTransformerForConditionalGeneration,
     SpectralTransformerForCTC,
+    SpectralTransformerModel,
 )
 from .models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor
 from .runs import portable, rounded, run_record, save_model, write_results
@@ -30,6 +32,7 @@ from .training import ComplexSeq2SeqTrainer
 
 __all__ = ["DecoderArguments", "TranscriptionRun", "build_transcriber", "transcription_items"]
 
+_MODELS = {each.__name__: each for each in (SpectralTransformerForCTC, SpectralTransformerForConditionalGeneration)}
 # What suits translation (docs/decisions/0006-translation.md): waves with phases of their own, and the positions of
 # Vaswani et al. (2017) in a real decoder.
 _COMPLEX_SYMBOLS = {"embedding_type": "complex_order", "phase": "learned", "initializer_range": 0.3}
@@ -52,36 +55,84 @@ class DecoderArguments:
 def build_transcriber(
     network: SpeechModelArguments, decoder: DecoderArguments, sampling_rate: int | None, texts: list[str]
 ) -> tuple[PreTrainedModel, SpectralTransformerProcessor]:
-    """A new model and its processor, whose symbols are the characters of the texts.
+    """A model and its processor: new, with the characters of the texts for symbols, or a saved one to fine-tune.
+
+    A saved model goes on as it is where it writes the texts already. For other symbols, after a classifier, and where
+    ``decoder_layers`` are given, only the encoder is that of the saved model.
 
     Args:
-        network: features and encoder.
-        decoder: the form.
-        sampling_rate: Hz, 16,000 where not given.
+        network: features and encoder, or the saved model.
+        decoder: the form; without ``decoder_layers`` CTC, or that of the saved model.
+        sampling_rate: Hz; where not given 16,000, or that of the saved model.
         texts: all transcripts, those of validation and test too.
 
     Raises:
-        ValueError, TypeError: what ``build_ctc_tokenizer``, ``build_tokenizer`` and the configurations raise.
+        ValueError, TypeError: a saved model of another family; what ``SpeechModelArguments.extractor``,
+            ``build_ctc_tokenizer``, ``build_tokenizer`` and the configurations raise.
     """
     extractor = network.extractor(sampling_rate)
+    if network.model_name_or_path is not None:
+        return _fine_tuned(network.model_name_or_path, extractor, decoder, texts)
+    tokenizer, fields = _head(decoder, texts, network.is_real)
+    return _model(network.config(extractor, **fields)), SpectralTransformerProcessor(extractor, tokenizer)
+
+
+def _fine_tuned(
+    name_or_path: str, extractor: Any, decoder: DecoderArguments, texts: list[str]
+) -> tuple[PreTrainedModel, SpectralTransformerProcessor]:
+    """The saved model, or a new one with its encoder."""
+    config = AutoConfig.from_pretrained(name_or_path)
+    if not isinstance(config, SpectralTransformerConfig):
+        raise ValueError(
+            f"{name_or_path} is a {config.model_type}: fine-tune a spectral_transformer, or train a new model"
+        )
+    saved = _MODELS.get((config.architectures or [""])[0])
+    if saved is not None and decoder.decoder_layers == 0:
+        processor = SpectralTransformerProcessor.from_pretrained(name_or_path)
+        if not (unknown := _unknown_symbols(processor.tokenizer, texts)):
+            return saved.from_pretrained(name_or_path), processor
+        print(f"{name_or_path} does not know the symbols {unknown}: what writes them is new")
+        decoder = replace(decoder, decoder_layers=config.decoder.decoder_layers if config.is_encoder_decoder else 0)
+    tokenizer, fields = _head(decoder, texts, config.number_field == "real")
+    model = _model(SpectralTransformerConfig.from_dict({**config.to_dict(), "decoder": None, **fields}))
+    model.model.load_state_dict(SpectralTransformerModel.from_pretrained(name_or_path).state_dict())
+    return model, SpectralTransformerProcessor(extractor, tokenizer)
+
+
+def _head(
+    decoder: DecoderArguments, texts: list[str], is_real: bool
+) -> tuple[PreTrainedTokenizerBase, dict[str, Any]]:
+    """A tokenizer of the characters of the texts, and the fields of a configuration whose head writes them."""
     if decoder.decoder_layers == 0:
         tokenizer = build_ctc_tokenizer(texts)
-        head: dict[str, Any] = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
-        model = SpectralTransformerForCTC(network.config(extractor, ctc_loss_reduction="mean", **head))
-        return model, SpectralTransformerProcessor(extractor, tokenizer)
+        symbols = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+        return tokenizer, {**symbols, "ctc_loss_reduction": "mean"}
     tokenizer = build_tokenizer(texts, kind="character", lowercase=False, append_eos=True)
-    head = {
-        "vocab_size": len(tokenizer),
-        "pad_token_id": tokenizer.pad_token_id,
-        "bos_token_id": tokenizer.bos_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-        "decoder_start_token_id": tokenizer.bos_token_id,
-        "decoder_layers": decoder.decoder_layers,
-        "label_smoothing": decoder.label_smoothing,
-        **(_REAL_SYMBOLS if network.is_real else _COMPLEX_SYMBOLS),
+    return tokenizer, {
+        "decoder": {
+            "vocab_size": len(tokenizer),
+            "pad_token_id": tokenizer.pad_token_id,
+            "bos_token_id": tokenizer.bos_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            "decoder_start_token_id": tokenizer.bos_token_id,
+            "decoder_layers": decoder.decoder_layers,
+            "label_smoothing": decoder.label_smoothing,
+            **(_REAL_SYMBOLS if is_real else _COMPLEX_SYMBOLS),
+        }
     }
-    model = SpectralTransformerForConditionalGeneration(network.config(extractor, decoder=head))
-    return model, SpectralTransformerProcessor(extractor, tokenizer)
+
+
+def _model(config: SpectralTransformerConfig) -> PreTrainedModel:
+    """A new model that transcribes, of the form of its configuration."""
+    return (SpectralTransformerForConditionalGeneration if config.is_encoder_decoder else SpectralTransformerForCTC)(
+        config
+    )
+
+
+def _unknown_symbols(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[str]:
+    """Characters of the texts that a tokenizer cannot write."""
+    symbols = sorted({symbol for text in texts for symbol in text if not symbol.isspace()})
+    return [symbol for symbol in symbols if tokenizer.unk_token_id in tokenizer(symbol)["input_ids"]]
 
 
 def transcription_items(

@@ -118,6 +118,21 @@ def test_a_decoder_learns_to_write_and_is_served(
     assert [texts[f"{number}.wav"] for number in range(12)] == predicted
 
 
+@pytest.mark.parametrize("form", [[], ["--decoder_layers", "1", "--generation_max_length", "8"]])
+def test_fine_tuning_goes_on_from_what_was_saved(run: Callable[..., Any], tmp_path: Path, form: list[str]) -> None:
+    files = corpus(tmp_path / "data", {"train": 16, "validation": 8}, longest=2)
+    run(RUN, *files, *SMALL, "--num_train_epochs", "1", "--network", "real", "--num_mel_bins", "20", *form)
+    first = json.loads((tmp_path / "out" / "results.json").read_text())
+    saved = ["--model_name_or_path", str(tmp_path / "out"), "--num_train_epochs", "1", "--learning_rate", "0"]
+    run(RUN, *files, *saved, "--use_cpu", "true", "--output_dir", str(tmp_path / "tuned"))
+    tuned = json.loads((tmp_path / "tuned" / "results.json").read_text())
+    same = ("label_error_rate", "loss")
+    assert [tuned["validation"][name] for name in same] == [first["validation"][name] for name in same]
+    assert tuned["parameters"] == first["parameters"]
+    with pytest.raises(ValueError, match="--hidden_size has no effect with --model_name_or_path: leave it out"):
+        run(RUN, *files, *saved, "--hidden_size", "64")
+
+
 @pytest.fixture
 def frame_by_frame(tmp_path: Path) -> Path:
     """A model whose frames do not look around, four frames of features to one of symbols: chunks must line up."""
