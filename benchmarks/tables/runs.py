@@ -48,6 +48,6 @@ def parameters(runs: Runs) -> str:
 
 
 def training_time(runs: Runs) -> str:
-    """Mean seconds of the runs that were not stopped in between."""
+    """Median seconds of the runs that were not stopped in between: one may have shared the machine."""
     seconds = [run["seconds"] for run in runs if not run["resumed"]]
-    return f"{statistics.mean(seconds):,.0f} s" if seconds else "stopped and resumed"
+    return f"{statistics.median(seconds):,.0f} s" if seconds else "stopped and resumed"
