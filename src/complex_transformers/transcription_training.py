@@ -67,14 +67,22 @@ def build_transcriber(
         texts: all transcripts, those of validation and test too.
 
     Raises:
-        ValueError, TypeError: a saved model of another family; what ``SpeechModelArguments.extractor``,
+        ValueError, TypeError: a saved model of another family, label smoothing of CTC; what
+            ``SpeechModelArguments.extractor``,
             ``build_ctc_tokenizer``, ``build_tokenizer`` and the configurations raise.
     """
     extractor = network.extractor(sampling_rate)
     if network.model_name_or_path is not None:
-        return _fine_tuned(network.model_name_or_path, extractor, decoder, texts)
-    tokenizer, fields = _head(decoder, texts, network.is_real)
-    return _model(network.config(extractor, **fields)), SpectralTransformerProcessor(extractor, tokenizer)
+        model, processor = _fine_tuned(network.model_name_or_path, extractor, decoder, texts)
+    else:
+        tokenizer, fields = _head(decoder, texts, network.is_real)
+        model = _model(network.config(extractor, **fields))
+        processor = SpectralTransformerProcessor(extractor, tokenizer)
+    if decoder.label_smoothing:
+        if not model.config.is_encoder_decoder:
+            raise ValueError(f"--label_smoothing {decoder.label_smoothing} is of a decoder's loss, and this is CTC")
+        model.config.decoder.label_smoothing = decoder.label_smoothing  # a saved model has its own
+    return model, processor
 
 
 def _fine_tuned(

@@ -177,6 +177,7 @@ class _RelativeModulus(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
+        """Gradients of content, key, position and distances: d|s| = Re(s* ds) / |s| of each score s."""
         content, key, position, distances, modulus, *parts = ctx.saved_tensors
         unit = grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)  # as in _ScoreModulus
         queries = (_stack(query, ctx.bilinear).chunk(2, dim=-2) for query in (content, position))

@@ -97,3 +97,14 @@ def test_other_families_and_idle_options_are_refused(tmp_path: Path) -> None:
     arguments = SpeechModelArguments(model_name_or_path=str(tmp_path))
     with pytest.raises(ValueError, match="is a complex_order: fine-tune a spectral_transformer, or train a new model"):
         build_transcriber(arguments, DecoderArguments(), None, ["abc"])
+
+
+def test_label_smoothing_is_that_of_the_run(tmp_path: Path) -> None:
+    saved(tmp_path / "decoder", "decoder")
+    arguments = SpeechModelArguments(model_name_or_path=str(tmp_path / "decoder"))
+    model, _ = build_transcriber(arguments, DecoderArguments(label_smoothing=0.3), None, ["abc"])
+    assert model.config.decoder.label_smoothing == 0.3
+    saved(tmp_path / "ctc", "ctc")
+    arguments = SpeechModelArguments(model_name_or_path=str(tmp_path / "ctc"))
+    with pytest.raises(ValueError, match=r"--label_smoothing 0\.3 is of a decoder's loss, and this is CTC"):
+        build_transcriber(arguments, DecoderArguments(label_smoothing=0.3), None, ["abc"])
