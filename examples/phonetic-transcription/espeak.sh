@@ -6,17 +6,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source examples/runs.sh
-SHORT="--window_ms 12 --hop_ms 6 --time_pool_size 5" # 30 ms, as the three frames of the twin
-MEL="--network real --window_ms 25 --hop_ms 10 --time_pool_size 3 --num_mel_bins 80"
-SPECTRAL="--network fully_spectral --compression log $SHORT --bin_pool_size 1 --pooling average --position_phase rotate
-  --attention_normalization softmax"
-DECODER="--decoder_layers 2 --label_smoothing 0.1 --generation_max_length 120"
+source examples/speech/networks.sh
+SHORT="$SHORT --time_pool_size 5" # 30 ms, as the three frames of the twin
+MEL="$LONG --time_pool_size 3 --num_mel_bins 80"
+WRITE="$DECODER --generation_max_length 120"
 declare -A ROWS=(
-  [fully_spectral]="$SPECTRAL"
-  [spectral_scaled]="--network spectral_scaled $SHORT"
-  [real]="$MEL"
-  [fully_spectral-decoder]="$SPECTRAL $DECODER"
-  [real-decoder]="$MEL $DECODER"
+  [fully_spectral]="$FULLY_SPECTRAL $SHORT"
+  [spectral_scaled]="$SPECTRAL_SCALED $SHORT"
+  [real]="$REAL $MEL"
+  [fully_spectral-decoder]="$FULLY_SPECTRAL $SHORT $WRITE"
+  [real-decoder]="$REAL $MEL $WRITE"
 )
 choose "$@"
 

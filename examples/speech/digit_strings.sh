@@ -6,17 +6,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source examples/runs.sh
-SHORT="--window_ms 12 --hop_ms 6 --time_pool_size 4" # as in fsdd.sh
-MEL="--window_ms 25 --hop_ms 10 --time_pool_size 2 --num_mel_bins 40"
-SPECTRAL="--network fully_spectral --compression log $SHORT --bin_pool_size 1 --pooling average --position_phase rotate
-  --attention_normalization softmax"
-DECODER="--decoder_layers 2 --label_smoothing 0.1"
+source examples/speech/networks.sh
+SHORT="$SHORT --time_pool_size 4"
+MEL="$LONG --time_pool_size 2 --num_mel_bins 40"
+WRITE="$DECODER --generation_max_length 10"
 declare -A ROWS=(
-  [fully_spectral]="$SPECTRAL"
-  [spectral_scaled]="--network spectral_scaled $SHORT"
-  [real]="--network real $MEL"
-  [fully_spectral-decoder]="$SPECTRAL $DECODER"
-  [real-decoder]="--network real $MEL $DECODER"
+  [fully_spectral]="$FULLY_SPECTRAL $SHORT"
+  [spectral_scaled]="$SPECTRAL_SCALED $SHORT"
+  [real]="$REAL $MEL"
+  [fully_spectral-decoder]="$FULLY_SPECTRAL $SHORT $WRITE"
+  [real-decoder]="$REAL $MEL $WRITE"
 )
 choose "$@"
 
@@ -25,4 +24,4 @@ data=outputs/fsdd/data
 run_rows digit-strings examples/speech/run_ctc.py --target_column label --concatenate 3 7 --string_counts 1000 300 300 \
   --train_file "$data/train.csv" --validation_file "$data/validation.csv" --test_file "$data/test.csv" \
   --sampling_rate 8000 --hidden_size 128 --num_hidden_layers 3 --num_attention_heads 4 --intermediate_size 256 \
-  --num_train_epochs 40 --learning_rate 1e-3 --per_device_train_batch_size 8 --generation_max_length 10
+  --num_train_epochs 40 --learning_rate 1e-3 --per_device_train_batch_size 8

@@ -6,22 +6,23 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source examples/runs.sh
+source examples/speech/networks.sh
 LEAVE_OUT=${LEAVE_OUT:-}
-SHORT="--window_ms 12 --hop_ms 6 --time_pool_size 4" # a period or two of a voice; 25 ms did worse on validation
-LONG="--window_ms 25 --hop_ms 10 --time_pool_size 2"
+SHORT="$SHORT --time_pool_size 4"
+LONG="$LONG --time_pool_size 2"
 MEL="$LONG --num_mel_bins 40"
-FILTERS="--bin_pool_size 1 --pooling average --position_phase rotate --attention_normalization softmax"
+PHASE="--feature_type phase --compression none"
 declare -A ROWS=(
-  [fully_spectral]="--network fully_spectral --compression log $FILTERS $SHORT"
-  [fully_spectral-modulus]="--network fully_spectral --feature_type modulus --compression log $FILTERS $SHORT"
-  [fully_spectral-phase]="--network fully_spectral --feature_type phase $FILTERS $SHORT"
-  [fully_spectral-25ms]="--network fully_spectral --compression log $FILTERS $LONG"
-  [fully_spectral-25ms-modulus]="--network fully_spectral --feature_type modulus --compression log $FILTERS $LONG"
-  [fully_spectral-25ms-phase]="--network fully_spectral --feature_type phase $FILTERS $LONG"
+  [fully_spectral]="$FULLY_SPECTRAL $SHORT"
+  [fully_spectral-modulus]="$FULLY_SPECTRAL $SHORT --feature_type modulus"
+  [fully_spectral-phase]="$FULLY_SPECTRAL $SHORT $PHASE"
+  [fully_spectral-25ms]="$FULLY_SPECTRAL $LONG"
+  [fully_spectral-25ms-modulus]="$FULLY_SPECTRAL $LONG --feature_type modulus"
+  [fully_spectral-25ms-phase]="$FULLY_SPECTRAL $LONG $PHASE"
   [fully_spectral-thesis]="--network fully_spectral --compression log $SHORT" # largest modulus of two bins, positions added
-  [spectral_scaled]="--network spectral_scaled $SHORT"
-  [real]="--network real $MEL"
-  [real-mfcc]="--network real --feature_type mfcc $MEL"
+  [spectral_scaled]="$SPECTRAL_SCALED $SHORT"
+  [real]="$REAL $MEL"
+  [real-mfcc]="$REAL $MEL --feature_type mfcc"
 )
 choose "$@"
 

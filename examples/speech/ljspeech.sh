@@ -6,9 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source examples/runs.sh
+source examples/speech/networks.sh
 declare -A ROWS=(
-  [fully_spectral]="--network fully_spectral --compression log --window_ms 12 --hop_ms 6 --time_pool_size 5 --bin_pool_size 1
-    --pooling average --position_phase rotate --attention_normalization softmax"
+  [fully_spectral]="$FULLY_SPECTRAL $SHORT --time_pool_size 5"
 )
 choose "$@"
 
