@@ -32,6 +32,8 @@ NETWORKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "bin_pool_size": 1,
             "pooling": "average",
             "position_phase": "rotate",
+            "attention_score": "real",
+            "readout": "concat",
         },
     ),
     "spectral-scaled": ({"feature_type": "frames"}, {"variant": "spectral_scaled"}),

@@ -16,6 +16,7 @@ __all__ = ["SPEAKERS", "leave_out_table", "official_table", "phase_table", "tran
 SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
 NETWORKS = {  # name of a run -> network and features
     "fully_spectral": ("Fully Spectral", "complex bins"),
+    "fully_spectral-modulus": ("Fully Spectral", "moduli of bins"),
     "fully_spectral-thesis": ("Fully Spectral", "complex bins, as in the thesis"),
     "spectral_scaled": ("Spectral-Scaled", "samples"),
     "real": ("real", "log-mel"),
@@ -25,6 +26,7 @@ WINDOWS = {"fully_spectral": "12 ms", "fully_spectral-25ms": "25 ms"}
 PHASE = {"": "modulus and phase", "-modulus": "modulus alone", "-phase": "phase alone"}  # what is left of the bins
 TRANSCRIBERS = {  # name of a run -> network and form
     "fully_spectral": ("Fully Spectral", "CTC"),
+    "fully_spectral-modulus": ("Fully Spectral, moduli of bins", "CTC"),
     "spectral_scaled": ("Spectral-Scaled", "CTC"),
     "real": ("real, log-mel", "CTC"),
     "fully_spectral-decoder": ("Fully Spectral", "decoder"),

@@ -12,6 +12,7 @@ MEL="$LONG --time_pool_size 3 --num_mel_bins 80"
 WRITE="$DECODER --generation_max_length 120"
 declare -A ROWS=(
   [fully_spectral]="$FULLY_SPECTRAL $SHORT"
+  [fully_spectral-modulus]="$FULLY_SPECTRAL $SHORT --feature_type modulus"
   [spectral_scaled]="$SPECTRAL_SCALED $SHORT"
   [real]="$REAL $MEL"
   [fully_spectral-decoder]="$FULLY_SPECTRAL $SHORT $WRITE"

@@ -60,19 +60,23 @@ def fully_spectral(model, bins):
     """Thesis 5.7, 5.10, 5.11 and 2.40-2.44 on one clip ``[T, bins]``; layers as in Fig. 5.4."""
     config = model.config
     kernel = r(model.embedding.kernel.real) + 1j * r(model.embedding.kernel.imag)
-    ppe = phases(*bins.shape)
-    x = kernel * bins + 1j * ppe if config.position_phase == "add" else kernel * bins * ppe
+    x = kernel * bins + 1j * phases(*bins.shape) if config.position_phase == "add" else kernel * bins
     x = linear(model.embedding.projection, pool(x, config.bin_pool_size, config.bin_pool_stride, config.pooling))
     if config.time_pool_size > 1:
         x = pool(x.T, config.time_pool_size, config.time_pool_size, config.pooling).T
+    x = x * phases(*x.shape) if config.position_phase == "rotate" else x
     for layer in model.layers:
         attention, heads = layer.self_attn, []
         size = x.shape[-1] // attention.num_heads
         q, k, v = (linear(p, x) for p in (attention.q_proj, attention.k_proj, attention.v_proj))
         for h in range(attention.num_heads):
             own = slice(h * size, (h + 1) * size)
-            score = np.abs(q[:, own] @ k[:, own].conj().T / np.sqrt(size)) ** 2
-            heads.append(score / (1 + score.sum(-1, keepdims=True)) @ v[:, own])
+            score = q[:, own] @ k[:, own].conj().T / np.sqrt(size)
+            if config.attention_normalization == "softmax":
+                weights, extra = np.exp(np.abs(score) if config.attention_score == "modulus" else score.real), 0
+            else:
+                weights, extra = np.abs(score) ** 2, 1
+            heads.append(weights / (extra + weights.sum(-1, keepdims=True)) @ v[:, own])
         x = complex_norm(x + linear(attention.out_proj, np.concatenate(heads, -1)))
         up = linear(layer.feed_forward.up_proj, x)
         x = complex_norm(x + linear(layer.feed_forward.down_proj, gelu(up.real) + 1j * gelu(up.imag)))
@@ -111,8 +115,13 @@ def spectral_scaled(model, frames):
 
 @pytest.mark.parametrize("network", FULL)
 @pytest.mark.parametrize("time_pool_size", [1, 3])
-def test_fully_spectral(network, time_pool_size):
-    model = build(network, time_pool_size=time_pool_size).double()
+@pytest.mark.parametrize(
+    "attention",
+    [{}, {"attention_normalization": "softmax"}, {"attention_normalization": "softmax", "attention_score": "real"}],
+    ids=["amplitude", "softmax", "real"],
+)
+def test_fully_spectral(network, time_pool_size, attention):
+    model = build(network, time_pool_size=time_pool_size, **attention).double()
     batch = features(network, clips(180))["input_features"].double()
     expected = fully_spectral(model, z(batch)[0])
     np.testing.assert_allclose(z(first(model, input_features=batch))[0], expected, atol=2e-6)
@@ -134,6 +143,21 @@ def test_without_projection_the_pooled_bins_are_the_hidden_state():
     x = z(batch["input_features"])[0]
     kernel = r(model.embedding.kernel.real) + 1j * r(model.embedding.kernel.imag)
     np.testing.assert_allclose(z(state)[0], pool(kernel * x + 1j * phases(*x.shape), 2, 2, "max"), atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["average", "max"])
+def test_positions_that_rotate_are_the_phases_of_hidden_states(pooling):
+    settings = {"pooling": pooling, "bin_pool_size": 1, "bin_pool_stride": 1, "time_pool_size": 2}
+    embed = build("rotate", **settings).double().embedding
+    clip = features("rotate", clips(180))["input_features"].double()
+    lengths = torch.tensor([clip.shape[1]])
+    state = z(embed(clip, lengths))[0]
+    late = z(embed(torch.cat([clip[:, :4], clip], dim=1), lengths + 4))[0]
+    embed.position_phase = "none"
+    still = z(embed(clip, lengths))[0]
+    np.testing.assert_allclose(state, still * phases(*state.shape), atol=1e-6)
+    # Whatever comes before a sound, its moduli are the same: filters do not know where they are.
+    np.testing.assert_allclose(np.abs(late[2:]), np.abs(state), atol=1e-12)
 
 
 # --- phases and signs ---------------------------------------------------------------------------------------------

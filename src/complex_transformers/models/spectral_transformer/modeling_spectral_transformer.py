@@ -108,8 +108,9 @@ class SpectralScaledLayer(EncoderLayer):
 class SpectralEmbedding(nn.Module):
     """From features to hidden states: pooling(K F(X) + i PPE) (thesis, Eq. 5.7, 5.10), projection, pooling of frames.
 
-    In a real network the bins are features as they are: projection, pooling of frames, and positions added after it
-    where the layers have none of their own.
+    Positions that rotate do so after it, as in text: before, they would turn the bins of a frame apart, and a filter
+    of the projection would be another one at every position. In a real network the bins are features as they are:
+    projection, pooling of frames, and positions added after it where the layers have none of their own.
     """
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
@@ -129,24 +130,21 @@ class SpectralEmbedding(nn.Module):
     def forward(self, features: Tensor, lengths: Tensor) -> Tensor:
         """``[B, T, C]``, frames of each ``[B]`` -> hidden states ``[B, ceil(T / time_pool_size), hidden_size]``."""
         if self.is_complex:
-            features = self.place(features if self.kernel is None else self.kernel(features))
+            features = features if self.kernel is None else self.kernel(features)
+            features = self.add_position(features) if self.position_phase == "add" else features
             features = features if self.bin_pool is None else self.pool_bins(features)
         hidden_states = features if self.projection is None else self.projection(features)
         if self.time_pool is not None:
             hidden_states = self.pool_frames(hidden_states, lengths)
+        if self.is_complex and self.position_phase == "rotate":
+            return multiply(hidden_states, position_of_frames(hidden_states))
         if self.adds_to_hidden and self.position_phase == "add":
-            length, width = hidden_states.shape[-2:]
-            hidden_states = hidden_states + positional_phase(length, width // 2, hidden_states)
+            return hidden_states + position_of_frames(hidden_states)
         return hidden_states
 
-    def place(self, bins: Tensor) -> Tensor:
-        """F(X) + i PPE or F(X) * PPE, ``[B, T, 2 bins]``."""
-        if self.position_phase == "none":
-            return bins
-        phase = positional_phase(bins.shape[-2], bins.shape[-1] // 2, bins)
-        if self.position_phase == "rotate":
-            return multiply(bins, phase)
-        real, imag = split(phase)
+    def add_position(self, bins: Tensor) -> Tensor:
+        """F(X) + i PPE, ``[B, T, 2 bins]``."""
+        real, imag = split(position_of_frames(bins))
         return bins + join(-imag, real)
 
     def pool_bins(self, bins: Tensor) -> Tensor:
@@ -160,6 +158,12 @@ class SpectralEmbedding(nn.Module):
         rows, _ = _fill(hidden_states.transpose(1, 2), self.time_pool)  # type: ignore[arg-type]
         pooled = self.time_pool(rows, length_mask(lengths, rows.shape[-1]))  # type: ignore[misc]
         return pooled.transpose(1, 2)
+
+
+def position_of_frames(hidden_states: Tensor) -> Tensor:
+    """PPE (thesis, Eq. 5.11) for ``[B, T, C]``: ``[T, C]`` halves."""
+    frames, width = hidden_states.shape[-2:]
+    return positional_phase(frames, width // 2, hidden_states)
 
 
 def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:
