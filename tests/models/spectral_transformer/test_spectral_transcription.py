@@ -138,6 +138,13 @@ def test_configuration_of_the_decoder():
     shared = own.decoder
     assert (shared.hidden_size, shared.intermediate_size, shared.number_field) == (16, 20, "complex")
     assert (shared.norm_position, shared.hidden_dropout_prob) == ("pre", 0.3)
+    assert shared.attention_score == "modulus"
+    assert config(decoder=DECODER, attention_score="real").decoder.attention_score == "real"
+    given = config(decoder={**DECODER, "attention_score": "modulus"}, attention_score="real")
+    assert given.decoder.attention_score == "modulus"
+    words = {"vocab_size": 9, "embedding_type": "word", "decoder_start_token_id": 1}
+    scaled = config("spectral_scaled", decoder=words)
+    assert (scaled.attention_score, scaled.decoder.attention_score) == ("modulus", "real")  # a plain decoder
     assert own.is_encoder_decoder
     assert not config().is_encoder_decoder
     again = SpectralTransformerConfig.from_dict(own.to_dict())

@@ -63,8 +63,9 @@ class SpectralTransformerConfig(LayersConfig):
         bos_token_id, eos_token_id: for tokenizers that have them; a decoder has its own.
         ctc_loss_reduction, ctc_zero_infinity: of ``torch.nn.functional.ctc_loss``, as in Wav2Vec2.
         decoder: of the encoder-decoder form, a ``ComplexSeq2SeqConfig`` or its fields; what a dictionary leaves out
-            of ``DECODER_FIELDS`` is as in the encoder. Symbols, embedding, ``decoder_layers``, special tokens and
-            label smoothing are the decoder's; its source side is not used.
+            of ``DECODER_FIELDS`` is as in the encoder, and ``attention_score`` as in one that is Fully Spectral.
+            Symbols, embedding, ``decoder_layers``, special tokens and label smoothing are the decoder's; its source
+            side is not used.
 
     Example:
         >>> from complex_transformers import SpectralTransformerConfig
@@ -126,6 +127,8 @@ class SpectralTransformerConfig(LayersConfig):
             self.attention_score = "modulus"
         if isinstance(self.decoder, dict):
             shared = {name: getattr(self, name) for name in DECODER_FIELDS}
+            if self.variant == "fully_spectral":  # the scores of spectra are no decoder's
+                shared["attention_score"] = self.attention_score
             self.decoder = ComplexSeq2SeqConfig(**{**shared, **self.decoder})
         if not isinstance(self.decoder, ComplexSeq2SeqConfig | None):
             raise TypeError(
