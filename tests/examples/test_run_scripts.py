@@ -74,3 +74,25 @@ def test_models_lie_beside_those_of_other_results() -> None:
         environment |= {"RESULTS": results} if results else {}
         done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)
         assert done.stdout == f"{folder}/fsdd/real-seed-0\n"
+
+
+def test_a_row_that_begins_with_another_runs_after_it(tmp_path: Path) -> None:
+    script = tmp_path / "table.sh"
+    script.write_text(
+        f"""
+        cd {tmp_path}; source {EXAMPLES / "runs.sh"}
+        declare -A ROWS=([decoder]="--model_name_or_path @ctc --decoder_layers 2" [ctc]="--network real")
+        choose "$@"
+        run_rows table train.py
+        """,
+        encoding="utf-8",
+    )
+    missing = run(script, "3", "decoder", RESULTS="other")
+    assert missing.returncode == 2
+    assert "decoder begins with outputs/other/table/ctc-seed-3, which is not there: run ctc first" in missing.stderr
+    assert not missing.stdout
+    (tmp_path / "outputs" / "other" / "table" / "ctc-seed-3").mkdir(parents=True)
+    first, second = run(script, "3", RESULTS="other").stdout.splitlines()
+    assert first.startswith("train.py --network real ")
+    assert second.startswith("train.py --model_name_or_path outputs/other/table/ctc-seed-3 --decoder_layers 2 ")
+    assert "--output_dir outputs/other/table/decoder-seed-3 " in second
