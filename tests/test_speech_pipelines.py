@@ -18,6 +18,7 @@ from complex_transformers import (
     SpectralTransformerProcessor,
     build_ctc_tokenizer,
     build_tokenizer,
+    read_audio,
 )
 
 RATE = 8000
@@ -190,3 +191,27 @@ def test_speech_to_text_refuses_what_it_cannot_do(decoder_folder, folder):
         pipeline("complex-speech2text", model=ctc, **parts)
     with pytest.raises(ValueError, match="Wav2Vec2CTCTokenizer merges equal symbols"):
         pipeline("complex-speech2text", model=transcribe.model, **parts)
+
+
+def test_speech_to_text_writes_by_one_beam_where_nothing_else_is_said(decoder_folder):
+    transcribe = pipeline("complex-speech2text", model=decoder_folder)
+    options = {"max_new_tokens": 7, "suppress_tokens": [0, 1, 2, 3, 4], "no_repeat_ngram_size": 1}
+    texts = {
+        beams: [transcribe(wave, **options, **({"num_beams": beams} if beams else {}))["text"] for wave in waves()]
+        for beams in (None, 1, 5)
+    }
+    assert texts[None] == texts[1] != texts[5]
+
+
+def test_speech_to_text_resamples_and_refuses_channels(decoder_folder):
+    transcribe = pipeline("complex-speech2text", model=decoder_folder)
+    wave = waves()[0]
+    for samples in (np.stack([wave, -wave]), torch.zeros(2, 4000)):
+        with pytest.raises(ValueError, match=r"one waveform \[samples\] is transcribed, got \(2, \d+\); average"):
+            transcribe({"raw": samples, "sampling_rate": RATE})
+        with pytest.raises(ValueError, match="average or choose the channels"):
+            transcribe(samples)
+    fast = {"array": wave, "sampling_rate": 2 * RATE, "path": "clip.wav"}
+    expected = transcribe(read_audio(fast, RATE), max_new_tokens=7)["text"]
+    assert transcribe(fast, max_new_tokens=7)["text"] == expected
+    assert sorted(fast) == ["array", "path", "sampling_rate"]  # what was given is as it was

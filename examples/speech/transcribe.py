@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -27,7 +28,9 @@ from transformers import AutoConfig, pipeline
 import complex_transformers  # noqa: F401 - registers models and tasks
 from complex_transformers import read_audio
 
-ENDINGS = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".aifc", ".au", ".caf", ".rf64", ".w64")
+ENDINGS = (
+    ".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".aifc", ".au", ".caf", ".rf64", ".w64"
+)  # fmt: skip
 UNREADABLE = (".aac", ".ac3", ".amr", ".ape", ".m4a", ".mka", ".mp4", ".webm", ".wma")  # audio soundfile does not read
 
 
@@ -43,7 +46,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--chunk_length_s", type=float, default=30.0, help="of CTC models; 0: the whole file at once")
     parser.add_argument("--stride_length_s", type=float, help="overlap on either side; default a sixth of a chunk")
     parser.add_argument("--batch_size", type=int, default=8, help="chunks that go through the model at once")
-    parser.add_argument("--num_beams", type=int, help="of models with a decoder")
+    parser.add_argument("--num_beams", type=int, help="of models with a decoder; default 1")
     parser.add_argument("--mix_channels", action="store_true", help="average the channels of stereo audio")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args(arguments)
@@ -60,16 +63,29 @@ def audio_files(paths: list[Path], failures: dict[Path, str]) -> list[Path]:
         if not path.is_dir():
             found.append(path)
             continue
-        files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-        inside = [p for p in files if p.suffix.lower() in ENDINGS + UNREADABLE]
+        files = sorted(files_below(path, failures))
+        inside = [p for p in files if p.suffix.lower() in ENDINGS + UNREADABLE and not p.name.startswith(".")]
         if not inside:
             failures[path] = f"has no audio file (endings: {', '.join(ENDINGS)})"
         found += inside
-        others += [p for p in files if p.suffix.lower() not in ENDINGS + UNREADABLE]
+        others += sorted(set(files) - set(inside))
     if others:
         names = "".join(f"\n  {file}" for file in others)
-        print(f"{len(others)} other files in the folders are no audio and left out:{names}", file=sys.stderr)
+        print(f"{len(others)} other files in the folders are hidden or no audio, left out:{names}", file=sys.stderr)
     return found
+
+
+def files_below(folder: Path, failures: dict[Path, str]) -> Iterator[Path]:
+    """All files; folders that cannot be read, or are links, go into ``failures``."""
+
+    def unreadable(error: OSError) -> None:
+        failures[Path(error.filename)] = f"cannot be searched: {error.strerror}"
+
+    for parent, folders, names in os.walk(folder, onerror=unreadable):
+        for link in (Path(parent) / name for name in folders):
+            if link.is_symlink():
+                failures[link] = "is a link to a folder and was not searched: name that folder"
+        yield from (Path(parent) / name for name in names)
 
 
 class Transcriber:
@@ -127,7 +143,7 @@ def transcripts(
         try:
             wave = read_audio(path, transcribe.rate, args.mix_channels)
             text = transcribe(wave)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # whatever one file does, the others are transcribed
             failures[path] = str(error).removeprefix(f"{path} ")
             continue
         yield {"file": str(path), "text": text, "seconds": round(len(wave) / transcribe.rate, 3)}

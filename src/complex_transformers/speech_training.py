@@ -148,7 +148,7 @@ class SpeechModelArguments:
         if self.model_name_or_path is not None:
             return self._saved_extractor(sampling_rate)
         check_choice("network", self.network, tuple(SPEECH_NETWORKS))
-        sampling_rate = sampling_rate or DEFAULT_RATE
+        sampling_rate = DEFAULT_RATE if sampling_rate is None else sampling_rate
         return SpectralFeatureExtractor(
             sampling_rate=sampling_rate,
             feature_type=self.feature_type or SPEECH_NETWORKS[self.network][0],

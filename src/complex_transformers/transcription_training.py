@@ -25,7 +25,10 @@ from .models.spectral_transformer.modeling_spectral_transformer import (
     SpectralTransformerForCTC,
     SpectralTransformerModel,
 )
-from .models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor
+from .models.spectral_transformer.processing_spectral_transformer import (
+    SpectralTransformerProcessor,
+    unknown_symbols,
+)
 from .runs import portable, rounded, run_record, save_model, write_results
 from .speech_training import SpeechModelArguments, SpeechTrainingArguments
 from .training import ComplexSeq2SeqTrainer
@@ -97,7 +100,9 @@ def _fine_tuned(
     saved = _MODELS.get((config.architectures or [""])[0])
     if saved is not None and decoder.decoder_layers == 0:
         processor = SpectralTransformerProcessor.from_pretrained(name_or_path)
-        if not (unknown := _unknown_symbols(processor.tokenizer, texts)):
+        if not (
+            unknown := sorted({symbol for text in texts for symbol in unknown_symbols(processor.tokenizer, text)})
+        ):
             return saved.from_pretrained(name_or_path), processor
         print(f"{name_or_path} does not know the symbols {unknown}: what writes them is new")
         decoder = replace(decoder, decoder_layers=config.decoder.decoder_layers if config.is_encoder_decoder else 0)
@@ -135,12 +140,6 @@ def _model(config: SpectralTransformerConfig) -> PreTrainedModel:
     return (SpectralTransformerForConditionalGeneration if config.is_encoder_decoder else SpectralTransformerForCTC)(
         config
     )
-
-
-def _unknown_symbols(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[str]:
-    """Characters of the texts that a tokenizer cannot write."""
-    symbols = sorted({symbol for text in texts for symbol in text if not symbol.isspace()})
-    return [symbol for symbol in symbols if tokenizer.unk_token_id in tokenizer(symbol)["input_ids"]]
 
 
 def transcription_items(

@@ -145,6 +145,31 @@ def test_wav_files_from_a_pipe_are_read():
         assert len(read_audio(bytes(data), RATE)) == len(sine())
 
 
+def test_headers_that_promise_more_than_memory_holds_are_refused():
+    data = encoded(sine())
+    with pytest.raises(ValueError, match="the audio says that it has 2147483645 Hz; repair its header"):
+        read_audio(data[:24] + (0x7FFFFFFD).to_bytes(4, "little") + data[28:], RATE)
+    flac = encoded(sine(), format="flac")
+    long = flac[:21] + bytes([flac[21] | 0x0F]) + flac[22:]  # the highest bits of the number of samples
+    with pytest.raises(ValueError, match=r"the audio is truncated: it has \d+ samples of \d{11}|can read"):
+        read_audio(long, RATE)
+
+
+@pytest.mark.parametrize("shape", [(2, 4000), (4000, 2), (1, 4000), (4000, 1)])
+def test_the_shorter_axis_of_an_array_has_the_channels(shape):
+    entry = {"array": np.full(shape, 0.5), "sampling_rate": RATE}
+    if 2 in shape:
+        with pytest.raises(ValueError, match="the audio has 2 channels"):
+            read_audio(entry, RATE)
+    assert read_audio(entry, RATE, mix_channels=True) == pytest.approx(np.full(4000, 0.5))
+
+
+@pytest.mark.parametrize("shape", [(), (3, 3), (2, 3, 4000)])
+def test_arrays_of_other_axes_are_refused(shape):
+    with pytest.raises(ValueError, match=r"must be \[samples\], or have samples and fewer channels, got \("):
+        read_audio({"array": np.zeros(shape), "sampling_rate": RATE}, RATE)
+
+
 def test_sources_without_audio_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent\.wav"):
         read_audio(tmp_path / "absent.wav", RATE)

@@ -23,7 +23,15 @@ from complex_transformers.data.babble import (
     split_by_symbols,
     write_babble_tasks,
 )
-from complex_transformers.data.ipa import IPA_CATEGORIES, ipa_category, is_babble, simplify_ipa, without_brackets
+from complex_transformers.data.ipa import (
+    IPA_CATEGORIES,
+    ipa_category,
+    ipa_symbols,
+    is_babble,
+    outside_ipa,
+    simplify_ipa,
+    without_brackets,
+)
 
 # Of the thesis, Table 1: a code point of every category, and whether the simpler tasks keep it.
 TABLE = [
@@ -55,6 +63,25 @@ def test_every_symbol_has_one_category() -> None:
     assert len(symbols) == len(set(symbols))
     assert ipa_category("5") is None
     assert simplify_ipa("5 (a)") == " (a)"
+
+
+@pytest.mark.parametrize(
+    ("text", "same", "simple"),
+    [
+        ("b\u00e3", "ba\u0303", "ba"),  # a with tilde, composed
+        ("ga", "\u0261a", "\u0261a"),  # the g of keyboards
+        ("b\u025a", "b\u0259\u02de", "b\u0259"),  # vowels with a hook
+        ("b\u025d", "b\u025c\u02de", "b\u025c"),
+        ("\u00e7i", "\u00e7i", "\u00e7i"),  # a symbol of its own, composed or not
+        ("c\u0327i", "\u00e7i", "\u00e7i"),
+    ],
+)
+def test_other_forms_of_symbols(text: str, same: str, simple: str) -> None:
+    assert ipa_symbols(text) == same
+    assert simplify_ipa(text) == simplify_ipa(same) == simple
+    assert is_babble(text)
+    assert not outside_ipa(text)
+    assert outside_ipa(text + "3 (\u00e3)") == {"3"}
 
 
 def test_brackets() -> None:
@@ -199,7 +226,7 @@ def test_tasks_are_written_and_read(folder: Path) -> None:
 def test_what_is_missing_is_listed(folder: Path) -> None:
     with pytest.raises(
         FileNotFoundError,
-        match=r"4 file\(s\) of the task are missing: .*index.txt, .*task2.test.csv, .*train.csv, .*valid",
+        match=r"5 file\(s\) of the task are missing: .*index.txt, .*test.csv, .*train.csv, .*valid.csv, .*voc.txt;",
     ):
         load_babble(folder, 2)
     write_babble_tasks(folder, [2])
@@ -268,5 +295,45 @@ def test_bad_rows_of_the_table_are_named(tmp_path: Path, rows: str, message: str
 
 
 def test_labels_count_where_they_are_a_task(tmp_path: Path) -> None:
-    (tmp_path / "babble.csv").write_text("file_path,full_ipa,babble\ndata/a.wav,ba,?\n", encoding="utf-8")
+    rows = "".join(f"data/{row}.wav,ba,?\n" for row in range(10))
+    (tmp_path / "babble.csv").write_text(f"file_path,full_ipa,babble\n{rows}", encoding="utf-8")
     assert write_babble_tasks(tmp_path, [2], min_count=1)[2]["left_out"] == 0
+
+
+def write_table(folder: Path, texts: list[str], names: list[str] | None = None) -> None:
+    (folder / "data").mkdir(exist_ok=True)
+    names = names or [f"data/{row}.wav" for row in range(len(texts))]
+    for name in names:
+        (folder / name).touch()
+    rows = "".join(f"{name},{text}\n" for name, text in zip(names, texts, strict=True))
+    (folder / "babble.csv").write_text(f"file_path,full_ipa\n{rows}", encoding="utf-8")
+
+
+def test_a_recording_is_in_one_part(tmp_path: Path) -> None:
+    write_table(tmp_path, ["ba", "da", "ba"], ["data/a.wav", "data/b.wav", "data/a.wav"])
+    with pytest.raises(ValueError, match=r"line 4: data/a\.wav stands in line 2, too; keep one of them"):
+        write_babble_tasks(tmp_path, [2], min_count=1)
+    write_table(tmp_path, ["ba"] * 20)
+    write_babble_tasks(tmp_path, [2], min_count=1)
+    train, test = (tmp_path / "tasks" / f"babble.task2.{part}.csv" for part in ("train", "test"))
+    test.write_text(test.read_text(encoding="utf-8") + train.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"16 recording\(s\) .* are in two parts, such as .* in test and train"):
+        load_babble(tmp_path, 2)
+
+
+def test_transcriptions_have_symbols_of_the_index(tmp_path: Path) -> None:
+    write_table(tmp_path, ["ba", "da"] * 10)
+    write_babble_tasks(tmp_path, [2], min_count=1)
+    (tmp_path / "tasks" / "babble.task2.index.txt").write_text("<pad>\n<unk>\na\nb\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"index\.txt lacks symbols of the transcriptions: \['d'\]"):
+        load_babble(tmp_path, 2)
+
+
+def test_too_few_rows_and_characters_outside_the_chart_are_named(tmp_path: Path) -> None:
+    write_table(tmp_path, ["ba", "b3", "d\u00e3"])
+    with (
+        pytest.warns(UserWarning, match=r"not of the chart, which the simplified tasks leave out: \['3'\]"),
+        pytest.raises(ValueError, match=r"task 7 has too few rows, none for \['validation', 'test'\]"),
+    ):
+        write_babble_tasks(tmp_path, [7])
+    assert not list((tmp_path / "tasks").iterdir())

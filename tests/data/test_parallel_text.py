@@ -107,6 +107,18 @@ def test_translation_column_and_folder(tmp_path: Path) -> None:
         load_parallel_dataset(dataset_name=str(folder), source_column="en", target_column="fr")
 
 
+def test_parts_of_other_names_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    card = "---\nconfigs:\n- config_name: default\n  data_files:\n"
+    for part, pairs in (("train", PAIRS), ("validation", OTHERS), ("test_clean", OTHERS)):
+        rows = "".join(json.dumps({"en": en, "de": de}) + "\n" for en, de in pairs)
+        (tmp_path / f"{part}.jsonl").write_text(rows, encoding="utf-8")
+        card += f"  - split: {part}\n    path: {part}.jsonl\n"
+    (tmp_path / "README.md").write_text(card + "---\n", encoding="utf-8")
+    parts = load_parallel_dataset(dataset_name=str(tmp_path), source_column="en", target_column="de")
+    assert "test" not in parts
+    assert f"{tmp_path}: parts ['test_clean'] are not used, only ['train', 'validation']" in capsys.readouterr().out
+
+
 def test_unequal_files_are_refused(tmp_path: Path) -> None:
     source = write_text(tmp_path / "a.en", ["one", "two", "three"])
     target = write_text(tmp_path / "a.de", ["eins", "zwei"])

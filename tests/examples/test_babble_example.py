@@ -73,7 +73,7 @@ def test_babble_or_not(run: Callable[..., Any], folder: Path, tmp_path: Path) ->
 
 def test_missing_files_are_listed(run: Callable[..., Any], folder: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"4 file\(s\) of the task are missing: .*task2\.test\.csv.*--make_tasks"
+        FileNotFoundError, match=r"5 file\(s\) of the task are missing: .*task2\.test\.csv.*--make_tasks"
     ):
         run(RUN, "--folder", folder, "--task", "2", *SMALL)
     for number in (3, 7):

@@ -200,13 +200,22 @@ def test_every_file_of_a_folder_is_accounted_for(
         soundfile.write(folder / f"good.{ending}", wave, RATE, format="ogg" if ending == "oga" else None)
     (folder / "phone.m4a").write_bytes(b"\0\0\0\x20ftypM4A " + bytes(100))
     (folder / "notes.txt").write_text("no audio")
+    soundfile.write(folder / ".hidden.wav", wave, RATE)
+    (folder / "gone.wav").symlink_to(folder / "nowhere.wav")
+    (folder / "link").symlink_to(empty, target_is_directory=True)
+    high = (folder / "good.wav").read_bytes()
+    (folder / "high.wav").write_bytes(high[:24] + (0x7FFFFFFD).to_bytes(4, "little") + high[28:])
     for name in ("texts.json", "texts.jsonl"):
         output = tmp_path / name
         assert transcribe(monkeypatch, "--model", frame_by_frame, empty, folder, "--output_file", output) == 1
         assert sorted(records(output)) == ["good.caf", "good.oga", "good.wav"]
         said = capsys.readouterr().err
-        assert f"1 other files in the folders are no audio and left out:\n  {folder / 'notes.txt'}\n" in said
-        assert "2 of 5 files could not be transcribed:" in said
+        others = "2 other files in the folders are hidden or no audio, left out:"
+        assert f"{others}\n  {folder / '.hidden.wav'}\n  {folder / 'notes.txt'}\n" in said
+        assert "5 of 8 files could not be transcribed:" in said
+        assert f"{folder / 'gone.wav'}: [Errno 2] No such file" in said
+        assert f"{folder / 'link'}: is a link to a folder and was not searched: name that folder" in said
+        assert f"{folder / 'high.wav'}: says that it has 2147483645 Hz; repair its header" in said
         assert f"{empty}: has no audio file" in said
         assert f"{folder / 'phone.m4a'}: is no audio file that soundfile can read" in said
     assert transcribe(monkeypatch, "--model", frame_by_frame, empty, "--output_file", tmp_path / "texts.json") == 1

@@ -56,6 +56,12 @@ def test_labels_of_several_characters_and_batches() -> None:
         metric.compute()
 
 
+def test_composed_and_decomposed_characters_are_the_same_label() -> None:
+    scores = TranscriptionMetric().compute(predictions=["b\u00e3"], references=["ba\u0303"])
+    assert (scores["label_error_rate"], scores["labels"]) == (0.0, 2)
+    assert TranscriptionMetric().compute(predictions=["\u0261"], references=["\u0261\u0303"])["labels"] == 2
+
+
 def test_bad_transcriptions() -> None:
     metric = TranscriptionMetric()
     with pytest.raises(TypeError, match="references must be a list of transcriptions, got one string"):

@@ -25,6 +25,8 @@ __all__ = [
     "require_soundfile",
 ]
 
+_BLOCK = 2**16  # frames that are read at once: a header can promise more than memory holds
+_HIGHEST_RATE = 1_000_000  # Hz; the filter of resampling grows with it
 _UNKNOWN_SIZES = {4: 0x7FFFF000, 8: 2**63}  # width -> sizes from here on stand in files that were written to a pipe
 # first bytes -> where the chunks begin, the width of their sizes, and its order of bytes
 _CHUNKS: dict[bytes, tuple[int, int, Literal["big", "little"]]] = {
@@ -40,7 +42,7 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
     Args:
         source: the path of a file that ``soundfile`` reads (wav, flac, ogg, mp3 ...), its bytes, or an entry of an
             ``Audio`` column of ``datasets``: a mapping with ``path`` and ``bytes``, or with ``array`` and
-            ``sampling_rate``.
+            ``sampling_rate``. The shorter axis of an array of two is that of the channels.
         sampling_rate: Hz of the result; audio of another rate is resampled by a polyphase filter.
         mix_channels: average channels instead of refusing audio that has several.
 
@@ -48,10 +50,12 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
         ImportError: ``soundfile`` or ``scipy`` is missing (extra ``speech``).
         FileNotFoundError: no such file.
         TypeError: an ``array`` that is not of floats.
-        ValueError: a file that is empty, truncated or no audio; an ``array`` without its rate; several channels;
-            samples that are not finite.
+        ValueError: a file that is empty, truncated or no audio; an ``array`` without its rate or of other axes;
+            several channels; samples that are not finite; a rate above 1 MHz.
     """
     samples, rate, name = _decode(source)
+    if not 0 < rate <= _HIGHEST_RATE:
+        raise ValueError(f"{name} says that it has {rate} Hz; repair its header, or give the samples and their rate")
     if samples.ndim == 2:
         if not mix_channels and samples.shape[1] > 1:
             raise ValueError(
@@ -87,18 +91,32 @@ def _decode(source: Any) -> tuple[np.ndarray, int, str]:
             raise ValueError(
                 f"the array of {name} needs its sampling_rate, a whole number of Hz above 0, got {rate!r}"
             )
-        return array.astype(np.float32), int(float(rate)), name
+        return _channels_last(array, name).astype(np.float32), int(float(rate)), name
     soundfile = require_soundfile()
     data = audio_bytes(source)
     _check_complete(data, name)
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
-            samples, rate, expected = file.read(dtype="float32"), file.samplerate, file.frames
+            rate, expected, blocks = file.samplerate, file.frames, [file.read(_BLOCK, dtype="float32")]
+            while len(blocks[-1]):
+                blocks.append(file.read(_BLOCK, dtype="float32"))
     except soundfile.LibsndfileError as error:
         raise ValueError(f"{name} is no audio file that soundfile can read: {error.error_string}") from error
+    samples = np.concatenate(blocks)
     if len(samples) < expected:
         raise ValueError(f"{name} is truncated: it has {len(samples)} samples of {expected}; copy it again")
     return samples, rate, name
+
+
+def _channels_last(array: np.ndarray, name: str) -> np.ndarray:
+    """``[samples]`` or ``[samples, channels]``: ``Audio`` columns have had the channels on either axis."""
+    if array.ndim == 1:
+        return array
+    if array.ndim != 2 or (array.shape[0] == array.shape[1] and array.size > 1):
+        raise ValueError(
+            f"the array of {name} must be [samples], or have samples and fewer channels, got {array.shape}"
+        )
+    return array if array.shape[0] > array.shape[1] else array.T
 
 
 def require_soundfile() -> Any:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import random
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .ipa import is_babble, simplify_ipa, without_brackets
+from .ipa import is_babble, outside_ipa, simplify_ipa, without_brackets
 from .parts import require_datasets
 
 if TYPE_CHECKING:
@@ -104,12 +105,13 @@ def load_babble(folder: str | Path, task: int) -> DatasetDict:
 
     Raises:
         FileNotFoundError: files of the task, its symbols among them, or recordings that are missing; all are listed.
-        ValueError: another task; a line without a path and a target, or with a label that is none.
+        ValueError: another task; a line without a path and a target, or with a label that is none; a recording in two
+            parts; symbols that the index lacks.
     """
     _check_task(task)
     folder = Path(folder)
     files = {part: folder / "tasks" / f"babble.task{task}.{name}.csv" for part, name in _FILES.items()}
-    tables = [*files.values()] if task == 7 else [*files.values(), _index_file(folder, task)]
+    tables = [*files.values()] if task == 7 else [*files.values(), *_symbol_files(folder, task)]
     parts: dict[str, dict[str, list[Any]]] = {}
     for part, file in files.items():
         column = "label" if task == 7 else "text"
@@ -127,12 +129,34 @@ def load_babble(folder: str | Path, task: int) -> DatasetDict:
             parts[part][column].append(_LABELS[row[1].strip().lower()] if task == 7 else row[1])
     recordings = [Path(path) for columns in parts.values() for path in columns["audio_path"]]
     _check_all_there((tables, *_TASK_FILES), (recordings, "recording(s) are", "copy them into the folder"))
+    _check_disjoint(folder, {part: columns["audio_path"] for part, columns in parts.items()})
+    if task != 7:
+        index = load_babble_index(folder, task)
+        texts = [text for columns in parts.values() for text in columns["text"]]
+        if unknown := sorted({symbol for text in texts for symbol in text} - {*index, " "}):
+            raise ValueError(
+                f"{_symbol_files(folder, task)[0]} lacks symbols of the transcriptions: {unknown}; {_TASK_FILES[1]}"
+            )
     datasets = require_datasets()
     return datasets.DatasetDict({name: datasets.Dataset.from_dict(columns) for name, columns in parts.items()})
 
 
-def _index_file(folder: Path, task: int) -> Path:
-    return folder / "tasks" / f"babble.task{task}.index.txt"
+def _check_disjoint(folder: Path, recordings: Mapping[str, Sequence[str]]) -> None:
+    """No recording stands in two parts (T 5.5.4)."""
+    places: dict[str, set[str]] = {}
+    for part, paths in recordings.items():
+        for path in paths:
+            places.setdefault(path, set()).add(part)
+    if shared := sorted(path for path, of in places.items() if len(of) > 1):
+        raise ValueError(
+            f"{len(shared)} recording(s) of {folder} are in two parts, such as {shared[0]} in "
+            f"{' and '.join(sorted(places[shared[0]]))}: make the task anew from a babble.csv that has each once"
+        )
+
+
+def _symbol_files(folder: Path, task: int) -> list[Path]:
+    """The symbols of a transcription task by id, and by number."""
+    return [folder / "tasks" / f"babble.task{task}.{name}.txt" for name in ("index", "voc")]
 
 
 def load_babble_index(folder: str | Path, task: int) -> dict[str, int]:
@@ -145,7 +169,7 @@ def load_babble_index(folder: str | Path, task: int) -> dict[str, int]:
     _check_task(task)
     if task == 7:
         raise ValueError("task 7 has labels and no symbols: there is no index")
-    path = _index_file(Path(folder), task)
+    path = _symbol_files(Path(folder), task)[0]
     _check_all_there(([path], *_TASK_FILES))
     symbols = path.read_text(encoding="utf-8").split("\n")
     symbols = symbols[:-1] if not symbols[-1] else symbols
@@ -261,8 +285,12 @@ def write_babble_tasks(
 
     Raises:
         FileNotFoundError: no ``babble.csv``.
-        ValueError: missing columns, another task; a row of other cells than the heading, without a path, with
-            parentheses that do not match or a label that is none, text that is not UTF-8 (the line is named).
+        ValueError: missing columns, another task; a row of other cells than the heading, without a path, with a path
+            of another row, with parentheses that do not match or a label that is none, text that is not UTF-8 (the
+            line is named); too few rows for a task.
+
+    Warns:
+        UserWarning: characters that are no symbols of the chart, which the simplified tasks leave out.
     """
     folder = Path(folder)
     for task in tasks:
@@ -282,12 +310,15 @@ def _read_table(table: Path, labels: bool) -> list[dict[str, Any]]:
             f"{table} needs rows with file_path and full_ipa, missing: {sorted(missing) if rows else 'rows'}"
         )
     targets = []
+    lines: dict[str, int] = {}
     for line, row in rows:
         try:
             if None in row or None in row.values():
                 raise ValueError("the row has other cells than the heading; quote a cell that holds a comma")
             if not row["file_path"].strip():
                 raise ValueError("file_path is empty; name the recording or remove the row")
+            if (first := lines.setdefault(row["file_path"].strip(), line)) != line:
+                raise ValueError(f"{row['file_path']} stands in line {first}, too; keep one of them")
             if labels and row.get("babble", "0").strip().lower() not in _LABELS:
                 raise ValueError(
                     f"babble must be {_LABEL_NAMES}, got {row['babble']!r}; correct it or drop the column"
@@ -295,6 +326,11 @@ def _read_table(table: Path, labels: bool) -> list[dict[str, Any]]:
             targets.append({**babble_targets(row["full_ipa"]), **row})
         except ValueError as error:
             raise ValueError(f"{table}, line {line}: {error}") from error
+    if outside := sorted(set().union(*(outside_ipa(row["full_ipa"]) for _, row in rows))):
+        warnings.warn(
+            f"{table} has characters that are not of the chart, which the simplified tasks leave out: {outside}",
+            stacklevel=3,
+        )
     return targets
 
 
@@ -309,12 +345,18 @@ def _write_task(
         counts = Counter(symbol for _, text in pairs for symbol in text.replace(" ", ""))
         kept = [(p, text) for p, text in pairs if text and all(counts[s] >= min_count for s in text.replace(" ", ""))]
         parts = split_by_symbols([text for _, text in kept], seed=seed)
+    sizes = {**{part: len(numbers) for part, numbers in parts.items()}, "left_out": len(rows) - len(kept)}
+    if empty := [part for part, numbers in parts.items() if not numbers]:
+        raise ValueError(
+            f"task {task} has too few rows, none for {empty}: {sizes}; lower min_count, or add recordings"
+        )
+    if task != 7:
         counts = Counter(symbol for _, text in kept for symbol in text)
-        symbols = [*_SPECIAL, *sorted(counts)]
-        (folder / f"babble.task{task}.index.txt").write_text("".join(f"{s}\n" for s in symbols), encoding="utf-8")
+        index, vocabulary = _symbol_files(folder.parent, task)
+        index.write_text("".join(f"{s}\n" for s in [*_SPECIAL, *sorted(counts)]), encoding="utf-8")
         lines = "".join(f"{symbol}\t{count}\n" for symbol, count in counts.most_common())
-        (folder / f"babble.task{task}.voc.txt").write_text(lines, encoding="utf-8")
+        vocabulary.write_text(lines, encoding="utf-8")
     for part, numbers in parts.items():
         with (folder / f"babble.task{task}.{_FILES[part]}.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(kept[number] for number in numbers)
-    return {**{part: len(numbers) for part, numbers in parts.items()}, "left_out": len(rows) - len(kept)}
+    return sizes

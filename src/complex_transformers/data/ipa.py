@@ -8,9 +8,19 @@ International Phonetic Association.
 
 from __future__ import annotations
 
+import unicodedata
 from itertools import pairwise
 
-__all__ = ["IPA_CATEGORIES", "SIMPLE_CATEGORIES", "ipa_category", "is_babble", "simplify_ipa", "without_brackets"]
+__all__ = [
+    "IPA_CATEGORIES",
+    "SIMPLE_CATEGORIES",
+    "ipa_category",
+    "ipa_symbols",
+    "is_babble",
+    "outside_ipa",
+    "simplify_ipa",
+    "without_brackets",
+]
 
 # category -> its symbols; combining marks as escapes, for they would sit on the quotes
 IPA_CATEGORIES: dict[str, str] = {
@@ -33,6 +43,8 @@ IPA_CATEGORIES: dict[str, str] = {
 SIMPLE_CATEGORIES = ("consonants (pulm.)", "consonants (non-pulm.)", "vowels", "additional symbols")
 
 _CATEGORY_OF = {symbol: category for category, symbols in IPA_CATEGORIES.items() for symbol in symbols}
+# Other characters for symbols of the chart: the letter g of keyboards, and vowels with the hook of rhoticity.
+_SAME = {"g": "\u0261", "\u025a": "\u0259\u02de", "\u025d": "\u025c\u02de"}
 _BRACKETS = "()"
 _UNVOICED = "\u0325\u030a"  # ring below, ring above
 _PAUSES = "|\u2016"
@@ -43,9 +55,26 @@ def ipa_category(symbol: str) -> str | None:
     return _CATEGORY_OF.get(symbol)
 
 
+def ipa_symbols(text: str) -> str:
+    """The symbols of a text, one code point each: letters and diacritics of composed characters apart.
+
+    Spaces, brackets and what is not of the chart stay as they are.
+    """
+    composed = unicodedata.normalize("NFC", text)  # the c with cedilla is a symbol, in whatever form it comes
+    apart = (c if c in _CATEGORY_OF else _SAME.get(c) or unicodedata.normalize("NFD", c) for c in composed)
+    return "".join("".join(_SAME.get(c, c) for c in part) for part in apart)
+
+
+def outside_ipa(text: str) -> set[str]:
+    """What is neither a symbol of the chart nor space nor bracket."""
+    return {c for c in ipa_symbols(text) if c not in _CATEGORY_OF and c not in _BRACKETS and not c.isspace()}
+
+
 def simplify_ipa(text: str) -> str:
     """Without diacritics, suprasegmentals, tones, word accents and other symbols; brackets and spaces stay."""
-    return "".join(c for c in text if c in _BRACKETS or c.isspace() or _CATEGORY_OF.get(c) in SIMPLE_CATEGORIES)
+    return "".join(
+        c for c in ipa_symbols(text) if c in _BRACKETS or c.isspace() or _CATEGORY_OF.get(c) in SIMPLE_CATEGORIES
+    )
 
 
 def without_brackets(text: str, contents: bool) -> str:
@@ -74,7 +103,7 @@ def is_babble(text: str) -> bool:
     length and syllable breaks are passed over; spaces and pauses part. Consonants are those of every category.
     """
     kinds: list[str] = []
-    for character in text:
+    for character in ipa_symbols(text):
         category = _CATEGORY_OF.get(character)
         if character.isspace() or character in _PAUSES:
             kinds.append("pause")

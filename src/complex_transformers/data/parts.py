@@ -40,10 +40,12 @@ def check_file(path: str) -> None:
 
 
 def load_hub_parts(name: str, config_name: str | None) -> dict[str, Dataset]:
-    """The parts of a data set of the Hub, or of a folder; one of them is ``train``."""
+    """The parts of a data set of the Hub, or of a folder; one of them is ``train``, parts of other names are named."""
     loaded = require_datasets().load_dataset(name, config_name)
     if "train" not in loaded:
         raise ValueError(f"{name} has no part 'train', only {list(loaded)}")
+    if others := [part for part in loaded if part not in PARTS]:
+        print(f"{name}: parts {others} are not used, only {[part for part in PARTS if part in loaded]}")
     return {part: loaded[part] for part in PARTS if part in loaded}
 
 

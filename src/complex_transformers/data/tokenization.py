@@ -153,13 +153,18 @@ def build_ctc_tokenizer(texts: Iterable[str]) -> Wav2Vec2CTCTokenizer:
     texts: case, accents and IPA diacritics are kept.
 
     Args:
-        texts: transcripts; read once.
+        texts: transcripts.
 
     Raises:
-        ValueError: no character; texts with both ``|`` and ``␣``, which leave no sign for a space.
+        ValueError: no character; texts with both ``|`` and ``␣``, which leave no sign for a space; a text that spells
+            out ``<pad>`` or ``<unk>``.
         TypeError: a text that is not a string.
     """
-    symbols = sorted({symbol for text in _checked(texts) for symbol in text if not symbol.isspace()})
+    texts = list(_checked(texts))
+    for special in ("<pad>", "<unk>"):
+        if found := [text for text in texts if special in text]:
+            raise ValueError(f"a transcript spells out {special}, a special token: replace it in {found[0]!r}")
+    symbols = sorted({symbol for text in texts for symbol in text if not symbol.isspace()})
     if not symbols:
         raise ValueError("no symbol was found in texts: there is none, or all are empty")
     space = "␣" if "|" in symbols else "|"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from unicodedata import normalize
 
 import torch
 from torch import Tensor
@@ -23,11 +24,16 @@ def _require_jiwer() -> Any:
     return jiwer
 
 
+def _labels(transcription: Labels) -> list[str]:
+    return list(normalize("NFC", transcription) if isinstance(transcription, str) else transcription)
+
+
 class TranscriptionMetric:
     """Label error rates, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
     LER = edits / N (T 5.1): deletions, insertions and substitutions that turn a prediction into its reference of N
-    labels. A label is a character of a string (in IPA a code point, diacritics on their own), or a string of a list.
+    labels. A label is a character of a string, or a string of a list. Characters are the code points of NFC, as the
+    tokenizers of decoders have them: a diacritic is on its own where it has no composed form.
 
     Raises:
         ImportError: ``jiwer`` is missing (extra ``speech``).
@@ -72,7 +78,7 @@ class TranscriptionMetric:
                     raise TypeError(f"{name} {row} has labels that are no strings: {labels!r}")
                 if not all(labels):
                     raise ValueError(f"{name} {row} has an empty label: {labels!r}")
-        self._pairs += [(list(prediction), list(reference)) for prediction, reference in pairs]
+        self._pairs += [(_labels(prediction), _labels(reference)) for prediction, reference in pairs]
 
     def compute(
         self, *, predictions: Sequence[Labels] | None = None, references: Sequence[Labels] | None = None

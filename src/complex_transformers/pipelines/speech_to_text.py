@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformers import AutomaticSpeechRecognitionPipeline
+import numpy as np
+import torch
+from transformers import AutomaticSpeechRecognitionPipeline, GenerationConfig
 
 from ..auto import SPEECH_TO_TEXT_TASK
+from ..data.audio import read_audio
 
 __all__ = ["SpeechToTextPipeline"]
 
@@ -17,7 +21,8 @@ class SpeechToTextPipeline(AutomaticSpeechRecognitionPipeline):
     """``pipeline("complex-speech2text")``: Transformers' speech recognition for models that ``generate()``.
 
     Its ``automatic-speech-recognition`` takes every model that is not in its own list for one of CTC. Inputs and
-    arguments are the same; models with a CTC head have their place there.
+    arguments are the same, but that samples of another rate are resampled by scipy, several channels are refused, and
+    one beam is the default; models with a CTC head have their place there.
 
     Args:
         model: an encoder-decoder model of speech, as ``AutoModelForSpeechSeq2Seq`` loads it.
@@ -25,8 +30,10 @@ class SpeechToTextPipeline(AutomaticSpeechRecognitionPipeline):
 
     Raises:
         ValueError: a model without a decoder, a tokenizer made for CTC; ``return_timestamps``, ``stride`` or
-            ``chunk_length_s``, which need the frames of CTC.
+            ``chunk_length_s``, which need the frames of CTC; samples that ``read_audio`` refuses.
     """
+
+    _default_generation_config = GenerationConfig(max_new_tokens=256)
 
     def __init__(self, model: Any, *args: Any, **kwargs: Any) -> None:
         name = type(model).__name__
@@ -53,3 +60,18 @@ class SpeechToTextPipeline(AutomaticSpeechRecognitionPipeline):
                 )
         parameters: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] = super()._sanitize_parameters(**kwargs)
         return parameters
+
+    def preprocess(self, inputs: Any, **kwargs: Any) -> Iterator[dict[str, Any]]:
+        """As in Transformers, which would average channels and needs torchaudio for another rate."""
+        samples = inputs
+        if isinstance(inputs, Mapping):
+            samples = inputs.get("array") if inputs.get("raw") is None else inputs["raw"]
+        if isinstance(samples, (np.ndarray, torch.Tensor)) and samples.ndim > 1:
+            raise ValueError(
+                f"one waveform [samples] is transcribed, got {tuple(samples.shape)}; average or choose the channels"
+            )
+        rate = self.feature_extractor.sampling_rate
+        if isinstance(inputs, Mapping) and samples is not None and inputs.get("sampling_rate", rate) != rate:
+            wave = read_audio({"array": samples, "sampling_rate": inputs["sampling_rate"]}, rate)
+            inputs = {**inputs, "array": None, "raw": wave, "sampling_rate": rate}
+        yield from super().preprocess(inputs, **kwargs)

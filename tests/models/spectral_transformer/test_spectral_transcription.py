@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The encoder-decoder form: its parts are those of the CTC model and of the translator; its processor; bad input."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -235,6 +237,11 @@ def test_ctc_vocabulary():
     both = processor(tokenizer)
     with pytest.raises(ValueError, match=r"does not know: \['q'\]"):
         both(text="baq")
+    for text, what in (("ba|dá", "|"), ("ba<pad>dá", "<pad>"), ("ba\tdá", "\t"), ("<unk>", "<unk>")):
+        with pytest.raises(ValueError, match=re.escape(repr(what))):
+            both(text=text)  # it would stand for a space or a blank
+    with pytest.raises(ValueError, match=r"a transcript spells out <unk>, a special token: replace it in 'b<unk>'"):
+        build_ctc_tokenizer(["ba", "b<unk>"])
     bars = build_ctc_tokenizer(["a|b", "a b"])
     assert bars.decode(bars("a|b a").input_ids) == "a|b a"
     with pytest.raises(ValueError, match=r"both '\|' and '␣'"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from transformers import BatchFeature, SequenceFeatureExtractor
 from transformers.audio_utils import mel_filter_bank
 
 from ...hub import HubMixin
-from ...nn import dct, frame, make_window, modulus, num_frames, scale, short_time_dft, squared_modulus
+from ...nn import dct, frame, make_window, modulus, scale, short_time_dft, squared_modulus
 from ...nn.embedding import check_choice
 from ...nn.short_time import WINDOWS
 
@@ -41,7 +42,7 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
         padding_value: of frames that fill a batch.
         feature_type: ``spectrum`` ``[real | imag]`` bins, scaled so that white noise of unit variance has E|z|^2 = 1;
             ``modulus`` and ``phase`` of it (|z| and z / |z|); ``frames`` windowed samples; ``log_mel``; ``mfcc``.
-        window_length, hop_length: samples; default 25 and 10 ms.
+        window_length, hop_length: samples; default 25 and 10 ms. A hop is at most a window.
         window_type: ``hamming``, ``hann`` or ``rectangular``.
         compression: of the moduli of a spectrum: ``none``, or ``log`` log(1 + |z|), phases untouched.
         num_mel_bins, num_cepstra: of ``log_mel`` and ``mfcc``.
@@ -75,6 +76,10 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
         normalize: bool = True,
         **kwargs: Any,
     ) -> None:
+        numbers = {"sampling_rate": sampling_rate, "window_length": window_length, "hop_length": hop_length}
+        for name, value in {**numbers, "num_mel_bins": num_mel_bins, "num_cepstra": num_cepstra}.items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
+                raise ValueError(f"{name} must be a whole number above 0, got {value!r}")
         if not 8000 <= sampling_rate <= 48000:
             raise ValueError(f"sampling_rate must be 8000 to 48000 Hz, got {sampling_rate}")
         check_choice("feature_type", feature_type, FEATURE_TYPES)
@@ -83,7 +88,11 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
         self.feature_type = feature_type
         self.window_length = round(0.025 * sampling_rate) if window_length is None else window_length
         self.hop_length = round(0.01 * sampling_rate) if hop_length is None else hop_length
-        num_frames(self.window_length, self.window_length, self.hop_length)  # both are positive
+        if self.hop_length > self.window_length:
+            raise ValueError(
+                f"hop_length={self.hop_length} must be at most window_length={self.window_length}: samples between "
+                "two windows would be left out"
+            )
         self.window_type = window_type  # not `window`: Transformers leaves an attribute of that name out of the file
         self.compression = compression
         self.num_mel_bins = num_mel_bins

@@ -13,7 +13,7 @@ from transformers import BatchFeature, PreTrainedTokenizerBase, ProcessorMixin
 from ...hub import HubMixin
 from .feature_extraction_spectral_transformer import SpectralFeatureExtractor
 
-__all__ = ["SpectralTransformerProcessor"]
+__all__ = ["SpectralTransformerProcessor", "unknown_symbols"]
 
 
 class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
@@ -91,13 +91,10 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
         ids: list[int] = self.tokenizer(text)["input_ids"]
         if not ids or not text.strip():
             raise ValueError(f"{which} has no symbol to learn: {text!r}; leave out the clip")
-        unknown = self.tokenizer.unk_token_id
-        if unknown is not None and unknown in ids:
-            known = self.tokenizer.get_vocab()
-            symbols = sorted({symbol for symbol in text if symbol not in known and not symbol.isspace()})
+        if unknown := unknown_symbols(self.tokenizer, text):
             raise ValueError(
-                f"{which} has symbols the tokenizer does not know: {symbols or text!r}; build the tokenizer on all "
-                "transcripts, or leave out the clip"
+                f"{which} has symbols the tokenizer does not know: {unknown}; build the tokenizer on all transcripts, "
+                "replace what stands for a blank or a space in it, or leave out the clip"
             )
         return ids
 
@@ -113,6 +110,17 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
         if "labels" in features[0]:
             batch["labels"] = _pad_labels([list(each["labels"]) for each in features])
         return batch
+
+
+def unknown_symbols(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
+    """What of a text a tokenizer cannot write: characters, and special tokens of CTC that are spelled out in it."""
+    unknown_id, special = tokenizer.unk_token_id, set()
+    if hasattr(tokenizer, "word_delimiter_token"):  # of CTC: it would read them as blanks and spaces
+        special = {*tokenizer.all_special_tokens, tokenizer.word_delimiter_token}
+    unknown = {token for token in special if token in text}
+    if unknown_id in tokenizer(text)["input_ids"]:
+        unknown |= {c for c in text if c != " " and unknown_id in tokenizer(c)["input_ids"]} or {text}
+    return sorted(unknown)
 
 
 def _pad_labels(labels: list[list[int]]) -> torch.Tensor:
