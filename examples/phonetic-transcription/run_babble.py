@@ -11,10 +11,12 @@ writes from the full transcriptions where it is missing. Transcription is by CTC
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from datasets import DatasetDict
 from transformers import HfArgumentParser
 
@@ -23,6 +25,7 @@ from complex_transformers import (
     AudioClassificationRun,
     ClipDataset,
     DecoderArguments,
+    SpectralFeatureExtractor,
     SpeechModelArguments,
     SpeechTrainingArguments,
     TranscriptionRun,
@@ -52,6 +55,9 @@ class DataArguments:
     )
     sampling_rate: int | None = field(default=None, metadata={"help": "Hz, default 16000; audio is resampled"})
     mix_channels: bool = field(default=False, metadata={"help": "average the channels of audio that has several"})
+    pad_short: bool = field(
+        default=False, metadata={"help": "fill clips shorter than a window with zeros (T 5.5.1: some have 8 ms)"}
+    )
     keep_features: bool = field(
         default=False, metadata={"help": "keep features in memory, in place of making them in every epoch"}
     )
@@ -65,11 +71,20 @@ def load(args: DataArguments) -> DatasetDict:
     return load_babble(folder, args.task)
 
 
-def clips(args: DataArguments, parts: DatasetDict, prepare: Any, rate: int) -> dict[str, ClipDataset]:
+def clips(
+    args: DataArguments, parts: DatasetDict, prepare: Callable[..., Any], extractor: SpectralFeatureExtractor
+) -> dict[str, ClipDataset]:
     """Features and targets of every part; bad clips are named before the training, not in it."""
+
+    def filled(waveform: np.ndarray, target: Any) -> Any:
+        """What ``prepare`` makes of a clip that has at least one window."""
+        return prepare(np.pad(waveform, (0, max(extractor.window_length - len(waveform), 0))), target)
+
     column = "label" if args.task == 7 else "text"
+    item = filled if args.pad_short else prepare
+    rate = extractor.sampling_rate
     datasets = {
-        name: ClipDataset(part["audio_path"], part[column], prepare, rate, args.mix_channels, args.keep_features)
+        name: ClipDataset(part["audio_path"], part[column], item, rate, args.mix_channels, args.keep_features)
         for name, part in parts.items()
     }
     check_clips(datasets)
@@ -91,13 +106,13 @@ def main() -> dict[str, Any]:
         classifier, extractor = build_classifier(network, data.sampling_rate, labels)
         ids = {number: classifier.config.label2id[label] for number, label in enumerate(labels)}
         prepare = classification_items(extractor, ids)
-        run = AudioClassificationRun(classifier, extractor, clips(data, parts, prepare, extractor.sampling_rate), args)
+        run = AudioClassificationRun(classifier, extractor, clips(data, parts, prepare, extractor), args)
     else:
         texts = [text for part in parts.values() for text in part["text"]]
         model, processor = build_transcriber(network, decoder, data.sampling_rate, texts)
-        rate = processor.feature_extractor.sampling_rate
         prepare = transcription_items(model, processor)
-        run = TranscriptionRun(model, processor, clips(data, parts, prepare, rate), args)
+        datasets = clips(data, parts, prepare, processor.feature_extractor)
+        run = TranscriptionRun(model, processor, datasets, args)
     results = {
         **run.run(checkpoint),
         "task": data.task,

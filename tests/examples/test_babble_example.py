@@ -71,6 +71,18 @@ def test_babble_or_not(run: Callable[..., Any], folder: Path, tmp_path: Path) ->
         run(RUN, "--folder", folder, "--task", "7", *SMALL, "--decoder_layers", "1")
 
 
+@pytest.mark.parametrize("task", [2, 7])
+def test_clips_shorter_than_a_window(run: Callable[..., Any], folder: Path, task: int) -> None:
+    wave, _ = soundfile.read(folder / "recordings" / "4.wav")
+    soundfile.write(folder / "recordings" / "4.wav", wave[:64], RATE)  # 8 ms
+    options = ["--folder", folder, "--task", task, "--make_tasks", "--min_count", "1", *SMALL]
+    with pytest.raises(
+        ValueError, match=r"1 of \d+ clips cannot be used.*\n.*4\.wav: .*64 samples, less than one window"
+    ):
+        run(RUN, *options)
+    assert run(RUN, *options, "--pad_short")["rows"]["train"] > 0
+
+
 def test_missing_files_are_listed(run: Callable[..., Any], folder: Path) -> None:
     with pytest.raises(
         FileNotFoundError, match=r"5 file\(s\) of the task are missing: .*task2\.test\.csv.*--make_tasks"
