@@ -9,17 +9,10 @@ cd "$(dirname "$0")/../.."
 source examples/runs.sh
 source examples/speech/networks.sh
 SIZES="--hidden_size 128 --num_hidden_layers 3 --num_attention_heads 4 --intermediate_size 256"
-SHORT="$SIZES $SHORT --time_pool_size 4"
-MEL="$SIZES $LONG --time_pool_size 2 --num_mel_bins 40"
+SHORT="$SHORT --time_pool_size 4"
+MEL="$LONG --time_pool_size 2 --num_mel_bins 40"
 WRITE="$DECODER --generation_max_length 10"
-declare -A ROWS=(
-  [fully_spectral]="$FULLY_SPECTRAL $SHORT"
-  [fully_spectral-modulus]="$FULLY_SPECTRAL $SHORT --feature_type modulus"
-  [spectral_scaled]="$SPECTRAL_SCALED $SHORT"
-  [real]="$REAL $MEL"
-  [fully_spectral-decoder]="--model_name_or_path @fully_spectral $WRITE"
-  [real-decoder]="--model_name_or_path @real $WRITE"
-)
+transcribers "$SIZES $SHORT" "$SIZES $MEL" "$WRITE"
 choose "$@"
 
 data=outputs/fsdd/data

@@ -9,3 +9,15 @@ FULLY_SPECTRAL="--network fully_spectral --compression log $FILTERS --readout co
 SPECTRAL_SCALED="--network spectral_scaled"
 REAL="--network real"
 DECODER="--decoder_layers 2 --label_smoothing 0.1"
+
+# Rows that transcribe: by CTC, and by a decoder, which begins with the encoder that CTC has trained.
+transcribers() { # SPECTRAL MEL WRITE: options of complex networks, of real ones and of decoders
+  declare -gA ROWS=(
+    [fully_spectral]="$FULLY_SPECTRAL $1"
+    [fully_spectral-modulus]="$FULLY_SPECTRAL $1 --feature_type modulus"
+    [spectral_scaled]="$SPECTRAL_SCALED $1"
+    [real]="$REAL $2"
+    [fully_spectral-decoder]="--model_name_or_path @fully_spectral $3"
+    [real-decoder]="--model_name_or_path @real $3"
+  )
+}

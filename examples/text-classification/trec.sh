@@ -3,8 +3,8 @@
 # Usage: bash examples/text-classification/trec.sh [NAME ...]    (default: every row; TREC names the data folder)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-TREC=${TREC:-${COMPLEX_TRANSFORMERS_DATA:-../shared/data}/classification/trec}
-PYTHON=${PYTHON:-.venv/bin/python}
+source examples/runs.sh
+TREC=${TREC:-$DATA/classification/trec}
 declare -A ROWS=(
   [complex_order]="--embedding_type complex_order --number_field complex"
   [complex_order-real]="--embedding_type complex_order --number_field real"
@@ -17,8 +17,8 @@ declare -A ROWS=(
   [sinusoidal_position]="--embedding_type sinusoidal_position --number_field complex --initializer_range 0.2"
   [sinusoidal_position-real]="--embedding_type sinusoidal_position --number_field real --initializer_range 0.2"
 )
-[[ $# -gt 0 ]] || set -- "${!ROWS[@]}"
-for name in "$@"; do
+choose - "$@" # every run has its own five seeds
+for name in "${NAMES[@]}"; do
   # shellcheck disable=SC2086 - the options of a row are words
   "$PYTHON" examples/text-classification/run_classification.py ${ROWS[$name]} \
     --train_file "$TREC/train.tsv.gz" --test_file "$TREC/test.tsv.gz" --overlap drop \
