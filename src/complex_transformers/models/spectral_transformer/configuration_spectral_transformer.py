@@ -52,7 +52,8 @@ class SpectralTransformerConfig(LayersConfig):
         attention_normalization: as in ``LayersConfig``; the default is that of the thesis (Eq. 2.43).
         frequency_kernel: multiply the bins by a learned kernel (Eq. 5.10); default in the complex field only.
         position_phase: ``add`` the positional phase embedding to the bins (Eq. 5.7, 5.11), ``rotate`` the hidden
-            states by it (the phase shift of the text; complex numbers only) or ``none``.
+            states by it (the phase shift of the text; complex numbers only) or ``none``. ``spectral_scaled`` does
+            either in its queries and keys (Eq. 5.8).
         pooling: ``max`` keeps the number of largest modulus (Eq. 2.29), ``average`` the mean modulus (Eq. 2.28).
         bin_pool_size, bin_pool_stride: bins pooled into one, in the complex field only; default 2, and as the size.
         time_pool_size: frames pooled into one before the layers.
