@@ -144,7 +144,7 @@ def transcripts(
             wave = read_audio(path, transcribe.rate, args.mix_channels)
             text = transcribe(wave)
         except Exception as error:  # whatever one file does, the others are transcribed
-            failures[path] = str(error).removeprefix(f"{path} ")
+            failures[path] = str(error).removeprefix(f"{path} ") or repr(error)
             continue
         yield {"file": str(path), "text": text, "seconds": round(len(wave) / transcribe.rate, 3)}
 

@@ -71,8 +71,8 @@ def build_transcriber(
 
     Raises:
         ValueError, TypeError: a saved model of another family, label smoothing of CTC; what
-            ``SpeechModelArguments.extractor``,
-            ``build_ctc_tokenizer``, ``build_tokenizer`` and the configurations raise.
+            ``SpeechModelArguments.extractor``, ``build_ctc_tokenizer``, ``build_tokenizer`` and the configurations
+            raise.
     """
     extractor = network.extractor(sampling_rate)
     if network.model_name_or_path is not None:
@@ -100,9 +100,8 @@ def _fine_tuned(
     saved = _MODELS.get((config.architectures or [""])[0])
     if saved is not None and decoder.decoder_layers == 0:
         processor = SpectralTransformerProcessor.from_pretrained(name_or_path)
-        if not (
-            unknown := sorted({symbol for text in texts for symbol in unknown_symbols(processor.tokenizer, text)})
-        ):
+        unknown = sorted({symbol for text in texts for symbol in unknown_symbols(processor.tokenizer, text)})
+        if not unknown:
             return saved.from_pretrained(name_or_path), processor
         print(f"{name_or_path} does not know the symbols {unknown}: what writes them is new")
         decoder = replace(decoder, decoder_layers=config.decoder.decoder_layers if config.is_encoder_decoder else 0)
