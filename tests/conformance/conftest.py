@@ -54,6 +54,9 @@ def _import_suite(folder: Path) -> None:
     suite = types.ModuleType("hf_suite")
     suite.__path__ = [str(HERE / "stubs"), str(folder)]  # relative imports of the suite resolve over both
     sys.modules["hf_suite"] = suite
+    # Names the media of tests that read images, films or sound from the Hub.
+    sys.modules["fetch_hub_objects_for_ci"] = hub = types.ModuleType("fetch_hub_objects_for_ci")
+    hub.url_to_local_path = str
     direct_import = transformers.utils.direct_transformers_import
     # The suite would import Transformers from a source tree, which there is not.
     transformers.utils.direct_transformers_import = lambda *args, **kwargs: transformers
@@ -61,6 +64,7 @@ def _import_suite(folder: Path) -> None:
         for name in (
             "test_configuration_common",
             "test_modeling_common",
+            "test_processing_common",
             "test_sequence_feature_extraction_common",
             "test_training_mixin",
         ):

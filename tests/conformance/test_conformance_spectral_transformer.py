@@ -3,12 +3,14 @@
 """Transformers' own test suites on the spectral Transformer classes and their feature extractor."""
 
 import unittest
+from typing import ClassVar
 
 import numpy as np
 import torch
 from hf_suite.generation.test_utils import GenerationTesterMixin
 from hf_suite.test_configuration_common import ConfigTester
 from hf_suite.test_modeling_common import ModelTesterMixin, floats_tensor, ids_tensor, random_attention_mask
+from hf_suite.test_processing_common import ProcessorTesterMixin
 from hf_suite.test_sequence_feature_extraction_common import SequenceFeatureExtractionTestMixin
 
 from complex_transformers import (
@@ -18,6 +20,8 @@ from complex_transformers import (
     SpectralTransformerForConditionalGeneration,
     SpectralTransformerForCTC,
     SpectralTransformerModel,
+    SpectralTransformerProcessor,
+    build_ctc_tokenizer,
 )
 
 
@@ -236,3 +240,32 @@ class SpectralFeatureExtractorConformanceTest(SequenceFeatureExtractionTestMixin
         batch = extract(np.random.rand(100), sampling_rate=8000, return_tensors="pt").to(dtype=torch.bfloat16)
         self.assertEqual(batch["input_features"].dtype, torch.bfloat16)
         self.assertFalse(batch["attention_mask"].is_floating_point())
+
+
+class ProcessorAt16kHz(SpectralTransformerProcessor):
+    """The suite gives audio without its rate, which the extractor refuses."""
+
+    audio_kwargs: ClassVar = {"sampling_rate": 16000}
+
+
+class SpectralTransformerProcessorConformanceTest(ProcessorTesterMixin, unittest.TestCase):
+    """Extractor and tokenizer in one."""
+
+    processor_class = ProcessorAt16kHz
+    text_input_name = "labels"
+
+    @classmethod
+    def _setup_feature_extractor(cls):
+        return SpectralFeatureExtractor()
+
+    @classmethod
+    def _setup_tokenizer(cls):
+        return build_ctc_tokenizer(["lower newer upper older longer string"])
+
+    def test_subprocessor_defaults_0_text(self):
+        # The suite asks for the mask of the text. A mask is of frames here, labels are -100 where a text has ended.
+        processor = self.get_processor()
+        text = self.prepare_text_inputs(batch_size=2)
+        labels = processor(text=text, return_tensors="pt")["labels"]
+        expected = processor.tokenizer(text, padding=True, return_tensors="pt")
+        torch.testing.assert_close(labels, expected["input_ids"].where(expected["attention_mask"] == 1, -100))

@@ -204,6 +204,33 @@ def test_processor_makes_features_and_labels():
     assert padded["labels"].tolist() == [[5, 5, 5, -100, -100], [5] * 5]
 
 
+def test_processor_keywords_of_one_part_and_of_both():
+    both = processor()
+    call = {"audio": clips(200, 130), "text": ["bada", "ma"], "sampling_rate": RATE}
+    frames = both(**call, return_tensors="np")["input_features"].shape[1]
+    batch = both(**call, return_tensors="np", text_kwargs={"padding": "max_length", "max_length": 8})
+    assert isinstance(batch["labels"], np.ndarray)
+    assert batch["labels"].shape == (2, 8)
+    assert batch["input_features"].shape[1] == frames
+    batch = both(**call, audio_kwargs={"padding": "max_length", "max_length": frames + 2}, return_tensors="pt")
+    assert batch["attention_mask"].sum(1).max() == frames
+    assert batch["attention_mask"].shape[1] == frames + 2
+    assert batch["labels"].shape == (2, 5)
+    batch = both(**call, padding="max_length", max_length=30, common_kwargs={"return_tensors": "pt"})
+    assert batch["attention_mask"].shape == batch["labels"].shape == (2, 30)
+    batch = both(**call, text_kwargs={"truncation": True, "max_length": 3})
+    assert [len(row) for row in batch["labels"]] == [3, 3]
+
+
+def test_processor_pads_labels_at_their_end():
+    texts = ["bada", "ma"]
+    tokenizer = build_tokenizer(texts, kind="character", append_eos=True)
+    tokenizer.padding_side = "left"  # a decoder would begin with padding
+    labels = processor(tokenizer)(text=texts, return_tensors="pt")["labels"]
+    assert labels[1].tolist()[-2:] == [-100, -100]
+    assert (labels[:, :3] >= 0).all()
+
+
 def test_processor_saved_and_loaded(tmp_path):
     transcriber().save_pretrained(tmp_path)
     both = processor()
@@ -226,6 +253,14 @@ def test_processor_refuses_what_cannot_be_learned():
         both(audio=clips(200, 200), text=["ba"], sampling_rate=RATE)
     with pytest.raises(ValueError, match="give sampling_rate"):
         both(audio=clips(200)[0], text="ba")
+    with pytest.raises(TypeError, match="neither the feature extractor nor the tokenizer takes images, rate"):
+        both(text="ba", rate=RATE, images=[])
+    with pytest.raises(ValueError, match="there is no text: the list is empty"):
+        both(text=[], return_tensors="pt")
+    with pytest.raises(TypeError, match="text 1 is not a string but int: 3"):
+        both(text=["ba", 3])
+    with pytest.raises(ValueError, match="padding"):
+        both(text=["ba", "bada"], padding=False, return_tensors="pt")
 
 
 def test_ctc_vocabulary():

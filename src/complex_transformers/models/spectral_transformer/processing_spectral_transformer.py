@@ -9,11 +9,15 @@ from typing import Any
 
 import torch
 from transformers import BatchFeature, PreTrainedTokenizerBase, ProcessorMixin
+from transformers.processing_utils import AudioKwargs, ProcessingKwargs, TextKwargs, Unpack
 
 from ...hub import HubMixin
 from .feature_extraction_spectral_transformer import SpectralFeatureExtractor
 
 __all__ = ["SpectralTransformerProcessor", "unknown_symbols"]
+
+# Transformers would warn of others, and go on without them.
+_KEYWORDS = {"audio_kwargs", "text_kwargs", "common_kwargs", *AudioKwargs.__annotations__, *TextKwargs.__annotations__}
 
 
 class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
@@ -41,37 +45,30 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
         return [*self.feature_extractor.model_input_names, "labels"]
 
     def __call__(
-        self,
-        audio: Any = None,
-        text: str | Sequence[str] | None = None,
-        sampling_rate: int | None = None,
-        padding: bool | str = True,
-        return_attention_mask: bool | None = None,
-        return_tensors: str | None = None,
+        self, audio: Any = None, text: str | Sequence[str] | None = None, **kwargs: Unpack[ProcessingKwargs]
     ) -> BatchFeature:
         """``input_features`` and ``attention_mask`` of audio, ``labels`` of text.
 
         Args:
             audio: one waveform or a list of them, as in ``SpectralFeatureExtractor``.
             text: one string for each waveform.
-            sampling_rate: of the audio.
-            padding, return_attention_mask, return_tensors: as in ``SpectralFeatureExtractor``.
+            kwargs: of the feature extractor, which needs ``sampling_rate``, and of the tokenizer. A keyword of both
+                goes to both; ``audio_kwargs`` and ``text_kwargs`` hold those of one. Audio has its lengths in frames,
+                text in symbols. Tensors are padded unless ``padding`` says otherwise, labels with -100 at their end.
 
         Raises:
             ValueError: nothing given, unequal numbers, a text without symbols or with some that the tokenizer does not
                 know; and what the feature extractor raises.
+            TypeError: a keyword of neither, a text that is no string.
         """
         if audio is None and text is None:
             raise ValueError("give audio, text or both")
+        if foreign := sorted(kwargs.keys() - _KEYWORDS):
+            raise TypeError(f"neither the feature extractor nor the tokenizer takes {', '.join(foreign)}")
+        options = self._merge_kwargs(ProcessingKwargs, tokenizer_init_kwargs=self.tokenizer.init_kwargs, **kwargs)
         batch = BatchFeature()
         if audio is not None:
-            batch = self.feature_extractor(
-                audio,
-                sampling_rate=sampling_rate,
-                padding=padding,
-                return_attention_mask=return_attention_mask,
-                return_tensors=return_tensors,
-            )
+            batch = self.feature_extractor(audio, **options["audio_kwargs"])
         if text is None:
             return batch
         texts = [text] if isinstance(text, str) else list(text)
@@ -79,24 +76,33 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
             raise ValueError(
                 f"each waveform needs one text, got {len(batch['input_features'])} waveforms and {len(texts)} texts"
             )
-        labels = [self._labels(each, "text" if isinstance(text, str) else f"text {i}") for i, each in enumerate(texts)]
-        if return_tensors is not None:
-            batch["labels"] = _pad_labels(labels)
+        return_tensors = options["text_kwargs"].pop("return_tensors", None)
+        labels = self._labels(texts, **{"padding": return_tensors is not None, **options["text_kwargs"]})
+        if isinstance(text, str) and audio is None and return_tensors is None:
+            batch["labels"] = labels[0]
         else:
-            batch["labels"] = labels[0] if isinstance(text, str) and audio is None else labels
+            batch.update(BatchFeature({"labels": labels}, tensor_type=return_tensors))
         return batch
 
-    def _labels(self, text: str, which: str) -> list[int]:
-        """Ids of the symbols of a text."""
-        ids: list[int] = self.tokenizer(text)["input_ids"]
-        if not ids or not text.strip():
-            raise ValueError(f"{which} has no symbol to learn: {text!r}; leave out the clip")
-        if unknown := unknown_symbols(self.tokenizer, text):
-            raise ValueError(
-                f"{which} has symbols the tokenizer does not know: {unknown}; build the tokenizer on all transcripts, "
-                "replace what stands for a blank or a space in it, or leave out the clip"
-            )
-        return ids
+    def _labels(self, texts: list[str], **options: Any) -> list[list[int]]:
+        """Ids of the symbols of each text, -100 where it is padded."""
+        if not texts:
+            raise ValueError("there is no text: the list is empty")
+        for i, text in enumerate(texts):
+            which = f"text {i}" if len(texts) > 1 else "the text"
+            if not isinstance(text, str):
+                raise TypeError(f"{which} is not a string but {type(text).__name__}: {text!r}")
+            if not text.strip():
+                raise ValueError(f"{which} has no symbol to learn: {text!r}; leave out the clip")
+            if unknown := unknown_symbols(self.tokenizer, text):
+                raise ValueError(
+                    f"{which} has symbols the tokenizer does not know: {unknown}; build the tokenizer on all "
+                    "transcripts, replace what stands for a blank or a space in it, or leave out the clip"
+                )
+        # A decoder begins at the left, whatever the padding side of its tokenizer.
+        encoded = self.tokenizer(texts, **{**options, "return_attention_mask": True, "padding_side": "right"})
+        rows = zip(encoded["input_ids"], encoded["attention_mask"], strict=True)
+        return [[i if seen else -100 for i, seen in zip(*row, strict=True)] for row in rows]
 
     def pad(self, features: Sequence[Mapping[str, Any]], **kwargs: Any) -> BatchFeature:
         """A batch of tensors of what calls for single clips gave: the collator of training.
