@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of speech: spoken digits, strings of digits, synthetic speech."""
+"""Tables of speech: spoken digits, strings of digits, synthetic speech. Rows that were not run are left out."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def official_table(results: Path) -> str:
     """The official split of the spoken digits: speakers that the network knows."""
     rows = []
     for name, words in NETWORKS.items():
-        runs = read_runs(results / "fsdd", name)
-        cells = [MISSING, "", "", "", "", ""]
-        if runs:
+        if runs := read_runs(results / "fsdd", name):
             cells = [
                 seeds(runs),
                 _percent(_accuracies(runs, "validation")),
@@ -49,7 +47,7 @@ def official_table(results: Path) -> str:
                 parameters(runs),
                 training_time(runs),
             ]
-        rows.append([*words, *cells])
+            rows.append([*words, *cells])
     return markdown_table(
         ["network", "features", "seeds", "validation", "test", "test, seed by seed", "parameters", "training"], rows
     )
@@ -59,9 +57,9 @@ def leave_out_table(results: Path) -> str:
     """A speaker that the network does not know."""
     rows = []
     for name, words in NETWORKS.items():
-        scores = _by_speaker(results, name)
-        cells = [f"{100 * scores[speaker]:.1f}" if speaker in scores else "" for speaker in SPEAKERS]
-        rows.append([*words, *cells, _over_speakers(scores)])
+        if scores := _by_speaker(results, name):
+            cells = [f"{100 * scores[speaker]:.1f}" if speaker in scores else "" for speaker in SPEAKERS]
+            rows.append([*words, *cells, _over_speakers(scores)])
     return markdown_table(["network", "features", *SPEAKERS, "mean over speakers"], rows)
 
 
@@ -70,11 +68,9 @@ def phase_table(results: Path) -> str:
     rows = []
     for network, window in WINDOWS.items():
         for features, words in PHASE.items():
-            runs = read_runs(results / "fsdd", network + features)
-            official = _percent(_accuracies(runs)) if runs else MISSING
-            rows.append(
-                [words, window, seeds(runs), official, _over_speakers(_by_speaker(results, network + features))]
-            )
+            if runs := read_runs(results / "fsdd", network + features):
+                left_out = _over_speakers(_by_speaker(results, network + features))
+                rows.append([words, window, seeds(runs), _percent(_accuracies(runs)), left_out])
     return markdown_table(
         ["bins of Fully Spectral", "windows", "seeds", "official test", "speaker left out, mean over speakers"], rows
     )
@@ -84,9 +80,7 @@ def transcription_table(results: Path, data: str) -> str:
     """Label error rates of CTC and of decoders, in %."""
     rows = []
     for name, words in TRANSCRIBERS.items():
-        runs = read_runs(results / data, name)
-        cells = [MISSING, "", "", "", "", ""]
-        if runs:
+        if runs := read_runs(results / data, name):
             cells = [
                 seeds(runs),
                 _percent(run["validation"]["label_error_rate"] for run in runs),
@@ -95,7 +89,7 @@ def transcription_table(results: Path, data: str) -> str:
                 parameters(runs),
                 training_time(runs),
             ]
-        rows.append([*words, *cells])
+            rows.append([*words, *cells])
     header = ["network", "form", "seeds", "validation", "test", "sequences without an error", "parameters", "training"]
     return markdown_table(header, rows)
 
