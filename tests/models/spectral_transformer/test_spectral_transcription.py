@@ -255,6 +255,8 @@ def test_processor_refuses_what_cannot_be_learned():
         both(audio=clips(200)[0], text="ba")
     with pytest.raises(TypeError, match="neither the feature extractor nor the tokenizer takes images, rate"):
         both(text="ba", rate=RATE, images=[])
+    with pytest.raises(TypeError, match="neither the feature extractor nor the tokenizer takes pading"):
+        both(text="ba", text_kwargs={"pading": True})
     with pytest.raises(ValueError, match="there is no text: the list is empty"):
         both(text=[], return_tensors="pt")
     with pytest.raises(TypeError, match="text 1 is not a string but int: 3"):

@@ -63,7 +63,8 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
         """
         if audio is None and text is None:
             raise ValueError("give audio, text or both")
-        if foreign := sorted(kwargs.keys() - _KEYWORDS):
+        given = {**kwargs, **kwargs.get("audio_kwargs", {}), **kwargs.get("text_kwargs", {})}
+        if foreign := sorted(given.keys() - _KEYWORDS):
             raise TypeError(f"neither the feature extractor nor the tokenizer takes {', '.join(foreign)}")
         options = self._merge_kwargs(ProcessingKwargs, tokenizer_init_kwargs=self.tokenizer.init_kwargs, **kwargs)
         batch = BatchFeature()
