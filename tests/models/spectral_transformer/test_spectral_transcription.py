@@ -9,7 +9,8 @@ import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassClassValidationError
 from small_spectral import RATE, build, clips, config, extractor, features
-from transformers import AutoModelForSpeechSeq2Seq, AutoProcessor
+from tokenizers.normalizers import Replace
+from transformers import AutoModelForSpeechSeq2Seq, AutoProcessor, AutoTokenizer
 from transformers.modeling_outputs import BaseModelOutput
 
 from complex_transformers import (
@@ -222,6 +223,21 @@ def test_processor_keywords_of_one_part_and_of_both():
     assert [len(row) for row in batch["labels"]] == [3, 3]
 
 
+def test_settings_of_a_tokenizer_leave_the_audio_alone(tmp_path):
+    tokenizer = build_ctc_tokenizer(["bada ma"])
+    settings = {"return_attention_mask": False, "truncation": True, "max_length": 3, "padding": "max_length"}
+    tokenizer.init_kwargs |= settings
+    tokenizer.save_pretrained(tmp_path)
+    both = processor(AutoTokenizer.from_pretrained(tmp_path))
+    assert settings.items() <= both.tokenizer.init_kwargs.items()
+    call = {"audio": clips(200, 130), "sampling_rate": RATE, "return_tensors": "pt"}
+    batch, expected = both(**call, text=["bada", "ma"]), extractor()(call.pop("audio"), **call)
+    ids = [both.tokenizer(text)["input_ids"] for text in ("bad", "ma")]
+    assert batch["labels"].tolist() == [ids[0], [*ids[1], -100]]
+    for name, values in expected.items():
+        torch.testing.assert_close(batch[name], values)
+
+
 def test_processor_pads_labels_at_their_end():
     texts = ["bada", "ma"]
     tokenizer = build_tokenizer(texts, kind="character", append_eos=True)
@@ -253,10 +269,22 @@ def test_processor_refuses_what_cannot_be_learned():
         both(audio=clips(200, 200), text=["ba"], sampling_rate=RATE)
     with pytest.raises(ValueError, match="give sampling_rate"):
         both(audio=clips(200)[0], text="ba")
-    with pytest.raises(TypeError, match="neither the feature extractor nor the tokenizer takes images, rate"):
+    with pytest.raises(
+        TypeError, match="the call takes no images, rate; there are add_special_tokens, audio_kwargs, "
+    ):
         both(text="ba", rate=RATE, images=[])
-    with pytest.raises(TypeError, match="neither the feature extractor nor the tokenizer takes pading"):
-        both(text="ba", text_kwargs={"pading": True})
+    for group, keyword in (
+        ("text_kwargs", "text_pair"),
+        ("text_kwargs", "sampling_rate"),
+        ("audio_kwargs", "device"),
+        ("common_kwargs", "pading"),
+    ):
+        with pytest.raises(TypeError, match=f"{group} takes no {keyword}; there are"):
+            both(text="ba", **{group: {keyword: 1}})
+    tokenizer = build_tokenizer(["ba"], kind="character")
+    tokenizer.backend_tokenizer.normalizer = Replace(".", "")
+    with pytest.raises(ValueError, match=r"text 1 has no symbol to learn: '\.\.'"):
+        processor(tokenizer)(text=["ba", ".."], return_tensors="pt")
     with pytest.raises(ValueError, match="there is no text: the list is empty"):
         both(text=[], return_tensors="pt")
     with pytest.raises(TypeError, match="text 1 is not a string but int: 3"):

@@ -144,7 +144,7 @@ class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
             raise ValueError(f"give sampling_rate: frequencies are those of audio at {self.sampling_rate} Hz only")
         if sampling_rate != self.sampling_rate:
             raise ValueError(
-                f"the audio has {sampling_rate!r} Hz and this extractor is made for {self.sampling_rate} Hz; resample "
+                f"the audio has {sampling_rate} Hz and this extractor is made for {self.sampling_rate} Hz; resample "
                 "it, for instance with scipy.signal.resample_poly"
             )
         features = [self._features(waveform) for waveform in self._waveforms(raw_speech)]

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spectral Transformers (thesis, chapter 5): Fully Spectral, Spectral-Scaled and their real twin, with their heads."""
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -287,23 +289,30 @@ class SpectralTransformerForAudioClassification(SpectralTransformerPreTrainedMod
         )
 
 
-def ctc_loss(logits: Tensor, labels: Tensor, frames: Tensor, config: SpectralTransformerConfig) -> Tensor:
+def ctc_loss(
+    logits: Tensor,
+    labels: Tensor,
+    logit_lengths: Tensor,
+    blank_token_id: int,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
     """-log of the sum over all paths in ``logits [B, T, vocab_size]`` that read as ``labels [B, U]``.
 
-    In float32, and without cuDNN, which takes labels in another form. Transformers 5.17 has no ``ForCTC``.
+    In float32, and without cuDNN, which takes labels in another form. As ``ForCTC``, which Transformers 5.17 lacks.
     """
-    assert config.pad_token_id is not None  # the model has asked for the blank
-    symbols = (labels >= 0) & (labels != config.pad_token_id)
+    labels = labels.to(logits.device)
+    symbols = (labels >= 0) & (labels != blank_token_id)
     log_probs = logits.log_softmax(-1, dtype=torch.float32).transpose(0, 1)
     with torch.backends.cudnn.flags(enabled=False):
         return F.ctc_loss(
             log_probs,
             labels[symbols],
-            frames,
+            logit_lengths,
             symbols.sum(-1),
-            blank=config.pad_token_id,
-            reduction=config.ctc_loss_reduction,
-            zero_infinity=config.ctc_zero_infinity,
+            blank=blank_token_id,
+            reduction=reduction,
+            zero_infinity=zero_infinity,
         )
 
 
@@ -325,7 +334,7 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         self.model = SpectralTransformerModel(config)
         self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
         self.lm_head = Readout(config.hidden_size, config.vocab_size, config.readout, config.number_field)
-        self.loss_function = ctc_loss
+        self.loss_function: Callable[..., Tensor] = ctc_loss
         self.post_init()
 
     @can_return_tuple
@@ -348,7 +357,14 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         loss = None
         if labels is not None:
             self.check_labels(labels.cpu(), frames.sum(-1).cpu())  # the loss moves them there as well
-            loss = self.loss_function(logits, labels.to(logits.device), frames.sum(-1), self.config)
+            loss = self.loss_function(
+                logits=logits,
+                labels=labels,
+                logit_lengths=frames.sum(-1),
+                blank_token_id=self.config.pad_token_id,
+                reduction=self.config.ctc_loss_reduction,
+                zero_infinity=self.config.ctc_zero_infinity,
+            )
         if attention_mask is not None:
             blank = F.one_hot(torch.tensor(self.config.pad_token_id, device=logits.device), logits.shape[-1])
             logits = torch.where(frames.unsqueeze(-1), logits, ((blank - 1) * 1e4).to(logits.dtype))

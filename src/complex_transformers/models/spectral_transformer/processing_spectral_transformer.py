@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from transformers import BatchFeature, PreTrainedTokenizerBase, ProcessorMixin
-from transformers.processing_utils import AudioKwargs, ProcessingKwargs, TextKwargs, Unpack
+from transformers.processing_utils import ProcessingKwargs, Unpack
 
 from ...hub import HubMixin
 from .feature_extraction_spectral_transformer import SpectralFeatureExtractor
@@ -17,7 +17,10 @@ from .feature_extraction_spectral_transformer import SpectralFeatureExtractor
 __all__ = ["SpectralTransformerProcessor", "unknown_symbols"]
 
 # Transformers would warn of others, and go on without them.
-_KEYWORDS = {"audio_kwargs", "text_kwargs", "common_kwargs", *AudioKwargs.__annotations__, *TextKwargs.__annotations__}
+_LENGTHS = {"padding", "truncation", "max_length", "pad_to_multiple_of", "return_tensors"}
+_AUDIO = {*_LENGTHS, "sampling_rate", "return_attention_mask"}
+_TEXT = {*_LENGTHS, "add_special_tokens"}
+_GROUPS = {"audio_kwargs": _AUDIO, "text_kwargs": _TEXT, "common_kwargs": _AUDIO | _TEXT}
 
 
 class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
@@ -52,24 +55,26 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
         Args:
             audio: one waveform or a list of them, as in ``SpectralFeatureExtractor``.
             text: one string for each waveform.
-            kwargs: of the feature extractor, which needs ``sampling_rate``, and of the tokenizer. A keyword of both
-                goes to both; ``audio_kwargs`` and ``text_kwargs`` hold those of one. Audio has its lengths in frames,
-                text in symbols. Tensors are padded unless ``padding`` says otherwise, labels with -100 at their end.
+            kwargs: ``sampling_rate`` and ``return_attention_mask`` of audio, ``add_special_tokens`` of text, and
+                ``padding``, ``truncation``, ``max_length``, ``pad_to_multiple_of``, ``return_tensors`` of both, in
+                frames and in symbols; ``audio_kwargs`` and ``text_kwargs`` hold those of one. Tensors are padded
+                unless ``padding`` says otherwise, labels with -100 at their end.
 
         Raises:
             ValueError: nothing given, unequal numbers, a text without symbols or with some that the tokenizer does not
                 know; and what the feature extractor raises.
-            TypeError: a keyword of neither, a text that is no string.
+            TypeError: another keyword, a text that is no string.
         """
         if audio is None and text is None:
             raise ValueError("give audio, text or both")
-        given = {**kwargs, **kwargs.get("audio_kwargs", {}), **kwargs.get("text_kwargs", {})}
-        if foreign := sorted(given.keys() - _KEYWORDS):
-            raise TypeError(f"neither the feature extractor nor the tokenizer takes {', '.join(foreign)}")
-        options = self._merge_kwargs(ProcessingKwargs, tokenizer_init_kwargs=self.tokenizer.init_kwargs, **kwargs)
+        for group, known in {"the call": _AUDIO | _TEXT | _GROUPS.keys(), **_GROUPS}.items():
+            given = kwargs if group == "the call" else kwargs.get(group, {})
+            if foreign := sorted(given.keys() - known):
+                raise TypeError(f"{group} takes no {', '.join(foreign)}; there are {', '.join(sorted(known))}")
         batch = BatchFeature()
-        if audio is not None:
-            batch = self.feature_extractor(audio, **options["audio_kwargs"])
+        if audio is not None:  # Transformers would cut and pad audio by the settings of a tokenizer
+            options = self._merge_kwargs(ProcessingKwargs, **kwargs)["audio_kwargs"]
+            batch = self.feature_extractor(audio, **{name: options[name] for name in options.keys() & _AUDIO})
         if text is None:
             return batch
         texts = [text] if isinstance(text, str) else list(text)
@@ -77,8 +82,10 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
             raise ValueError(
                 f"each waveform needs one text, got {len(batch['input_features'])} waveforms and {len(texts)} texts"
             )
-        return_tensors = options["text_kwargs"].pop("return_tensors", None)
-        labels = self._labels(texts, **{"padding": return_tensors is not None, **options["text_kwargs"]})
+        options = self._merge_kwargs(ProcessingKwargs, tokenizer_init_kwargs=self.tokenizer.init_kwargs, **kwargs)
+        options = {name: value for name, value in options["text_kwargs"].items() if name in _TEXT}
+        return_tensors = options.pop("return_tensors", None)
+        labels = self._labels(texts, **{"padding": return_tensors is not None, **options})
         if isinstance(text, str) and audio is None and return_tensors is None:
             batch["labels"] = labels[0]
         else:
@@ -89,12 +96,10 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
         """Ids of the symbols of each text, -100 where it is padded."""
         if not texts:
             raise ValueError("there is no text: the list is empty")
-        for i, text in enumerate(texts):
-            which = f"text {i}" if len(texts) > 1 else "the text"
+        names = [f"text {i}" if len(texts) > 1 else "the text" for i in range(len(texts))]
+        for which, text in zip(names, texts, strict=True):
             if not isinstance(text, str):
                 raise TypeError(f"{which} is not a string but {type(text).__name__}: {text!r}")
-            if not text.strip():
-                raise ValueError(f"{which} has no symbol to learn: {text!r}; leave out the clip")
             if unknown := unknown_symbols(self.tokenizer, text):
                 raise ValueError(
                     f"{which} has symbols the tokenizer does not know: {unknown}; build the tokenizer on all "
@@ -102,6 +107,9 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
                 )
         # A decoder begins at the left, whatever the padding side of its tokenizer.
         encoded = self.tokenizer(texts, **{**options, "return_attention_mask": True, "padding_side": "right"})
+        for which, text, seen in zip(names, texts, encoded["attention_mask"], strict=True):
+            if not any(seen) or not text.strip():
+                raise ValueError(f"{which} has no symbol to learn: {text!r}; leave out the clip")
         rows = zip(encoded["input_ids"], encoded["attention_mask"], strict=True)
         return [[i if seen else -100 for i, seen in zip(*row, strict=True)] for row in rows]
 

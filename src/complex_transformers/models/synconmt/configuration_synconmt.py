@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the syntax-aware complex-valued translation model."""
 
-import copy
 from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
@@ -121,16 +120,6 @@ class SynCoNMTConfig(ComplexConfig):
             return None, None
         size = self.relation_vocab_size
         return size, size if self.target_relation_vocab_size is None else self.target_relation_vocab_size
-
-    def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None) -> Self:
-        """As in Transformers. Generation asks without naming a side, and then means the words of the target."""
-        config: Self = super().get_text_config(decoder=decoder, encoder=encoder)
-        source, target = self.num_words
-        if source == target or (encoder and not decoder):
-            return config
-        config = copy.copy(config)
-        config.vocab_size = target
-        return config
 
     def real_twin(self, **changes: Any) -> Self:
         """As in ``ComplexConfig``: words and relations side by side, or words alone with ``use_relations=False``."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``generate()`` that carries the relation with the word, through greedy search, sampling and beams."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from transformers import GenerationConfig
 from transformers.cache_utils import Cache
 from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, GenerateEncoderDecoderOutput
 from transformers.utils import ModelOutput
+from typing_extensions import Self
 
 from ...generation import EncoderDecoderGenerationMixin, refuse_chunks
 from ...recurrent_cache import RecurrentCache
@@ -129,8 +131,22 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
 
     def _beam_search(self, input_ids: Tensor, *args: Any, generation_config: GenerationConfig, **kwargs: Any) -> Any:
         """Beam search and beam sampling, with ``relations`` in the output."""
-        decode = super()._beam_search
+        decode = super(RelationGenerationMixin, self._as_target())._beam_search
         return self._with_relations(decode, input_ids, *args, generation_config=generation_config, **kwargs)
+
+    def compute_transition_scores(self, *args: Any, **kwargs: Any) -> Tensor:
+        """As in Transformers, of the words of the target."""
+        return super(RelationGenerationMixin, self._as_target()).compute_transition_scores(*args, **kwargs)
+
+    def _as_target(self) -> Self:
+        """This model with the words of the target in ``config.vocab_size``, by which Transformers decodes."""
+        source, target = self.config.num_words
+        if source == target:
+            return self
+        model = copy.copy(self)  # shares all weights
+        model.config = copy.copy(self.config)
+        model.config.vocab_size = target
+        return model
 
     def _with_relations(
         self,
