@@ -183,6 +183,7 @@ class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
     config: SpectralTransformerConfig
     main_input_name = "input_features"
     input_modalities = ("audio",)
+    _input_embed_layer = "embedding"  # of features; there are no words
     _no_split_modules = ["EncoderLayer", "SpectralScaledLayer", "DecoderLayer"]
     _skip_keys_device_placement = ["past_key_values"]
 
@@ -217,10 +218,6 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
         self.norm = make_norm(config, field) if config.norm_position == "pre" else None
         self.gradient_checkpointing = False
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The module that reads features; there are no words."""
-        return self.embedding
 
     @merge_with_config_defaults
     @capture_outputs
@@ -299,7 +296,8 @@ def ctc_loss(
 ) -> Tensor:
     """-log of the sum over all paths in ``logits [B, T, vocab_size]`` that read as ``labels [B, U]``.
 
-    In float32, and without cuDNN, which takes labels in another form. As ``ForCTC``, which Transformers 5.17 lacks.
+    Graves et al., 2006, over ``logit_lengths [B]`` frames; -100 is no label. In float32, and without cuDNN, which
+    takes labels in another form. As ``ForCTC``, which Transformers 5.17 lacks.
     """
     labels = labels.to(logits.device)
     symbols = (labels >= 0) & (labels != blank_token_id)
