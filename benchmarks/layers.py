@@ -14,7 +14,7 @@ from transformers import BertConfig
 from transformers.models.bert.modeling_bert import BertLayer
 
 from complex_transformers import ComplexOrderConfig, ComplexOrderModel
-from complex_transformers.modeling_transformer import EncoderLayer
+from complex_transformers.models.base.layers import EncoderLayer
 from complex_transformers.nn import to_complex
 
 __all__ = ["Peer", "bert_layer", "check_real_twin", "check_score", "complex_layer", "peers", "real_twin"]

@@ -37,7 +37,7 @@ from transformers import PreTrainedModel
 import complex_transformers
 from benchmarks.reporting import DOCS, RESULTS, machine_facts, machine_line, markdown_table, write_part
 from complex_transformers import build_tokenizer, optimizer_groups, word_order_dataset
-from complex_transformers.configuration_transformer import NORM_POSITIONS, NORM_TYPES
+from complex_transformers.models.base.configuration import NORM_POSITIONS, NORM_TYPES
 from complex_transformers.models.complex_text_rnn.configuration_complex_text_rnn import RNN_TYPES
 from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, INITIALIZERS, STATE_ACTIVATIONS
 

@@ -40,12 +40,14 @@ SNIPPET_FILES = (
     "docs/concepts/norms.md",
     "docs/concepts/initialization.md",
 )
-# Described in the text of the API's first page: a submodule and a string.
-NOT_OBJECTS = {"nn", "functional", "__version__"}
+# Described in the text of the API's first page.
+NOT_OBJECTS = {"functional"}
 # Arguments that mean what they mean in torch and Transformers.
 COMMON_ARGUMENTS = {"self", "args", "kwargs", "device", "dtype", "x", "z", "weight", "number_field"}
 
-TOP_LEVEL = sorted(set(complex_transformers.__all__) - NOT_OBJECTS)
+TOP_LEVEL = sorted(
+    name for name in complex_transformers.__all__ if not inspect.ismodule(getattr(complex_transformers, name))
+)
 LAYERS = sorted(set(nn.__all__) - NOT_OBJECTS)
 PUBLIC = {
     **{f"nn.{name}": getattr(nn, name) for name in LAYERS},

@@ -23,7 +23,7 @@ from complex_transformers import (
     SpectralTransformerForConditionalGeneration,
     write_model_card,
 )
-from complex_transformers.hub import auto_map
+from complex_transformers.models.base.hub import auto_map
 
 CLASSES = {
     "AutoModel": ComplexOrderModel,

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from complex_transformers import ComplexFastTextConfig, ComplexFastTextForSequenceClassification
-from complex_transformers.runs import command_line, portable, rounded, run_record, save_model, write_results
+from complex_transformers.training.run import command_line, portable, rounded, run_record, save_model, write_results
 
 
 def test_no_path_of_this_machine_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 
 import stream_training
 from complex_transformers import ComplexTransfoXLForCausalLM, MemoryCache, StreamDataset, last_complete_checkpoint
-from complex_transformers.training import optimizer_groups
+from complex_transformers.training.trainer import optimizer_groups
 from stream_training import LANES, SEGMENT, tokens, trainer
 
 

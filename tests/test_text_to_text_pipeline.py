@@ -35,7 +35,8 @@ from complex_transformers import (
     ComplexSeq2SeqForConditionalGeneration,
     TextToTextPipeline,
 )
-from complex_transformers.auto import TEXT_TO_TEXT_TASK, register_all
+from complex_transformers.auto import register_all
+from complex_transformers.models.base.hub import TEXT_TO_TEXT_TASK
 
 SPECIAL = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
 WORDS = ["the", "a", "small", "big", "old", "cat", "dog", "mat", "sat", "ran", "on", "near", "and", "bites", "man"]

@@ -36,7 +36,7 @@ from complex_transformers import (
     portable,
     prepare_run,
 )
-from complex_transformers.generation import learned_positions
+from complex_transformers.models.base.generation import learned_positions
 
 
 @dataclass

@@ -97,10 +97,10 @@ def class_names():
     """Our class names in the tables of the suite, for as long as its tests run."""
     from transformers.models.auto import modeling_auto
 
-    from complex_transformers.auto import AUTO_CLASSES
+    from complex_transformers.models import model_families
 
     with pytest.MonkeyPatch.context() as patch:
-        for model_type, classes in AUTO_CLASSES.items():
+        for model_type, classes in model_families().items():
             for auto_class, table in NAME_TABLES.items():
                 if auto_class in classes:
                     patch.setitem(getattr(modeling_auto, table), model_type, classes[auto_class])

@@ -23,7 +23,7 @@ from transformers import TrainingArguments, set_seed
 
 import complex_transformers
 from complex_transformers import ComplexTrainer, optimizer_groups
-from complex_transformers.modeling_utils import ComplexPreTrainedModel
+from complex_transformers.models.base.pretrained import ComplexPreTrainedModel
 
 BATCH, STEPS, VOCABULARY, LENGTH = 8, 5, 40, 10
 WORD_LABELS = ("mlm", "seq2seq")  # the others have one label for each text

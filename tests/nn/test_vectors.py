@@ -11,8 +11,8 @@ import pytest
 import torch
 from oracles import r
 
+from complex_transformers.data.vectors import read_vectors, vector_rows
 from complex_transformers.nn import ComplexOrderEmbedding, WordPositionEmbedding
-from complex_transformers.nn.vectors import read_vectors, vector_rows
 
 VECTORS = {"cat": np.array([1.0, 2.0, 3.0]), "dog": np.array([-1.0, 0.5, 0.25]), "unused": np.array([9.0, 9.0, 9.0])}
 VOCABULARY = {"[PAD]": 0, "dog": 4, "cat": 2, "bird": 1}

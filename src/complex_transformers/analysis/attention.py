@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..syntax import JOINER
+from ..data.syntax import JOINER
 from .plotting import new_figure
 
 if TYPE_CHECKING:

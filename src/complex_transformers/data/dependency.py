@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from ..syntax import check_heads
+from .syntax import check_heads
 
 __all__ = ["DependencyCollator", "adjacency_from_heads"]
 

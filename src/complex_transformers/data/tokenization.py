@@ -14,7 +14,7 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast, Wav2Vec2CTCTokenizer
 
-from ..syntax import JOINER
+from .syntax import JOINER
 
 __all__ = ["build_ctc_tokenizer", "build_tokenizer"]
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complex layers on plain torch: ``torch.nn`` for tensors of ``[real | imag]`` halves."""
 
+from ..data.vectors import *
+from ..data.vectors import __all__ as _vectors
 from . import functional
 from .activation import *
 from .activation import __all__ as _activation
@@ -49,8 +51,6 @@ from .syntax_embedding import *
 from .syntax_embedding import __all__ as _syntax_embedding
 from .transforms import *
 from .transforms import __all__ as _transforms
-from .vectors import *
-from .vectors import __all__ as _vectors
 
 __all__ = [
     "functional",

@@ -17,9 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..data.vectors import vector_rows
 from . import functional as CF
 from .arithmetic import arithmetic
-from .vectors import vector_rows
 
 __all__ = [
     "EMBEDDING_TYPES",

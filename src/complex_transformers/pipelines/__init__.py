@@ -1,3 +1,13 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
 """Tasks of ``pipeline()`` that Transformers does not have."""
+
+from ..models.base.hub import SPEECH_TO_TEXT_TASK, TEXT_TO_TEXT_TASK
+
+__all__ = ["PIPELINES"]
+
+# task -> module of this folder, its pipeline, the Auto class of the models, and what goes in
+PIPELINES = {
+    SPEECH_TO_TEXT_TASK: ("speech_to_text", "SpeechToTextPipeline", "AutoModelForSpeechSeq2Seq", "multimodal"),
+    TEXT_TO_TEXT_TASK: ("text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM", "text"),
+}

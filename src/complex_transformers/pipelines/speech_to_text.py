@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from transformers import AutomaticSpeechRecognitionPipeline, GenerationConfig
 
-from ..auto import SPEECH_TO_TEXT_TASK
 from ..data.audio import read_audio
+from ..models.base.hub import SPEECH_TO_TEXT_TASK
 
 __all__ = ["SpeechToTextPipeline"]
 

@@ -14,8 +14,8 @@ from torch.utils.data import Dataset, IterableDataset
 from transformers import GenerationConfig
 from transformers.pipelines.base import Pipeline
 
-from ..auto import TEXT_TO_TEXT_TASK
-from ..generation import learned_positions
+from ..models.base.generation import learned_positions
+from ..models.base.hub import TEXT_TO_TEXT_TASK
 
 __all__ = ["TextToTextPipeline"]
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from small_transfo_xl import build, stream
 
 from complex_transformers import MemoryCache
-from complex_transformers.cache import MEMORY_KINDS
+from complex_transformers.models.base.memory_cache import MEMORY_KINDS
 
 
 class PlainNetwork:

@@ -9,7 +9,7 @@ from small_transfo_xl import VARIANTS, at_once, build, every_variant, in_segment
 from transformers import DynamicCache
 
 from complex_transformers import MemoryCache
-from complex_transformers.cache import MEMORY_KINDS
+from complex_transformers.models.base.memory_cache import MEMORY_KINDS
 from complex_transformers.nn.embedding import EMBEDDING_TYPES
 
 SPLITS = [(6,), (1, 2, 3), (4, 5, 11), tuple(range(1, 14))]

@@ -7,8 +7,8 @@ from typing import Any
 from torch import Tensor, nn
 from transformers.utils.output_capturing import OutputRecorder
 
-from ...modeling_text import ClassicTextModel, SequenceClassifier
 from ...nn import masked_mean, number_field
+from ..base.text import ClassicTextModel, SequenceClassifier
 from .configuration_complex_fasttext import ComplexFastTextConfig
 
 __all__ = ["ComplexFastTextForSequenceClassification", "ComplexFastTextModel"]

@@ -1,3 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
 """ComplexOrder: word order as phase (Wang et al., ICLR 2020)."""
+
+AUTO_CLASSES = {
+    "AutoConfig": "ComplexOrderConfig",
+    "AutoModel": "ComplexOrderModel",
+    "AutoModelForMaskedLM": "ComplexOrderForMaskedLM",
+    "AutoModelForSequenceClassification": "ComplexOrderForSequenceClassification",
+    "AutoModelForTokenClassification": "ComplexOrderForTokenClassification",
+}

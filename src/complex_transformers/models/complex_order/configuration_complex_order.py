@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...configuration_transformer import TransformerConfig
+from ..base.configuration import TransformerConfig
 
 __all__ = ["ComplexOrderConfig"]
 

@@ -7,10 +7,10 @@ from transformers.modeling_outputs import MaskedLMOutput, TokenClassifierOutput
 from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
-from ...modeling_text import SequenceClassifier, classification_head
-from ...modeling_transformer import LanguageModelHead, TransformerEncoder
-from ...modeling_utils import ComplexPreTrainedModel
 from ...nn import Readout, number_field
+from ..base.layers import LanguageModelHead, TransformerEncoder
+from ..base.pretrained import ComplexPreTrainedModel
+from ..base.text import SequenceClassifier, classification_head
 from .configuration_complex_order import ComplexOrderConfig
 
 __all__ = [

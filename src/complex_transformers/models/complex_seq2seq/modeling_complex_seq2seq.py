@@ -8,11 +8,11 @@ from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2
 from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
-from ...generation import EncoderDecoderGenerationMixin
-from ...modeling_encoder_decoder import EncoderDecoderModel, WritingHead
-from ...modeling_transformer import LanguageModelHead, TransformerDecoder, TransformerEncoder
-from ...modeling_utils import ComplexPreTrainedModel
 from ...nn import Readout
+from ..base.encoder_decoder import EncoderDecoderModel, WritingHead
+from ..base.generation import EncoderDecoderGenerationMixin
+from ..base.layers import LanguageModelHead, TransformerDecoder, TransformerEncoder
+from ..base.pretrained import ComplexPreTrainedModel
 from .configuration_complex_seq2seq import ComplexSeq2SeqConfig
 
 __all__ = [

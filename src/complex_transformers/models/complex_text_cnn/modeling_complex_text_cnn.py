@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...modeling_text import ClassicTextModel, SequenceClassifier, token_mask
 from ...nn import modulus_max_pool, number_field
+from ..base.text import ClassicTextModel, SequenceClassifier, token_mask
 from .configuration_complex_text_cnn import ComplexTextCNNConfig
 
 __all__ = ["ComplexTextCNNForSequenceClassification", "ComplexTextCNNModel"]

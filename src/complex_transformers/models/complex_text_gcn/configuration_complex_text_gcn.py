@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...configuration_text import TextConfig
+from ..base.configuration import TextConfig
 
 __all__ = ["ComplexTextGCNConfig"]
 

@@ -10,8 +10,8 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.utils import TransformersKwargs
 
-from ...modeling_text import ClassicTextModel, SequenceClassifier, token_mask
 from ...nn import GraphConvolution, masked_mean, normalize_adjacency, number_field, window_adjacency
+from ..base.text import ClassicTextModel, SequenceClassifier, token_mask
 from .configuration_complex_text_gcn import ComplexTextGCNConfig
 
 __all__ = ["ComplexTextGCNForSequenceClassification", "ComplexTextGCNModel"]

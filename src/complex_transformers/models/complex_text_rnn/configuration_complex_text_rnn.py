@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...configuration_text import TextConfig
 from ...nn.embedding import check_choice
 from ...nn.recurrent import check_recurrent
+from ..base.configuration import TextConfig
 
 __all__ = ["ComplexTextRNNConfig"]
 

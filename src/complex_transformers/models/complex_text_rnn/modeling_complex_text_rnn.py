@@ -7,8 +7,8 @@ from typing import Any
 from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from ...modeling_text import ClassicTextModel, SequenceClassifier
 from ...nn import masked_mean, number_field
+from ..base.text import ClassicTextModel, SequenceClassifier
 from .configuration_complex_text_rnn import ComplexTextRNNConfig
 
 __all__ = ["ComplexTextRNNForSequenceClassification", "ComplexTextRNNModel"]

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...configuration_transformer import TransformerConfig
 from ...nn.adaptive_softmax import check_adaptive_softmax
 from ...nn.relative_attention import RELATIVE_SCORES, check_relative_attention
+from ..base.configuration import TransformerConfig
 
 __all__ = ["ComplexTransfoXLConfig"]
 

@@ -15,11 +15,11 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
-from ...cache import MemoryCache
-from ...configuration_transformer import TransformerConfig
-from ...modeling_transformer import EncoderLayer, LanguageModelHead, TransformerStack, token_positions
-from ...modeling_utils import ComplexPreTrainedModel, check_text_inputs
 from ...nn import AdaptiveReadout, Readout, RelativeMultiheadAttention, relative_positions
+from ..base.configuration import TransformerConfig
+from ..base.layers import EncoderLayer, LanguageModelHead, TransformerStack, token_positions
+from ..base.memory_cache import MemoryCache
+from ..base.pretrained import ComplexPreTrainedModel, check_text_inputs
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
 
 __all__ = ["ComplexTransfoXLForCausalLM", "ComplexTransfoXLModel", "ComplexTransfoXLPreTrainedModel"]

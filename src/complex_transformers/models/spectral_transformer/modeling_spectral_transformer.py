@@ -14,11 +14,6 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
-from ...generation import EncoderDecoderGenerationMixin
-from ...modeling_encoder_decoder import WritingHead, as_encoder_output, join_outputs
-from ...modeling_text import classification_head
-from ...modeling_transformer import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
-from ...modeling_utils import ComplexPreTrainedModel
 from ...nn import (
     FrequencyKernel,
     Readout,
@@ -30,6 +25,11 @@ from ...nn import (
     positional_phase,
     split,
 )
+from ..base.encoder_decoder import WritingHead, as_encoder_output, join_outputs
+from ..base.generation import EncoderDecoderGenerationMixin
+from ..base.layers import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
+from ..base.pretrained import ComplexPreTrainedModel
+from ..base.text import classification_head
 from ..complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
 from ..complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqDecoder
 from .configuration_spectral_transformer import SpectralTransformerConfig

@@ -11,7 +11,7 @@ import torch
 from transformers import BatchFeature, PreTrainedTokenizerBase, ProcessorMixin
 from transformers.processing_utils import ProcessingKwargs, Unpack
 
-from ...hub import HubMixin
+from ..base.hub import HubMixin
 from .feature_extraction_spectral_transformer import SpectralFeatureExtractor
 
 __all__ = ["SpectralTransformerProcessor", "unknown_symbols"]

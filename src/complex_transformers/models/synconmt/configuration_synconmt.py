@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 from typing_extensions import Self
 
-from ...configuration_utils import ComplexConfig
 from ...nn.alignment import ALIGNMENTS
 from ...nn.embedding import check_choice
 from ...nn.readout import check_readout
 from ...nn.recurrent import check_recurrent
+from ..base.configuration import ComplexConfig
 
 __all__ = ["SynCoNMTConfig"]
 

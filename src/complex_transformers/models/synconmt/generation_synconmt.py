@@ -15,8 +15,8 @@ from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, Gene
 from transformers.utils import ModelOutput
 from typing_extensions import Self
 
-from ...generation import EncoderDecoderGenerationMixin, refuse_chunks
-from ...recurrent_cache import RecurrentCache
+from ..base.generation import EncoderDecoderGenerationMixin, refuse_chunks
+from ..base.recurrent_cache import RecurrentCache
 
 __all__ = [
     "RelationGenerationMixin",

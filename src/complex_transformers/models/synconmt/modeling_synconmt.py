@@ -11,9 +11,9 @@ from transformers.modeling_outputs import BaseModelOutput, Seq2SeqModelOutput
 from transformers.utils import ModelOutput, TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
-from ...modeling_encoder_decoder import EncoderDecoderModel, WritingHead
-from ...modeling_utils import shift_right
 from ...nn import Readout, number_field
+from ..base.encoder_decoder import EncoderDecoderModel, WritingHead
+from ..base.pretrained import shift_right
 from .configuration_synconmt import SynCoNMTConfig
 from .generation_synconmt import RelationGenerationMixin, RelationHistory, known_relations
 from .stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel

@@ -12,8 +12,8 @@ import torch
 from tokenizers.models import WordLevel
 from transformers import BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
 
-from ...hub import HubMixin
-from ...syntax import JOINER, SyntaxParser
+from ...data.syntax import JOINER, SyntaxParser
+from ..base.hub import HubMixin
 
 if TYPE_CHECKING:
     from spacy.language import Language

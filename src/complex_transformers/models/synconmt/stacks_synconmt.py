@@ -16,8 +16,6 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from ...modeling_transformer import check_decoder_mask
-from ...modeling_utils import ComplexPreTrainedModel, check_text_inputs
 from ...nn import (
     AdditiveAttention,
     AttentiveRecurrent,
@@ -27,7 +25,9 @@ from ...nn import (
     number_field,
 )
 from ...nn.alignment import run_steps
-from ...recurrent_cache import RecurrentCache, RecurrentStateLayer
+from ..base.layers import check_decoder_mask
+from ..base.pretrained import ComplexPreTrainedModel, check_text_inputs
+from ..base.recurrent_cache import RecurrentCache, RecurrentStateLayer
 from .configuration_synconmt import SynCoNMTConfig
 
 __all__ = ["SynCoNMTDecoder", "SynCoNMTEncoder", "SynCoNMTPreTrainedModel"]

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from transformers import AutoModelForAudioClassification, EvalPrediction, PreTrainedModel
 
-from .data.audio import ClipDataset
-from .metrics.transcription import top_k_accuracy
-from .models.spectral_transformer.modeling_spectral_transformer import SpectralTransformerForAudioClassification
-from .runs import portable, rounded, run_record, save_model, write_results
-from .speech_training import SpeechModelArguments, SpeechTrainingArguments
-from .training import ComplexTrainer
+from ..data.audio import ClipDataset
+from ..metrics.transcription import top_k_accuracy
+from ..models.spectral_transformer.modeling_spectral_transformer import SpectralTransformerForAudioClassification
+from .run import portable, rounded, run_record, save_model, write_results
+from .speech import SpeechModelArguments, SpeechTrainingArguments
+from .trainer import ComplexTrainer
 
 __all__ = ["AudioClassificationRun", "build_classifier", "classification_items"]
 

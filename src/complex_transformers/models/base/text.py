@@ -11,10 +11,9 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
-from .configuration_text import TextConfig
-from .configuration_utils import NetworkConfig
-from .modeling_utils import ComplexPreTrainedModel, check_text_inputs
-from .nn import ComplexOrderEmbedding, Readout, WordPositionEmbedding, masked_mean, number_field
+from ...nn import ComplexOrderEmbedding, Readout, WordPositionEmbedding, masked_mean, number_field
+from .configuration import NetworkConfig, TextConfig
+from .pretrained import ComplexPreTrainedModel, check_text_inputs
 
 __all__ = [
     "ClassicTextModel",

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers.trainer_utils import EvalLoopOutput
 
-from .cache import MemoryCache
-from .data.stream import StreamDataset
-from .metrics.language_modeling import language_model_scores
-from .training import ComplexTrainer
+from ..data.stream import StreamDataset
+from ..metrics.language_modeling import language_model_scores
+from ..models.base.memory_cache import MemoryCache
+from .trainer import ComplexTrainer
 
 __all__ = ["ComplexStreamTrainer"]
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..data.parts import OVERLAPS, PARTS, check_option, hold_out, require_datasets, row_keys, separate
+from ..data.syntax import SyntaxParser, read_conllu
+from ..data.tokenization import build_tokenizer
 from ..models.synconmt.processing_synconmt import SynCoNMTProcessor, join_marked, simple_relation
-from ..syntax import SyntaxParser, read_conllu
-from .parts import OVERLAPS, PARTS, check_option, hold_out, require_datasets, row_keys, separate
-from .tokenization import build_tokenizer
 
 if TYPE_CHECKING:
     import torch

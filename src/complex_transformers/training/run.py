@@ -16,7 +16,7 @@ import torch
 import transformers
 from transformers import PreTrainedModel, Trainer
 
-from .hub import write_model_card
+from ..models.base.hub import write_model_card
 
 __all__ = ["command_line", "model_record", "portable", "rounded", "run_record", "save_model", "write_results"]
 

@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from ...nn import ComplexLinear, Readout, initialize_
+from ...nn.embedding import _TableEmbedding
 from .hub import HubMixin, auto_map, write_hub_shim, write_model_card
-from .nn import ComplexLinear, Readout, initialize_
-from .nn.embedding import _TableEmbedding
 
 __all__ = ["ComplexPreTrainedModel", "check_text_inputs", "shift_right", "smoothed_cross_entropy"]
 

@@ -17,21 +17,21 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import AutoConfig, EvalPrediction, PreTrainedModel, PreTrainedTokenizerBase
 
-from .data.tokenization import build_ctc_tokenizer, build_tokenizer
-from .metrics.transcription import TranscriptionMetric
-from .models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
-from .models.spectral_transformer.modeling_spectral_transformer import (
+from ..data.tokenization import build_ctc_tokenizer, build_tokenizer
+from ..metrics.transcription import TranscriptionMetric
+from ..models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
+from ..models.spectral_transformer.modeling_spectral_transformer import (
     SpectralTransformerForConditionalGeneration,
     SpectralTransformerForCTC,
     SpectralTransformerModel,
 )
-from .models.spectral_transformer.processing_spectral_transformer import (
+from ..models.spectral_transformer.processing_spectral_transformer import (
     SpectralTransformerProcessor,
     unknown_symbols,
 )
-from .runs import portable, rounded, run_record, save_model, write_results
-from .speech_training import SpeechModelArguments, SpeechTrainingArguments
-from .training import ComplexSeq2SeqTrainer
+from .run import portable, rounded, run_record, save_model, write_results
+from .speech import SpeechModelArguments, SpeechTrainingArguments
+from .trainer import ComplexSeq2SeqTrainer
 
 __all__ = ["DecoderArguments", "TranscriptionRun", "build_transcriber", "transcription_items"]
 

@@ -23,10 +23,7 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from .configuration_transformer import LayersConfig, TransformerConfig
-from .modeling_text import TextModel, padding_mask
-from .modeling_utils import ComplexPreTrainedModel, check_text_inputs
-from .nn import (
+from ...nn import (
     ATTENTION_FUNCTIONS,
     ComplexMultiheadAttention,
     NumberField,
@@ -34,7 +31,10 @@ from .nn import (
     complex_attention,
     number_field,
 )
-from .nn.embedding import positions_from_mask
+from ...nn.embedding import positions_from_mask
+from .configuration import LayersConfig, TransformerConfig
+from .pretrained import ComplexPreTrainedModel, check_text_inputs
+from .text import TextModel, padding_mask
 
 __all__ = [
     "Attention",

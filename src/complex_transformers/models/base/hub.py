@@ -8,12 +8,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .auto import AUTO_CLASSES, SPEECH_TO_TEXT_TASK, TEXT_TO_TEXT_TASK
+from .. import model_families
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 __all__ = ["HubMixin", "write_hub_shim", "write_model_card"]
+
+# Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
+TEXT_TO_TEXT_TASK = "complex-text2text"
+# "automatic-speech-recognition" takes every model that is not in Transformers' own list for one of CTC.
+SPEECH_TO_TEXT_TASK = "complex-speech2text"
 
 SHIM_NAME = "complex_transformers_hub"
 # Tasks under which the Hub files models. It does not know ours, and is retiring the general "text2text-generation": a
@@ -67,7 +72,7 @@ class HubMixin:
 
 def _auto_class(model: PreTrainedModel) -> str | None:
     """The Auto class that loads a model of this package."""
-    classes = AUTO_CLASSES.get(model.config.model_type, {})
+    classes = model_families().get(model.config.model_type, {})
     return next((auto for auto, name in classes.items() if name == type(model).__name__), None)
 
 

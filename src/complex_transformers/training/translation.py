@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from transformers import EarlyStoppingCallback, EvalPrediction, PreTrainedModel, Seq2SeqTrainingArguments
 
-from .generation import learned_positions
-from .metrics.translation import TranslationMetric
-from .runs import portable, rounded, run_record, save_model, write_results
-from .training import ComplexSeq2SeqTrainer
+from ..metrics.translation import TranslationMetric
+from ..models.base.generation import learned_positions
+from .run import portable, rounded, run_record, save_model, write_results
+from .trainer import ComplexSeq2SeqTrainer
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict

@@ -14,7 +14,7 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import ModelOutput
 
-from .modeling_utils import ComplexPreTrainedModel, shift_right, smoothed_cross_entropy
+from .pretrained import ComplexPreTrainedModel, shift_right, smoothed_cross_entropy
 
 __all__ = ["EncoderDecoderModel", "WritingHead", "as_encoder_output", "join_outputs"]
 

@@ -1,0 +1,306 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The fields of all configurations, on one page: numbers and widths, heads, embeddings, attention, language models."""
+
+from typing import Any, ClassVar
+
+from huggingface_hub.dataclasses import strict
+from transformers import PreTrainedConfig
+from typing_extensions import Self
+
+from ...nn.activation import ACT2CFN
+from ...nn.arithmetic import arithmetic
+from ...nn.attention import ATTENTION_SCORES, check_attention
+from ...nn.embedding import (
+    DAMPINGS,
+    EMBEDDING_TYPES,
+    FREQUENCY_INITS,
+    PHASES,
+    SHARINGS,
+    check_choice,
+    check_words_differ,
+)
+from ...nn.initialization import INITIALIZERS
+from ...nn.readout import check_readout
+from .hub import HubMixin
+
+__all__ = [
+    "NORM_POSITIONS",
+    "NORM_TYPES",
+    "ComplexConfig",
+    "LayersConfig",
+    "NetworkConfig",
+    "TextConfig",
+    "TransformerConfig",
+]
+
+NORM_TYPES = ("layer", "rms", "batch")
+NORM_POSITIONS = ("post", "pre")
+
+
+@strict
+class ComplexConfig(HubMixin, PreTrainedConfig):
+    """Base of all configurations; no model type of its own.
+
+    Widths count stored real numbers: ``hidden_size`` is the width of ``hidden_states``, ``[real | imag]`` halves of
+    ``complex_size = hidden_size // 2`` complex features. A complex model costs what a real one of the same widths
+    costs and has half its weights in each layer.
+
+    Args:
+        vocab_size: words.
+        hidden_size: width of the embedding and the hidden states, even.
+        hidden_dropout_prob: a probability.
+        number_field: ``complex``, or ``real`` for the real twin of the same widths.
+        weight_init: ``glorot``, ``he``, ``unitary`` or ``normal`` for the dense layers.
+        initializer_range: standard deviation of embedding tables (amplitudes; each part of a complex table) and of
+            ``weight_init="normal"``.
+        pad_token_id: its embedding is zero and stays so; None for no such word.
+        bos_token_id, eos_token_id: for tokenizers that have them, and for ``generate()``.
+    """
+
+    keys_to_ignore_at_inference: ClassVar[list[str]] = []
+    # Widths of halves and other counts of a subclass, checked by `validate_sizes`.
+    even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size",)
+    positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size",)
+    # Fields of a subclass that the real field cannot have -> their value in the real twin.
+    complex_only: ClassVar[dict[str, Any]] = {}
+
+    vocab_size: int = 30522
+    hidden_size: int = 512
+    hidden_dropout_prob: float | int = 0.1
+    number_field: str = "complex"
+    weight_init: str = "glorot"
+    initializer_range: float | int = 0.02
+    pad_token_id: int | None = 0
+    bos_token_id: int | None = None
+    eos_token_id: int | None = None
+
+    @property
+    def complex_size(self) -> int:
+        """Complex features of a hidden state, ``hidden_size // 2``."""
+        return self.hidden_size // 2
+
+    def real_twin(self, **changes: Any) -> Self:
+        """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
+        fields = {**self.to_dict(), "number_field": "real", **type(self).complex_only}
+        return type(self).from_dict({**fields, **changes})
+
+    def validate_sizes(self) -> None:
+        """Counts are positive, widths of halves even."""
+        for name in (*self.positive_sizes, *self.even_sizes):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        for name in self.even_sizes:
+            if (size := getattr(self, name)) % 2:
+                raise ValueError(f"{name} holds [real | imag] halves and must be even, got {size}; use {size + 1}")
+
+    def validate_probabilities(self) -> None:
+        """Dropout probabilities lie in [0, 1), deviations are positive."""
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"):
+            value = getattr(self, name, None)
+            if value is not None and not 0.0 <= value < 1.0:
+                raise ValueError(f"{name} must be in [0, 1), got {value}")
+        for name in ("layer_norm_eps", "initializer_range"):
+            if (value := getattr(self, name, None)) is not None and value <= 0.0:
+                raise ValueError(f"{name} must be positive, got {value}")
+
+    def validate_names(self) -> None:
+        """Every named choice is known and exists in the number field."""
+        arithmetic(self.number_field)
+        check_choice("weight_init", self.weight_init, tuple(INITIALIZERS))
+
+
+@strict
+class NetworkConfig(ComplexConfig):
+    """Base of the configurations with activations between layers and classification heads; no model type of its own.
+
+    Besides the arguments of ``ComplexConfig``:
+
+    Args:
+        hidden_act: a name of ``ACT2CFN``.
+        classifier_dropout: a probability, by default ``hidden_dropout_prob``.
+        readout: of the classification heads: ``modulus`` (default), ``squared_modulus``, ``concat`` or
+            ``feature_modulus``; the real field has ``concat``.
+    """
+
+    hidden_act: str = "split_gelu"
+    classifier_dropout: float | int | None = None
+    readout: str | None = None
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        if self.readout is None:
+            self.readout = "concat" if self.number_field == "real" else "modulus"
+        super().__post_init__(**kwargs)
+
+    def real_twin(self, **changes: Any) -> Self:
+        """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
+        return super().real_twin(**{"readout": None, **changes})
+
+    def validate_names(self) -> None:
+        """Every named choice is known and exists in the number field."""
+        super().validate_names()
+        check_choice("hidden_act", self.hidden_act, tuple(ACT2CFN))
+        assert self.readout is not None  # __post_init__ has filled it in
+        check_readout(self.readout, self.number_field)
+
+
+@strict
+class TextConfig(NetworkConfig):
+    """Base of the configurations of text models; no model type of its own.
+
+    Besides the arguments of ``NetworkConfig``, which has those of ``ComplexConfig``:
+
+    Args:
+        embedding_type: ``complex_order``, ``complex_vanilla`` (phase without position), ``word``,
+            ``learned_position`` (PE) or ``sinusoidal_position`` (TPE).
+        amplitude_sharing, frequency_sharing, phase, damping, frequency_init: see ``nn.ComplexOrderEmbedding``.
+        max_position_embeddings: longest text, for ``learned_position`` only; the others have none.
+    """
+
+    embedding_type: str = "complex_order"
+    amplitude_sharing: str = "none"
+    frequency_sharing: str = "none"
+    phase: str = "none"
+    damping: str = "none"
+    frequency_init: str = "sinusoidal"
+    max_position_embeddings: int = 512
+
+    def validate_names(self) -> None:
+        """As in ``NetworkConfig``; also the embedding."""
+        super().validate_names()
+        check_choice("embedding_type", self.embedding_type, EMBEDDING_TYPES)
+
+    def validate_embedding(self) -> None:
+        """The fields of the complex-order embedding are known, and are used only with it."""
+        choices = {
+            "amplitude_sharing": SHARINGS,
+            "frequency_sharing": SHARINGS,
+            "phase": PHASES,
+            "damping": DAMPINGS,
+            "frequency_init": FREQUENCY_INITS,
+        }
+        for name, valid in choices.items():
+            check_choice(name, getattr(self, name), valid)
+        unused = {
+            "complex_order": (),
+            "complex_vanilla": ("frequency_sharing", "phase", "damping", "frequency_init"),
+        }.get(self.embedding_type, tuple(choices))
+        for name in unused:
+            default = type(self).__dataclass_fields__[name].default
+            if getattr(self, name) != default:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} has no effect with embedding_type={self.embedding_type!r}; "
+                    f"leave it at {default!r}, or use embedding_type='complex_order'"
+                )
+        if self.embedding_type == "complex_order":
+            check_words_differ(self.amplitude_sharing, self.frequency_sharing, self.phase)
+
+
+@strict
+class LayersConfig(NetworkConfig):
+    """Base of the configurations with Transformer layers (ComplexOrder App. B); no model type of its own.
+
+    Besides the arguments of ``NetworkConfig``:
+
+    Args:
+        num_attention_heads: of every layer; they divide the complex features.
+        intermediate_size: width of the feed-forward layer, even.
+        attention_probs_dropout_prob: a probability.
+        attention_score: ``modulus`` |q k^H| (Eq. 14, default), ``real`` Re(q k^H) through SDPA, or
+            ``bilinear_modulus`` |q k^T| (the released code); the real field has ``real``.
+        attention_normalization: ``softmax``, ``probability_amplitude`` (Thesis 2.37) or ``split_softmax``
+            (SynCoNMT Eq. 14).
+        share_parts: Re(W) = Im(W) in q, k, v (Table 4).
+        norm_type: ``layer`` (each part on its own), ``rms`` (by modulus) or ``batch`` (the paper's text).
+        norm_position: ``post`` (Vaswani et al. 2017) or ``pre``.
+        layer_norm_eps: added to the variances of every norm.
+    """
+
+    even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
+    positive_sizes: ClassVar[tuple[str, ...]] = (*NetworkConfig.positive_sizes, "num_attention_heads")
+    attention_scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
+    complex_only: ClassVar[dict[str, Any]] = {"attention_score": None, "share_parts": False}
+
+    num_attention_heads: int = 8
+    intermediate_size: int = 1024
+    attention_probs_dropout_prob: float | int = 0.1
+    attention_score: str | None = None
+    attention_normalization: str = "softmax"
+    share_parts: bool = False
+    norm_type: str = "layer"
+    norm_position: str = "post"
+    layer_norm_eps: float | int = 1e-5
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        if self.attention_score is None:
+            self.attention_score = "real" if self.number_field == "real" else "modulus"
+        super().__post_init__(**kwargs)
+
+    def real_twin(self, **changes: Any) -> Self:
+        """As in ``NetworkConfig``; complex attention weights become ``softmax``."""
+        if self.attention_normalization == "split_softmax":
+            changes = {"attention_normalization": "softmax", **changes}
+        return super().real_twin(**changes)
+
+    def validate_sizes(self) -> None:
+        """Widths are positive and even, heads divide the features."""
+        super().validate_sizes()
+        features = self.hidden_size if self.number_field == "real" else self.complex_size
+        if features % self.num_attention_heads:
+            raise ValueError(
+                f"num_attention_heads must divide the {features} {self.number_field} features of "
+                f"hidden_size={self.hidden_size}, got {self.num_attention_heads}"
+            )
+
+    def validate_names(self) -> None:
+        """Every named choice is known and exists in the number field."""
+        super().validate_names()
+        self._check_attention()
+        check_choice("norm_type", self.norm_type, NORM_TYPES)
+        check_choice("norm_position", self.norm_position, NORM_POSITIONS)
+        if self.share_parts and self.number_field == "real":
+            raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")
+
+    def _check_attention(self) -> None:
+        assert self.attention_score is not None  # __post_init__ has filled it in
+        check_attention(self.attention_score, self.attention_normalization, self.number_field, self.attention_scores)
+
+
+@strict
+class TransformerConfig(LayersConfig, TextConfig):
+    """Base of the configurations of Transformers for text; no model type of its own.
+
+    Besides the arguments of ``LayersConfig`` and ``TextConfig``:
+
+    Args:
+        lm_readout: ``readout`` of a language-model head, default ``concat``.
+        tie_word_embeddings: use the word table as the weight of the language-model head: ``lm_readout="concat"`` with
+            a free table, ``"feature_modulus"`` with unshared amplitudes.
+    """
+
+    complex_only: ClassVar[dict[str, Any]] = {**LayersConfig.complex_only, "lm_readout": "concat"}
+
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
+
+    def validate_names(self) -> None:
+        """As in ``LayersConfig``; also the readout of a language-model head."""
+        super().validate_names()
+        check_readout(self.lm_readout, self.number_field, "lm_readout")
+
+    def validate_embedding(self) -> None:
+        """As in ``TextConfig``; a tied head has the shape of the word table."""
+        super().validate_embedding()
+        if self.tie_word_embeddings:
+            self._validate_tying()
+
+    def _validate_tying(self) -> None:
+        free_table = self.embedding_type in ("word", "learned_position", "sinusoidal_position")
+        fits = self.lm_readout == "concat" if free_table else self.lm_readout == "feature_modulus"
+        if not fits or self.amplitude_sharing != "none":
+            raise ValueError(
+                "tie_word_embeddings=True needs a head of the shape of the word table: lm_readout='concat' with a "
+                "free table (word, learned_position, sinusoidal_position), or lm_readout='feature_modulus' with "
+                f"unshared amplitudes; got lm_readout={self.lm_readout!r}, embedding_type={self.embedding_type!r}, "
+                f"amplitude_sharing={self.amplitude_sharing!r}"
+            )
