@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..kernels.dispatch import is_plain_cpu, run
-from ..kernels.linear import GaussLinear
+from ..kernels.linear import GaussLinear, block_matrix
 from ..kernels.modulus import Modulus
 from .checks import check_choice
 
@@ -223,14 +223,6 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
 def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
     """W z + b by one real product with the block matrix of W."""
     return F.linear(x, block_matrix(real, imag), bias)
-
-
-def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
-    """[[A, -B], [B, A]], the real matrix that multiplies halves by A + iB (Thesis 2.7).
-
-    ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``: further axes are those of a convolution's kernel.
-    """
-    return torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
 
 
 def _few_rows_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None) -> Tensor:

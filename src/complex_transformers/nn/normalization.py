@@ -39,9 +39,9 @@ def inverse_square_root(rr: Tensor, ri: Tensor, ii: Tensor) -> tuple[Tensor, Ten
 
 
 def _whiten(
-    real: Tensor, imag: Tensor, covariance: tuple[Tensor, Tensor, Tensor], eps: float
+    real: Tensor, imag: Tensor, covariance: tuple[Tensor, Tensor, Tensor], eps: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Centred parts times (covariance + eps I)^(-1/2); the scale is taken out first so that nothing overflows."""
+    """Centred parts times (covariance + eps I)^(-1/2)."""
     rr, ri, ii = covariance
     size = rr + ii + 2.0 * eps
     # A floor on the smaller eigenvalue: rounding must not make a degenerate covariance indefinite.
@@ -50,6 +50,15 @@ def _whiten(
     root = size.rsqrt()
     real, imag = real * root, imag * root
     return w_rr * real + w_ri * imag, w_ri * real + w_ii * imag
+
+
+def _scale(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
+    """s >= 1, at least the largest |x| along ``dims``, and eps / s^2: no square of x / s overflows.
+
+    Whitening x / s with eps / s^2 is whitening x with eps, whatever s is: no gradient goes through it.
+    """
+    size = x.detach().abs().amax(dims, keepdim=True).clamp(min=1.0)
+    return size, (eps / size / size).clamp(min=1e-30)  # the floor: a constant has no variance to divide by
 
 
 class _WhiteningGain(nn.Module):
@@ -132,10 +141,12 @@ class ComplexLayerNorm(nn.Module):
                 return CF.run(SplitLayerNorm, x, self.weight, self.bias, self.eps)[0]
             out = standardize_parts(x, self.eps)
             return torch.addcmul(self.bias, out, self.weight) if self.elementwise_affine else out
-        real, imag = CF.split(CF.wide(x))
+        wide = CF.wide(x)
+        size, eps = _scale(wide, (-1,), self.eps)
+        real, imag = CF.split(wide / size)
         real, imag = real - real.mean(-1, keepdim=True), imag - imag.mean(-1, keepdim=True)
         covariance = _covariance(real, imag, lambda product: product.mean(-1, keepdim=True))
-        real, imag = _whiten(real, imag, covariance, self.eps)
+        real, imag = _whiten(real, imag, covariance, eps)
         out = self.affine(real, imag) if self.elementwise_affine else CF.join(real, imag)
         return out.to(x.dtype)
 
@@ -298,17 +309,22 @@ class _BatchNorm(nn.Module):
         return torch.addcmul(self.bias, out, self.weight) if self.affine_enabled else out
 
     def _whitening(self, x: Tensor, keep: Tensor | None) -> Tensor:
-        use_batch = self.training or not self.track_running_stats
-        mean = self._mean(x, keep) if use_batch else self.running_mean
-        real, imag = CF.split(x - mean)
-        if use_batch:
+        if self.training or not self.track_running_stats:
+            counted = x if keep is None else x.masked_fill(~keep.unsqueeze(-1), 0.0)
+            size, eps = (s.flatten() for s in _scale(counted.unflatten(-1, (2, -1)), (0, 1), self.eps))
+            scale = size.repeat(2)
+            mean = self._mean(x / scale, keep)
+            real, imag = CF.split(x / scale - mean)
             rr, ri, ii = _covariance(real, imag, lambda product: self._mean(product, keep))
             if self.training and self.track_running_stats:
-                self._update(self.running_mean, mean)
-                self._update(self.running_var, self._unbiased(torch.stack([rr, ri, ii]), keep, x.shape[0]))
+                self._update(self.running_mean, mean * scale)
+                largest = torch.finfo(size.dtype).max / 8.0  # there is room for the sum of two variances
+                variances = self._unbiased(torch.stack([rr, ri, ii]), keep, x.shape[0]) * size * size
+                self._update(self.running_var, variances.clamp(-largest, largest))
         else:
-            rr, ri, ii = self.running_var
-        real, imag = _whiten(real, imag, (rr, ri, ii), self.eps)
+            (rr, ri, ii), eps = self.running_var, x.new_tensor(self.eps)
+            real, imag = CF.split(x - self.running_mean)
+        real, imag = _whiten(real, imag, (rr, ri, ii), eps)
         return self.affine(real, imag) if self.affine_enabled else CF.join(real, imag)
 
     def extra_repr(self) -> str:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
+from .precision import FullPrecision
 
 __all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft"]
 
@@ -44,7 +45,7 @@ def dct(x: Tensor) -> Tensor:
     return CF.narrow(wide @ angle.cos().to(wide.dtype), x.dtype)
 
 
-class ZTransform(nn.Module):
+class ZTransform(FullPrecision):
     """z_k a_k^(-k) for each feature k with learned complex a_k (Thesis 4.8, 4.9): ``[..., 2d] -> [..., 2d]``.
 
     a_k = rho_k exp(i alpha_k). The series is causal in the features of one token and mixes no tokens. At
@@ -55,12 +56,14 @@ class ZTransform(nn.Module):
         num_features: stored width 2d.
     """
 
+    full_precision = ("log_modulus", "phase")
+
     def __init__(self, num_features: int) -> None:
         super().__init__()
         features = arithmetic("complex").num_features(num_features)
         self.num_features = num_features
-        self.log_modulus = nn.Parameter(torch.empty(features))
-        self.phase = nn.Parameter(torch.empty(features))
+        self.log_modulus = nn.Parameter(torch.empty(features, dtype=self.full_precision_dtype()))
+        self.phase = nn.Parameter(torch.empty(features, dtype=self.full_precision_dtype()))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
