@@ -18,6 +18,8 @@ from .hub import HubMixin, auto_map, write_hub_shim, write_model_card
 
 __all__ = ["ComplexPreTrainedModel", "check_text_inputs", "shift_right", "smoothed_cross_entropy"]
 
+_PACKAGE = __name__.partition(".")[0]
+
 
 def check_text_inputs(
     input_ids: Tensor | None, inputs_embeds: Tensor | None, attention_mask: Tensor | None, hidden_size: int
@@ -187,5 +189,5 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
 def _is_ours(module: nn.Module) -> bool:
     """True for a layer, not a model, of this package or of a class derived from one."""
     return not isinstance(module, PreTrainedModel) and any(
-        base.__module__.startswith(f"{__package__}.") for base in type(module).__mro__
+        base.__module__.partition(".")[0] == _PACKAGE for base in type(module).__mro__
     )
