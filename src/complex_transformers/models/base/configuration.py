@@ -11,13 +11,13 @@ from typing_extensions import Self
 from ...nn.activation import ACT2CFN
 from ...nn.arithmetic import arithmetic
 from ...nn.attention import ATTENTION_SCORES, check_attention
+from ...nn.checks import check_choice
 from ...nn.embedding import (
     DAMPINGS,
     EMBEDDING_TYPES,
     FREQUENCY_INITS,
     PHASES,
     SHARINGS,
-    check_choice,
     check_words_differ,
 )
 from ...nn.initialization import INITIALIZERS

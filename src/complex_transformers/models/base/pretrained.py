@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ...nn import ComplexLinear, Readout, initialize_
-from ...nn.embedding import _TableEmbedding
+from ...nn.embedding import TableEmbedding
 from .hub import HubMixin, auto_map, write_hub_shim, write_model_card
 
 __all__ = ["ComplexPreTrainedModel", "check_text_inputs", "shift_right", "smoothed_cross_entropy"]
@@ -146,7 +146,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
     def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
         """As in Transformers, which reads the new size off ``weight``: one row where all words share it."""
         embeddings = super().resize_token_embeddings(*args, **kwargs)
-        if isinstance(embeddings, _TableEmbedding):
+        if isinstance(embeddings, TableEmbedding):
             self.config.get_text_config().vocab_size = self.vocab_size = embeddings.num_embeddings
         return embeddings
 
@@ -155,7 +155,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
     ) -> nn.Module:
         """Resize every table of the embedding, and the head of a language model, in place."""
         embeddings = self.get_input_embeddings()
-        if not isinstance(embeddings, _TableEmbedding):
+        if not isinstance(embeddings, TableEmbedding):
             return super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
         if pad_to_multiple_of is not None:
             if not isinstance(pad_to_multiple_of, int):
@@ -173,7 +173,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
             for module in head.modules():  # a later post_init() must not draw them again
                 module._is_hf_initialized = True  # type: ignore[assignment]
         for module in self.modules():  # an encoder and a decoder may have one each
-            if isinstance(module, _TableEmbedding):
+            if isinstance(module, TableEmbedding):
                 module.resize(new_num_tokens, mean_resizing)
         return embeddings
 
