@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar
 
 import torch
@@ -13,7 +12,7 @@ from transformers import PreTrainedModel
 
 from ...nn import ComplexLinear, Readout, initialize_
 from ...nn.embedding import TableEmbedding
-from .hub import HubMixin, auto_map, write_hub_shim, write_model_card
+from .hub import ModelHubMixin
 from .inputs import check_call
 from .loss import check_labels, classification_labels, label_count
 
@@ -22,7 +21,7 @@ __all__ = ["ComplexPreTrainedModel"]
 _PACKAGE = __name__.partition(".")[0]
 
 
-class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
+class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     """Base of all models: initialisation, resizing, dtype rules and saving. Hidden states are halves."""
 
     base_model_prefix = "model"
@@ -124,14 +123,6 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
             if isinstance(module, TableEmbedding):
                 module.resize(new_num_tokens, mean_resizing)
         return embeddings
-
-    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
-        """As in Transformers; also writes the hub shim, and a model card where the folder has none."""
-        self.config.auto_map = auto_map(self)
-        super().save_pretrained(save_directory, *args, **kwargs)
-        if kwargs.get("is_main_process", True):
-            write_hub_shim(save_directory, self)
-            write_model_card(save_directory, self, overwrite=False)
 
 
 def _is_ours(module: nn.Module) -> bool:
