@@ -129,10 +129,19 @@ def speech_processor():
 
 
 def syntax_processor():
-    processor = ct.build_syntax_processor(PARSED, PARSED)
-    processor.push_to_hub("us/syntax")
+    import spacy
+
+    with tempfile.TemporaryDirectory() as folder:
+        spacy.blank("en").to_disk(folder)
+        processor = ct.build_syntax_processor(PARSED, PARSED, source_parser=folder)
+        processor.push_to_hub("us/syntax")
+        files = {str(path.relative_to(folder)) for path in Path(folder).rglob("*") if path.is_file()}
     loaded = AutoProcessor.from_pretrained("us/syntax")
     assert loaded(PARSED, PARSED) == processor(PARSED, PARSED)
+    parser = Path(loaded.source_parser.name)
+    assert {str(path.relative_to(parser)) for path in parser.rglob("*") if path.is_file()} == files
+    with pytest.raises(ValueError, match="has no parser"):  # loaded: it is a blank one
+        loaded("it rains")
 
 
 def data_sets():
