@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -24,6 +25,9 @@ def check_text_inputs(
     """Raise for inputs no text model can use; values are looked at on the CPU only, shapes everywhere."""
     if (input_ids is None) == (inputs_embeds is None):
         raise ValueError("give exactly one of input_ids and inputs_embeds")
+    given = {"input_ids": input_ids, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+    for name, value in given.items():
+        _check_no_array(name, value)
     if input_ids is not None:
         shape = input_ids.shape
         if input_ids.dim() != 2:
@@ -60,6 +64,15 @@ def check_text_inputs(
             )
 
 
+def _check_no_array(name: str, value: Any) -> None:
+    """Raise for what a tokenizer gives without ``return_tensors="pt"``; masks of other classes are Transformers'."""
+    if isinstance(value, (list, tuple, np.ndarray)):
+        raise TypeError(
+            f"{name} must be a torch tensor, got {type(value).__name__}: give torch.as_tensor({name}), or call the "
+            'tokenizer with return_tensors="pt"'
+        )
+
+
 def shift_right(labels: Tensor, start_token_id: int | None, pad_token_id: int | None) -> Tensor:
     """What the decoder reads to predict ``labels [B, T]``: the start token, then all labels but the last."""
     if start_token_id is None:
@@ -67,6 +80,7 @@ def shift_right(labels: Tensor, start_token_id: int | None, pad_token_id: int | 
             "the first token of a target is not known: set config.decoder_start_token_id (often the tokenizer's "
             "pad_token_id or bos_token_id)"
         )
+    _check_no_array("labels", labels)
     if labels.dim() != 2:
         raise ValueError(f"labels must be [batch, length], got {tuple(labels.shape)}")
     shifted = F.pad(labels[:, :-1], (1, 0), value=start_token_id)
