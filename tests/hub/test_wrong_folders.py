@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders, versions and inputs that are not what was asked for: what is said about them."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tomllib
-import torch
 from transformers import AutoProcessor, BertConfig, BertModel, pipeline
 
 from complex_transformers import (
@@ -62,7 +61,7 @@ def test_a_feature_extractor_alone_is_the_processor_of_a_model_without_text(tmp_
     ).save_pretrained(tmp_path)
     extractor.save_pretrained(tmp_path)
     assert AutoProcessor.from_pretrained(tmp_path).to_dict() == extractor.to_dict()
-    with pytest.raises(OSError, match="has no tokenizer, .* load SpectralFeatureExtractor"):
+    with pytest.raises(OSError, match=r"has no tokenizer, .* load SpectralFeatureExtractor"):
         SpectralTransformerProcessor.from_pretrained(tmp_path)
     build_ctc_tokenizer(["ba"]).save_pretrained(tmp_path)
     assert type(AutoProcessor.from_pretrained(tmp_path)) is SpectralTransformerProcessor
@@ -81,34 +80,18 @@ def test_speech_to_text_of_a_ctc_folder_says_where_it_belongs(tmp_path):
 def test_text_to_text_of_a_dictionary_asks_for_what_is_in_it():
     model = ComplexSeq2SeqForConditionalGeneration(seq2seq(decoder_start_token_id=3))
     generate = pipeline("complex-text2text", model=model, tokenizer=build_tokenizer(["a cat sat"]))
-    with pytest.raises(TypeError, match="got dict: .*; give what is in it: the text, or a list of texts"):
+    with pytest.raises(TypeError, match=r"got dict: .*; give what is in it: the text, or a list"):
         generate({"text": "a cat"})
 
 
-@pytest.mark.parametrize("ids", [np.array([[3, 4]]), [[3, 4]], ((3, 4),)], ids=["array", "list", "tuple"])
-def test_ids_that_are_no_tensor_are_named(ids):
-    tensor, model = torch.tensor([[3, 4]]), ComplexOrderModel(ComplexOrderConfig(vocab_size=9, **SIZES))
-    writer = ComplexSeq2SeqForConditionalGeneration(seq2seq(decoder_start_token_id=3, pad_token_id=0))
-    kind = type(ids).__name__
-    with pytest.raises(TypeError, match=rf"input_ids must be a torch tensor, got {kind}: give torch.as_tensor\(input"):
-        model(ids)
-    with pytest.raises(TypeError, match=f"attention_mask must be a torch tensor, got {kind}"):
-        model(tensor, attention_mask=ids)
-    with pytest.raises(TypeError, match=f"labels must be a torch tensor, got {kind}"):
-        writer(tensor, labels=ids)
-    if kind == "ndarray":
-        with pytest.raises(TypeError, match="input_ids must be a torch tensor"):
-            writer.generate(ids, max_new_tokens=2)
+def test_ids_of_numpy_are_named_by_generate_too():
+    model = ComplexSeq2SeqForConditionalGeneration(seq2seq(decoder_start_token_id=3))
+    with pytest.raises(TypeError, match="got a numpy array: use torch"):
+        model.generate(np.array([[3, 4]]), max_new_tokens=2)
 
 
 def test_an_older_transformers_is_named_with_the_version_needed():
-    needed = next(
-        name
-        for name in tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"][
-            "dependencies"
-        ]
-        if name.startswith("transformers")
-    )
+    (needed,) = re.findall(r'"(transformers>=.*)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
     code = """
 import importlib.metadata as metadata
 version = metadata.version
