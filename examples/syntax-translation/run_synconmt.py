@@ -53,18 +53,14 @@ class ModelArguments(arguments_of(SynCoNMTConfig)):
         return SynCoNMTForConditionalGeneration(SynCoNMTConfig(**processor.vocabulary_arguments(), **self.given()))
 
 
+KNOWN = ("source_parser", "target_parser", "sentences", "source_relations", "target_relations", "mark_joins")
+
+
 @dataclass
-class DataArguments:
-    """The parsed corpus and its vocabularies."""
+class DataArguments(arguments_of(build_syntax_processor, without=KNOWN, min_frequency=2)):
+    """The parsed corpus and its vocabularies; what is known of the parsers stands beside the corpus."""
 
     data_dir: str = field(default="outputs/parsed", metadata={"help": "folder that prepare.py wrote"})
-    vocab_size: int = field(default=30000, metadata={"help": "words of each side at most"})
-    min_frequency: int = field(default=2, metadata={"help": "words seen less often are <unk>"})
-    lowercase: bool = field(
-        default=False, metadata={"help": "of words and scores; the parser has read them as written"}
-    )
-    share_vocabularies: bool = field(default=False, metadata={"help": "one for both sides"})
-    relation_subtypes: bool = field(default=True, metadata={"help": "false: nsubj:pass is nsubj"})
     max_length: int | None = field(default=None, metadata={"help": "longest side of a training pair, in words"})
     max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
     sample_seed: int = 0
@@ -97,15 +93,7 @@ def make_processor(parts: DatasetDict, known: dict[str, Any], data_args: DataArg
         sides.append(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
         seen = {relation for part in parts.values() for row in part[f"{side}_relations"] for relation in row}
         known = {**known, f"{side}_relations": sorted(seen.union(known.get(f"{side}_relations", ())))}
-    return build_syntax_processor(
-        *sides,
-        vocab_size=data_args.vocab_size,
-        min_frequency=data_args.min_frequency,
-        lowercase=data_args.lowercase,
-        share_vocabularies=data_args.share_vocabularies,
-        relation_subtypes=data_args.relation_subtypes,
-        **known,
-    )
+    return build_syntax_processor(*sides, **data_args.given(), **known)
 
 
 def without_long_pairs(parts: DatasetDict, max_length: int | None) -> DatasetDict:

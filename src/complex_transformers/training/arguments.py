@@ -96,7 +96,7 @@ def _fields(source: Any) -> dict[str, tuple[Any, Any]]:
     """How each argument is read from a word, and its default."""
     if inspect.isclass(source):
         known = {*PreTrainedConfig.__dataclass_fields__, *Seq2SeqTrainingArguments.__dataclass_fields__}
-        found = {each.name: (each.type, _Left(each.default)) for each in fields(source) if each.name not in known}
+        found = {each.name: (each.type, _Left(each.default)) for each in fields(source) if each.name not in known}  # type: ignore[arg-type]
         found = {name: value for name, value in found.items() if not name.endswith(("vocab_size", "_id"))}
     else:
         parameters = inspect.signature(source).parameters.values()
@@ -123,7 +123,7 @@ def _parser(kind: Any, default: Any) -> Any:
     if float in some:  # float | int: huggingface_hub takes no integer for a float
         some = [float]
     if typing.get_origin(some[0]) in (list, Sequence):
-        return list[typing.get_args(some[0])]
+        return types.GenericAlias(list, typing.get_args(some[0]))
     optional = types.NoneType in kinds and default is not None
     if some[0] in (int, float):
         return _number_or_none(some[0]) if optional else some[0]
