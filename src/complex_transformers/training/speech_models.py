@@ -31,7 +31,7 @@ from ..models.spectral_transformer.processing_spectral_transformer import (
     SpectralTransformerProcessor,
     unknown_symbols,
 )
-from ..nn.embedding import check_choice
+from ..nn.checks import check_choice
 from .arguments import arguments_of
 
 __all__ = [
