@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +25,8 @@ from complex_transformers import (
     Run,
     RunArguments,
     arguments_of,
+    encode_parallel_dataset,
+    load_parallel_dataset,
     prepare_run,
 )
 from complex_transformers.training.folder import checksum, write_mark
@@ -109,7 +113,7 @@ def parse(*classes: type, line: str) -> Any:
     [
         ("", {"num_hidden_layers": 3}),
         ("--num_hidden_layers 1 --hidden_act split_relu", {"num_hidden_layers": 1, "hidden_act": "split_relu"}),
-        ("--hidden_dropout_prob 0 --classifier_dropout 0.5", {"hidden_dropout_prob": 0.0, "classifier_dropout": 0.5}),
+        ("--hidden_dropout_prob 0 --attention_score real", {"hidden_dropout_prob": 0.0, "attention_score": "real"}),
         ("--same_length --tie_word_embeddings false", {"same_length": True, "tie_word_embeddings": False}),
         ("--clamp_len 4 --position_period none", {"clamp_len": 4, "position_period": None}),
         ("--position_period 7 --cutoffs 3 4 --phase none", {"position_period": 7, "cutoffs": [3, 4], "phase": "none"}),
@@ -122,6 +126,22 @@ def test_a_command_line_is_made_from_a_configuration(line: str, given: dict[str,
     config = ComplexTransfoXLConfig(vocab_size=20, **parsed.given())
     for name, value in {"num_hidden_layers": 3, **given}.items():
         assert getattr(config, name) == value
+
+
+def test_a_command_line_is_made_from_functions() -> None:
+    arguments = arguments_of(load_parallel_dataset, encode_parallel_dataset, overlap="drop", without=("empty",))
+    (parsed,) = parse(arguments, line="--train_files a b --max_source_length 9 --validation_split 0.5")
+    lengths = {"max_source_length": 9, "max_target_length": None, "too_long": "error"}
+    assert parsed.given(encode_parallel_dataset) == lengths
+    given = parsed.given(load_parallel_dataset)
+    assert {**given, **lengths} == parsed.given() == asdict(parsed)
+    expected = {"train_files": ["a", "b"], "test_files": None, "validation_split": 0.5, "overlap": "drop"}
+    assert expected.items() <= given.items()
+    defaults = {name: each.default for name, each in signature(load_parallel_dataset).parameters.items()}
+    assert set(defaults) - set(given) == {"empty"}
+    assert {name: defaults[name] for name in set(given) - set(expected)} == {
+        name: given[name] for name in set(given) - set(expected)
+    }
 
 
 def test_help_is_that_of_the_configurations(capsys: pytest.CaptureFixture[str]) -> None:
