@@ -5,20 +5,32 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # One thread for each worker: two would fight for the same cores.
 ONE_THREAD := OMP_NUM_THREADS=1
+# Compiled tests are kept: without them every worker and every process of a test compiles them anew.
+PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: quickstart test test-slow conformance lint format types docs bench stability clean
+.PHONY: quickstart test test-rest test-all test-slow conformance mutations lint format types docs bench stability clean
 
 quickstart: .venv/.run
 	$(BIN)/python examples/quickstart/quickstart.py
 
 test: .venv/.develop
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadscope -m "not slow" $(ARGS)
+	$(PYTEST) -m "not full and not slow" $(ARGS)
+
+test-rest: .venv/.develop
+	$(PYTEST) -m "full and not slow" $(ARGS)
+
+test-all: .venv/.develop
+	$(MAKE) test
+	$(MAKE) test-rest
 
 test-slow: .venv/.develop
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadscope -m slow $(ARGS)
+	$(PYTEST) -m slow $(ARGS)
 
 conformance: .venv/.develop
-	$(ONE_THREAD) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadscope tests/conformance $(ARGS)
+	$(PYTEST) -m "not slow" tests/conformance $(ARGS)
+
+mutations: .venv/.develop
+	$(ONE_THREAD) $(BIN)/python tests/mutations.py $(ARGS)
 
 lint: .venv/.develop
 	$(BIN)/ruff check .

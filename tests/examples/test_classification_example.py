@@ -101,7 +101,6 @@ def test_classification_runs_every_network(
 
 @pytest.mark.parametrize("model_type", ["complex_fasttext", "complex_text_cnn"])
 def test_classification_starts_from_word_vectors(run: Callable[..., Any], tmp_path: Path, model_type: str) -> None:
-    pytest.importorskip("gensim")
     train = write(tmp_path / "train.csv", make_rows(20, seed=1))
     vectors = tmp_path / "glove.8d.txt"
     known = {"film": 0.25, "fine": -3.0, "poor": 3.0, "elsewhere": 9.0}

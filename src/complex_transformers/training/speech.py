@@ -13,7 +13,7 @@ from transformers import AutoFeatureExtractor, Seq2SeqTrainingArguments
 from ..data.audio_files import load_audio_dataset
 from ..models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
 from ..models.spectral_transformer.feature_extraction_spectral_transformer import SpectralFeatureExtractor
-from ..nn.embedding import check_choice
+from ..nn.checks import check_choice
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
