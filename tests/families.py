@@ -25,11 +25,12 @@ REAL = {"number_field": "real"}
 START, END = 1, 2
 FIRST_WORD = 3  # those before are special
 # Large enough that words, and not the positions alone, decide the result.
-TEXT = {"vocab_size": 30, "hidden_size": 16, "initializer_range": 0.5, "max_position_embeddings": 32}
+TEXT = {"vocab_size": 30, "hidden_size": 16, "initializer_range": 0.5}
 LAYERS = {"num_attention_heads": 2, "intermediate_size": 24}
 WRITES = {"bos_token_id": START, "eos_token_id": END, "decoder_start_token_id": START}
 DECODER = {"vocab_size": 30, "decoder_layers": 2, "initializer_range": 0.5, **WRITES}
 TIED_MODULI = {"tie_word_embeddings": True, "lm_readout": "feature_modulus"}
+LEARNED = {"embedding_type": "learned_position", "max_position_embeddings": 32}
 SINUSOIDS = {"embedding_type": "sinusoidal_position"}
 CLASSIFIER = "ForSequenceClassification"
 WRITER = "ForConditionalGeneration"
@@ -86,8 +87,8 @@ FAMILIES = {
                 {
                     "attention_score": "bilinear_modulus",
                     "norm_type": "batch",
-                    "embedding_type": "learned_position",
                     "lm_readout": "modulus",
+                    **LEARNED,
                 },
             ),
             "bilinear amplitudes": (
@@ -137,7 +138,7 @@ FAMILIES = {
                 },
             ),
             "real tied": ("ForMaskedLM", {**REAL, **SINUSOIDS, "tie_word_embeddings": True, "norm_type": "batch"}),
-            "real tokens": ("ForTokenClassification", {**REAL, "embedding_type": "learned_position"}),
+            "real tokens": ("ForTokenClassification", {**REAL, **LEARNED}),
         },
         (CLASSIFIER, {"norm_type": "rms", "hidden_act": "modrelu"}),
     ),
@@ -156,7 +157,7 @@ FAMILIES = {
             "tied and shared": (WRITER, {**TIED_MODULI, "norm_position": "pre"}),
             "vanilla": (WRITER, {"embedding_type": "complex_vanilla", "attention_score": "bilinear_modulus"}),
             "complex weights": (WRITER, {"attention_normalization": "split_softmax", "lm_readout": "modulus"}),
-            "learned positions": (WRITER, {"embedding_type": "learned_position", "phase": "none"}),
+            "learned positions": (WRITER, LEARNED),
         },
         (WRITER, {"norm_type": "rms", "hidden_act": "modrelu", "lm_readout": "modulus"}),
     ),
@@ -176,7 +177,7 @@ FAMILIES = {
                 {"attention_normalization": "probability_amplitude", "attention_score": "bilinear_modulus"},
             ),
             "sum of moduli": ("ForCausalLM", {"attention_score": "sum_of_moduli", "same_length": True}),
-            "learned positions": ("ForCausalLM", {"embedding_type": "learned_position"}),
+            "learned positions": ("ForCausalLM", LEARNED),
             "adaptive, tied": ("ForCausalLM", {**TIED_MODULI, "cutoffs": [8, 20]}),
             "real words": ("ForCausalLM", {**REAL, "embedding_type": "word"}),
         },
@@ -187,7 +188,7 @@ FAMILIES = {
         {
             "vanilla": (CLASSIFIER, {"embedding_type": "complex_vanilla"}),
             "words": ("Model", {"embedding_type": "word"}),
-            "learned positions": (CLASSIFIER, {"embedding_type": "learned_position", "readout": "concat"}),
+            "learned positions": (CLASSIFIER, {**LEARNED, "readout": "concat"}),
             "real sinusoids": (CLASSIFIER, {**REAL, **SINUSOIDS}),
         },
         (CLASSIFIER, {"hidden_act": "modrelu"}),
@@ -196,7 +197,7 @@ FAMILIES = {
         {**TEXT, "intermediate_size": 12, "num_filters": 10, "kernel_sizes": [2, 3, 5], "num_labels": 3},
         {"complex": (CLASSIFIER, {}), "real": (CLASSIFIER, REAL)},
         {
-            "one word": (CLASSIFIER, {"kernel_sizes": [1], "embedding_type": "learned_position"}),
+            "one word": (CLASSIFIER, {"kernel_sizes": [1], **LEARNED}),
             # The maximum is that of the modulus, negative numbers and all.
             "identity": (CLASSIFIER, {"hidden_act": "identity", "embedding_type": "complex_vanilla"}),
             "real one word": (CLASSIFIER, {**REAL, "kernel_sizes": [1], "embedding_type": "word"}),
@@ -227,7 +228,7 @@ FAMILIES = {
         {
             "deep": (
                 CLASSIFIER,
-                {"num_hidden_layers": 3, "window_size": 1, "embedding_type": "learned_position", "readout": "concat"},
+                {"num_hidden_layers": 3, "window_size": 1, **LEARNED, "readout": "concat"},
             ),
             "vanilla": ("Model", {"embedding_type": "complex_vanilla"}),
             "real words": (CLASSIFIER, {**REAL, "num_hidden_layers": 3, "window_size": 1, "embedding_type": "word"}),
@@ -390,7 +391,7 @@ class Case:
 
     def without_dropout(self, **changes: Any) -> PreTrainedModel:
         """A trained model in training mode that computes what it does in evaluation, but for batch statistics."""
-        names = ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout")
+        names = ("hidden_dropout_prob", "attention_probs_dropout_prob")
         changes = {**{name: 0.0 for name in names if hasattr(self.config(), name)}, **changes}
         if decoder := self.head[1].get("decoder"):
             changes = {"decoder": {**decoder, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}, **changes}

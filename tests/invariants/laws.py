@@ -21,13 +21,19 @@ SPEECH_ENCODERS = tuple(
     for variant in ("symbols", "scaled", "real", "rotate", "real score", "scaled rotate")
 )
 SPEECH_DECODERS = tuple(f"spectral_transformer: {name}" for name in ("decoder", "real decoder", "scaled decoder"))
+STREAMS = tuple(
+    f"complex_transfo_xl: {name}"
+    for name in ("modulus", "real", "real score", "pre-norm", "tied amplitudes", "probabilities")
+    + ("sum of moduli", "learned positions", "real words")
+)
 ADAPTIVE = ("complex_transfo_xl: adaptive", "complex_transfo_xl: adaptive, tied")
 BATCH_NORMS = (
     *(f"complex_order: {name}" for name in ("tied, batch norm", "amplitudes", "bilinear", "real score, amplitudes")),
     *("complex_order: real tied", "spectral_transformer: rotate", "spectral_transformer: scaled rotate"),
 )
-LARGE_IN_EVALUATION = tuple(
-    name for name in BATCH_NORMS if name not in ("complex_order: amplitudes", "spectral_transformer: rotate")
+LARGE_IN_EVALUATION = (
+    *(f"complex_order: {name}" for name in ("bilinear", "real score, amplitudes", "real tied")),
+    "spectral_transformer: scaled rotate",
 )
 # Laws, families or variants of them -> why they do not hold there
 _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
@@ -48,7 +54,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (("float16_at_the_ends_of_its_range",), LARGE_IN_EVALUATION): (
         "a batch norm in evaluation does not make large numbers small"
     ),
-    (("float16_at_the_ends_of_its_range",), ("spectral_transformer: real", "spectral_transformer: real decoder")): (
+    (("float16_at_the_ends_of_its_range",), ("spectral_transformer: real",)): (
         "sums of many features of this size are beyond float16, and nothing makes them small before"
     ),
     (("rows_do_not_see_each_other",), BATCH_NORMS): "a batch norm in training is a mean over rows",
@@ -80,6 +86,20 @@ _FAULTY: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         ("padding_may_be_no_number",),
         ("complex_order", "complex_seq2seq", "complex_transfo_xl", *SPEECH_DECODERS),
     ): "a weight of zero times NaN is NaN: a Transformer does not set its padding to zero before the first layer",
+    (
+        (
+            "padding_holds_any_size",
+            "numbers_of_any_size_have_finite_gradients",
+            "low_precision_is_near_and_says_what_it_is",
+            "autocast_is_near_float32",
+            "checkpointing_gives_the_same_gradients",
+            "compiled_equals_eager",
+            "every_parameter_learns",
+            "the_loss_does_not_depend_on_how_a_batch_is_cut",
+            "no_seed_diverges_at_once",
+        ),
+        STREAMS,
+    ): "labels of a batch of several streams: following() makes a view that Transformers' loss cannot flatten",
     (("float16_at_the_ends_of_its_range",), ("complex_transfo_xl: real", "complex_transfo_xl: adaptive")): (
         "scores Re(q k^H) with relative positions are computed in float16 and overflow"
     ),
@@ -158,6 +178,8 @@ def narrow(case: Case, dtype: torch.dtype) -> PreTrainedModel:
     for name, parameter in model.named_parameters():
         if not name.endswith(ANGLES):
             parameter.data = parameter.data.to(dtype)
+    for buffer in model.buffers():
+        buffer.data = buffer.data.to(dtype) if buffer.is_floating_point() else buffer.data
     model.config.dtype = dtype
     return model
 

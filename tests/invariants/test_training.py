@@ -23,7 +23,7 @@ def test_every_parameter_learns(case):
 
 @law
 def test_the_loss_does_not_depend_on_how_a_batch_is_cut(case):
-    model = case.without_dropout()
+    model = case.own()
     texts = rows(model, (6, 4, 7, 5), labels=True)
     whole = batch(texts)
     pieces = [batch(texts[:1]), batch(texts[1:3], "left"), batch(texts[3:])]
