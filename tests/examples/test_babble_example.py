@@ -18,7 +18,7 @@ RUN = "phonetic-transcription/run_babble.py"
 RATE = 8000
 PITCH = {"b": 440, "a": 880, "m": 1760, "h": 2600}
 SMALL = ["--sampling_rate", "8000", "--hidden_size", "16", "--num_hidden_layers", "1", "--num_attention_heads", "2"]
-SMALL += ["--intermediate_size", "16", "--num_train_epochs", "1", "--disable_tqdm", "true", "--use_cpu", "true"]
+SMALL += ["--intermediate_size", "16", "--num_train_epochs", "1", "--use_cpu", "true"]
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_bad_language_model_data_is_refused(run: Callable[..., Any], tmp_path: P
 
 
 CLM = "language-modeling/run_clm_xl.py"
-TINY_XL = [*TINY, "--num_hidden_layers", "1", "--mem_len", "8", "--segment_length", "8", "--disable_tqdm", "true"]
+TINY_XL = [*TINY, "--num_hidden_layers", "1", "--mem_len", "8", "--segment_length", "8"]
 TINY_XL += ["--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "2", "--warmup_steps", "5"]
 
 
