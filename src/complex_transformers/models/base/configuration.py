@@ -228,7 +228,10 @@ class TextConfig(NetworkConfig):
     Args:
         embedding_type: ``complex_order``, ``complex_vanilla`` (phase without position), ``word``,
             ``learned_position`` (PE) or ``sinusoidal_position`` (TPE).
-        amplitude_sharing, frequency_sharing, phase, damping, frequency_init: see ``nn.ComplexOrderEmbedding``.
+        amplitude_sharing, frequency_sharing: ``none``, ``word`` or ``dimension``; see ``nn.ComplexOrderEmbedding``.
+        phase: initial phases: ``none``, ``learned`` or ``per_dimension``.
+        damping: ``none`` or ``learned``.
+        frequency_init: ``sinusoidal``, ``normal`` or ``uniform``.
         max_position_embeddings: longest text, for ``learned_position`` only; the others have none.
     """
 
