@@ -6,7 +6,7 @@ import json
 
 import pytest
 import torch
-from families import FAMILIES, FIELDS, classifier, config, name_of
+from small_classifiers import FAMILIES, FIELDS, classifier, config, name_of
 from torch import nn
 
 from complex_transformers.nn.activation import ACT2CFN

@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from families import EMBEDDINGS, FAMILIES, FIELDS, classifier, first, model, text
+from small_classifiers import EMBEDDINGS, FAMILIES, FIELDS, classifier, first, model, text
 
 from complex_transformers.nn import from_complex
 

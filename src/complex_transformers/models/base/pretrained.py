@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar
 
 import torch
@@ -12,15 +11,17 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ...nn import ComplexLinear, Readout, initialize_
-from ...nn.embedding import _TableEmbedding
-from .hub import HubMixin, auto_map, write_hub_shim, write_model_card
+from ...nn.embedding import TableEmbedding
+from .hub import ModelHubMixin
 from .inputs import check_call
 from .loss import check_labels, classification_labels, label_count
 
 __all__ = ["ComplexPreTrainedModel"]
 
+_PACKAGE = __name__.partition(".")[0]
 
-class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
+
+class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     """Base of all models: initialisation, resizing, dtype rules and saving. Hidden states are halves."""
 
     base_model_prefix = "model"
@@ -93,7 +94,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
     def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
         """As in Transformers, which reads the new size off ``weight``: one row where all words share it."""
         embeddings = super().resize_token_embeddings(*args, **kwargs)
-        if isinstance(embeddings, _TableEmbedding):
+        if isinstance(embeddings, TableEmbedding):
             self.config.get_text_config().vocab_size = self.vocab_size = embeddings.num_embeddings
         return embeddings
 
@@ -102,7 +103,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
     ) -> nn.Module:
         """Resize every table of the embedding, and the head of a language model, in place."""
         embeddings = self.get_input_embeddings()
-        if not isinstance(embeddings, _TableEmbedding):
+        if not isinstance(embeddings, TableEmbedding):
             return super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
         if pad_to_multiple_of is not None:
             if not isinstance(pad_to_multiple_of, int):
@@ -120,21 +121,13 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
             for module in head.modules():  # a later post_init() must not draw them again
                 module._is_hf_initialized = True  # type: ignore[assignment]
         for module in self.modules():  # an encoder and a decoder may have one each
-            if isinstance(module, _TableEmbedding):
+            if isinstance(module, TableEmbedding):
                 module.resize(new_num_tokens, mean_resizing)
         return embeddings
-
-    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
-        """As in Transformers; also writes the hub shim, and a model card where the folder has none."""
-        self.config.auto_map = auto_map(self)
-        super().save_pretrained(save_directory, *args, **kwargs)
-        if kwargs.get("is_main_process", True):
-            write_hub_shim(save_directory, self)
-            write_model_card(save_directory, self, overwrite=False)
 
 
 def _is_ours(module: nn.Module) -> bool:
     """True for a layer, not a model, of this package or of a class derived from one."""
     return not isinstance(module, PreTrainedModel) and any(
-        base.__module__.startswith(f"{__package__}.") for base in type(module).__mro__
+        base.__module__.partition(".")[0] == _PACKAGE for base in type(module).__mro__
     )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...nn.embedding import check_choice
+from ...nn.checks import check_choice
 from ...nn.recurrent import check_recurrent
 from ..base.configuration import TextConfig
 

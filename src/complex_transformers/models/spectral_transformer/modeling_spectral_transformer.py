@@ -281,7 +281,8 @@ class SpectralTransformerForConditionalGeneration(
         if config.decoder is None:
             raise ValueError(
                 "the encoder-decoder form needs a decoder: give SpectralTransformerConfig(decoder={'vocab_size': "
-                "len(tokenizer), 'decoder_start_token_id': ..., ...})"
+                "len(tokenizer), 'decoder_start_token_id': ..., ...}); a folder with a CTC head is for "
+                "AutoModelForCTC and pipeline('automatic-speech-recognition')"
             )
         self.model = SpectralTransformerModel(config)
         self.decoder = ComplexSeq2SeqDecoder(config.decoder)

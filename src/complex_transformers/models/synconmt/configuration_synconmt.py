@@ -8,7 +8,7 @@ from huggingface_hub.dataclasses import strict
 from typing_extensions import Self
 
 from ...nn.alignment import ALIGNMENTS
-from ...nn.embedding import check_choice
+from ...nn.checks import check_choice
 from ...nn.readout import check_readout
 from ...nn.recurrent import check_recurrent
 from ..base.configuration import ComplexConfig

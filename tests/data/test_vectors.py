@@ -1,0 +1,161 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Pretrained word vectors: what is copied, what is drawn, and files that are broken."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+import torch
+
+from complex_transformers.data.vectors import read_vectors, vector_rows
+from complex_transformers.nn import ComplexOrderEmbedding, WordPositionEmbedding
+
+VECTORS = {"cat": np.array([1.0, 2.0, 3.0]), "dog": np.array([-1.0, 0.5, 0.25]), "unused": np.array([9.0, 9.0, 9.0])}
+VOCABULARY = {"[PAD]": 0, "dog": 4, "cat": 2, "bird": 1}
+
+
+def make(**kwargs):
+    return ComplexOrderEmbedding(7, 6, padding_idx=0, **kwargs)
+
+
+def check_loaded(load):
+    embedding = make()
+    before = embedding.amplitude.detach().clone()
+    frequency = embedding.frequency.detach().clone()
+    assert load(embedding) == pytest.approx(0.5)
+    np.testing.assert_array_equal(embedding.amplitude.detach().numpy()[2], VECTORS["cat"])
+    np.testing.assert_array_equal(embedding.amplitude.detach().numpy()[4], VECTORS["dog"])
+    assert not torch.equal(embedding.amplitude[1], before[1])  # drawn anew: "bird" has no vector
+    assert not embedding.amplitude[0].any()  # the padding word
+    assert torch.equal(embedding.amplitude[[3, 5, 6]], before[[3, 5, 6]])  # not in the vocabulary
+    assert torch.equal(embedding.frequency, frequency)
+    assert embedding.amplitude.requires_grad
+
+
+def test_amplitudes_from_a_mapping():
+    check_loaded(lambda e: e.load_amplitudes(VECTORS, VOCABULARY))
+    check_loaded(lambda e: e.load_vectors(VECTORS, VOCABULARY))
+
+
+@pytest.mark.parametrize("header", [True, False], ids=["word2vec", "glove"])
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
+def test_amplitudes_from_a_text_file(tmp_path, header, suffix):
+    path = tmp_path / f"vectors{suffix}"
+    lines = [f"{word} {' '.join(map(str, vector))}" for word, vector in VECTORS.items()]
+    text = "\n".join(([f"{len(VECTORS)} 3"] if header else []) + lines) + "\n"
+    with gzip.open(path, "wt") if suffix.endswith("gz") else open(path, "w") as file:
+        file.write(text)
+    check_loaded(lambda e: e.load_amplitudes(path, VOCABULARY))
+    check_loaded(lambda e: e.load_amplitudes(str(path), VOCABULARY))
+
+
+def test_amplitudes_from_gensim_and_a_binary_file(tmp_path):
+    models = pytest.importorskip("gensim.models")
+    vectors = models.KeyedVectors(vector_size=3)
+    vectors.add_vectors(list(VECTORS), np.stack(list(VECTORS.values())))
+    check_loaded(lambda e: e.load_amplitudes(vectors, VOCABULARY))
+    vectors.save_word2vec_format(str(tmp_path / "vectors.bin"), binary=True)
+    check_loaded(lambda e: e.load_amplitudes(tmp_path / "vectors.bin", VOCABULARY))
+
+
+def test_unknown_words_follow_the_distribution_of_the_vectors():
+    torch.manual_seed(0)
+    mean, deviation = np.array([5.0, -2.0, 0.0]), np.array([0.1, 2.0, 1.0])
+    known = {f"w{i}": mean + deviation * row for i, row in enumerate(np.random.default_rng(0).normal(size=(500, 3)))}
+    vocabulary = {word: i for i, word in enumerate([*known, *(f"unknown{i}" for i in range(2000))])}
+    embedding = ComplexOrderEmbedding(2500, 6)
+    assert embedding.load_amplitudes(known, vocabulary) == pytest.approx(0.2)
+    drawn = embedding.amplitude.detach().numpy()[500:]
+    np.testing.assert_allclose(drawn.mean(0), mean, atol=0.2)
+    np.testing.assert_allclose(drawn.std(0), deviation, rtol=0.1)
+
+
+def test_a_seed_gives_the_same_vectors_whatever_the_order_of_the_vocabulary():
+    tables = []
+    for vocabulary in (VOCABULARY, dict(reversed(VOCABULARY.items()))):
+        torch.manual_seed(0)
+        embedding = make()
+        embedding.load_vectors(VECTORS, vocabulary)
+        tables.append(embedding.amplitude)
+    assert torch.equal(*tables)
+
+
+@pytest.mark.parametrize("kind", ["word", "learned_position", "sinusoidal_position"])
+def test_vectors_fill_a_row_or_its_real_half(kind):
+    half, whole = (WordPositionEmbedding(7, width, padding_idx=0, embedding_type=kind) for width in (6, 4))
+    before = half.weight.detach().clone()
+    half.load_vectors(VECTORS, VOCABULARY)
+    np.testing.assert_array_equal(half.weight.detach().numpy()[2, :3], VECTORS["cat"])
+    assert torch.equal(half.weight[:, 3:], before[:, 3:])
+    whole.load_vectors({word: np.append(vector, 7.0) for word, vector in VECTORS.items()}, VOCABULARY)
+    np.testing.assert_array_equal(whole.weight.detach().numpy()[4], [-1.0, 0.5, 0.25, 7.0])
+
+
+def test_vectors_that_do_not_fit():
+    with pytest.raises(ValueError, match="5 dimensions do not fit 3 complex features; use embedding_dim=10"):
+        make().load_amplitudes({"cat": np.ones(5)}, VOCABULARY)
+    with pytest.raises(ValueError, match="amplitude_sharing='none', this embedding has 'word'"):
+        make(amplitude_sharing="word").load_amplitudes(VECTORS, VOCABULARY)
+    with pytest.raises(ValueError, match=r"vectors of 5 dimensions fill neither a row of 6 .* embedding_dim=5 or 10"):
+        WordPositionEmbedding(7, 6).load_vectors({"cat": np.ones(5)}, VOCABULARY)
+    with pytest.raises(ValueError, match="id 9, the table 7 rows"):
+        make().load_amplitudes(VECTORS, {**VOCABULARY, "late": 9})
+    with pytest.raises(ValueError, match="no word of the vocabulary has a vector"):
+        make().load_amplitudes(VECTORS, {"Cat": 1})
+    with pytest.raises(ValueError, match="'cat' is not a row of finite numbers"):
+        make().load_amplitudes({"cat": np.array([1.0, np.nan, 0.0])}, VOCABULARY)
+    with pytest.raises(ValueError, match=r"one dimension, got \[3, 4\]"):
+        vector_rows({"cat": np.ones(3), "dog": np.ones(4)}, VOCABULARY)
+
+
+def test_words_of_glove_may_hold_spaces(tmp_path):
+    words = [". . .", "at name@example.com", "2009", "to infinity", "a\xa0b", "\u2028", "-"]
+    path = tmp_path / "glove.txt"
+    for first in range(len(words)):  # from the first line the dimension is taken
+        order = words[first:] + words[:first]
+        path.write_text("".join(f"{word} {number} 0.5 -1e-3\n" for number, word in enumerate(order)), encoding="utf-8")
+        vectors = read_vectors(path)
+        assert list(vectors) == order
+        for number, word in enumerate(order):
+            np.testing.assert_array_equal(vectors[word], np.array([number, 0.5, -1e-3], np.float32))
+
+
+def test_the_first_vector_of_a_word_counts(tmp_path):
+    (tmp_path / "twice.txt").write_text("cat 1 2 \ndog 3 4 \ncat 5 6 \n")
+    vectors = read_vectors(tmp_path / "twice.txt")
+    assert {word: row.tolist() for word, row in vectors.items()} == {"cat": [1, 2], "dog": [3, 4]}
+
+
+def test_files_that_are_broken(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        read_vectors(tmp_path / "nowhere.txt")
+    huge = b"%d %d\ncat "  # more memory than there is, if a header were believed
+    broken = {
+        "short.txt": (b"3 3\ncat 1 2 3\ndog 1 2 3\n", "it has 2 vectors of 3"),
+        "ragged.txt": (b"cat 1 2 3\ndog 1 2\n", "vector 2 has not 3 numbers"),
+        "longer.txt": (b"cat 1 2 3\ndog 1 2 3 4\n", "vector 2 has not 3 numbers"),
+        "words.txt": (b"no numbers here\n", "its first line is no word with numbers"),
+        "empty.txt": (b"", "its first line is no word with numbers"),
+        "latin.txt": (b"sch\xf6n 1 2 3\n", "utf-8"),
+        "huge.txt": (huge % (10**15, 10) + b"1 " * 10, "it has 1 vectors of 10{15}"),
+        "wide.txt": (huge % (1, 10**12) + b"1 2\n", "its header speaks of 1 vectors of 10{12} dimensions"),
+        "binary.bin": (b"2 3\ncat " + np.ones(2, np.float32).tobytes(), "vector 1 of 2 is cut short"),
+        "huge.bin": (huge % (10**15, 10) + bytes(40), "vector 2 of 10{15} is cut short"),
+        "wide.bin": (huge % (1, 10**12), "its header speaks of"),
+        "word.bin": (b"1 1\n" + b"a" * 10**5 + b" 1234", "vector 1 of 1 is cut short, or not behind a word"),
+        "noise.bin": (bytes(range(256)), "it does not begin with the number and the dimension"),
+    }
+    for name, (content, message) in broken.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{name} is no readable file of word vectors: .*{message}"):
+            read_vectors(tmp_path / name)
+    for name, content in {
+        "cut.txt.gz": gzip.compress(b"cat 1 2 3\n" * 1000)[:40],
+        "plain.txt.gz": b"cat 1 2 3\n",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{name} is no gzip archive, or a damaged one"):
+            read_vectors(tmp_path / name)

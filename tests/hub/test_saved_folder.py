@@ -1,0 +1,302 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A saved folder as it would stand on the Hub: the shim of trust_remote_code, the model card."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from huggingface_hub import ModelCard
+from transformers import AutoModel
+
+import complex_transformers
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForMaskedLM,
+    ComplexOrderForSequenceClassification,
+    ComplexOrderForTokenClassification,
+    ComplexOrderModel,
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    SpectralTransformerConfig,
+    SpectralTransformerForConditionalGeneration,
+    write_model_card,
+)
+from complex_transformers.models import family_class, file_kind, model_families
+from complex_transformers.models.base.hub import SHIM_NAME, auto_map
+
+CLASSES = {
+    "AutoModel": ComplexOrderModel,
+    "AutoModelForMaskedLM": ComplexOrderForMaskedLM,
+    "AutoModelForSequenceClassification": ComplexOrderForSequenceClassification,
+    "AutoModelForTokenClassification": ComplexOrderForTokenClassification,
+}
+
+
+def build(model_class, **changes):
+    config = ComplexOrderConfig(vocab_size=20, hidden_size=16, num_attention_heads=2, intermediate_size=16, **changes)
+    return model_class(config).eval()
+
+
+def run(code, *arguments, home):
+    environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+
+
+LOAD = """
+import sys, torch
+import transformers
+folder, target, names = sys.argv[1:]
+for name in names.split():
+    assert name == "AutoModel" or "complex_transformers" in sys.modules
+    model = getattr(transformers, name).from_pretrained(f"{folder}/{name}", trust_remote_code=True)
+    with torch.no_grad():
+        assert torch.equal(model(torch.tensor([[3, 4, 5]]))[0], torch.load(f"{folder}/{name}.pt")), name
+    assert type(model).__module__.startswith("complex_transformers.models"), type(model).__module__
+    model.save_pretrained(f"{target}/{name}")
+print("loaded")
+"""
+
+
+def test_remote_code_loads_without_import_and_saves_again(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for name, model_class in CLASSES.items():
+        model = build(model_class)
+        model.save_pretrained(first / name)
+        with torch.no_grad():
+            torch.save(model(torch.tensor([[3, 4, 5]]))[0], first / f"{name}.pt")
+    done = run(LOAD, first, second, " ".join(CLASSES), home=tmp_path / "home")
+    assert done.stdout.strip().endswith("loaded"), done.stderr
+    for name in CLASSES:
+        files = {path.name for path in (first / name).iterdir()}
+        assert files == {"config.json", "model.safetensors", "README.md", "complex_transformers_hub.py"}
+        assert {path.name for path in (second / name).iterdir()} == files  # no file of the package is copied
+        for file in files:
+            assert (first / name / file).read_bytes() == (second / name / file).read_bytes(), file
+
+
+def test_without_the_package_the_error_names_it(tmp_path):
+    build(ComplexOrderModel).save_pretrained(tmp_path / "model")
+    code = """
+import sys
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name == "complex_transformers":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, NotInstalled())
+from transformers import AutoModel
+AutoModel.from_pretrained(sys.argv[1], trust_remote_code=True)
+"""
+    done = run(code, tmp_path / "model", home=tmp_path / "home")
+    assert done.returncode != 0
+    assert "pip install complex_transformers" in done.stderr.replace("`", "")
+
+
+def test_configuration_points_to_the_shim(tmp_path):
+    build(ComplexOrderForMaskedLM).save_pretrained(tmp_path)
+    stored = json.loads((tmp_path / "config.json").read_text())
+    assert stored["auto_map"] == {
+        "AutoConfig": "complex_transformers_hub.ComplexOrderConfig",
+        "AutoModelForMaskedLM": "complex_transformers_hub.ComplexOrderForMaskedLM",
+    }
+    assert stored["architectures"] == ["ComplexOrderForMaskedLM"]
+    # A head made from it maps to its own class, not to that of the folder it came from.
+    ComplexOrderForTokenClassification.from_pretrained(tmp_path).save_pretrained(tmp_path / "head")
+    stored = json.loads((tmp_path / "head" / "config.json").read_text())
+    assert stored["auto_map"] == {
+        "AutoConfig": "complex_transformers_hub.ComplexOrderConfig",
+        "AutoModelForTokenClassification": "complex_transformers_hub.ComplexOrderForTokenClassification",
+    }
+
+
+@pytest.mark.parametrize(
+    ("model_class", "auto_class", "task"),
+    [
+        (ComplexOrderModel, "AutoModel", "feature-extraction"),
+        (ComplexOrderForMaskedLM, "AutoModelForMaskedLM", "fill-mask"),
+        (ComplexOrderForSequenceClassification, "AutoModelForSequenceClassification", "text-classification"),
+        (ComplexOrderForTokenClassification, "AutoModelForTokenClassification", "token-classification"),
+    ],
+)
+def test_model_card(tmp_path, model_class, auto_class, task):
+    model = build(model_class)
+    path = write_model_card(
+        tmp_path,
+        model,
+        training_data="Ten sentences about cats.",
+        metrics={"accuracy": 0.87654},
+        limits="Knows cats only.",
+        license="mit",
+        language="en",
+    )
+    _, header, body = path.read_text().split("---\n", 2)
+    metadata = yaml.safe_load(header)
+    assert metadata["library_name"] == "transformers"
+    assert metadata["pipeline_tag"] == task
+    assert (metadata["license"], metadata["language"]) == ("mit", "en")
+    assert {"complex-valued", "complex_order"} <= set(metadata["tags"])
+    for part in ("import complex_transformers", auto_class, "Ten sentences about cats.", "Knows cats only.", "0.8765"):
+        assert part in body
+    assert f"{sum(p.numel() for p in model.parameters()):,} parameters" in body
+    assert "8 complex features" in body
+
+
+def test_card_of_a_model_from_text_to_text(tmp_path):
+    # The Hub does not know our task, but the card shows its use.
+    sizes = {"vocab_size": 20, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    model = ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqConfig(**sizes))
+    _, header, body = write_model_card(tmp_path, model).read_text().split("---\n", 2)
+    assert yaml.safe_load(header)["pipeline_tag"] == "translation"
+    assert "AutoModelForSeq2SeqLM.from_pretrained" in body
+    assert 'pipeline("complex-text2text", model="path-or-repo")' in body
+    assert auto_map(model)["AutoModelForSeq2SeqLM"].endswith(".ComplexSeq2SeqForConditionalGeneration")
+    header = write_model_card(tmp_path, model, pipeline_tag="summarization").read_text().split("---\n", 2)[1]
+    assert yaml.safe_load(header)["pipeline_tag"] == "summarization"
+    assert "complex-text2text" not in write_model_card(tmp_path, build(ComplexOrderModel)).read_text()
+
+
+def test_card_of_a_model_from_speech_to_text(tmp_path):
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    config = SpectralTransformerConfig(feature_size=34, decoder={"vocab_size": 9, "decoder_layers": 1}, **sizes)
+    model = SpectralTransformerForConditionalGeneration(config)
+    _, header, body = write_model_card(tmp_path, model).read_text().split("---\n", 2)
+    assert yaml.safe_load(header)["pipeline_tag"] == "automatic-speech-recognition"
+    assert "AutoModelForSpeechSeq2Seq.from_pretrained" in body
+    assert 'pipeline("complex-speech2text", model="path-or-repo")' in body
+
+
+def test_card_of_the_user_is_kept_and_replaced_only_on_request(tmp_path):
+    model = build(ComplexOrderModel, number_field="real")
+    (tmp_path / "README.md").write_text("mine")
+    model.save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "mine"
+    card = write_model_card(tmp_path, model).read_text()
+    assert "not stated" in card
+    assert "A real-valued" in card
+    assert "complex features" not in card
+
+
+def front_matter(path):
+    return ModelCard.load(path).data.to_dict()
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+@pytest.mark.parametrize("family", model_families())
+def test_every_model_of_every_family_has_a_card(family, field, tmp_path):
+    assert (Path(__file__).parents[2] / "model_cards" / f"{family}.md").is_file()
+    config = family_class(family, "AutoConfig")()
+    config = config if field == "complex" else config.real_twin(embedding_type="word")
+    for auto_class in model_families()[family]:
+        if auto_class == "AutoConfig" or file_kind(auto_class) != "modeling":
+            continue
+        if auto_class == "AutoModelForSpeechSeq2Seq":
+            config = type(config)(number_field=config.number_field, variant=config.variant, decoder={"vocab_size": 9})
+        with torch.device("meta"):
+            model = family_class(family, auto_class)(config)
+        path = write_model_card(tmp_path, model)
+        body = path.read_text().split("---\n", 2)[2]
+        for part in (
+            f"# {type(model).__name__}\n",
+            f"A {field}-valued `{family}`",
+            "Source: ",
+            f"{auto_class}.from_pre",
+        ):
+            assert part in body, part
+        assert ("complex features" in body) == ("to_complex" in body) == (field == "complex")
+        assert "pypi.org" not in body  # the package is not there
+        assert "{" not in body.replace("{{", "")  # nothing of the template is left
+        assert family in front_matter(path)["tags"]
+
+
+def test_the_templates_are_those_of_the_families():
+    templates = {path.stem for path in (Path(__file__).parents[2] / "model_cards").glob("*.md")}
+    assert templates == {"base", *model_families()}
+
+
+def test_values_of_a_card_are_texts_and_numbers_and_nothing_more(tmp_path):
+    model = build(ComplexOrderModel)
+    given = {
+        "language": "no",  # not a YAML false
+        "license": "mit\n---\ntags: [stolen]",
+        "limits": "{{ config.hidden_size }} {% raise %}",
+        "metrics": {"accuracy": 0.5, "BLEU | chrF": "31.4 |\n55", "n": torch.tensor(3)},
+        "training_data": "---\nlicense: none\n---",
+    }
+    path = write_model_card(tmp_path, model, **given)
+    metadata = front_matter(path)
+    assert (metadata["language"], metadata["license"]) == ("no", given["license"])
+    assert "stolen" not in metadata["tags"]
+    assert "model-index" not in metadata
+    for row in ("| accuracy | 0.5000 |", "| BLEU \\| chrF | 31.4 \\| 55 |", "| n | 3 |", given["limits"]):
+        assert row in path.read_text()
+
+
+def test_figures_on_one_data_set_are_for_the_hub_to_read(tmp_path):
+    model = build(ComplexOrderForSequenceClassification)
+    metrics = {"accuracy": 0.5, "note": "one seed"}
+    path = write_model_card(
+        tmp_path, model, metrics=metrics, datasets="imdb", repo_id="us/cats", language=["en", "no"]
+    )
+    (entry,) = front_matter(path)["model-index"]
+    assert (entry["name"], front_matter(path)["datasets"]) == ("us/cats", ["imdb"])
+    (result,) = entry["results"]
+    assert (result["task"]["type"], result["dataset"]["type"]) == ("text-classification", "imdb")
+    assert [(metric["type"], metric["value"]) for metric in result["metrics"]] == [("accuracy", 0.5)]
+    assert path.read_text().count('"us/cats"') == 2
+    assert "model-index" not in front_matter(write_model_card(tmp_path, model, metrics=metrics, datasets=["a", "b"]))
+
+
+def test_links_are_replaced_and_what_they_lead_to_is_left_alone(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for name in ("README.md", f"{SHIM_NAME}.py"):
+        (tmp_path / name).write_text("not ours")
+        (tmp_path / "folder" / name).symlink_to(tmp_path / name)
+    model = build(ComplexOrderModel)
+    model.save_pretrained(tmp_path / "folder")
+    assert (tmp_path / "folder/README.md").is_symlink()  # the user's card, wherever it is
+    write_model_card(tmp_path / "folder", model)
+    for name in ("README.md", f"{SHIM_NAME}.py"):
+        assert (tmp_path / name).read_text() == "not ours"
+        assert "complex_transformers" in (tmp_path / "folder" / name).read_text()
+    (tmp_path / "folder/README.md").unlink()
+    (tmp_path / "folder/README.md").symlink_to(tmp_path / "nowhere.md")
+    model.save_pretrained(tmp_path / "folder")
+    assert not (tmp_path / "nowhere.md").exists()
+
+
+class DerivedConfig(ComplexOrderConfig):
+    """As a user would write it."""
+
+
+class OtherConfig(ComplexOrderConfig):
+    """Of a model type the package does not know."""
+
+    model_type = "order_of_somebody"
+
+
+class DerivedModel(ComplexOrderModel):
+    config_class = DerivedConfig
+
+
+def test_shim_of_a_derived_class_names_what_the_package_has(tmp_path):
+    sizes = {"vocab_size": 20, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    DerivedModel(DerivedConfig(**sizes)).save_pretrained(tmp_path / "derived")
+    shim = (tmp_path / "derived" / f"{SHIM_NAME}.py").read_text()
+    assert "import ComplexOrderConfig, ComplexOrderModel\n" in shim
+    assert all(hasattr(complex_transformers, name) for name in ("ComplexOrderConfig", "ComplexOrderModel"))
+    assert type(AutoModel.from_pretrained(tmp_path / "derived", trust_remote_code=True)) is ComplexOrderModel
+    DerivedModel(OtherConfig(**sizes)).save_pretrained(tmp_path / "other")
+    assert not (tmp_path / "other" / f"{SHIM_NAME}.py").exists()
+    assert "auto_map" not in json.loads((tmp_path / "other/config.json").read_text())
+    assert "is not in the package" in (tmp_path / "other/README.md").read_text()
