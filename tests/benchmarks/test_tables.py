@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from benchmarks.tables.runs import spread
 
 from benchmarks import bench
 
+tables = functools.cache(tables_of)  # made once for all tests
 RUN = {
     "parameters": 1_500_000,
     "seconds": 60.2,
@@ -140,12 +142,13 @@ def test_unequal_runs_are_refused_and_interrupted_ones_have_no_time(tmp_path: Pa
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_pages_are_what_the_results_give(page: str, tmp_path: Path) -> None:
+def test_pages_are_what_the_results_give(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.tables.__main__.tables_of", tables)
     committed = (ROOT / page).read_text(encoding="utf-8")
     copy = tmp_path / page
     copy.parent.mkdir(parents=True)
     without = committed
-    for name in tables_of(page, RESULTS):
+    for name in tables(page, RESULTS):
         before, _, rest = without.partition(f"<!-- {name}:start -->\n")
         without = f"{before}<!-- {name}:start -->\nold\n{rest[rest.index(f'<!-- {name}:end -->') :]}"
     assert without != committed
@@ -161,7 +164,7 @@ def test_every_table_of_a_page_is_written_by_the_command() -> None:
     drawn = {"figure1", "figure3"}  # images, of networks that are trained for them
     for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")):
         if markers := set(re.findall(r"<!-- (.*):start -->", path.read_text(encoding="utf-8"))) - drawn:
-            assert markers == set(tables_of(str(path.relative_to(ROOT)), RESULTS))
+            assert markers == set(tables(str(path.relative_to(ROOT)), RESULTS))
 
 
 def test_small_ratios_keep_their_figures() -> None:
