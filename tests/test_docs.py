@@ -12,7 +12,9 @@ import re
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers import PreTrainedConfig, TrainingArguments
@@ -22,24 +24,6 @@ from complex_transformers import nn
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-SNIPPET_FILES = (
-    "README.md",
-    "docs/quickstart.md",
-    "docs/text-to-text.md",
-    "docs/models/complex_order.md",
-    "docs/models/complex_transfo_xl.md",
-    "docs/models/spectral_transformer.md",
-    "docs/models/synconmt.md",
-    "docs/models/complex_fasttext.md",
-    "docs/models/complex_text_cnn.md",
-    "docs/models/complex_text_rnn.md",
-    "docs/models/complex_text_gcn.md",
-    "docs/concepts/representation.md",
-    "docs/concepts/embedding.md",
-    "docs/concepts/attention-scores.md",
-    "docs/concepts/norms.md",
-    "docs/concepts/initialization.md",
-)
 # Described in the text of the API's first page.
 NOT_OBJECTS = {"functional"}
 # Arguments that mean what they mean in torch and Transformers.
@@ -72,10 +56,10 @@ def names_of_api_pages() -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
-def test_public_name_is_in_the_api_pages(name: str) -> None:
-    assert name.removeprefix("nn.") in names_of_api_pages(), (
-        f"{name} is public but in no page of docs/api: add its module there, or the name to its module's __all__"
+def test_public_names_are_in_the_api_pages() -> None:
+    missing = {name.removeprefix("nn.") for name in PUBLIC} - names_of_api_pages()
+    assert not missing, (
+        f"{sorted(missing)}: public but in no page of docs/api: add the module there, or the name to its __all__"
     )
 
 
@@ -84,49 +68,52 @@ def test_index_of_the_api_names_what_is_no_object() -> None:
     assert all(f"`{name}`" in text or f"`nn.{name}`" in text for name in NOT_OBJECTS)
 
 
-@pytest.mark.parametrize("name", sorted(DOCUMENTED))
-def test_public_name_has_a_docstring(name: str) -> None:
-    value = DOCUMENTED[name]
+def faults_of_docstring(name: str, value: type | Callable[..., Any]) -> Iterator[str]:
     text = value.__dict__.get("__doc__") if inspect.isclass(value) else value.__doc__
-    assert text, f"{name} has no docstring"
-    assert not re.search(r":(func|class|meth|mod|attr):`", text), f"{name}: write ``name``, not a Sphinx role"
+    if not text:
+        yield f"{name} has no docstring"
+    elif re.search(r":(func|class|meth|mod|attr):`", text):
+        yield f"{name}: write ``name``, not a Sphinx role"
     if inspect.isclass(value) and value.__module__.startswith("complex_transformers"):
         for method, function in value.__dict__.items():
             inherited = any(hasattr(base, method) for base in value.__mro__[1:])
-            if inspect.isfunction(function) and not method.startswith("_") and not inherited:
-                assert function.__doc__, f"{name}.{method} has no docstring"
+            if inspect.isfunction(function) and not (method.startswith("_") or inherited or function.__doc__):
+                yield f"{name}.{method} has no docstring"
 
 
-@pytest.mark.parametrize("name", sorted(DOCUMENTED))
-def test_docstring_with_arguments_names_them_all(name: str) -> None:
-    value = DOCUMENTED[name]
+def test_public_names_have_docstrings() -> None:
+    faults = [fault for name, value in DOCUMENTED.items() for fault in faults_of_docstring(name, value)]
+    assert not faults, "\n".join(faults)
+
+
+def unnamed_arguments(value: type | Callable[..., Any]) -> list[str]:
+    """Of a docstring that lists arguments, those it leaves out."""
     text = inspect.getdoc(value) or ""
     if "Args:" not in text:
-        return
+        return []
     listed = text.split("Args:")[1].split("\n\n")[0]
     own = list(inspect.signature(value.__init__ if inspect.isclass(value) else value).parameters)
-    if inspect.isclass(value) and issubclass(
-        value, (PreTrainedConfig, TrainingArguments)
-    ):  # Transformers documents its own
+    # Transformers documents its own fields.
+    if inspect.isclass(value) and issubclass(value, (PreTrainedConfig, TrainingArguments)):
         own = [field for field in own if field in value.__annotations__]
-    missing = [p for p in own if p not in COMMON_ARGUMENTS and not re.search(rf"\b{p}\b", listed)]
-    assert not missing, f"{name}: Args of the docstring leave out {missing}"
+    return [p for p in own if p not in COMMON_ARGUMENTS and not re.search(rf"\b{p}\b", listed)]
 
 
-@pytest.mark.parametrize("path", SNIPPET_FILES)
-def test_snippets_run(path: str, tmp_path: Path) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / path).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert blocks
-    script = tmp_path / "snippets.py"
-    script.write_text("\n".join(blocks), encoding="utf-8")
+def test_docstrings_with_arguments_name_them_all() -> None:
+    missing = {name: names for name, value in DOCUMENTED.items() if (names := unnamed_arguments(value))}
+    assert not missing, f"Args of the docstrings leave out {missing}"
+
+
+def test_snippets_run(tmp_path: Path) -> None:
+    pages = [page for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))] if "\n```python\n" in page.read_text()]
+    assert len(pages) > 10
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     environment["HF_HOME"] = str(tmp_path / "cache")
-    done = subprocess.run(
-        [sys.executable, script.name], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, f"{path}:\n{done.stdout}\n{done.stderr}"
-    if path == "README.md":
-        assert done.stdout.splitlines()[-1] == "['dog bites', 'man bites']"
+    command = [sys.executable, str(ROOT / "tests" / "run_snippets.py"), *map(str, pages)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    readme = done.stdout.split("== ")[1]
+    assert readme.splitlines()[-1] == "['dog bites', 'man bites']"
 
 
 @pytest.mark.parametrize("path", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from benchmarks.race import Outcome
 from benchmarks.reporting import machine_line, markdown_table
 from benchmarks.timing import Step, time_rounds
+from complex_transformers.kernels import modulus_attention
 from complex_transformers.nn import attention
 
 __all__ = ["case", "table"]
@@ -33,7 +34,7 @@ def steps(batch: int, length: int) -> dict[str, Step]:
 
     def modulus(block: int | None) -> Step:
         def step() -> None:
-            attention._BLOCK_SCORES = block or attention._BLOCK_SCORES
+            modulus_attention.BLOCK_SCORES = block or modulus_attention.BLOCK_SCORES
             backward(attention.complex_attention(module, *inputs, None, need_weights=block is None)[0])
 
         return step

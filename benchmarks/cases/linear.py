@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from benchmarks.race import Comparison, Outcome, layer_steps, race
 from benchmarks.timing import Step, training_step
+from complex_transformers.kernels.linear import GaussLinear
 from complex_transformers.nn import ComplexLinear
 from complex_transformers.nn import functional as CF
 
@@ -23,7 +24,7 @@ def paths(layer: ComplexLinear) -> dict[str, Callable[[Tensor], Tensor]]:
     """The product of one layer by each path, whatever the layer would choose."""
     weights = layer.real.weight, layer.imag.weight, layer.bias
     return {
-        "three products": lambda x: CF._GaussLinear.apply(x.flatten(0, -2), *weights).unflatten(0, x.shape[:-1]),
+        "three products": lambda x: GaussLinear.apply(x.flatten(0, -2), *weights).unflatten(0, x.shape[:-1]),
         "block": lambda x: CF.block_linear(x, *weights),
         "sub-layers": lambda x: CF.sublayer_linear(x, layer.real, layer.imag, layer.bias),
     }

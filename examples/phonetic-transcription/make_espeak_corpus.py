@@ -31,7 +31,7 @@ from tqdm import tqdm
 from transformers import HfArgumentParser
 
 from complex_transformers import ipa_category, write_babble_tasks
-from complex_transformers.data.parallel_text import read_lines
+from complex_transformers.data.files import read_lines
 
 try:
     import soundfile

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import sys
 import types
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,10 @@ NAME_TABLES = {
     "AutoModelForSpeechSeq2Seq": "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES",
     "AutoModelForTokenClassification": "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES",
 }
+# Of 25 ways to compare sdpa with eager attention: every pair of dtype, side of padding, mask and kernels, and weights.
+SDPA_PAIRS = ("00", "07", "09", "14", "18", "21", "24")
+# An old keyword that Transformers itself translates: one class shows that it passes.
+OLD_KEYWORD_CLASS = ("test_conformance_complex_order", "RealTiedConformanceTest")
 
 
 def _suite_folder() -> Path:
@@ -112,3 +117,30 @@ def fresh_compiler(request):
     """A test that compiles begins without the graphs of others, whose number is limited in a process."""
     if "compile" in request.node.name:
         torch.compiler.reset()
+
+
+@cache
+def _has_two_attentions(test_class: type) -> bool:
+    """Whether sdpa and eager are two functions: every other score or normalisation has one function for both names."""
+    test = test_class("test_config")
+    test.setUp()
+    config = test.model_tester.get_config()
+    given = getattr(config, "attention_score", None), getattr(config, "attention_normalization", None)
+    return given == ("real", "softmax")
+
+
+def _in_default_set(test_class: type, name: str) -> bool:
+    if name == "test_bc_torch_dtype":
+        return (test_class.__module__.split(".")[-1], test_class.__name__) == OLD_KEYWORD_CLASS
+    if name == "test_training_overfit":
+        return getattr(test_class, "overfit_in_default_set", True)
+    if name.startswith("test_eager_matches_sdpa_inference_"):
+        return name.split("_")[5] in SDPA_PAIRS and _has_two_attentions(test_class)
+    return True
+
+
+def pytest_collection_modifyitems(items):
+    """What takes long and says little more than its neighbours is ``full``, as are whole classes; see CONTRIBUTING."""
+    for item in items:
+        if HERE in item.path.parents and item.cls is not None and not _in_default_set(item.cls, item.name):
+            item.add_marker(pytest.mark.full)

@@ -4,6 +4,7 @@
 
 import unittest
 
+import pytest
 from conformance_common import TextConformance
 
 from complex_transformers import (
@@ -33,6 +34,7 @@ class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
     """The default: complex field, score |q k^H|."""
 
 
+@pytest.mark.full
 class ComplexSdpaConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, score Re(q k^H): sdpa and eager are two different paths here."""
 
@@ -42,6 +44,7 @@ class ComplexSdpaConformanceTest(_Conformance, unittest.TestCase):
 class ComplexPreNormConformanceTest(_Conformance, unittest.TestCase):
     """Complex field with the other kinds of parameters: an activation with a bias, RMS norms, tied tables."""
 
+    overfit_in_default_set = False
     config_changes = {
         "attention_normalization": "probability_amplitude",
         "hidden_act": "modrelu",
@@ -55,9 +58,11 @@ class ComplexPreNormConformanceTest(_Conformance, unittest.TestCase):
 class ComplexBatchNormConformanceTest(_Conformance, unittest.TestCase):
     """Complex field with batch norms (buffers) and a learned position table."""
 
+    overfit_in_default_set = False
     config_changes = {"norm_type": "batch", "embedding_type": "learned_position", "share_parts": True}
 
 
+@pytest.mark.full
 class RealConformanceTest(_Conformance, unittest.TestCase):
     """The real twin."""
 

@@ -4,6 +4,7 @@
 
 import unittest
 
+import pytest
 import torch
 from conformance_common import TextConformance
 from hf_suite.generation.test_utils import GenerationTesterMixin
@@ -54,6 +55,7 @@ class _Conformance(TextConformance, GenerationTesterMixin):
         self.assertEqual(model.eval().generate(source, max_new_tokens=8)[:, 1:].tolist(), target.tolist())
 
 
+@pytest.mark.full
 class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
     """The default: complex field, score |q k^H|."""
 
@@ -61,6 +63,7 @@ class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
 class ComplexSdpaConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, score Re(q k^H): sdpa and eager are two different paths; two embeddings, pre-norm."""
 
+    overfit_in_default_set = False
     config_changes = {
         "attention_score": "real",
         "phase": "learned",
@@ -89,6 +92,7 @@ class RealConformanceTest(_Conformance, unittest.TestCase):
     config_changes = {"number_field": "real", "embedding_type": "learned_position"}
 
 
+@pytest.mark.full
 class RealTiedConformanceTest(_Conformance, unittest.TestCase):
     """The real twin with a free word table for each side, that of the target tied to the head."""
 

@@ -4,6 +4,7 @@
 
 import unittest
 
+import pytest
 from conformance_common import TextConformance
 from hf_suite.generation.test_utils import GenerationTesterMixin
 
@@ -27,6 +28,7 @@ class _Conformance(TextConformance, GenerationTesterMixin):
         self.model_tester.causal_lm_class = ComplexTransfoXLForCausalLM  # the one that is overfitted
 
 
+@pytest.mark.full
 class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
     """The default: complex field, score |A|."""
 
@@ -34,6 +36,7 @@ class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
 class ComplexShortMemoryConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, score Re A; a memory shorter than the texts, which the same length makes exact; pre-norm."""
 
+    overfit_in_default_set = False
     config_changes = {
         "attention_score": "real",
         "mem_len": 3,

@@ -8,6 +8,7 @@ import unittest
 from typing import ClassVar
 
 import numpy as np
+import pytest
 import torch
 from hf_suite.generation.test_utils import GenerationTesterMixin
 from hf_suite.test_configuration_common import ConfigTester
@@ -113,6 +114,7 @@ class FullySpectralConformanceTest(_Conformance, unittest.TestCase):
     """The default: complex bins, probability amplitudes."""
 
 
+@pytest.mark.full
 class FullySpectralSdpaConformanceTest(_Conformance, unittest.TestCase):
     """Score Re(q k^H) with softmax, where sdpa and eager are two paths; phases turned, moduli averaged, pre-norm."""
 
@@ -133,12 +135,14 @@ class SpectralScaledConformanceTest(_Conformance, unittest.TestCase):
     changes = {"variant": "spectral_scaled"}
 
 
+@pytest.mark.full
 class SpectralScaledSdpaConformanceTest(_Conformance, unittest.TestCase):
     """Attention by spectra through sdpa, whose values are half as wide as its keys."""
 
     changes = {"variant": "spectral_scaled", "attention_score": "real", "attention_normalization": "softmax"}
 
 
+@pytest.mark.full
 class RealConformanceTest(_Conformance, unittest.TestCase):
     """The real twin."""
 

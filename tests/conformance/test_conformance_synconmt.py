@@ -5,6 +5,7 @@
 import copy
 import unittest
 
+import pytest
 import torch
 from conformance_common import TextConformance
 from hf_suite.generation.test_utils import NEW_TOKENS, GenerationTesterMixin
@@ -203,6 +204,7 @@ class BahdanauConformanceTest(_Conformance, unittest.TestCase):
     """The default: complex field, GRU, global attention."""
 
 
+@pytest.mark.full
 class LuongConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, LSTM with complex gates, local attention, embeddings of both sides shared."""
 
@@ -222,6 +224,7 @@ class RealBahdanauConformanceTest(_Conformance, unittest.TestCase):
     config_changes = {"number_field": "real", "rnn_type": "lstm"}
 
 
+@pytest.mark.full
 class RealLuongConformanceTest(_Conformance, unittest.TestCase):
     """The real twin of words alone."""
 

@@ -4,6 +4,7 @@
 
 import unittest
 
+import pytest
 import torch
 from conformance_common import TextConformance
 
@@ -93,6 +94,7 @@ class TextRNNConformanceTest(_TextRNN, unittest.TestCase):
     """Complex field, LSTM."""
 
 
+@pytest.mark.full
 class BidirectionalGRUConformanceTest(_TextRNN, unittest.TestCase):
     """Complex field, complex gates."""
 

@@ -14,7 +14,7 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from complex_transformers import build_tokenizer, encode_parallel_dataset, load_parallel_dataset
-from complex_transformers.data.parallel_text import read_lines
+from complex_transformers.data.files import read_lines
 
 PAIRS = [("a cat", "eine Katze"), ("a dog", "ein Hund"), ('two "old" cats, here', 'zwei "alte" Katzen, hier')]
 OTHERS = [("no bird", "kein Vogel"), ("None", "1")]
@@ -68,13 +68,13 @@ def test_aligned_files(tmp_path: Path, ending: str) -> None:
 
 def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
     lines = ["a\u2028b", "c\x85d", "e\x0bf\x0cg", " h\ti ", "j\rk"]
-    assert read_lines(write_text(tmp_path / "unix.txt", lines)) == lines
-    assert read_lines(write_text(tmp_path / "windows.txt", lines, end="\r\n")) == lines
+    assert list(read_lines(write_text(tmp_path / "unix.txt", lines))) == lines
+    assert list(read_lines(write_text(tmp_path / "windows.txt", lines, end="\r\n"))) == lines
     path = tmp_path / "bare.txt"
     path.write_bytes("\ufeff\u00e4\n\nb".encode())
-    assert read_lines(str(path)) == ["ä", "", "b"]  # a byte order mark, an empty line, no line feed at the end
+    assert list(read_lines(str(path))) == ["ä", "", "b"]  # a byte order mark, an empty line, no line feed at the end
     path.write_bytes(b"")
-    assert read_lines(str(path)) == []
+    assert list(read_lines(str(path))) == []
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "json", "jsonl.gz", "csv.gz"])
@@ -192,10 +192,10 @@ def test_bad_arguments(tmp_path: Path) -> None:
     latin = tmp_path / "latin.de"
     latin.write_bytes("schön\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"latin\.de is no UTF-8 text"):
-        read_lines(str(latin))
+        list(read_lines(str(latin)))
     (tmp_path / "broken.gz").write_bytes(gzip.compress(b"text\n" * 100)[:-9])
     with pytest.raises(ValueError, match=r"broken\.gz is no gzip archive, or a damaged one"):
-        read_lines(str(tmp_path / "broken.gz"))
+        list(read_lines(str(tmp_path / "broken.gz")))
 
 
 def make_tokenizer(**options: Any) -> PreTrainedTokenizerFast:

@@ -11,14 +11,15 @@ from oracles import DTYPES, TOLERANCE, assert_close, bias, finite, halves, r, ra
 from torch import nn
 from torch.autograd import gradcheck
 
+from complex_transformers.kernels import modulus_attention
+from complex_transformers.kernels.modulus_attention import BlockedModulusAttention, ScoreModulus
 from complex_transformers.nn import (
     ATTENTION_FUNCTIONS,
     ComplexMultiheadAttention,
-    attention,
     complex_attention,
     complex_scores,
 )
-from complex_transformers.nn.attention import _ScoreModulus, check_attention
+from complex_transformers.nn.attention import check_attention
 
 SCHEMES = sorted(ATTENTION_FUNCTIONS)
 FIELDS = [(*scheme, "complex") for scheme in SCHEMES] + [
@@ -92,11 +93,11 @@ def test_complex_scores(t, s, d, bilinear, dtype):
 @pytest.mark.parametrize("bilinear", [False, True])
 def test_score_modulus_and_its_gradient(bilinear):
     q, k = randn(2, 3, 4, grad=True), randn(2, 5, 4, grad=True)
-    modulus = _ScoreModulus.apply(q, k, bilinear)[0]
+    modulus = ScoreModulus.apply(q, k, bilinear)[0]
     assert_close(r(modulus), np.abs(z(q) @ np.swapaxes(z(k) if bilinear else z(k).conj(), -1, -2)))
-    assert gradcheck(lambda q, k: _ScoreModulus.apply(q, k, bilinear)[0], (q, k))
+    assert gradcheck(lambda q, k: ScoreModulus.apply(q, k, bilinear)[0], (q, k))
     zero = torch.zeros_like(q, requires_grad=True)
-    gradients = torch.autograd.grad(_ScoreModulus.apply(zero, k, bilinear)[0].sum(), (zero, k))
+    gradients = torch.autograd.grad(ScoreModulus.apply(zero, k, bilinear)[0].sum(), (zero, k))
     assert all(not gradient.any() for gradient in gradients)
 
 
@@ -129,7 +130,7 @@ def test_gradient_of_tiny_scores_is_that_of_larger_ones(bilinear):
     def gradient(size):
         q = (size * torch.linspace(1, 2, 4)).view(1, 4).requires_grad_()
         k = torch.tensor([[0.5, -1.0, 2.0, 1.0]])
-        return torch.autograd.grad(_ScoreModulus.apply(q, k, bilinear)[0].sum(), q)[0]
+        return torch.autograd.grad(ScoreModulus.apply(q, k, bilinear)[0].sum(), q)[0]
 
     torch.testing.assert_close(gradient(1e-18), gradient(1.0), rtol=1e-4, atol=1e-4)
     for size in (1e-21, 1e-30, 1e-37, 1e-42):
@@ -208,10 +209,10 @@ def test_function_gradients(score, normalization, masked):
 def blocks(monkeypatch, scores):
     """Blocks of that many scores; returns the number of blocks every call has been cut into."""
     counts = []
-    cut = attention._BlockedModulusAttention._blocks
-    monkeypatch.setattr(attention, "_BLOCK_SCORES", scores)
+    cut = BlockedModulusAttention._blocks
+    monkeypatch.setattr(modulus_attention, "BLOCK_SCORES", scores)
     monkeypatch.setattr(
-        attention._BlockedModulusAttention,
+        BlockedModulusAttention,
         "_blocks",
         staticmethod(lambda *args: counts.append(len(list(cut(*args)))) or cut(*args)),
     )

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 
@@ -166,6 +167,24 @@ def test_phase_is_exact_at_position_one_million(dtype):
     rounding = {torch.float16: 1e-3, torch.bfloat16: 8e-3}.get(dtype, 0.0)  # of the result, not of the phase
     assert np.abs(np.angle(turn)).max() < 1e-3 + rounding
     np.testing.assert_allclose(np.abs(turn), 1.0, atol=1e-3 + rounding)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_no_cast_rounds_a_frequency(dtype):
+    embedding = ComplexOrderEmbedding(30, 16, phase="learned", damping="learned", frequency_init="uniform")
+    ids, positions = torch.arange(30)[None], torch.arange(771, 801)[None]
+    low, expected = copy.deepcopy(embedding), embedding(ids, positions)
+    low(ids, positions).sum().backward()
+    gradients = {name: value.grad for name, value in low.named_parameters()}
+    low.to(dtype)
+    for name in ("frequency", "phase", "damping"):
+        assert torch.equal(low.get_parameter(name), embedding.get_parameter(name))
+        assert torch.equal(low.get_parameter(name).grad, gradients[name])
+    assert low.amplitude.dtype == low.amplitude.grad.dtype == low(ids).dtype == dtype
+    assert (low(ids, positions) - expected).norm() < 0.005 * expected.norm()  # bfloat16 frequencies: 0.5 and more
+    assert {p.dtype for p in embedding.double().parameters()} == {torch.float64}
+    assert low.to("meta").frequency.device.type == "meta"
+    assert low.frequency.dtype == torch.float32
 
 
 # --- positions -------------------------------------------------------------------------------------------------------

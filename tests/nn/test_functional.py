@@ -11,6 +11,7 @@ from oracles import DTYPES, TOLERANCE, assert_close, finite, halves, r, randn, s
 from torch.autograd import gradcheck, gradgradcheck
 
 import complex_transformers.nn.functional as CF
+from complex_transformers.kernels.linear import GaussLinear
 
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 5))
 
@@ -223,12 +224,15 @@ def test_block_matrix_multiplies_halves_by_a_complex_matrix(d_out, d_in, kernel)
         assert_close(z(block[(..., *place)] @ x), w @ z(x))
 
 
+SHAPES = ((5, 6), (2, 3), (2, 3), (5, 4))  # of x, both parts of a weight, and what comes out
+
+
 def three_products(monkeypatch):
     """Make every full-precision product take the three-multiplication path, and count its calls."""
     calls = []
-    apply = CF._GaussLinear.apply
+    apply = GaussLinear.apply
     monkeypatch.setattr(CF, "_MIN_ROWS_SMALL", 1)
-    monkeypatch.setattr(CF._GaussLinear, "apply", lambda *args: calls.append(1) or apply(*args))
+    monkeypatch.setattr(GaussLinear, "apply", lambda *args: calls.append(1) or apply(*args))
     return calls
 
 
@@ -268,6 +272,20 @@ def test_linear_gradients(gauss, with_bias, monkeypatch):
     assert bool(calls) == gauss
 
 
+@pytest.mark.parametrize("sizes", [(2e38, 0.1, 1e-3), (1e-3, 2e38, 1e-3), (1e-3, 0.1, 2e38)], ids=["x", "w", "grad"])
+def test_three_products_keep_the_range_of_the_dtype(sizes, monkeypatch):
+    three_products(monkeypatch)
+    x, a, b, grad = (size * randn(*shape).sign() for size, shape in zip((*sizes[:2], *sizes[1:]), SHAPES, strict=True))
+    inputs, results = (x, a, b, randn(4)), {}
+    for dtype in (torch.float32, torch.float64):
+        leaves = [value.to(dtype).requires_grad_() for value in inputs]
+        function = CF.linear if dtype == torch.float32 else CF.block_linear
+        out = function(*leaves)
+        results[dtype] = [out, *torch.autograd.grad(out, leaves[:3], grad.to(dtype))]
+    for result, expected in zip(results[torch.float32], results[torch.float64], strict=True):
+        torch.testing.assert_close(result.double(), expected, rtol=1e-5, atol=1e-5 * float(expected.abs().max()))
+
+
 @pytest.mark.parametrize("wanted", range(4))
 def test_three_products_give_each_gradient_alone(wanted, monkeypatch):
     calls = three_products(monkeypatch)
@@ -285,8 +303,8 @@ def test_three_products_give_each_gradient_alone(wanted, monkeypatch):
 
 def test_path_is_chosen_by_rows_dtype_and_autocast(monkeypatch):
     calls = []
-    apply = CF._GaussLinear.apply
-    monkeypatch.setattr(CF._GaussLinear, "apply", lambda *args: calls.append(1) or apply(*args))
+    apply = GaussLinear.apply
+    monkeypatch.setattr(GaussLinear, "apply", lambda *args: calls.append(1) or apply(*args))
     a, b = randn(3, 3, dtype=torch.float32), randn(3, 3, dtype=torch.float32)
     many, few = randn(16, 64, 6, dtype=torch.float32), randn(4, 3, 6, dtype=torch.float32)
     CF.linear(few, a, b)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -257,6 +259,19 @@ def test_real_images_with_a_mask_are_the_batch_norm_of_the_kept_cells(poison):
     assert_close(r(gradient.permute(0, 2, 3, 1).reshape(30, 4)[keep]), r(expected))
 
 
+@pytest.mark.parametrize("size", [1e-30, 1e12, 1e20, 3e38])
+@pytest.mark.parametrize("layer", [ComplexLayerNorm, ComplexBatchNorm1d])
+def test_whitening_has_the_range_of_the_dtype(layer, size):
+    layer = layer(8, norm="whitening")
+    x = (size * torch.rand(6, 8)).requires_grad_()
+    out = layer(x)
+    out.square().sum().backward()
+    wide = copy.deepcopy(layer).double()
+    torch.testing.assert_close(out.double(), wide(x.double()), rtol=1e-3, atol=1e-3)
+    assert finite(out, x.grad, layer.eval()(x))
+    assert finite(layer(torch.full((6, 8), size)), layer.train()(torch.full((6, 8), size)))
+
+
 def test_split_batch_norm_is_torch_batch_norm_of_the_channels():
     layer, twin = ComplexBatchNorm1d(6), nn.BatchNorm1d(6)
     x = torch.randn(5, 6, 4)
@@ -337,7 +352,7 @@ def test_gradients(layer, shape, masked):
         pytest.skip("no statistics over the batch, no mask")
     layer = randomize(layer.double())
     names, parameters = _functional(layer)
-    extra = (torch.tensor([[1, 1], [1, 0], [1, 1]]),) if masked else ()
+    extra = (torch.tensor([1, 1, 1, 0, 1, 1]).view(shape[:1] + shape[2:]),) if masked else ()
 
     def function(x, *values):
         return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x, *extra))

@@ -80,6 +80,19 @@ def test_results_and_gradients(bidirectional, bias, mask, batch, monkeypatch, sc
     close(ours, results())
 
 
+def test_the_largest_numbers_do_not_overflow(monkeypatch, scans):
+    layer = make(bidirectional=True).float()
+    x = (2e38 * randn(5, 3, layer.input_size).sign()).float()
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.clamp_(-0.1, 0.1)
+    ours = layer(x)[0]
+    assert len(scans) == layer.num_directions
+    step_by_step(monkeypatch)
+    torch.testing.assert_close(ours, layer(x)[0])
+    assert ours.abs().max() > 0.1
+
+
 @pytest.mark.parametrize("of", [(0,), (1,), (2,), (0, 2), (1, 2)], ids=lambda of: "+".join("ohc"[i] for i in of))
 def test_gradients_of_some_of_the_results(of, monkeypatch):
     layer = make()

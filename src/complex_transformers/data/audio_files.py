@@ -16,6 +16,7 @@ from .parts import (
     check_columns,
     check_option,
     hold_out,
+    in_order,
     load_hub_parts,
     read_table,
     require_datasets,
@@ -45,6 +46,7 @@ def load_audio_dataset(
     validation_split: float = 0.1,
     split_seed: int = 0,
     overlap: str = "error",
+    cache_dir: str | None = None,
 ) -> datasets.DatasetDict:
     """Columns ``audio`` (for ``read_audio``) and ``label`` or ``text`` of train, validation and, where given, test.
 
@@ -61,13 +63,14 @@ def load_audio_dataset(
         split_seed: of that split.
         overlap: what to do with a recording in two parts, whatever its name: ``error``, ``drop`` it from the earlier
             part, or ``allow``.
+        cache_dir: folder for what ``datasets`` keeps of ``dataset_name``, by default its own; files are read into
+            memory and leave no copy.
 
     Raises:
         FileNotFoundError: no such table or folder; audio files that are missing, all of them by name.
         ValueError: not exactly one source of training data, another ending, a missing column, an empty path or label,
             a label that the training part lacks, parts that overlap.
     """
-    DatasetDict = require_datasets().DatasetDict
     check_option("overlap", overlap, OVERLAPS)
     check_option("target", target, TARGETS)
     target_column = target_column or target
@@ -78,7 +81,7 @@ def load_audio_dataset(
     parts = {}
     if dataset_name is not None:
         columns = {"audio_column": audio_column or "audio", "target_column": target_column}
-        hub = load_hub_parts(dataset_name, dataset_config_name)
+        hub = load_hub_parts(dataset_name, dataset_config_name, cache_dir)
         parts = {name: _clips_of_hub(name, part, columns, target) for name, part in hub.items()}
     if data_dir is not None:
         parts["train"] = _clips_of_folders(data_dir)
@@ -95,7 +98,7 @@ def load_audio_dataset(
         parts["train"], parts["validation"] = hold_out(train, train["key"], groups, validation_split, split_seed)
     if target == "label":
         _check_labels(parts)
-    return DatasetDict({name: parts[name].remove_columns("key") for name in PARTS if name in parts})
+    return in_order({name: part.remove_columns("key") for name, part in parts.items()})
 
 
 def _clips_of_table(name: str, path: str, columns: dict[str, str], target: str) -> datasets.Dataset:

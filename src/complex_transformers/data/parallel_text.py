@@ -4,73 +4,32 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 import warnings
-import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .files import decode_lines, read_lines
 from .parts import (
     OVERLAPS,
-    PARTS,
     check_columns,
-    check_file,
     check_option,
-    hold_out,
-    load_hub_parts,
     read_table,
     require_datasets,
-    row_keys,
     separate,
+    sources,
+    with_validation,
 )
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["encode_parallel_dataset", "load_parallel_dataset", "read_lines", "read_texts", "split_lines"]
+__all__ = ["encode_parallel_dataset", "load_parallel_dataset", "read_texts"]
 
 _EMPTIES = ("error", "drop")
 _TOO_LONG = ("error", "truncate", "drop")
 _NO_LIMIT = 10**9  # tokenizers without a limit say 1e30
-
-
-def split_lines(data: bytes, name: str) -> list[str]:
-    r"""Lines of UTF-8 text, split at ``\n`` alone (``\r\n`` counts as ``\n``).
-
-    Rare separators of Unicode are characters of a text; splitting there would move all pairs behind them.
-
-    Args:
-        data: the text; a byte order mark in front is left out.
-        name: where it comes from, for the error.
-
-    Raises:
-        ValueError: no UTF-8.
-    """
-    try:
-        lines = data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name} is no UTF-8 text: {error}; convert it, for example with iconv") from error
-    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
-
-
-def read_lines(path: str) -> list[str]:
-    """Lines of a file, also ``.gz``, as ``split_lines`` gives them.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: no UTF-8, or a damaged archive.
-    """
-    check_file(path)
-    data = Path(path).read_bytes()
-    if path.endswith(".gz"):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{path} is no gzip archive, or a damaged one: {error}") from error
-    return split_lines(data, path)
 
 
 def read_texts(path: str | None, empty: str = "error") -> list[str]:
@@ -84,17 +43,17 @@ def read_texts(path: str | None, empty: str = "error") -> list[str]:
         ValueError: an empty line, an unknown ``empty``, or what ``read_lines`` raises.
     """
     check_option("empty", empty, ("error", "keep"))
-    texts = split_lines(sys.stdin.buffer.read(), "standard input") if path is None else read_lines(path)
+    texts = list(decode_lines(sys.stdin.buffer, "standard input") if path is None else read_lines(path))
     numbers = [number for number, text in enumerate(texts, 1) if not text.strip()]
     if numbers and empty == "error":
         raise ValueError(
-            f"{len(numbers)} empty line(s), the first is line {numbers[0]}: remove them, or use --empty keep"
+            f"{len(numbers)} empty line(s), the first is line {numbers[0]}: remove them, or set empty='keep'"
         )
     return texts
 
 
 def _aligned(name: str, paths: Sequence[str]) -> Dataset:
-    source, target = (read_lines(path) for path in paths)
+    source, target = (list(read_lines(path)) for path in paths)
     if len(source) != len(target):
         raise ValueError(
             f"the {name} files must have equal numbers of lines: {paths[0]} has {len(source)}, "
@@ -158,6 +117,7 @@ def load_parallel_dataset(
     split_seed: int = 0,
     empty: str = "error",
     overlap: str = "error",
+    cache_dir: str | None = None,
 ) -> DatasetDict:
     """Columns ``source`` and ``target`` (strings, as they are in the data) of the parts train, validation and test.
 
@@ -173,36 +133,24 @@ def load_parallel_dataset(
         split_seed: of that split.
         empty: what to do with a pair that has an empty side: ``error`` or ``drop``, with a warning.
         overlap: what to do with a pair in two parts: ``error``, ``drop`` it from the earlier part, or ``allow``.
+        cache_dir: folder for what ``datasets`` keeps of ``dataset_name``, by default its own; files are read into
+            memory and leave no copy.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: files of unequal length, a missing column, an empty text, parts that overlap, no validation part.
     """
-    DatasetDict = require_datasets().DatasetDict
     check_option("overlap", overlap, OVERLAPS)
     check_option("empty", empty, _EMPTIES)
-    if (dataset_name is None) == (train_files is None):
-        raise ValueError("give either dataset_name or train_files")
     columns = {"source_column": source_column, "target_column": target_column}
-    loaded = {} if dataset_name is None else load_hub_parts(dataset_name, dataset_config_name)
+    files = (train_files, validation_files, test_files)
+    loaded, given = sources("train_files", files, dataset_name, dataset_config_name, cache_dir)
     parts = {name: _pick(name, part, columns) for name, part in loaded.items()}
-    for name, paths in zip(PARTS, (train_files, validation_files, test_files), strict=True):
-        if paths is not None:
-            parts[name] = _read(name, paths, columns)
+    parts |= {name: _read(name, paths, columns) for name, paths in given.items()}
     for name, part in parts.items():
         parts[name] = _without_empty(name, part, empty)
     parts = separate(parts, overlap, ["source", "target"], "pair")
-    if "validation" not in parts:
-        if validation_split is None:
-            raise ValueError(
-                f"there is no part 'validation', only {list(parts)}: give validation_files, or "
-                "validation_split (a share of the training pairs)"
-            )
-        keys = row_keys(parts["train"], ["source", "target"])
-        parts["train"], parts["validation"] = hold_out(
-            parts["train"], keys, [""] * len(keys), validation_split, split_seed
-        )
-    return DatasetDict({name: parts[name] for name in PARTS if name in parts})
+    return with_validation(parts, ["source", "target"], validation_split, split_seed)
 
 
 def encode_parallel_dataset(

@@ -5,14 +5,18 @@
 from __future__ import annotations
 
 import csv
+import io
+import json
 import random
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .files import open_file
+
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from datasets import Dataset, DatasetDict
 
 PARTS = ("train", "validation", "test")
 OVERLAPS = ("error", "allow", "drop")
@@ -33,15 +37,24 @@ def check_option(name: str, value: str, allowed: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {sorted(allowed)}, got {value!r}")
 
 
-def check_file(path: str) -> None:
-    """There must be such a file."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no such file: {path}")
+def sources(
+    option: str, files: Sequence[Any], dataset_name: str | None, config_name: str | None, cache_dir: str | None
+) -> tuple[dict[str, Dataset], dict[str, Any]]:
+    """The parts of a data set by its name, and the files given for parts; ``option`` names the training file."""
+    given = {name: file for name, file in zip(PARTS, files, strict=True) if file is not None}
+    if (dataset_name is None) == ("train" not in given):
+        raise ValueError(f"give either dataset_name or {option}")
+    return ({} if dataset_name is None else load_hub_parts(dataset_name, config_name, cache_dir)), given
 
 
-def load_hub_parts(name: str, config_name: str | None) -> dict[str, Dataset]:
+def load_hub_parts(name: str, config_name: str | None, cache_dir: str | None) -> dict[str, Dataset]:
     """The parts of a data set of the Hub, or of a folder; one of them is ``train``, parts of other names are named."""
-    loaded = require_datasets().load_dataset(name, config_name)
+    if (folder := Path(name)).is_dir() and set(str(folder.absolute())) & set("[]*?"):
+        raise ValueError(
+            f"datasets would read the name {folder.absolute()} as a pattern, and the files of another folder: "
+            "rename what has one of [ ] * ? in it"
+        )
+    loaded = require_datasets().load_dataset(name, config_name, cache_dir=cache_dir)
     if "train" not in loaded:
         raise ValueError(f"{name} has no part 'train', only {list(loaded)}")
     if others := [part for part in loaded if part not in PARTS]:
@@ -50,17 +63,45 @@ def load_hub_parts(name: str, config_name: str | None) -> dict[str, Dataset]:
 
 
 def read_table(path: str, columns: Sequence[str]) -> Dataset:
-    """One file by its ending. Cells of ``columns`` stay strings: "1", "None" and "01" mean what they say."""
-    load_dataset = require_datasets().load_dataset
-    check_file(path)
+    """The ``columns`` of one file by its ending, or all columns where one of them is missing; read into memory.
+
+    Cells of csv and tsv are strings: "1", "None" and "01" mean what they say. Json is one list of objects, or an
+    object a line.
+    """
+    with open_file(path) as file:
+        data = file.read()
     kind = path.removesuffix(".gz").rsplit(".", 1)[-1]
-    if kind in ("json", "jsonl"):
-        return load_dataset("json", data_files=path, split="train")
-    if kind not in ("csv", "tsv"):
+    if kind not in ("csv", "tsv", "json", "jsonl"):
         raise ValueError(f"{path} must end in .csv, .tsv, .json or .jsonl (and .gz)")
-    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {}
-    strings = dict.fromkeys(columns, str)
-    return load_dataset("csv", data_files=path, split="train", keep_default_na=False, converters=strings, **options)
+    try:
+        table = _json_columns(data) if kind.startswith("json") else _csv_columns(data, kind == "tsv")
+        picked = {name: table[name] for name in columns} if set(columns) <= set(table) else table
+        return require_datasets().Dataset.from_dict(picked)
+    except (ValueError, TypeError, RecursionError) as error:  # those of pandas and of pyarrow are ValueErrors
+        raise ValueError(f"{path} is no readable {kind} table in UTF-8: {error}") from error
+
+
+def _csv_columns(data: bytes, tabs: bool) -> dict[str, list[str]]:
+    import pandas  # datasets needs it as well
+
+    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if tabs else {}
+    # The names are read as a row: pandas takes cells without a name for an index, and moves all others.
+    cells = pandas.read_csv(io.BytesIO(data), header=None, dtype=str, na_filter=False, encoding="utf-8", **options)
+    names = cells.iloc[0].tolist()
+    if len(set(names)) < len(names):
+        raise ValueError(f"two columns have the same name: {names}")
+    return {name: cells[index].tolist()[1:] for index, name in enumerate(names)}
+
+
+def _json_columns(data: bytes) -> dict[str, list[Any]]:
+    text = data.decode("utf-8-sig")
+    if text.lstrip().startswith("["):
+        rows = json.loads(text)
+    else:
+        rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+    if wrong := [row for row in rows if not isinstance(row, Mapping)]:
+        raise ValueError(f"a row must be an object, got {wrong[0]!r:.80}")
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
 
 
 def check_columns(name: str, part: Dataset, columns: dict[str, str]) -> None:
@@ -144,3 +185,24 @@ def hold_out(
         part.select([row for row, held in enumerate(inside) if not held]),
         part.select([row for row, held in enumerate(inside) if held]),
     )
+
+
+def with_validation(
+    parts: dict[str, Dataset], columns: Sequence[str], fraction: float | None, seed: int
+) -> DatasetDict:
+    """The parts in their order; a validation part of pairs is held out of the training part where there is none."""
+    if "validation" not in parts:
+        if fraction is None:
+            raise ValueError(
+                f"there is no part 'validation', only {list(parts)}: give validation_files, or "
+                "validation_split (a share of the training pairs)"
+            )
+        train = parts["train"]
+        keys = row_keys(train, columns)
+        parts["train"], parts["validation"] = hold_out(train, keys, [""] * len(keys), fraction, seed)
+    return in_order(parts)
+
+
+def in_order(parts: Mapping[str, Dataset]) -> DatasetDict:
+    """Train, validation and, where given, test."""
+    return require_datasets().DatasetDict({name: parts[name] for name in PARTS if name in parts})

@@ -4,15 +4,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any
 
-from .parts import PARTS, check_columns, check_file, load_hub_parts, require_datasets
+from .files import check_file, read_lines
+from .parts import check_columns, in_order, require_datasets, sources
 
 if TYPE_CHECKING:
-    from datasets import DatasetDict
+    from datasets import Dataset, DatasetDict
 
 __all__ = ["load_plain_text"]
+
+_LINES = 10_000  # that are brought together: more would not be read any faster
 
 
 def load_plain_text(
@@ -24,40 +32,76 @@ def load_plain_text(
     dataset_config_name: str | None = None,
     text_column: str = "text",
     keep_linebreaks: bool = False,
+    cache_dir: str | None = None,
 ) -> DatasetDict:
-    """Column ``text`` of the parts train, validation and, where given, test; a row is a line, in its order.
+    r"""Column ``text`` of the parts train, validation and, where given, test; a row is a line, in its order.
 
     Args:
-        train_file, validation_file, test_file: plain text, also with .gz.
+        train_file, validation_file, test_file: plain text, also with .gz; lines end at ``\n`` or ``\r\n``.
         dataset_name, dataset_config_name: a data set of the Hub, or a folder ``datasets`` can read.
         text_column: of that data set; files have ``text``.
         keep_linebreaks: lines of files end in their line break, for models of characters.
+        cache_dir: folder for the lines of files as Arrow, for text that memory does not hold, and for what ``map``
+            makes of them; without it they are in memory and nothing is written. Also for what ``datasets`` keeps of
+            ``dataset_name``, by default in its own folder.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: no data or two kinds of it, two parts from one file, an empty file, no validation part, a missing
             column.
     """
-    datasets = require_datasets()
-    if (dataset_name is None) == (train_file is None):
-        raise ValueError("give either dataset_name or train_file")
-    if dataset_name is not None:
-        loaded = load_hub_parts(dataset_name, dataset_config_name)
+    files = (train_file, validation_file, test_file)
+    parts, paths = sources("train_file", files, dataset_name, dataset_config_name, cache_dir)
+    for path in paths.values():
+        check_file(path)
+    if len({Path(path).resolve() for path in paths.values()}) < len(paths):
+        raise ValueError(f"the parts share a file: {paths}")
+    parts |= {name: _lines_of(path, keep_linebreaks, cache_dir) for name, path in paths.items()}
+    if "validation" not in parts:
+        raise ValueError(f"there is no part 'validation', only {list(parts)}: give validation_file")
+    for name, part in parts.items():
+        check_columns(name, part, {"text_column": text_column})
+        parts[name] = part.select_columns([text_column]).rename_columns({text_column: "text"})
+    return in_order(parts)
+
+
+def _lines_of(path: str, keep_linebreaks: bool, cache_dir: str | None) -> Dataset:
+    """The lines of a file, in memory, or as a file of Arrow that is made once and then mapped into memory."""
+    Dataset = require_datasets().Dataset
+    import pyarrow  # of which datasets is made
+
+    schema = pyarrow.schema({"text": pyarrow.string()})
+
+    def batches() -> Iterator[Any]:
+        lines = read_lines(path, keep_linebreaks)
+        while batch := list(islice(lines, _LINES)):
+            yield pyarrow.record_batch([pyarrow.array(batch, pyarrow.string())], schema=schema)
+
+    if cache_dir is None:
+        part = Dataset(pyarrow.Table.from_batches(batches(), schema))
     else:
-        paths = dict(zip(PARTS, (train_file, validation_file, test_file), strict=True))
-        files = {name: path for name, path in paths.items() if path is not None}
-        for path in files.values():
-            check_file(path)
-        if len({Path(path).resolve() for path in files.values()}) < len(files):
-            raise ValueError(f"the parts share a file: {files}")
+        state = os.stat(path)
+        key = repr((str(Path(path).resolve()), state.st_size, state.st_mtime_ns, keep_linebreaks))
+        target = Path(cache_dir) / f"lines-{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}.arrow"
+        if not target.is_file():
+            _write_arrow(target, schema, batches())
+        part = Dataset.from_file(str(target))
+    if not len(part):
+        raise ValueError(f"{path} holds no line")
+    return part
+
+
+def _write_arrow(target: Path, schema: Any, batches: Iterator[Any]) -> None:
+    """All or nothing, whatever stops it and however many processes write the same."""
+    import pyarrow
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=target.parent, delete=False) as file:
         try:
-            loaded = datasets.load_dataset("text", data_files=files, keep_linebreaks=keep_linebreaks)
-        except (datasets.exceptions.DatasetGenerationError, ValueError) as error:
-            raise ValueError(f"a file holds no line, or no text in UTF-8: {files} ({error})") from error
-    if "validation" not in loaded:
-        raise ValueError(f"there is no part 'validation', only {list(loaded)}: give validation_file")
-    parts = {}
-    for name in (name for name in PARTS if name in loaded):
-        check_columns(name, loaded[name], {"text_column": text_column})
-        parts[name] = loaded[name].select_columns([text_column]).rename_columns({text_column: "text"})
-    return datasets.DatasetDict(parts)
+            with pyarrow.ipc.new_stream(file, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+    os.replace(file.name, target)

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .files import check_file, open_file
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -91,14 +90,12 @@ def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> It
         raise ImportError("reading CoNLL-U needs conllu: pip install complex_transformers[syntax]") from error
     if contractions not in _CONTRACTIONS:
         raise ValueError(f"contractions must be one of {list(_CONTRACTIONS)}, got {contractions!r}")
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no such CoNLL-U file: {path}")
+    check_file(path)
     return _sentences(conllu, path, contractions == "merge")
 
 
 def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterator[dict[str, Any]]:
-    opener: Any = gzip.open if str(path).endswith(".gz") else open
-    with opener(path, "rb") as file:
+    with open_file(path) as file:
         lines = _CountedLines(file)
         sentences = conllu.parse_incr(lines)
         number = 0
@@ -106,7 +103,7 @@ def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterat
             number += 1
             try:
                 sentence = next(sentences, None)
-            except (conllu.exceptions.ParseException, ValueError, EOFError, OSError, zlib.error) as error:
+            except (conllu.exceptions.ParseException, ValueError) as error:
                 line = _broken_line(conllu, lines)
                 raise ValueError(f"{path}: sentence {number} is no CoNLL-U: {error} (line {line})") from error
             if sentence is None:
@@ -127,9 +124,7 @@ def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterat
                 "relations": [token["deprel"] for token in words],
                 "spaces": [_space_follows(token) for token in words],
             }
-            for token in reversed(ranges):  # from behind: numbers in front of a merged range stay as they are
-                _contract(columns, token, depths, merge)
-            yield {**columns, "metadata": dict(sentence.metadata)}
+            yield {**_contract(columns, ranges, depths, merge), "metadata": dict(sentence.metadata)}
 
 
 def _broken_line(conllu: Any, lines: _CountedLines) -> int:
@@ -186,36 +181,53 @@ def _depths(heads: Sequence[int]) -> list[int]:
     """Steps from every word up to above the root."""
     if heads and 0 not in heads:
         raise _WordError(1, "no word has the head 0: a sentence needs a root")
-    depths = []
+    above = [0] * (len(heads) + 1)  # of 0, which is above the root, and of every word; -1 while its own are sought
     for index in range(1, len(heads) + 1):
-        steps, word = 0, index
-        while word:
-            word, steps = heads[word - 1], steps + 1
-            if steps > len(heads):
-                raise _WordError(index, f"the heads above word {index} go round in a circle and never reach the root")
-        depths.append(steps)
-    return depths
+        path, word = [], index
+        while word and not above[word]:
+            above[word] = -1
+            path.append(word)
+            word = heads[word - 1]
+        depth = above[word]
+        if depth < 0:
+            raise _WordError(index, f"the heads above word {index} go round in a circle and never reach the root")
+        for steps, word in enumerate(reversed(path), depth + 1):
+            above[word] = steps
+    return above[1:]
 
 
 def _space_follows(token: dict[str, Any]) -> bool:
     return (token.get("misc") or {}).get("SpaceAfter") != "No"
 
 
-def _contract(columns: dict[str, list[Any]], token: dict[str, Any], depths: list[int], merge: bool) -> None:
-    """Spaces inside and behind the range ``token``; where asked to, its words as one."""
-    first, last = token["id"][0] - 1, token["id"][2]  # words[first:last]
-    spelled_out = "".join(columns["tokens"][first:last]) == token["form"]
-    columns["spaces"][first:last] = [not spelled_out] * (last - first - 1) + [_space_follows(token)]
-    if spelled_out or not merge:
-        return
-    top = min(range(first, last), key=depths.__getitem__)
-    merged = {name: column[top] for name, column in columns.items()}
-    merged |= {"tokens": token["form"], "spaces": columns["spaces"][last - 1]}
-    for name, column in columns.items():
-        column[first:last] = [merged[name]]
-    lost = last - first - 1
-    heads = columns["heads"]  # counted from 1
-    heads[:] = [head - lost if head > last else min(head, first + 1) for head in heads]
+def _contract(
+    columns: dict[str, list[Any]], ranges: Sequence[dict[str, Any]], depths: list[int], merge: bool
+) -> dict[str, list[Any]]:
+    """Spaces inside and behind the ranges; where asked to, the words of each as one."""
+    groups: list[tuple[int, int]] = []  # words[first:last] that become one
+    forms: dict[int, str] = {}  # of these
+    position = 0
+    for token in ranges:
+        first, last = token["id"][0] - 1, token["id"][2]
+        spelled_out = "".join(columns["tokens"][first:last]) == token["form"]
+        columns["spaces"][first:last] = [not spelled_out] * (last - first - 1) + [_space_follows(token)]
+        if merge and not spelled_out:
+            groups += [(index, index + 1) for index in range(position, first)]
+            forms[len(groups)] = token["form"]
+            groups.append((first, last))
+            position = last
+    if not forms:
+        return columns
+    groups += [(index, index + 1) for index in range(position, len(depths))]
+    number_of = [0]  # heads count from 1
+    for number, (first, last) in enumerate(groups, 1):
+        number_of += [number] * (last - first)
+    tops = [min(range(*group), key=depths.__getitem__) for group in groups]
+    merged = {name: [column[top] for top in tops] for name, column in columns.items()}
+    merged["tokens"] = [forms.get(index, token) for index, token in enumerate(merged["tokens"])]
+    merged["spaces"] = [columns["spaces"][last - 1] for _, last in groups]
+    merged["heads"] = [number_of[head] for head in merged["heads"]]
+    return merged
 
 
 def _import_spacy() -> Any:
@@ -234,8 +246,7 @@ def _load(name: str) -> Language:
     except OSError as error:
         remedy = "" if os.sep in name else f", or install the package: python -m spacy download {name}"
         raise FileNotFoundError(
-            f"no spaCy pipeline {name!r} ({error}): give the folder of one, such as "
-            f"examples/syntax-translation/train_parser.py writes{remedy}"
+            f"no spaCy pipeline {name!r} ({error}): give the folder of one, as its to_disk() writes it{remedy}"
         ) from error
     except ImportError as error:
         raise ImportError(
@@ -254,8 +265,7 @@ def _check_parser(pipeline: Language, name: str) -> None:
     declared = any("token.dep" in pipeline.get_pipe_meta(pipe).assigns for pipe in pipeline.pipe_names)
     if not declared and not pipeline("word").has_annotation("DEP"):  # it need not say what it assigns
         raise ValueError(
-            f"the spaCy pipeline {name} has no parser, only {pipeline.pipe_names}: choose one that has, or train one "
-            "with examples/syntax-translation/train_parser.py"
+            f"the spaCy pipeline {name} has no parser, only {pipeline.pipe_names}: choose one that has, or train one"
         )
 
 
@@ -271,6 +281,7 @@ class SyntaxParser:
 
     Attributes:
         name: the folder or the name; None for a loaded pipeline that came from neither.
+        refusal: why a pipeline with this name must not be loaded, the remedy included; None where it may be.
 
     Raises:
         ImportError: spaCy is missing (extra ``syntax``), or a package the language needs.
@@ -283,6 +294,7 @@ class SyntaxParser:
             raise ValueError(f"sentences must be one of {list(_SENTENCES)}, got {sentences!r}")
         self.sentences = sentences
         self.name: str | None = None
+        self.refusal: str | None = None
         self._pipeline: Language | None = None
         if isinstance(pipeline, (str, os.PathLike)):
             self.name = str(pipeline)
@@ -305,6 +317,8 @@ class SyntaxParser:
     def pipeline(self) -> Language:
         """The spaCy pipeline."""
         if self._pipeline is None:
+            if self.refusal is not None:
+                raise ValueError(self.refusal)
             if self.name is None:
                 raise ValueError(
                     "this is a copy of a parser whose pipeline has no folder: save the pipeline with to_disk() and "

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from .parts import (
     OVERLAPS,
-    PARTS,
     check_columns,
     check_option,
     hold_out,
-    load_hub_parts,
+    in_order,
     read_table,
     require_datasets,
     separate,
+    sources,
     strings_of,
     text_key,
 )
@@ -50,6 +50,7 @@ def load_text_dataset(
     validation_split: float = 0.1,
     split_seed: int = 0,
     overlap: str = "error",
+    cache_dir: str | None = None,
 ) -> DatasetDict:
     """Columns ``text`` and ``label`` (strings) of the parts train, validation and, where given, test.
 
@@ -60,22 +61,20 @@ def load_text_dataset(
         validation_split: share of the training part, by label, set aside where no validation part is given.
         split_seed: of that split.
         overlap: what to do with a text in two parts: ``error``, ``drop`` it from the earlier part, or ``allow``.
+        cache_dir: folder for what ``datasets`` keeps of ``dataset_name``, by default its own; files are read into
+            memory and leave no copy.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: another ending, a missing column, an empty text or label, parts that overlap.
     """
-    DatasetDict = require_datasets().DatasetDict
     check_option("overlap", overlap, OVERLAPS)
-    if (dataset_name is None) == (train_file is None):
-        raise ValueError("give either dataset_name or train_file")
-    parts = {} if dataset_name is None else load_hub_parts(dataset_name, dataset_config_name)
+    files = (train_file, validation_file, test_file)
+    parts, paths = sources("train_file", files, dataset_name, dataset_config_name, cache_dir)
     columns = {"text_column": text_column, "label_column": label_column}
-    for name, path in zip(PARTS, (train_file, validation_file, test_file), strict=True):
-        if path is not None:
-            parts[name] = read_table(path, list(columns.values()))
+    parts |= {name: read_table(path, list(columns.values())) for name, path in paths.items()}
     parts = {name: _clean(name, part, columns) for name, part in parts.items()}
     parts = separate(parts, overlap, ["text"], "text")
     if "validation" not in parts:
         parts["train"], parts["validation"] = split_by_label(parts["train"], validation_split, split_seed)
-    return DatasetDict(parts)
+    return in_order(parts)

@@ -1,53 +1,114 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pretrained word vectors: word2vec and GloVe files through ``gensim``, and their rows for a vocabulary."""
+"""Pretrained word vectors: word2vec and GloVe files, and their rows for a vocabulary."""
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+import sys
+from array import array
+from collections.abc import Mapping
+from typing import Any, BinaryIO
 
 import numpy
 import torch
 from torch import Tensor
 
+from .files import open_file
+
 __all__ = ["read_vectors", "vector_rows"]
 
+# Without bounds, a file of noise is one word without an end, or asks for more memory than there is.
+_LONGEST_WORD, _MOST_DIMENSIONS = 10_000, 100_000
 
-def read_vectors(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    """A word2vec (text, or binary where the name ends in ``.bin``) or GloVe file, also ``.gz``, as ``KeyedVectors``.
+
+def read_vectors(path: str | os.PathLike[str]) -> dict[str, numpy.ndarray]:
+    """Words with their vectors, of a word2vec (text, or binary where the name ends in ``.bin``) or GloVe file.
+
+    The file may end in ``.gz``. Words may hold spaces, as some of GloVe do: the numbers are counted from the end of a
+    line. Of a word that stands there twice, the first vector counts.
 
     Raises:
-        ImportError: ``gensim`` is missing (extra ``vectors``).
         FileNotFoundError: no such file.
         ValueError: a file that is broken, cut short or of another kind.
     """
-    try:
-        from gensim.models import KeyedVectors
-    except ImportError as error:
-        raise ImportError("reading word vectors needs gensim: pip install complex_transformers[vectors]") from error
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no such file of word vectors: {path}")
-    binary = str(path).removesuffix(".gz").endswith(".bin")
-    try:
-        no_header = not binary and _first_line_is_a_vector(path)
-        return KeyedVectors.load_word2vec_format(str(path), binary=binary, no_header=no_header)
-    except (ValueError, TypeError, IndexError, EOFError, OSError, zlib.error) as error:
-        raise ValueError(
-            f"{path} is no readable file of word vectors ({type(error).__name__}: {error}); expected word2vec text, "
-            "word2vec binary (*.bin) or GloVe text, complete and with vectors of one dimension"
-        ) from error
+    with open_file(path) as file:
+        try:
+            words, values, dimension = (_binary if str(path).removesuffix(".gz").endswith(".bin") else _text)(file)
+        except ValueError as error:
+            raise ValueError(
+                f"{path} is no readable file of word vectors: {error}; expected word2vec text or binary (*.bin), or "
+                "GloVe text, complete and with vectors of one dimension"
+            ) from error
+    vectors: dict[str, numpy.ndarray] = {}
+    for word, row in zip(words, numpy.frombuffer(values, numpy.float32).reshape(-1, dimension), strict=True):
+        vectors.setdefault(word, row)
+    return vectors
 
 
-def _first_line_is_a_vector(path: str | os.PathLike[str]) -> bool:
-    """True for GloVe, whose text has no ``count dimension`` line."""
-    opener: Callable[..., Any] = gzip.open if str(path).endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8") as file:
-        return len(file.readline().split()) != 2
+def _header(line: bytes) -> tuple[int, int] | None:
+    """Number and dimension of the vectors, with which word2vec begins and GloVe does not."""
+    fields = line.split()
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        return None
+    count, dimension = map(int, fields)
+    if not count or not 0 < dimension <= _MOST_DIMENSIONS:
+        raise ValueError(f"its header speaks of {count} vectors of {dimension} dimensions")
+    return count, dimension
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        return any(map(field.__contains__, b"0123456789")) and float(field) is not None  # "infinity" is a word
+    except ValueError:
+        return False
+
+
+def _text(file: BinaryIO) -> tuple[list[str], array[float], int]:
+    line = file.readline()
+    count: float
+    if header := _header(line):
+        count, dimension = header
+        line = file.readline()
+    else:
+        fields = line.split()
+        numbers = next((place for place, field in enumerate(reversed(fields)) if not _is_number(field)), len(fields))
+        count, dimension = float("inf"), min(numbers, len(fields) - 1)
+        if dimension < 1:
+            raise ValueError("its first line is no word with numbers behind it")
+    words: list[str] = []
+    values = array("f")
+    while line and len(words) < count:
+        word, *row = line.rstrip().rsplit(b" ", dimension)
+        if len(row) < dimension or (b" " in word and _is_number(word.rsplit(b" ", 1)[1])):
+            raise ValueError(f"vector {len(words) + 1} has not {dimension} numbers as the first: {line[:80]!r}")
+        words.append(word.decode())
+        values.extend(map(float, row))
+        line = file.readline()
+    if header and len(words) < count:
+        raise ValueError(f"it has {len(words)} vectors of {count}")
+    return words, values, dimension
+
+
+def _binary(file: BinaryIO) -> tuple[list[str], array[float], int]:
+    header = _header(file.readline(_LONGEST_WORD))
+    if header is None:
+        raise ValueError("it does not begin with the number and the dimension of its vectors")
+    count, dimension = header
+    words: list[str] = []
+    values = array("f")
+    for number in range(1, count + 1):
+        word = bytearray()
+        while (byte := file.read(1)) not in (b" ", b"") and len(word) <= _LONGEST_WORD:
+            word += byte
+        row = file.read(4 * dimension) if byte == b" " else b""
+        if len(row) < 4 * dimension:
+            raise ValueError(f"vector {number} of {count} is cut short, or not behind a word and a space")
+        words.append(word.lstrip(b"\n").decode())  # between two vectors some programs write a line break
+        values.frombytes(row)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return words, values, dimension
 
 
 def vector_rows(
@@ -56,7 +117,7 @@ def vector_rows(
     """The vectors of the words of a vocabulary that have one, by id; all of one dimension, float32.
 
     Args:
-        vectors: ``gensim`` ``KeyedVectors``, any mapping from word to vector, or the path of a file.
+        vectors: a mapping from word to vector, such as ``gensim`` ``KeyedVectors``, or the path of a file.
         vocabulary: word -> id, as ``tokenizer.get_vocab()``.
 
     Raises:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
+from .checks import check_choice
 
 __all__ = [
     "ACT2CFN",
@@ -70,7 +71,7 @@ class _Quotient(_Activation):
     """Base of the activations that divide: computed in float32 or better, since fp16 has no room for quotients."""
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+        wide = CF.wide(x)
         # fp16 ends at 65504: with the smaller floor the gradient beside a singularity would be infinite.
         return self._quotient(wide, 1e-4 if x.dtype == torch.float16 else 1e-6).to(x.dtype)
 
@@ -202,6 +203,5 @@ ACT2CFN: dict[str, Callable[..., nn.Module]] = {
 
 def get_activation(name: str, num_features: int | None = None, number_field: str = "complex") -> nn.Module:
     """A new activation module by its name in ``ACT2CFN``; raises with the valid names."""
-    if name not in ACT2CFN:
-        raise ValueError(f"activation must be one of {sorted(ACT2CFN)}, got {name!r}")
+    check_choice("activation", name, ACT2CFN)
     return ACT2CFN[name](num_features=num_features, number_field=number_field)

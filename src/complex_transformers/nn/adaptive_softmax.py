@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from . import functional as CF
 from .arithmetic import arithmetic
-from .attention import _wide
 from .linear import RealLinear, is_hooked
 from .readout import Readout, resized_layer
 
@@ -121,7 +121,7 @@ class AdaptiveReadout(Readout):
         head = self._head_logits(layers[0], features).log_softmax(-1)
         pieces = [head[..., :first]]
         for index, layer in enumerate(layers[1:]):
-            pieces.append(head[..., first + index, None] + _wide(layer(features)).log_softmax(-1))
+            pieces.append(head[..., first + index, None] + CF.wide(layer(features)).log_softmax(-1))
         return torch.cat(pieces, dim=-1)
 
     def nll(self, x: Tensor, labels: Tensor, ignore_index: int = -100) -> Tensor:
@@ -145,7 +145,7 @@ class AdaptiveReadout(Readout):
         nll = F.cross_entropy(self._head_logits(layers[0], features), choice, reduction="none")
         for index, (start, layer) in enumerate(zip(self.cutoffs, layers[1:], strict=True), start=1):
             rows = (cluster == index).nonzero().squeeze(-1)  # none: products of no rows, gradients of zeros
-            logits = _wide(layer(features[rows]))
+            logits = CF.wide(layer(features[rows]))
             nll = nll.index_add(0, rows, F.cross_entropy(logits, words[rows] - start, reduction="none"))
         return nll.new_zeros(labels.shape).masked_scatter(given, nll)
 
@@ -175,7 +175,7 @@ class AdaptiveReadout(Readout):
 
     def _head_logits(self, layer: Callable[[Tensor], Tensor], features: Tensor) -> Tensor:
         """Logits of the first cluster and of the tails, ``[..., cutoffs[0] + tails]``."""
-        return _wide(torch.cat([layer(features), self.clusters(features)], dim=-1))
+        return CF.wide(torch.cat([layer(features), self.clusters(features)], dim=-1))
 
     def _layers(self) -> list[Callable[[Tensor], Tensor]]:
         """The layer of the words of every cluster."""

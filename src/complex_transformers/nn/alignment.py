@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from . import functional as CF
 from .arithmetic import arithmetic
 from .attention import complex_scores
 from .functional import join, split
@@ -25,13 +26,9 @@ __all__ = ["ALIGNMENTS", "AdditiveAttention", "AttentiveRecurrent", "LocalAttent
 Attend = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
-def _wide(x: Tensor) -> Tensor:
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-
-
 def _masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
     """Softmax of ``[B, T, parts, S]`` over the source where ``keep [B, 1 or T, 1, S]`` is true; float32 or better."""
-    scores = _wide(scores)
+    scores = CF.wide(scores)
     if keep is not None:
         scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
     return torch.softmax(scores, dim=-1)
@@ -145,7 +142,7 @@ class LocalAttention(_Alignment):
         lengths = places[..., -1:]
 
         def attend(query: Tensor) -> tuple[Tensor, Tensor]:
-            predicted = _wide(self.place_readout(torch.tanh(self.place_proj(query))))
+            predicted = CF.wide(self.place_readout(torch.tanh(self.place_proj(query))))
             distance = places - lengths * torch.sigmoid(predicted)  # [B, T, S]
             near = keep.unsqueeze(1) & (distance.abs() <= self.window)
             weights = _masked_softmax(self.scores(query, keys), near.unsqueeze(2))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from . import functional as CF
+from .checks import check_choice
 
 __all__ = ["ARITHMETIC", "NUMBER_FIELDS", "Arithmetic", "arithmetic"]
 
@@ -94,6 +95,5 @@ NUMBER_FIELDS = tuple(ARITHMETIC)
 
 def arithmetic(number_field: str) -> Arithmetic:
     """The arithmetic of a number field by name; raises with the valid names."""
-    if number_field not in ARITHMETIC:
-        raise ValueError(f"number_field must be one of {sorted(ARITHMETIC)}, got {number_field!r}")
+    check_choice("number_field", number_field, ARITHMETIC)
     return ARITHMETIC[number_field]

@@ -17,8 +17,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, stack
 from . import functional as CF
 from .arithmetic import arithmetic
+from .checks import check_choice
 from .linear import ComplexLinear, RealLinear
 
 __all__ = [
@@ -40,13 +42,9 @@ def check_attention(
 ) -> None:
     """Raise unless score (one of ``scores``) and normalisation are known, belong together and exist in the field."""
     arithmetic(number_field)
-    if score not in scores:
-        hint = "; it needs relative positions, those of complex_transfo_xl" if score == "sum_of_moduli" else ""
-        raise ValueError(f"attention_score must be one of {sorted(scores)}, got {score!r}{hint}")
-    if normalization not in ATTENTION_NORMALIZATIONS:
-        raise ValueError(
-            f"attention_normalization must be one of {sorted(ATTENTION_NORMALIZATIONS)}, got {normalization!r}"
-        )
+    hint = "; it needs relative positions, those of complex_transfo_xl" if score == "sum_of_moduli" else ""
+    check_choice("attention_score", score, scores, hint)
+    check_choice("attention_normalization", normalization, ATTENTION_NORMALIZATIONS)
     if number_field == "real" and (score != "real" or normalization == "split_softmax"):
         raise ValueError(
             f"attention_score={score!r} with attention_normalization={normalization!r} needs number_field='complex'; "
@@ -62,174 +60,26 @@ def check_attention(
 # --- scores -------------------------------------------------------------------------------------------------------
 
 
-def _stack(query: Tensor, bilinear: bool) -> Tensor:
-    """Queries whose real products with k are Re and Im of the score: ``[..., T, 2d] -> [..., 2 T, 2d]``.
-
-    q k^H = ([q_re | q_im] . k) + i ([q_im | -q_re] . k), q k^T = ([q_re | -q_im] . k) + i ([q_im | q_re] . k).
-    """
-    real, imag = CF.split(query)
-    for_real = torch.cat([real, -imag], dim=-1) if bilinear else query
-    for_imag = torch.cat([imag, real if bilinear else -real], dim=-1)
-    return torch.cat([for_real, for_imag], dim=-2)
-
-
-def _unstack(grad: Tensor, bilinear: bool) -> Tensor:
-    """The adjoint of ``_stack``: the gradient of q from that of the stacked queries, ``[..., 2 T, 2d]``."""
-    (real_a, real_b), (imag_a, imag_b) = (CF.split(part) for part in grad.chunk(2, dim=-2))
-    if bilinear:
-        return CF.join(real_a + imag_b, imag_a - real_b)
-    return CF.join(real_a - imag_b, real_b + imag_a)
-
-
 def complex_scores(query: Tensor, key: Tensor, bilinear: bool = False) -> tuple[Tensor, Tensor]:
     """(Re, Im) of q k^H (ComplexOrder Eq. 14, Thesis 2.44), or of q k^T when ``bilinear``.
 
     ``[..., T, 2d], [..., S, 2d] -> [..., T, S]`` twice.
     """
-    real, imag = (_stack(query, bilinear) @ key.transpose(-1, -2)).chunk(2, dim=-2)
+    real, imag = (stack(query, bilinear) @ key.transpose(-1, -2)).chunk(2, dim=-2)
     return real, imag
 
 
-def _modulus_gradient_(parts: Tensor, modulus: Tensor, grad: Tensor) -> Tensor:
-    """Gradient of (Re, Im), ``[..., 2 T, S]``, from that of the modulus; overwrites ``parts``. 0 at a score of 0."""
-    # The floor keeps grad / modulus finite; below it (1e-19 in float32) the gradient fades to 0 at a score of 0.
-    unit = grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)
-    for part in parts.chunk(2, dim=-2):
-        part.mul_(unit)
-    return parts
-
-
-class _ScoreModulus(torch.autograd.Function):
-    """|q k^H| or |q k^T|: the modulus and its gradient in one pass over the scores, 0 where the score is 0.
-
-    The same as ``hypot`` of ``complex_scores`` under autograd, in three quarters of the time.
-    """
-
-    @staticmethod
-    def forward(query: Tensor, key: Tensor, bilinear: bool) -> tuple[Tensor, Tensor]:
-        parts = _stack(query, bilinear) @ key.transpose(-1, -2)
-        return torch.hypot(*parts.chunk(2, dim=-2)), parts
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        query, key, ctx.bilinear = inputs
-        modulus, parts = output
-        ctx.mark_non_differentiable(parts)
-        ctx.save_for_backward(query, key, modulus, parts)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad: Tensor, _):  # type: ignore[no-untyped-def]
-        query, key, modulus, parts = ctx.saved_tensors
-        grad_parts = _modulus_gradient_(parts.clone(), modulus, grad)
-        grad_query = _unstack(grad_parts @ key, ctx.bilinear)
-        return grad_query, grad_parts.transpose(-1, -2) @ _stack(query, ctx.bilinear), None
-
-
-# Scores in a block of queries: small enough for a cache, large enough to occupy the threads.
-_BLOCK_SCORES = 2**19
-
-
-class _BlockedModulusAttention(torch.autograd.Function):
-    """softmax(|q k^H| + mask) v, a few samples or a block of queries at a time: memory linear in the length.
-
-    Nothing of size T x S is kept: the backward pass computes the scores of a block again (Rabe & Staats 2021, with
-    whole rows of the softmax). Blocks stay in the cache, which is worth more than the second product costs. Dropout
-    draws from a generator of its own, so that both passes drop the same weights.
-    """
-
-    @staticmethod
-    def _blocks(query: Tensor, key: Tensor, mask: Tensor | None):  # type: ignore[no-untyped-def]
-        batch, heads, length, _ = query.shape
-        samples = max(1, _BLOCK_SCORES // (heads * length * key.shape[2]))
-        rows = max(1, _BLOCK_SCORES // (heads * key.shape[2]))  # more than there are where samples are more than one
-        for first in range(0, batch, samples):
-            own = slice(first, first + samples)
-            own_mask = mask if mask is None or mask.shape[0] == 1 else mask[own]
-            for start in range(0, length, rows):
-                part = slice(start, start + rows)
-                if own_mask is None or own_mask.shape[-2] == 1:
-                    yield own, part, own_mask
-                else:
-                    yield own, part, own_mask[:, :, part]
-
-    @staticmethod
-    def _weights(stacked: Tensor, key: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        parts = stacked @ key.transpose(-1, -2)
-        modulus = torch.hypot(*parts.chunk(2, dim=-2))
-        return parts, modulus, torch.softmax(modulus if mask is None else modulus + mask, dim=-1)
-
-    @staticmethod
-    def _keep(weights: Tensor, dropout: float, generator: torch.Generator) -> Tensor | None:
-        """Factors on the weights: 0 with probability ``dropout``, else 1 / (1 - dropout)."""
-        if dropout == 0.0:
-            return None
-        return torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator).div_(1.0 - dropout)
-
-    @staticmethod
-    def forward(
-        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool, dropout: float, seed: int
-    ) -> Tensor:
-        blocked = _BlockedModulusAttention
-        generator = torch.Generator().manual_seed(seed)
-        out = value.new_empty(*query.shape[:-1], value.shape[-1])
-        for own, rows, own_mask in blocked._blocks(query, key, mask):
-            stacked = _stack(query[own, :, rows], bilinear)
-            weights = blocked._weights(stacked, key[own], own_mask)[-1]
-            keep = blocked._keep(weights, dropout, generator)
-            out[own, :, rows] = (weights if keep is None else weights * keep) @ value[own]
-        return out
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        query, key, value, mask, ctx.bilinear, ctx.dropout, ctx.seed = inputs
-        ctx.save_for_backward(query, key, value, mask, output)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        blocked = _BlockedModulusAttention
-        generator = torch.Generator().manual_seed(ctx.seed)
-        query, key, value, mask, out = ctx.saved_tensors
-        grad_query, grad_key, grad_value = (x.new_zeros(x.shape) for x in (query, key, value))
-        for own, rows, own_mask in blocked._blocks(query, key, mask):
-            stacked = _stack(query[own, :, rows], ctx.bilinear)
-            parts, modulus, weights = blocked._weights(stacked, key[own], own_mask)
-            keep = blocked._keep(weights, ctx.dropout, generator)
-            own_grad = grad[own, :, rows]
-            _add_product_(grad_value[own], (weights if keep is None else weights * keep).mT, own_grad)
-            # softmax: dS = w (dW - sum w dW), and sum w dW = out . dout
-            inner = (own_grad * out[own, :, rows]).sum(dim=-1, keepdim=True)
-            grad_weights = own_grad @ value[own].transpose(-1, -2)
-            grad_weights = grad_weights if keep is None else grad_weights.mul_(keep)
-            grad_scores = grad_weights.sub_(inner).mul_(weights)
-            grad_parts = _modulus_gradient_(parts, modulus, grad_scores)
-            grad_query[own, :, rows] = _unstack(grad_parts @ key[own], ctx.bilinear)
-            _add_product_(grad_key[own], grad_parts.mT, stacked)
-        return grad_query, grad_key, grad_value, None, None, None, None
-
-
-def _add_product_(total: Tensor, a: Tensor, b: Tensor) -> None:
-    """total += a b for contiguous ``total [B, H, ...]``, in place."""
-    total.flatten(0, 1).baddbmm_(a.flatten(0, 1), b.flatten(0, 1))
-
-
-def _wide(x: Tensor) -> Tensor:
-    """``x`` in float32 or better."""
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-
-
-def _score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
+def score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
     if CF.is_plain_cpu(query):
-        return CF.run(_ScoreModulus, query, key, bilinear)[0]
+        return CF.run(ScoreModulus, query, key, bilinear)[0]
     real, imag = complex_scores(query, key, bilinear)
-    return CF.modulus(CF.join(_wide(real), _wide(imag)))
+    return CF.modulus(CF.join(CF.wide(real), CF.wide(imag)))
 
 
 # --- attention ----------------------------------------------------------------------------------------------------
 
 
-def _additive(mask: Tensor | None, module: nn.Module, length: int, size: int, like: Tensor) -> Tensor | None:
+def additive_mask(mask: Tensor | None, module: nn.Module, length: int, size: int, like: Tensor) -> Tensor | None:
     """A mask as Transformers passes it (None, boolean with true = attend, or additive) as an additive one."""
     if mask is None:
         if not getattr(module, "is_causal", False) or length == 1:
@@ -242,7 +92,7 @@ def _additive(mask: Tensor | None, module: nn.Module, length: int, size: int, li
     return mask.masked_fill(removed, torch.finfo(like.dtype).min)[..., :size]
 
 
-def _normalize(scores: Tensor, mask: Tensor | None, normalization: str) -> Tensor:
+def normalize(scores: Tensor, mask: Tensor | None, normalization: str) -> Tensor:
     """Real weights of real scores ``[..., T, S]`` with an additive mask."""
     if normalization == "softmax":
         return torch.softmax(scores if mask is None else scores + mask, dim=-1)
@@ -289,14 +139,14 @@ def complex_attention(
     bilinear = score == "bilinear_modulus"
     dropout = dropout if module.training else 0.0
     if not need_weights and score != "real" and normalization == "softmax" and CF.is_plain_cpu(query):
-        mask = _additive(attention_mask, module, query.shape[-2], key.shape[-2], query)
+        mask = additive_mask(attention_mask, module, query.shape[-2], key.shape[-2], query)
         mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
         seed = int(torch.randint(2**62, ())) if dropout else 0
-        context = CF.run(_BlockedModulusAttention, query, key, value, mask, bilinear, dropout, seed)
+        context = CF.run(BlockedModulusAttention, query, key, value, mask, bilinear, dropout, seed)
         return context.transpose(1, 2), None
     if normalization == "split_softmax":
-        scores = _wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
-        mask = _additive(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
+        scores = CF.wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
+        mask = additive_mask(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
         scores = scores if mask is None else scores + (mask.unsqueeze(-3) if mask.dim() > 2 else mask)
         parts = torch.softmax(scores, dim=-1).to(value.dtype)
         keep = F.dropout(torch.ones_like(parts[:, :, 0]), dropout)  # one mask for both parts
@@ -305,10 +155,10 @@ def complex_attention(
         (a, b), (c, d) = CF.split(real @ value), CF.split(imag @ value)
         return CF.join(a - d, b + c).transpose(1, 2), weights
 
-    scores = query @ key.transpose(-1, -2) if score == "real" else _score_modulus(query, key, bilinear)
-    scores = _wide(scores)
-    mask = _additive(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
-    weights = F.dropout(_normalize(scores, mask, normalization).to(value.dtype), dropout)
+    scores = query @ key.transpose(-1, -2) if score == "real" else score_modulus(query, key, bilinear)
+    scores = CF.wide(scores)
+    mask = additive_mask(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
+    weights = F.dropout(normalize(scores, mask, normalization).to(value.dtype), dropout)
     return (weights @ value).transpose(1, 2), weights
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
+from .checks import check_positive
 from .initialization import initialize_
 from .linear import is_plain
 
@@ -41,8 +42,7 @@ class _ComplexConv(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if min(in_channels, out_channels) < 1:
-            raise ValueError(f"in_channels and out_channels must be positive, got {in_channels} and {out_channels}")
+        check_positive(in_channels=in_channels, out_channels=out_channels)
         numbers = arithmetic("complex")
         sizes = numbers.num_features(in_channels), numbers.num_features(out_channels)
         if groups < 1 or any(size % groups for size in sizes):

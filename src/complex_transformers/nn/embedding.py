@@ -20,6 +20,8 @@ from torch import Tensor, nn
 from ..data.vectors import vector_rows
 from . import functional as CF
 from .arithmetic import arithmetic
+from .checks import check_choice, check_ids
+from .precision import FullPrecision
 
 __all__ = [
     "EMBEDDING_TYPES",
@@ -36,12 +38,6 @@ SHARINGS = ("none", "word", "dimension")
 PHASES = ("none", "learned", "per_dimension")
 FREQUENCY_INITS = ("sinusoidal", "normal", "uniform")
 DAMPINGS = ("none", "learned")
-
-
-def check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:
-    """Raise a ValueError that lists the valid values."""
-    if value not in valid:
-        raise ValueError(f"{name} must be one of {sorted(valid)}, got {value!r}")
 
 
 def check_words_differ(amplitude_sharing: str, frequency_sharing: str, phase: str) -> None:
@@ -90,7 +86,7 @@ class ComplexEmbedding(nn.Embedding):
         super().__init__(num_embeddings, embedding_dim, padding_idx=padding_idx, **kwargs)
 
 
-class _TableEmbedding(nn.Module):
+class TableEmbedding(FullPrecision):
     """What word embeddings of every type share: an id check, a main table ``weight`` and resizing of all tables."""
 
     num_embeddings: int
@@ -98,15 +94,9 @@ class _TableEmbedding(nn.Module):
     padding_idx: int | None
 
     def check_ids(self, input_ids: Tensor) -> None:
-        """Raise for ids outside the vocabulary (on the CPU; elsewhere the check would wait for the device)."""
-        if torch.compiler.is_compiling() or input_ids.device.type != "cpu" or input_ids.numel() == 0:
-            return
-        low, high = (int(v) for v in torch.aminmax(input_ids))
-        if low < 0 or high >= self.num_embeddings:
-            raise ValueError(
-                f"input_ids must lie in [0, {self.num_embeddings}), got {low if low < 0 else high}; use the tokenizer "
-                "the model was trained with, or model.resize_token_embeddings(len(tokenizer))"
-            )
+        """Raise for ids outside the vocabulary."""
+        remedy = "use the tokenizer the model was trained with, or model.resize_token_embeddings(len(tokenizer))"
+        check_ids("input_ids", input_ids, self.num_embeddings, remedy)
 
     def word_tables(self) -> list[str]:
         """Names of the parameters with one row for each word."""
@@ -190,13 +180,14 @@ class _TableEmbedding(nn.Module):
                 table[row].zero_()
 
 
-class ComplexOrderEmbedding(_TableEmbedding):
+class ComplexOrderEmbedding(TableEmbedding):
     """z_j(pos) = r_j exp(i (omega_j pos + theta_j)) (ComplexOrder Eq. 5): ``[B, N]`` ids -> ``[B, N, 2d]`` halves.
 
     Tables: ``amplitude`` r ``[V, d]``, ``frequency`` omega ``[V, d]`` in rad per position, ``phase`` theta in rad.
     Sharing (slides, Table 4) replaces a table by one row or one column: ``word`` r_{.,d} ``[1, d]`` for all words,
     ``dimension`` r_{j,.} ``[V, 1]`` for all dimensions of a word. Phases are computed to 1e-3 rad or better up to
-    position 1e6 and beyond, whatever the dtype of the model. There is no longest text.
+    position 1e6 and beyond, whatever the dtype of the model: all tables but the amplitudes stay in float32.
+    There is no longest text.
 
     The embedding has ComplexOrder Property 1, z(pos + n) = z(pos) exp(i omega n), and Property 2, |z| <= r. It serves
     real networks too: the halves are then 2d real features.
@@ -219,7 +210,7 @@ class ComplexOrderEmbedding(_TableEmbedding):
         ValueError: an odd width, an unknown name, an id outside the vocabulary.
     """
 
-    no_weight_decay = ("frequency", "phase", "damping")
+    no_weight_decay = full_precision = ("frequency", "phase", "damping")
 
     def __init__(
         self,
@@ -272,7 +263,8 @@ class ComplexOrderEmbedding(_TableEmbedding):
     def _table(self, name: str) -> nn.Parameter:
         rows = 1 if self._sharing[name] == "word" else self.num_embeddings
         columns = 1 if self._sharing[name] == "dimension" else self.num_features
-        return nn.Parameter(torch.empty(rows, columns))
+        dtype = self.full_precision_dtype() if name in self.full_precision else None
+        return nn.Parameter(torch.empty(rows, columns, dtype=dtype))
 
     @property
     def weight(self) -> Tensor:
@@ -310,21 +302,17 @@ class ComplexOrderEmbedding(_TableEmbedding):
         self.check_ids(input_ids)
         amplitude = self._rows("amplitude", input_ids, self.padding_idx)
         if self.frequency is None:
-            phase = self._phase_rows(input_ids)
+            phase = CF.wide(self._rows("phase", input_ids))
         else:
             positions = positions_from_mask(input_ids, attention_mask) if position_ids is None else position_ids
             phase = wave_phase(self._rows("frequency", input_ids), positions)
             if self.phase is not None:
-                phase = phase + self._phase_rows(input_ids)
+                phase = phase + self._rows("phase", input_ids)
             if self.damping is not None:
                 decay = F.softplus(self._rows("damping", input_ids).to(phase.dtype))
                 amplitude = amplitude * torch.exp(-decay * positions.unsqueeze(-1)).to(amplitude.dtype)
         real, imag = amplitude * phase.cos().to(amplitude.dtype), amplitude * phase.sin().to(amplitude.dtype)
         return CF.join(real, imag).expand(*input_ids.shape, self.embedding_dim)
-
-    def _phase_rows(self, input_ids: Tensor) -> Tensor:
-        rows = self._rows("phase", input_ids)
-        return rows.float() if rows.dtype in (torch.float16, torch.bfloat16) else rows
 
     def _rows(self, name: str, input_ids: Tensor, padding_idx: int | None = None) -> Tensor:
         """Rows of a table for ids ``[B, N]``: ``[B, N, d]``, or ``[1, 1, d]`` of a table all words share."""
@@ -359,7 +347,7 @@ class ComplexOrderEmbedding(_TableEmbedding):
         )
 
 
-class WordPositionEmbedding(_TableEmbedding):
+class WordPositionEmbedding(TableEmbedding):
     """Word vectors without order, or with an added position vector (ComplexOrder Eq. 1): ``[B, N] -> [B, N, 2d]``.
 
     - ``word``: a free table (Thesis 2.14).

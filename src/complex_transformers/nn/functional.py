@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from ..kernels.dispatch import is_plain_cpu, run
+from ..kernels.linear import GaussLinear, block_matrix
+from ..kernels.modulus import Modulus
+from .checks import check_choice
 
 __all__ = [
     "block_linear",
@@ -48,7 +52,15 @@ __all__ = [
     "to_complex",
 ]
 
-_LOW_PRECISION = (torch.float16, torch.bfloat16)
+
+def wide(x: Tensor) -> Tensor:
+    """``x`` in float32 or better: as it is, or float32 in place of a half precision."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """``x`` in ``dtype``; what lies beyond its range saturates at its largest number."""
+    return x if x.dtype == dtype else x.clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max).to(dtype)
 
 
 # --- layout -------------------------------------------------------------------------------------------------------
@@ -96,9 +108,7 @@ def to_complex(x: Tensor) -> Tensor:
     arithmetic on every device).
     """
     real, imag = split(x)
-    if x.dtype in _LOW_PRECISION:
-        real, imag = real.float(), imag.float()
-    return torch.complex(real.contiguous(), imag.contiguous())
+    return torch.complex(wide(real).contiguous(), wide(imag).contiguous())
 
 
 def from_complex(z: Tensor) -> Tensor:
@@ -136,29 +146,8 @@ def rotate(x: Tensor, phase: Tensor) -> Tensor:
 
     sin and cos are taken in float32 or better whatever the dtype of ``x``.
     """
-    phase = phase.float() if phase.dtype in _LOW_PRECISION else phase
+    phase = wide(phase)
     return multiply(x, join(phase.cos(), phase.sin()).to(x.dtype))
-
-
-class _Modulus(torch.autograd.Function):
-    """|z| and its gradient z / |z|, 0 where z is 0: an operation for each direction instead of seven."""
-
-    @staticmethod
-    def forward(x: Tensor) -> Tensor:
-        real, imag = x.chunk(2, dim=-1)
-        return torch.hypot(real, imag).clamp_(max=torch.finfo(x.dtype).max)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(inputs[0], output)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        x, size = ctx.saved_tensors
-        smallest = torch.finfo(size.dtype).smallest_normal * torch.finfo(size.dtype).eps
-        size = size.clamp(min=smallest)
-        unit = x.unflatten(-1, (2, -1)) / size.unsqueeze(-2)
-        return (unit * grad.unsqueeze(-2) if torch.is_grad_enabled() else unit.mul_(grad.unsqueeze(-2))).flatten(-2)
 
 
 def modulus(x: Tensor) -> Tensor:
@@ -168,14 +157,13 @@ def modulus(x: Tensor) -> Tensor:
     has no derivative there). Values beyond the range of the dtype saturate at its largest number.
     """
     check_halves(x)
-    result: Tensor = _Modulus.apply(x.float() if x.dtype in _LOW_PRECISION else x)
-    return result.clamp(max=torch.finfo(x.dtype).max).to(x.dtype) if x.dtype in _LOW_PRECISION else result
+    return narrow(Modulus.apply(wide(x)), x.dtype)
 
 
 def squared_modulus(x: Tensor) -> Tensor:
     """|z|^2 = re^2 + im^2, ``[..., 2d] -> [..., d]``; saturates at the largest number of the dtype."""
     check_halves(x)
-    real, imag = split(x.float() if x.dtype in _LOW_PRECISION else x)
+    real, imag = split(wide(x))
     # Saturating the parts keeps the gradient finite too: 2 re with |re| <= sqrt(max / 2).
     limit = (torch.finfo(real.dtype).max / 2.0) ** 0.5 * 0.999
     result = real.clamp(-limit, limit).square() + imag.clamp(-limit, limit).square()
@@ -195,78 +183,10 @@ def hermitian_inner(q: Tensor, k: Tensor) -> Tensor:
 # --- linear maps --------------------------------------------------------------------------------------------------
 
 
-class _GaussLinear(torch.autograd.Function):
-    """W z + b by three real products (Gauss); backward by three products for the input and three for the weight.
-
-    With s = z_re + z_im, D = B - A, S = A + B:  (W z)_re = A s - S z_im,  (W z)_im = A s + D z_re.
-    Autograd finds the same nine products; written out, the additions ride on the products (`addmm`), which is what
-    brings the time from 0.85 to 0.80 of a real layer of the same width.
-    """
-
-    @staticmethod
-    def forward(x: Tensor, a: Tensor, b: Tensor, bias: Tensor | None) -> Tensor:
-        out_features, in_features = a.shape
-        real, imag = x[:, :in_features], x[:, in_features:]
-        out = x.new_empty(x.shape[0], 2 * out_features)
-        out_real, out_imag = out[:, :out_features], out[:, out_features:]
-        if bias is None:
-            torch.mm(real + imag, a.t(), out=out_real)
-            out_imag.copy_(out_real)
-        else:
-            torch.addmm(bias[:out_features], real + imag, a.t(), out=out_real)
-            torch.add(out_real, bias[out_features:] - bias[:out_features], out=out_imag)
-        out_real.addmm_(imag, (a + b).t(), alpha=-1)
-        out_imag.addmm_(real, (b - a).t())
-        return out
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        x, a, b, _ = inputs
-        ctx.save_for_backward(x, a, b)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        x, a, b = ctx.saved_tensors
-        out_features, in_features = a.shape
-        real, imag = x[:, :in_features], x[:, in_features:]
-        grad_real, grad_imag = grad[:, :out_features], grad[:, out_features:]
-        grad_total = grad_real + grad_imag
-        grad_x = grad_a = grad_b = grad_bias = None
-        if ctx.needs_input_grad[0]:  # conj(W)^T grad
-            if torch.is_grad_enabled():  # a graph of the gradient is wanted
-                grad_x = block_linear(grad, a.t(), -b.t())
-            else:
-                grad_x = torch.empty_like(x, memory_format=torch.contiguous_format)
-                torch.mm(grad_total, a, out=grad_x[:, :in_features])
-                grad_x[:, in_features:].copy_(grad_x[:, :in_features])
-                grad_x[:, :in_features].addmm_(grad_imag, b - a)
-                grad_x[:, in_features:].addmm_(grad_real, a + b, alpha=-1)
-        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:  # grad conj(z)^T
-            from_difference = grad_imag.t() @ real
-            from_sum = grad_real.t() @ imag
-            grad_a = grad_total.t() @ (real + imag) - from_difference - from_sum
-            grad_b = from_difference - from_sum
-        if ctx.needs_input_grad[3]:
-            grad_bias = grad.sum(0)
-        return grad_x, grad_a, grad_b, grad_bias
-
-
 # Which product is fastest follows from shapes alone (docs/decisions/0002-linear.md, measured): layers of this many
 # features have few rows multiplied by the sub-layers, smaller ones by the block; three products need the given rows.
 _LARGE_LAYER = 256
 _MIN_ROWS_LARGE, _MIN_ROWS_SMALL = 128, 1024
-
-
-def run(function: type[torch.autograd.Function], *inputs: Any) -> Any:
-    """``function.apply``; where no graph is wanted its forward alone, for ``apply`` costs more than a small step."""
-    return function.apply(*inputs) if torch.is_grad_enabled() else function.forward(*inputs)
-
-
-def is_plain_cpu(x: Tensor) -> bool:
-    """True where our own gradients pay: full precision on the CPU, not compiled, no autocast."""
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
-        return False
-    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
 
 
 def linear_path(x: Tensor, weight: Tensor) -> str:
@@ -296,21 +216,13 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
     if path == "sublayer":
         return sublayer_linear(x, partial(F.linear, weight=real), partial(F.linear, weight=imag), bias)
     out_features, in_features = real.shape
-    flat = run(_GaussLinear, x.reshape(-1, 2 * in_features), real, imag, bias)
+    flat = run(GaussLinear, x.reshape(-1, 2 * in_features), real, imag, bias)
     return flat.view(*x.shape[:-1], 2 * out_features)
 
 
 def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:
     """W z + b by one real product with the block matrix of W."""
     return F.linear(x, block_matrix(real, imag), bias)
-
-
-def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
-    """[[A, -B], [B, A]], the real matrix that multiplies halves by A + iB (Thesis 2.7).
-
-    ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``: further axes are those of a convolution's kernel.
-    """
-    return torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
 
 
 def _few_rows_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None) -> Tensor:
@@ -400,8 +312,8 @@ def masked_mean(x: Tensor, mask: Tensor | None = None) -> Tensor:
         return x.mean(dim=-2)
     mask = mask.to(torch.bool).unsqueeze(-1)
     # The sum of many fp16 numbers leaves the range that their mean is in.
-    wide = torch.float32 if x.dtype in _LOW_PRECISION else x.dtype
-    return (x.masked_fill(~mask, 0.0).sum(dim=-2, dtype=wide) / mask.sum(dim=-2).clamp(min=1)).to(x.dtype)
+    total = x.masked_fill(~mask, 0.0).sum(dim=-2, dtype=wide(x[..., :0]).dtype)
+    return (total / mask.sum(dim=-2).clamp(min=1)).to(x.dtype)
 
 
 def complex_mse(prediction: Tensor, target: Tensor) -> Tensor:
@@ -429,8 +341,7 @@ def parameter_budget_width(
         number_field: ``"complex"`` or ``"real"``.
     """
     factors = {"real": 1, "complex": 2}
-    if number_field not in factors:
-        raise ValueError(f"number_field must be one of {sorted(factors)}, got {number_field!r}")
+    check_choice("number_field", number_field, factors)
     if min(input_size, num_classes, budget) < 1 or num_hidden_layers < 0:
         raise ValueError(
             "input_size, num_classes and budget must be positive and num_hidden_layers >= 0, got "

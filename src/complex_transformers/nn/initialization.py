@@ -17,6 +17,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from .checks import check_choice
+
 __all__ = ["INITIALIZERS", "glorot_", "he_", "initialize_", "normal_", "unitary_"]
 
 
@@ -78,6 +80,5 @@ INITIALIZERS: dict[str, Callable[..., None]] = {
 
 def initialize_(name: str, *parts: Tensor, gain: float = 1.0, **options: float) -> None:
     """Fill a weight by the initialiser called ``name``, with its own options; raises with the valid names."""
-    if name not in INITIALIZERS:
-        raise ValueError(f"initializer must be one of {sorted(INITIALIZERS)}, got {name!r}")
+    check_choice("initializer", name, INITIALIZERS)
     INITIALIZERS[name](*parts, gain=gain, **options)

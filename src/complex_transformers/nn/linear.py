@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
+from .checks import check_positive
 from .initialization import initialize_
 
 __all__ = ["ComplexLinear", "RealLinear"]
@@ -46,8 +47,7 @@ class ComplexLinear(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if min(in_features, out_features) < 1:
-            raise ValueError(f"in_features and out_features must be positive, got {in_features} and {out_features}")
+        check_positive(in_features=in_features, out_features=out_features)
         numbers = arithmetic("complex")
         sizes = numbers.num_features(in_features), numbers.num_features(out_features)
         self.in_features = in_features

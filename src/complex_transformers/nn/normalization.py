@@ -10,8 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.layer_norm import SplitLayerNorm, standardize_parts
 from . import functional as CF
 from .arithmetic import arithmetic
+from .checks import check_choice, check_mask
 
 __all__ = [
     "ComplexBatchNorm1d",
@@ -23,11 +25,6 @@ __all__ = [
 ]
 
 _NORMS = ("split", "whitening")
-
-
-def _check_norm(norm: str) -> None:
-    if norm not in _NORMS:
-        raise ValueError(f"norm must be one of {sorted(_NORMS)}, got {norm!r}")
 
 
 def inverse_square_root(rr: Tensor, ri: Tensor, ii: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -42,9 +39,9 @@ def inverse_square_root(rr: Tensor, ri: Tensor, ii: Tensor) -> tuple[Tensor, Ten
 
 
 def _whiten(
-    real: Tensor, imag: Tensor, covariance: tuple[Tensor, Tensor, Tensor], eps: float
+    real: Tensor, imag: Tensor, covariance: tuple[Tensor, Tensor, Tensor], eps: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Centred parts times (covariance + eps I)^(-1/2); the scale is taken out first so that nothing overflows."""
+    """Centred parts times (covariance + eps I)^(-1/2)."""
     rr, ri, ii = covariance
     size = rr + ii + 2.0 * eps
     # A floor on the smaller eigenvalue: rounding must not make a degenerate covariance indefinite.
@@ -53,6 +50,16 @@ def _whiten(
     root = size.rsqrt()
     real, imag = real * root, imag * root
     return w_rr * real + w_ri * imag, w_ri * real + w_ii * imag
+
+
+def _scale(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
+    """s >= 1, at least the largest |x| along ``dims``, and eps / s^2: no square of x / s overflows.
+
+    Whitening x / s with eps / s^2 is whitening x with eps, whatever s is: no gradient goes through it.
+    """
+    size = x.detach().abs().amax(dims, keepdim=True).clamp(min=1.0)
+    # A floor far below the square of a rounding error: a constant has no variance to divide by.
+    return size, (eps / size / size).clamp(min=torch.finfo(size.dtype).eps ** 3)
 
 
 class _WhiteningGain(nn.Module):
@@ -81,45 +88,6 @@ class _WhiteningGain(nn.Module):
         return CF.join(rr * real + ri * imag + self.bias[0], ri * real + ii * imag + self.bias[1])
 
 
-def _standardize_parts(x: Tensor, eps: float) -> Tensor:
-    """Each part with mean 0 and variance 1 over the features: ``[..., 2d] -> [..., 2d]``."""
-    return F.layer_norm(x.unflatten(-1, (2, -1)), (x.shape[-1] // 2,), eps=eps).flatten(-2)
-
-
-class _SplitLayerNorm(torch.autograd.Function):
-    """``_standardize_parts`` with weight and bias, which keeps its input alone for the backward pass.
-
-    Autograd would keep the standardised numbers too, for the weight's gradient: as much again for every norm.
-    """
-
-    @staticmethod
-    def forward(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        parts = x.unflatten(-1, (2, -1))
-        out, mean, rstd = torch.native_layer_norm(parts, parts.shape[-1:], None, None, eps)
-        return out.flatten(-2).mul_(weight).add_(bias), mean, rstd
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        x, weight, _, ctx.eps = inputs
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.save_for_backward(x, weight, *output[1:])
-
-    @staticmethod
-    def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
-        x, weight, mean, rstd = ctx.saved_tensors
-        grad_x = grad_weight = grad_bias = None
-        if ctx.needs_input_grad[0]:
-            parts, wanted = x.unflatten(-1, (2, -1)), (True, False, False)
-            scaled = (grad * weight).unflatten(-1, (2, -1))
-            backward = torch.ops.aten.native_layer_norm_backward
-            grad_x = backward(scaled, parts, parts.shape[-1:], mean, rstd, None, None, wanted)[0].flatten(-2)
-        if ctx.needs_input_grad[1]:
-            grad_weight = (grad * _standardize_parts(x, ctx.eps)).reshape(-1, x.shape[-1]).sum(0)
-        if ctx.needs_input_grad[2]:
-            grad_bias = grad.reshape(-1, x.shape[-1]).sum(0)
-        return grad_x, grad_weight, grad_bias, None
-
-
 class ComplexLayerNorm(nn.Module):
     """Layer norm over the complex features of a token, ``[..., 2d] -> [..., 2d]``.
 
@@ -146,7 +114,7 @@ class ComplexLayerNorm(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _check_norm(norm)
+        check_choice("norm", norm, _NORMS)
         self.num_features = arithmetic("complex").num_features(normalized_shape)
         self.normalized_shape = normalized_shape
         self.eps = eps
@@ -171,14 +139,15 @@ class ComplexLayerNorm(nn.Module):
         CF.check_halves(x)
         if self.norm == "split":
             if self.elementwise_affine and CF.is_plain_cpu(x) and x.dtype == self.weight.dtype:
-                return CF.run(_SplitLayerNorm, x, self.weight, self.bias, self.eps)[0]
-            out = _standardize_parts(x, self.eps)
+                return CF.run(SplitLayerNorm, x, self.weight, self.bias, self.eps)[0]
+            out = standardize_parts(x, self.eps)
             return torch.addcmul(self.bias, out, self.weight) if self.elementwise_affine else out
-        wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-        real, imag = CF.split(wide)
+        wide = CF.wide(x)
+        size, eps = _scale(wide, (-1,), self.eps)
+        real, imag = CF.split(wide / size)
         real, imag = real - real.mean(-1, keepdim=True), imag - imag.mean(-1, keepdim=True)
         covariance = _covariance(real, imag, lambda product: product.mean(-1, keepdim=True))
-        real, imag = _whiten(real, imag, covariance, self.eps)
+        real, imag = _whiten(real, imag, covariance, eps)
         out = self.affine(real, imag) if self.elementwise_affine else CF.join(real, imag)
         return out.to(x.dtype)
 
@@ -255,7 +224,7 @@ class _BatchNorm(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _check_norm(norm)
+        check_choice("norm", norm, _NORMS)
         features = arithmetic(self.number_field).num_features(num_features)
         if norm == "whitening" and self.number_field == "real":
             raise ValueError("norm='whitening' needs number_field='complex': a real number has no second part")
@@ -308,12 +277,10 @@ class _BatchNorm(nn.Module):
         # [rows, C]: statistics run over rows.
         rows = x.movedim(1, -1)
         flat = rows.reshape(-1, self.num_features)
+        if mask is not None:
+            check_mask(mask, x)
         keep = None if mask is None else mask.reshape(-1).to(torch.bool)
-        if mask is not None and keep is not None and keep.shape[0] != flat.shape[0]:
-            raise ValueError(
-                f"mask must have the shape of x without its channels, got {tuple(mask.shape)} for {tuple(x.shape)}"
-            )
-        wide = flat.float() if flat.dtype in (torch.float16, torch.bfloat16) else flat
+        wide = CF.wide(flat)
         out = self._split(wide, keep) if self.norm == "split" else self._whitening(wide, keep)
         return out.to(x.dtype).reshape(rows.shape).movedim(-1, 1)
 
@@ -343,17 +310,22 @@ class _BatchNorm(nn.Module):
         return torch.addcmul(self.bias, out, self.weight) if self.affine_enabled else out
 
     def _whitening(self, x: Tensor, keep: Tensor | None) -> Tensor:
-        use_batch = self.training or not self.track_running_stats
-        mean = self._mean(x, keep) if use_batch else self.running_mean
-        real, imag = CF.split(x - mean)
-        if use_batch:
+        if self.training or not self.track_running_stats:
+            counted = x if keep is None else x.masked_fill(~keep.unsqueeze(-1), 0.0)
+            size, eps = (s.flatten() for s in _scale(counted.unflatten(-1, (2, -1)), (0, 1), self.eps))
+            scale = size.repeat(2)
+            mean = self._mean(x / scale, keep)
+            real, imag = CF.split(x / scale - mean)
             rr, ri, ii = _covariance(real, imag, lambda product: self._mean(product, keep))
             if self.training and self.track_running_stats:
-                self._update(self.running_mean, mean)
-                self._update(self.running_var, self._unbiased(torch.stack([rr, ri, ii]), keep, x.shape[0]))
+                self._update(self.running_mean, mean * scale)
+                largest = torch.finfo(size.dtype).max / 8.0  # there is room for the sum of two variances
+                variances = self._unbiased(torch.stack([rr, ri, ii]), keep, x.shape[0]) * size * size
+                self._update(self.running_var, variances.clamp(-largest, largest))
         else:
-            rr, ri, ii = self.running_var
-        real, imag = _whiten(real, imag, (rr, ri, ii), self.eps)
+            (rr, ri, ii), eps = self.running_var, x.new_tensor(self.eps)
+            real, imag = CF.split(x - self.running_mean)
+        real, imag = _whiten(real, imag, (rr, ri, ii), eps)
         return self.affine(real, imag) if self.affine_enabled else CF.join(real, imag)
 
     def extra_repr(self) -> str:

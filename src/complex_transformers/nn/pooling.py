@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
+from .checks import check_mask
 
 __all__ = [
     "ModulusAvgPool1d",
@@ -82,10 +83,8 @@ class _ModulusPool(nn.Module):
             raise ValueError(
                 f"a window of {self.kernel_size} does not fit an input of {tuple(x.shape[2:])} steps; pad the input"
             )
-        if mask is not None and mask.shape != (len(x), *x.shape[2:]):
-            raise ValueError(
-                f"mask must have the shape of x without its channels, got {tuple(mask.shape)} for {tuple(x.shape)}"
-            )
+        if mask is not None:
+            check_mask(mask, x)
         windows = self._windows(x, first_axis=2).movedim(1, -1)  # [B, L', ..., k, 2C]
         window_mask = None if mask is None else self._windows(mask, first_axis=1)
         return type(self).pool(windows, window_mask, self.number_field).movedim(-1, 1)

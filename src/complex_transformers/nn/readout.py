@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .arithmetic import arithmetic
+from .checks import check_choice
 from .linear import ComplexLinear, RealLinear
 
 __all__ = ["READOUTS", "Readout"]
@@ -97,8 +98,7 @@ def resized_layer(
 
 def check_readout(readout: str, number_field: str, field: str = "readout") -> None:
     """Raise unless ``readout`` is known and exists in ``number_field``; ``field`` names the setting in the message."""
-    if readout not in READOUTS:
-        raise ValueError(f"{field} must be one of {sorted(READOUTS)}, got {readout!r}")
+    check_choice(field, readout, READOUTS)
     arithmetic(number_field)
     if number_field not in READOUTS[readout]:
         raise ValueError(f"{field}={readout!r} needs number_field='complex'; the real field has {field}='concat'")

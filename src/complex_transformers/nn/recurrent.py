@@ -16,13 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from ..kernels.lstm import lstm_scan
 from . import functional as CF
 from .activation import HiroseTanh
 from .arithmetic import arithmetic
+from .checks import check_choice, check_positive
 from .dropout import ComplexDropout
 from .initialization import initialize_
 from .linear import ComplexLinear, is_hooked, is_plain
-from .recurrent_scan import lstm_scan
 
 __all__ = [
     "GATES",
@@ -64,9 +65,8 @@ STATE_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 def check_recurrent(gate: str, activation: str, number_field: str = "complex", kind: str = "lstm") -> None:
     """Raise unless the gate and the activation of the states are known and exist in ``number_field``."""
-    for name, value, valid in (("gate", gate, GATES), ("activation", activation, STATE_ACTIVATIONS)):
-        if value not in valid:
-            raise ValueError(f"{name} must be one of {sorted(valid)}, got {value!r}")
+    check_choice("gate", gate, GATES)
+    check_choice("activation", activation, STATE_ACTIVATIONS)
     arithmetic(number_field)
     if number_field == "real":
         activations = ("split_tanh", "split_relu") if kind == "rnn" else ("split_tanh",)
@@ -108,11 +108,7 @@ class _ComplexRecurrent(nn.Module):
     ) -> None:
         super().__init__()
         check_recurrent(gate, activation)
-        if min(input_size, hidden_size, num_layers) < 1:
-            raise ValueError(
-                f"input_size, hidden_size and num_layers must be positive, got {input_size}, {hidden_size} and "
-                f"{num_layers}"
-            )
+        check_positive(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers

@@ -11,17 +11,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.relative_scores import RelativeModulus, RelativeScores, relative_shift
 from . import functional as CF
 from .attention import (
     ATTENTION_SCORES,
     ComplexMultiheadAttention,
-    _additive,
-    _normalize,
-    _score_modulus,
-    _stack,
-    _unstack,
-    _wide,
+    additive_mask,
     complex_scores,
+    normalize,
+    score_modulus,
 )
 from .linear import ComplexLinear, RealLinear, is_hooked, is_plain
 
@@ -97,104 +95,6 @@ _LONGEST_TABLE = 2**13
 def _sinusoid_table(length: int, width: int, clamp_len: int | None, dtype: torch.dtype, device: str) -> Tensor:
     with torch.inference_mode(False):  # training may use it next
         return _sinusoids(length, width, clamp_len, dtype, device)
-
-
-def relative_shift(scores: Tensor) -> Tensor:
-    """Scores by distance to scores by key: ``[..., T, S + 1] -> [..., T, S]``, a view where the input allows it.
-
-    Column c of the input belongs to distance S - c. The last query stands at the last key, so query t and key j are
-    S - T + t - j apart, and out[t, j] = in[t, T - t + j] (Dai et al., appendix B). Row by row in memory that is
-    element T + t S + j: the input without its first T elements, in rows of S. Keys after a query have no distance:
-    what stands at j > S - T + t must be masked.
-    """
-    length, columns = scores.shape[-2:]
-    return scores.flatten(-2)[..., length:].unflatten(-1, (length, columns - 1))
-
-
-# --- scores on the CPU --------------------------------------------------------------------------------------------
-
-
-def _products(content: Tensor, key: Tensor, position: Tensor, distances: Tensor) -> Tensor:
-    """content key^T + shift(position distances^T), ``[B, H, T, S]``: the first is added where the second stands."""
-    scores = relative_shift(position @ distances.mT)
-    scores.view(-1, *scores.shape[-2:]).baddbmm_(content.flatten(0, 1), key.flatten(0, 1).mT)
-    return scores
-
-
-def _empty_gradient(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """A gradient of ``scores`` by key, not filled, and what it is by distance, in the same memory."""
-    *batch, length, size = scores.shape
-    by_distance = scores.new_empty(*batch, length, size + 1)
-    by_distance.flatten(-2)[..., :length] = 0.0  # what the shift leaves out
-    return relative_shift(by_distance), by_distance
-
-
-def _gradients(by_key: Tensor, by_distance: Tensor, *inputs: Tensor, of_distances: bool) -> list[Tensor | None]:
-    """Gradients of the inputs of ``_products`` from that of the scores, by key and by distance."""
-    content, key, position, distances = inputs
-    grads: list[Tensor | None] = [by_key @ key, by_key.mT @ content, by_distance @ distances, None]
-    if of_distances:
-        grads[-1] = (by_distance.mT @ position).sum_to_size(distances.shape)
-    return grads
-
-
-class _RelativeScores(torch.autograd.Function):
-    """``_products``; the gradient too is shifted where it stands."""
-
-    @staticmethod
-    def forward(content: Tensor, key: Tensor, position: Tensor, distances: Tensor) -> Tensor:
-        return _products(content, key, position, distances)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        by_key, by_distance = _empty_gradient(grad)
-        by_key.copy_(grad)
-        return tuple(_gradients(by_key, by_distance, *ctx.saved_tensors, of_distances=ctx.needs_input_grad[3]))
-
-
-class _RelativeModulus(torch.autograd.Function):
-    """Modulus of the complex sum whose parts are ``_products`` of stacked queries; gradient 0 at a score of 0."""
-
-    @staticmethod
-    def forward(
-        content: Tensor, key: Tensor, position: Tensor, distances: Tensor, bilinear: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        queries = (_stack(query, bilinear).chunk(2, dim=-2) for query in (content, position))
-        real, imag = (_products(c, key, p, distances) for c, p in zip(*queries, strict=True))
-        return torch.hypot(real, imag), real, imag
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        *tensors, ctx.bilinear = inputs
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.save_for_backward(*tensors, *output)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
-        """Gradients of content, key, position and distances: d|s| = Re(s* ds) / |s| of each score s."""
-        content, key, position, distances, modulus, *parts = ctx.saved_tensors
-        unit = grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)  # as in _ScoreModulus
-        queries = (_stack(query, ctx.bilinear).chunk(2, dim=-2) for query in (content, position))
-        by_part = []
-        for part, c, p in zip(parts, *queries, strict=True):
-            by_key, by_distance = _empty_gradient(part)
-            torch.mul(part, unit, out=by_key)
-            inputs = c, key, p, distances
-            by_part.append(_gradients(by_key, by_distance, *inputs, of_distances=ctx.needs_input_grad[3]))
-        contents, keys, positions, of_distances = zip(*by_part, strict=True)
-        return (
-            _unstack(torch.cat(contents, dim=-2), ctx.bilinear),
-            keys[0] + keys[1],
-            _unstack(torch.cat(positions, dim=-2), ctx.bilinear),
-            None if of_distances[0] is None else of_distances[0] + of_distances[1],
-            None,
-        )
 
 
 class RelativeMultiheadAttention(ComplexMultiheadAttention):
@@ -286,15 +186,15 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         inputs = content, key, position, distances
         bilinear = self.score == "bilinear_modulus"
         if self.score == "sum_of_moduli":
-            return _score_modulus(content, key, False) + relative_shift(_score_modulus(position, distances, False))
+            return score_modulus(content, key, False) + relative_shift(score_modulus(position, distances, False))
         if CF.is_plain_cpu(query):
             if self.score == "real":
-                return CF.run(_RelativeScores, *inputs)
-            return CF.run(_RelativeModulus, *inputs, bilinear)[0]
+                return CF.run(RelativeScores, *inputs)
+            return CF.run(RelativeModulus, *inputs, bilinear)[0]
         if self.score == "real":
-            return _wide(content @ key.mT) + relative_shift(position @ distances.mT)
+            return CF.wide(content @ key.mT) + relative_shift(position @ distances.mT)
         by_key, by_distance = complex_scores(content, key, bilinear), complex_scores(position, distances, bilinear)
-        parts = [_wide(c) + relative_shift(p) for c, p in zip(by_key, by_distance, strict=True)]
+        parts = [CF.wide(c) + relative_shift(p) for c, p in zip(by_key, by_distance, strict=True)]
         return CF.modulus(CF.join(*parts))
 
     def _has_few(self, query: Tensor, positions: Tensor) -> bool:
@@ -357,7 +257,7 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         if positions.shape[0] != size + 1:
             raise ValueError(f"positions must be those of {size} keys, [{size + 1}, ...], got {positions.shape[0]}")
         scores = self.relative_scores(query, key, positions)
-        mask = _additive(attention_mask, self, length, size, scores)
-        weights = _normalize(scores, mask, self.normalization).to(value.dtype)
+        mask = additive_mask(attention_mask, self, length, size, scores)
+        weights = normalize(scores, mask, self.normalization).to(value.dtype)
         weights = F.dropout(weights, self.dropout, self.training)
         return self.out_proj(self._merge_heads((weights @ value).transpose(1, 2))), weights

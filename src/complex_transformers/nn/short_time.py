@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from . import functional as CF
-from .embedding import check_choice
+from .checks import check_choice
 
 __all__ = ["WINDOWS", "frame", "inverse_short_time_dft", "make_window", "num_frames", "short_time_dft"]
 
@@ -75,9 +75,10 @@ def short_time_dft(x: Tensor, window: Tensor, hop_length: int, pad_end: bool = F
     """
     _check_real(x, "a signal")
     _check_window(window)
-    wide = _wide(x)
+    wide = CF.wide(x)
     frames = frame(wide, len(window), hop_length, pad_end) * window.to(wide)
-    return _narrow(CF.from_complex(torch.fft.rfft(frames, dim=-1)), x.dtype)
+    # A bin is a sum of many samples: in float16 it may leave the range they are in.
+    return CF.narrow(CF.from_complex(torch.fft.rfft(frames, dim=-1)), x.dtype)
 
 
 def inverse_short_time_dft(x: Tensor, window: Tensor, hop_length: int, length: int | None = None) -> Tensor:
@@ -118,16 +119,7 @@ def inverse_short_time_dft(x: Tensor, window: Tensor, hop_length: int, length: i
             f"sample {int(unseen[0])} has no weight in any frame and cannot be restored; use window='hamming', which "
             f"is never zero, and a hop_length of at most {len(window)} (got {hop_length})"
         )
-    return _narrow(total[..., :length] / weight[:length], x.dtype)
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
-def _narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
-    # A bin is a sum of many samples: in float16 it may leave the range they are in.
-    return x.clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max).to(dtype)
+    return CF.narrow(total[..., :length] / weight[:length], x.dtype)
 
 
 def _check_real(x: Tensor, what: str) -> None:

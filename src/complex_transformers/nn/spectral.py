@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .attention import ATTENTION_FUNCTIONS, check_attention
-from .embedding import check_choice, sinusoidal_frequencies, wave_phase
+from .checks import check_choice
+from .embedding import sinusoidal_frequencies, wave_phase
 from .linear import RealLinear
 
 __all__ = ["POSITION_PHASES", "SpectralScaledAttention", "check_spectral_attention", "positional_phase"]
@@ -97,8 +98,7 @@ class SpectralScaledAttention(nn.Module):
         length = x.shape[-2]
         if self.position_phase == "add":
             x = x + positional_phase(length, self.embed_dim // 2, x)
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        spectrum = CF.from_complex(torch.fft.rfft(wide, dim=-1, norm="ortho")).to(x.dtype)
+        spectrum = CF.from_complex(torch.fft.rfft(CF.wide(x), dim=-1, norm="ortho")).to(x.dtype)
         if self.position_phase == "rotate":
             spectrum = CF.multiply(spectrum, positional_phase(length, self.embed_dim // 2 + 1, x))
         return spectrum

@@ -10,12 +10,13 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .embedding import _TableEmbedding
+from .checks import check_ids
+from .embedding import TableEmbedding
 
 __all__ = ["SyntaxEmbedding"]
 
 
-class SyntaxEmbedding(_TableEmbedding):
+class SyntaxEmbedding(TableEmbedding):
     """s = w + i d: a word in the real part, its dependency relation in the imaginary part (SynCoNMT Eq. 11).
 
     ``[B, N]`` words and relations -> ``[B, N, embedding_dim]`` halves ``[w | d]``. A real network reads the same
@@ -88,14 +89,8 @@ class SyntaxEmbedding(_TableEmbedding):
                 f"relation_ids must have the shape of input_ids, {tuple(input_ids.shape)}, got "
                 f"{tuple(relation_ids.shape)}"
             )
-        if torch.compiler.is_compiling() or relation_ids.device.type != "cpu" or relation_ids.numel() == 0:
-            return
-        low, high = (int(v) for v in torch.aminmax(relation_ids))
-        if low < 0 or high >= (self.num_relations or 0):
-            raise ValueError(
-                f"relation_ids must lie in [0, {self.num_relations}), got {low if low < 0 else high}; use the "
-                "vocabulary of relations the model was trained with"
-            )
+        remedy = "use the vocabulary of relations the model was trained with"
+        check_ids("relation_ids", relation_ids, self.num_relations or 0, remedy)
 
     def _vector_target(self, dimension: int) -> Tensor:
         if dimension != self.weight.shape[1]:

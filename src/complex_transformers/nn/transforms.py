@@ -15,14 +15,9 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .short_time import _narrow, _wide
+from .precision import FullPrecision
 
 __all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft"]
-
-
-def _as(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """``x`` in ``dtype``, without infinities where that is narrower."""
-    return x if x.dtype == dtype else _narrow(x, dtype)
 
 
 def dft(x: Tensor) -> Tensor:
@@ -30,12 +25,12 @@ def dft(x: Tensor) -> Tensor:
 
     ``[..., 2N] -> [..., 2N]``. For a real signal pass ``torch.cat([x, zeros_like(x)], -1)``.
     """
-    return _as(CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=-1)), x.dtype)
+    return CF.narrow(CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=-1)), x.dtype)
 
 
 def inverse_dft(x: Tensor) -> Tensor:
     """z_t = 1/N sum_k F_k exp(+2 pi i k t / N): the inverse of ``dft``."""
-    return _as(CF.from_complex(torch.fft.ifft(CF.to_complex(x), dim=-1)), x.dtype)
+    return CF.narrow(CF.from_complex(torch.fft.ifft(CF.to_complex(x), dim=-1)), x.dtype)
 
 
 def dct(x: Tensor) -> Tensor:
@@ -46,11 +41,11 @@ def dct(x: Tensor) -> Tensor:
     n = x.shape[-1]
     k = torch.arange(n, dtype=torch.float64, device=x.device)
     angle = torch.outer(2.0 * k + 1.0, k) * (math.pi / (2.0 * n))
-    wide = _wide(x)
-    return _as(wide @ angle.cos().to(wide.dtype), x.dtype)
+    wide = CF.wide(x)
+    return CF.narrow(wide @ angle.cos().to(wide.dtype), x.dtype)
 
 
-class ZTransform(nn.Module):
+class ZTransform(FullPrecision):
     """z_k a_k^(-k) for each feature k with learned complex a_k (Thesis 4.8, 4.9): ``[..., 2d] -> [..., 2d]``.
 
     a_k = rho_k exp(i alpha_k). The series is causal in the features of one token and mixes no tokens. At
@@ -61,12 +56,14 @@ class ZTransform(nn.Module):
         num_features: stored width 2d.
     """
 
+    full_precision = ("log_modulus", "phase")
+
     def __init__(self, num_features: int) -> None:
         super().__init__()
         features = arithmetic("complex").num_features(num_features)
         self.num_features = num_features
-        self.log_modulus = nn.Parameter(torch.empty(features))
-        self.phase = nn.Parameter(torch.empty(features))
+        self.log_modulus = nn.Parameter(torch.empty(features, dtype=self.full_precision_dtype()))
+        self.phase = nn.Parameter(torch.empty(features, dtype=self.full_precision_dtype()))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -81,8 +78,8 @@ class ZTransform(nn.Module):
         # float64: k alpha reaches thousands of rad in wide models; these are d numbers, not B N d.
         k = torch.arange(self.phase.numel(), device=x.device, dtype=torch.float64)
         modulus = torch.exp((-k * self.log_modulus.double()).clamp(-30.0, 30.0))
-        wide = _wide(x)
-        return _as(CF.scale(CF.rotate(wide, -k * self.phase.double()), modulus.to(wide.dtype)), x.dtype)
+        wide = CF.wide(x)
+        return CF.narrow(CF.scale(CF.rotate(wide, -k * self.phase.double()), modulus.to(wide.dtype)), x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}"
@@ -111,8 +108,8 @@ class FrequencyKernel(nn.Module):
         torch.nn.init.zeros_(self.imag)
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = _wide(x)
-        return _as(CF.multiply(wide, CF.join(self.real, self.imag).to(wide.dtype)), x.dtype)
+        wide = CF.wide(x)
+        return CF.narrow(CF.multiply(wide, CF.join(self.real, self.imag).to(wide.dtype)), x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}"

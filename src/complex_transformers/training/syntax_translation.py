@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..data.parts import OVERLAPS, PARTS, check_option, hold_out, require_datasets, row_keys, separate
+from ..data.parts import OVERLAPS, PARTS, check_option, require_datasets, separate, with_validation
 from ..data.syntax import SyntaxParser, read_conllu
 from ..data.tokenization import build_tokenizer
 from ..models.synconmt.processing_synconmt import SynCoNMTProcessor, join_marked, simple_relation
@@ -69,14 +69,7 @@ def load_parallel_conllu(
         if paths is not None
     }
     parts = separate(parts, overlap, SIDES, "pair")
-    if "validation" not in parts:
-        if validation_split is None:
-            raise ValueError("give validation_files, or validation_split (a share of the training pairs)")
-        keys = row_keys(parts["train"], SIDES)
-        parts["train"], parts["validation"] = hold_out(
-            parts["train"], keys, [""] * len(keys), validation_split, split_seed
-        )
-    return require_datasets().DatasetDict({name: parts[name] for name in PARTS if name in parts})
+    return with_validation(parts, SIDES, validation_split, split_seed)
 
 
 def _read_pairs(name: str, paths: Sequence[str], contractions: str) -> Dataset:
@@ -258,7 +251,7 @@ def encode_syntax_dataset(parts: DatasetDict, processor: SynCoNMTProcessor) -> D
         if missing := set(needed) - set(part.column_names):
             raise ValueError(
                 f"the {name} data has no columns {sorted(missing)}, only {part.column_names}: parse it first, with "
-                "parse_parallel_dataset or examples/syntax-translation/prepare.py"
+                "parse_parallel_dataset"
             )
 
     def encode(row: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of all configurations, on one page: numbers and widths, heads, embeddings, attention, language models."""
 
+import math
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
@@ -11,22 +14,24 @@ from typing_extensions import Self
 from ...nn.activation import ACT2CFN
 from ...nn.arithmetic import arithmetic
 from ...nn.attention import ATTENTION_SCORES, check_attention
+from ...nn.checks import check_choice
 from ...nn.embedding import (
     DAMPINGS,
     EMBEDDING_TYPES,
     FREQUENCY_INITS,
     PHASES,
     SHARINGS,
-    check_choice,
     check_words_differ,
 )
 from ...nn.initialization import INITIALIZERS
 from ...nn.readout import check_readout
+from .. import model_families
 from .hub import HubMixin
 
 __all__ = [
     "NORM_POSITIONS",
     "NORM_TYPES",
+    "NO_CLASSIFIER",
     "ComplexConfig",
     "LayersConfig",
     "NetworkConfig",
@@ -36,6 +41,8 @@ __all__ = [
 
 NORM_TYPES = ("layer", "rms", "batch")
 NORM_POSITIONS = ("post", "pre")
+# For `read_with` of families that write and do not classify.
+NO_CLASSIFIER = {"readout": "lm_readout, that of the language-model head", "classifier_dropout": "hidden_dropout_prob"}
 
 
 @strict
@@ -64,6 +71,9 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size",)
     # Fields of a subclass that the real field cannot have -> their value in the real twin.
     complex_only: ClassVar[dict[str, Any]] = {}
+    # Fields that are not always read -> the field that decides and those of its values with which they are; or, where
+    # a family never reads an inherited field, what to set instead. Checked by `validate_unread_fields`.
+    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {}
 
     vocab_size: int = 30522
     hidden_size: int = 512
@@ -75,6 +85,20 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     bos_token_id: int | None = None
     eos_token_id: int | None = None
 
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """As in Transformers; refuses the configuration of another model by the name of that model."""
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+        found = config_dict.get("model_type")
+        own = {getattr(base, "model_type", None) for base in cls.__mro__}
+        if found not in own and (found in CONFIG_MAPPING_NAMES or found in model_families()):
+            raise ValueError(
+                f"this is the configuration of a {found!r} model, and {cls.__name__} is for {cls.model_type!r}: load "
+                f"its folder with AutoModel or the classes of {found!r}, or begin a new model with {cls.__name__}(...)"
+            )
+        return super().from_dict(config_dict, **kwargs)
+
     @property
     def complex_size(self) -> int:
         """Complex features of a hidden state, ``hidden_size // 2``."""
@@ -82,8 +106,29 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
 
     def real_twin(self, **changes: Any) -> Self:
         """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
-        fields = {**self.to_dict(), "number_field": "real", **type(self).complex_only}
-        return type(self).from_dict({**fields, **changes})
+        values = {**self.to_dict(), "number_field": "real", **type(self).complex_only, **changes}
+        unread = self.unread_fields(values).keys() - changes.keys()
+        return type(self).from_dict({name: value for name, value in values.items() if name not in unread})
+
+    @classmethod
+    def unread_fields(cls, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+        """The fields that have no effect beside ``values`` -> in what, and what to do instead."""
+        unread: dict[str, tuple[str, str]] = {}
+        for name, reader in cls.read_with.items():
+            if isinstance(reader, str):
+                unread[name] = f"in {cls.__name__}", reader
+            elif values[reader[0]] not in reader[1]:
+                others = " or ".join(f"{reader[0]}={value!r}" for value in reader[1])
+                unread[name] = f"with {reader[0]}={values[reader[0]]!r}", others
+        return unread
+
+    def default_of(self, name: str) -> Any:
+        """The value of a field that is not given."""
+        return type(self).__dataclass_fields__[name].default
+
+    def vocabulary_of(self, name: str) -> tuple[str, int]:
+        """The field with the size of the vocabulary that ``name``, a ``..._token_id``, belongs to, and the size."""
+        return "vocab_size", self.vocab_size
 
     def validate_sizes(self) -> None:
         """Counts are positive, widths of halves even."""
@@ -93,6 +138,30 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
         for name in self.even_sizes:
             if (size := getattr(self, name)) % 2:
                 raise ValueError(f"{name} holds [real | imag] halves and must be even, got {size}; use {size + 1}")
+
+    def validate_numbers(self) -> None:
+        """No number is NaN or infinite."""
+        for name in (field.name for field in fields(self)):
+            if isinstance(value := getattr(self, name), float) and not math.isfinite(value):
+                raise ValueError(f"{name} must be a finite number, got {value}")
+
+    def validate_token_ids(self) -> None:
+        """Special tokens are words of the vocabulary."""
+        for name, value in vars(self).items():
+            if not name.endswith("_token_id") or not isinstance(value, int):
+                continue
+            source, size = self.vocabulary_of(name)
+            if size > 0 and not 0 <= value < size:  # validate_sizes refuses other sizes
+                raise ValueError(
+                    f"{name} must lie in [0, {source}={size}), or be None for no such token, got {value}; "
+                    "len(tokenizer) is the size of a tokenizer's vocabulary"
+                )
+
+    def validate_unread_fields(self) -> None:
+        """Fields that nothing reads are left at their defaults."""
+        for name, (where, instead) in self.unread_fields(vars(self)).items():
+            if (value := getattr(self, name)) != (default := self.default_of(name)):
+                raise ValueError(f"{name}={value!r} has no effect {where}; leave it at {default!r}, or use {instead}")
 
     def validate_probabilities(self) -> None:
         """Dropout probabilities lie in [0, 1), deviations are positive."""
@@ -129,8 +198,14 @@ class NetworkConfig(ComplexConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.readout is None:
-            self.readout = "concat" if self.number_field == "real" else "modulus"
+            self.readout = self.default_of("readout")
         super().__post_init__(**kwargs)
+
+    def default_of(self, name: str) -> Any:
+        """As in ``ComplexConfig``; the readout is that of the number field."""
+        if name == "readout":
+            return "concat" if self.number_field == "real" else "modulus"
+        return super().default_of(name)
 
     def real_twin(self, **changes: Any) -> Self:
         """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
@@ -153,9 +228,21 @@ class TextConfig(NetworkConfig):
     Args:
         embedding_type: ``complex_order``, ``complex_vanilla`` (phase without position), ``word``,
             ``learned_position`` (PE) or ``sinusoidal_position`` (TPE).
-        amplitude_sharing, frequency_sharing, phase, damping, frequency_init: see ``nn.ComplexOrderEmbedding``.
+        amplitude_sharing, frequency_sharing: ``none``, ``word`` or ``dimension``; see ``nn.ComplexOrderEmbedding``.
+        phase: initial phases: ``none``, ``learned`` or ``per_dimension``.
+        damping: ``none`` or ``learned``.
+        frequency_init: ``sinusoidal``, ``normal`` or ``uniform``.
         max_position_embeddings: longest text, for ``learned_position`` only; the others have none.
     """
+
+    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
+        "amplitude_sharing": ("embedding_type", ("complex_order", "complex_vanilla")),
+        "frequency_sharing": ("embedding_type", ("complex_order",)),
+        "phase": ("embedding_type", ("complex_order",)),
+        "damping": ("embedding_type", ("complex_order",)),
+        "frequency_init": ("embedding_type", ("complex_order",)),
+        "max_position_embeddings": ("embedding_type", ("learned_position",)),
+    }
 
     embedding_type: str = "complex_order"
     amplitude_sharing: str = "none"
@@ -171,7 +258,7 @@ class TextConfig(NetworkConfig):
         check_choice("embedding_type", self.embedding_type, EMBEDDING_TYPES)
 
     def validate_embedding(self) -> None:
-        """The fields of the complex-order embedding are known, and are used only with it."""
+        """The fields of the complex-order embedding are known, and words differ."""
         choices = {
             "amplitude_sharing": SHARINGS,
             "frequency_sharing": SHARINGS,
@@ -181,17 +268,6 @@ class TextConfig(NetworkConfig):
         }
         for name, valid in choices.items():
             check_choice(name, getattr(self, name), valid)
-        unused = {
-            "complex_order": (),
-            "complex_vanilla": ("frequency_sharing", "phase", "damping", "frequency_init"),
-        }.get(self.embedding_type, tuple(choices))
-        for name in unused:
-            default = type(self).__dataclass_fields__[name].default
-            if getattr(self, name) != default:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} has no effect with embedding_type={self.embedding_type!r}; "
-                    f"leave it at {default!r}, or use embedding_type='complex_order'"
-                )
         if self.embedding_type == "complex_order":
             check_words_differ(self.amplitude_sharing, self.frequency_sharing, self.phase)
 

@@ -14,7 +14,8 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import ModelOutput
 
-from .pretrained import ComplexPreTrainedModel, shift_right, smoothed_cross_entropy
+from .loss import shift_right, smoothed_cross_entropy
+from .pretrained import ComplexPreTrainedModel
 
 __all__ = ["EncoderDecoderModel", "WritingHead", "as_encoder_output", "join_outputs"]
 

@@ -1,19 +1,30 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a saved folder needs to be shared: the shim for ``trust_remote_code`` and the model card."""
+"""What a saved folder needs to be shared: the shim for ``trust_remote_code`` and the model card.
+
+The templates of cards are in ``model_cards/`` beside this file, since an installed package needs them, and the folder
+of this name at the root of the repository is a link to it: one template a family, on the frame ``base.md``.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from .. import model_families
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+    from transformers import PreTrainedModel as _Base
+    from transformers.modelcard import TrainingSummary
+else:
+    _Base = object
 
-__all__ = ["HubMixin", "write_hub_shim", "write_model_card"]
+__all__ = ["HubMixin", "ModelHubMixin", "card_text", "complete_card", "write_hub_shim", "write_model_card"]
 
 # Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
 TEXT_TO_TEXT_TASK = "complex-text2text"
@@ -21,6 +32,14 @@ TEXT_TO_TEXT_TASK = "complex-text2text"
 SPEECH_TO_TEXT_TASK = "complex-speech2text"
 
 SHIM_NAME = "complex_transformers_hub"
+CARD_NAME = "README.md"
+# Where a card names the folder or the repository that it is in.
+PLACEHOLDER = "path-or-repo"
+# Transformers puts a card of nothing but gaps where a repository has none.
+_EMPTY_CARD = "This model card has been automatically generated."
+_GAP = "[More Information Needed]"
+_TEMPLATES = Path(__file__).parent / "model_cards"
+_PACKAGE = __package__.partition(".")[0]
 # Tasks under which the Hub files models. It does not know ours, and is retiring the general "text2text-generation": a
 # text-to-text model that does something else than translate says so by ``pipeline_tag``.
 _TASKS = {
@@ -35,32 +54,6 @@ _TASKS = {
     "AutoModelForTokenClassification": "token-classification",
 }
 
-# Models whose task is one of ours -> how to run it.
-_USES = {
-    "AutoModelForSeq2SeqLM": f"""\
-From text to text, `complex_transformers` imported as above:
-
-```python
-from transformers import pipeline
-
-generate = pipeline("{TEXT_TO_TEXT_TASK}", model="path-or-repo")
-print(generate("a text")[0]["generated_text"])
-```
-
-""",
-    "AutoModelForSpeechSeq2Seq": f"""\
-From audio to text, `complex_transformers` imported as above:
-
-```python
-from transformers import pipeline
-
-transcribe = pipeline("{SPEECH_TO_TEXT_TASK}", model="path-or-repo")
-print(transcribe("audio.wav")["text"])
-```
-
-""",
-}
-
 
 class HubMixin:
     """Keeps ``save_pretrained`` from copying package files, which relative imports across folders would break."""
@@ -70,119 +63,233 @@ class HubMixin:
         """No effect: the package registers its classes itself, and the shim of ``write_hub_shim`` finds them."""
 
 
+class ModelHubMixin(HubMixin, _Base):
+    """Saves and pushes a model with its shim and its card, whichever method of Transformers is called."""
+
+    _card_of_folder: str | None = None
+
+    def post_init(self) -> None:
+        """As in Transformers; gives the model its tags, which any ``Trainer`` writes into a card of its own."""
+        super().post_init()
+        self.add_model_tags(_tags(self))
+
+    def save_pretrained(
+        self,
+        save_directory: str | os.PathLike[str],
+        is_main_process: bool = True,
+        state_dict: dict[str, Any] | None = None,
+        push_to_hub: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """As in Transformers; also writes the hub shim, and a model card where the folder has none."""
+        self.config.auto_map = auto_map(self)
+        if not self.config.auto_map:
+            del self.config.auto_map
+        card = Path(save_directory) / CARD_NAME
+        self._card_of_folder = card.read_text(encoding="utf-8") if card.is_file() else None
+        if push_to_hub and card.is_symlink():
+            card.unlink()  # Transformers would write through the link
+        super().save_pretrained(save_directory, is_main_process, state_dict, push_to_hub, **kwargs)
+        if is_main_process:
+            write_hub_shim(save_directory, self)
+            write_model_card(save_directory, self, overwrite=False)
+
+    def _upload_modified_files(
+        self, working_dir: Any, repo_id: str, files_timestamps: dict[str, float], *args: Any, **kwargs: Any
+    ) -> Any:
+        """The one road of both ``push_to_hub()`` and ``save_pretrained(push_to_hub=True)``: shim and card go along.
+
+        Transformers has put the card of the repository into the folder, or an empty one. A card that the folder had
+        before goes first, unless it says no more than what is written unasked; then that of the repository.
+        """
+        write_hub_shim(working_dir, self)
+        path, default = Path(working_dir) / CARD_NAME, card_text(self)
+        theirs = ModelCard(path.read_text(encoding="utf-8"))
+        own, self._card_of_folder = self._card_of_folder, None
+        is_empty = _EMPTY_CARD in theirs.text and theirs.text.count(_GAP) > 10
+        card = theirs if own in (None, default) and not is_empty else ModelCard(own or default)
+        _add_tags(card, theirs)
+        _write(path, _at(card, repo_id))
+        kept = {name: time for name, time in files_timestamps.items() if name not in (CARD_NAME, f"{SHIM_NAME}.py")}
+        return super()._upload_modified_files(working_dir, repo_id, kept, *args, **kwargs)
+
+
+def _nearest(cls: type, names: Mapping[str, str]) -> str | None:
+    """The name of a class of this package among ``names``: of ``cls``, or of its nearest base."""
+    bases = (base.__name__ for base in cls.__mro__ if base.__module__.partition(".")[0] == _PACKAGE)
+    return next((name for name in bases if name in names), None)
+
+
+def _family(model: PreTrainedModel) -> str | None:
+    """The folder of ``models/`` that a model or its base comes from."""
+    configs = {classes["AutoConfig"]: family for family, classes in model_families().items()}
+    return configs.get(_nearest(type(model.config), configs) or "")
+
+
 def _auto_class(model: PreTrainedModel) -> str | None:
-    """The Auto class that loads a model of this package."""
-    classes = model_families().get(model.config.model_type, {})
-    return next((auto for auto, name in classes.items() if name == type(model).__name__), None)
+    """The Auto class that loads a model of this package, or its nearest base."""
+    names = {name: auto for auto, name in model_families().get(_family(model) or "", {}).items()}
+    return names.get(_nearest(type(model), names) or "")
+
+
+def _tags(model: PreTrainedModel) -> list[str]:
+    return ["complex-valued", "complex_transformers", model.config.model_type]
 
 
 def auto_map(model: PreTrainedModel) -> dict[str, str]:
-    """The ``auto_map`` of ``config.json`` that leads ``trust_remote_code=True`` to the shim."""
-    entries = {"AutoConfig": f"{SHIM_NAME}.{type(model.config).__name__}"}
-    if (auto_class := _auto_class(model)) is not None:
-        entries[auto_class] = f"{SHIM_NAME}.{type(model).__name__}"
-    return entries
+    """The ``auto_map`` of ``config.json`` that leads ``trust_remote_code=True`` to the shim.
+
+    A class derived outside the package stands there as its nearest base, which is what the Auto classes load without
+    the shim, too. Where the configuration has a model type of its own, nothing here can load it: the map is empty.
+    """
+    family = _family(model)
+    if family is None or model.config.model_type != family:
+        return {}
+    classes, auto_class = model_families()[family], _auto_class(model)
+    return {auto: f"{SHIM_NAME}.{classes[auto]}" for auto in ("AutoConfig", auto_class) if auto is not None}
 
 
-def write_hub_shim(directory: str | os.PathLike[str], model: PreTrainedModel) -> Path:
+def write_hub_shim(directory: str | os.PathLike[str], model: PreTrainedModel) -> Path | None:
     """Write the module through which ``trust_remote_code=True`` finds the installed package.
 
-    Without the package installed, loading fails with Transformers' message that names it. Returns the file's path.
+    Without the package installed, loading fails with Transformers' message that names it. Returns the file's path, or
+    None for a model type that the package does not have: no shim could load it.
     """
-    names = sorted({type(model.config).__name__, type(model).__name__})
-    path = Path(directory) / f"{SHIM_NAME}.py"
-    path.write_text(
+    names = sorted({entry.partition(".")[2] for entry in auto_map(model).values()})
+    if not names:
+        return None
+    return _write(
+        Path(directory) / f"{SHIM_NAME}.py",
         '"""Loads this model from the installed package: pip install complex_transformers"""\n\n'
         f"from complex_transformers import {', '.join(names)}\n\n"
         f"__all__ = {names}\n".replace("'", '"'),
-        encoding="utf-8",
     )
-    return path
 
 
-def write_model_card(
-    directory: str | os.PathLike[str],
+def card_text(
     model: PreTrainedModel,
     *,
     training_data: str | None = None,
-    metrics: dict[str, float] | None = None,
+    metrics: Mapping[str, Any] | None = None,
     limits: str | None = None,
     license: str = "apache-2.0",
-    language: str | None = None,
+    language: str | Sequence[str] | None = None,
+    datasets: str | Sequence[str] | None = None,
     pipeline_tag: str | None = None,
-    overwrite: bool = True,
+    repo_id: str | None = None,
+) -> str:
+    """The card of a model as ``write_model_card`` writes it."""
+    import jinja2
+
+    config, family, auto_class = model.config, _family(model), _auto_class(model)
+    task = pipeline_tag or _TASKS.get(auto_class or "")
+    name = type(model).__name__
+    metrics = {
+        metric: getattr(value, "item", lambda value=value: value)() for metric, value in (metrics or {}).items()
+    }
+    datasets = [datasets] if isinstance(datasets, str) else list(datasets or ())
+    # The Hub wants to know which data a figure is of.
+    results = [
+        EvalResult(task, datasets[0], datasets[0], metric, value, metric_name=metric)
+        for metric, value in metrics.items()
+        if task and len(datasets) == 1 and isinstance(value, float)
+    ]
+    data = ModelCardData(
+        library_name="transformers",
+        license=license,
+        language=language if language is None or isinstance(language, str) else list(language),
+        pipeline_tag=task,
+        tags=_tags(model),
+        datasets=datasets or None,
+        model_name=(repo_id or name) if results else None,
+        eval_results=results or None,
+    )
+    # A head for text has a tokenizer beside its feature extractor, but the model reads features alone.
+    readers = {"AutoFeatureExtractor": "extractor", "AutoProcessor": "processor", "AutoTokenizer": "tokenizer"}
+    known = {"AutoTokenizer": "", **model_families().get(family or "", {})}
+    reader = next(reader for reader in readers if reader in known)
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
+    )
+    templates.filters["cell"] = _cell
+    body = templates.get_template(f"{family or 'base'}.md").render(
+        title=name,
+        config=config,
+        parameters=model.num_parameters(),
+        auto_class=auto_class or "AutoModel",
+        reader=reader,
+        variable=readers[reader],
+        repo_id=repo_id or PLACEHOLDER,
+        in_package=bool(auto_map(model)),
+        training_data=training_data,
+        metrics=metrics,
+        limits=limits,
+        text_to_text=TEXT_TO_TEXT_TASK,
+        speech_to_text=SPEECH_TO_TEXT_TASK,
+    )
+    return str(ModelCard.from_template(data, template_str="---\n{{ card_data }}\n---\n\n{{ body }}\n", body=body))
+
+
+def write_model_card(
+    directory: str | os.PathLike[str], model: PreTrainedModel, *, overwrite: bool = True, **contents: Any
 ) -> Path:
     """Write ``README.md``: the card of a saved model, with its metadata block.
 
     Args:
         directory: a folder that ``save_pretrained`` has written.
         model: the model saved there.
-        training_data, metrics, limits: what a reader must know; left out, the card says "not stated".
-        license, language: metadata of the Hub.
-        pipeline_tag: the task under which the Hub files the model; left out, that of its Auto class, which is
-            ``translation`` for a model from text to text.
-        overwrite: replace a card that is there already.
+        overwrite: replace a card that is there already. A link is replaced, not what it leads to.
+        contents: ``training_data``, ``metrics`` (numbers or texts by name) and ``limits``, which a reader must know:
+            left out, the card says "not stated". Metadata of the Hub: ``license`` (``apache-2.0``), ``language`` and
+            ``datasets``, one or several; with one data set, numbers go into its table of results. ``pipeline_tag``,
+            the task under which the Hub files the model: left out, that of its Auto class, which is ``translation``
+            for a model from text to text. ``repo_id``, where the card will be: pushing fills it in.
 
     Returns:
         The path of the card.
     """
-    path = Path(directory) / "README.md"
+    path = Path(directory) / CARD_NAME
     if path.exists() and not overwrite:
         return path
-    config, auto_class = model.config, _auto_class(model)
-    task = pipeline_tag or _TASKS.get(auto_class or "")
-    auto_class = auto_class or "AutoModel"
-    header = ["---", "library_name: transformers", f"license: {license}"]
-    header += [f"language: {language}"] if language else []
-    header += [f"pipeline_tag: {task}"] if task else []
-    header += ["tags:", "- complex-valued", "- complex_transformers", f"- {config.model_type}", "---"]
-    rows = [f"| {name} | {value:.4f} |" for name, value in (metrics or {}).items()]
-    table = ["| metric | value |", "|---|---|", *rows] if rows else ["not stated"]
-    parameters = sum(p.numel() for p in model.parameters())
-    halves = f" ({config.hidden_size // 2} complex features)" if config.number_field == "complex" else ""
-    facts = [f"{parameters:,} parameters", f"hidden size\n{config.hidden_size}{halves}"]
-    for name, words in (("num_hidden_layers", "layer(s)"), ("num_attention_heads", "heads")):
-        facts += [f"{getattr(config, name)} {words}"] if hasattr(config, name) else []
-    described = {
-        "variant": "variant",
-        "embedding_type": "embedding",
-        "rnn_type": "cell",
-        "attention_type": "attention",
-    }
-    facts += [f"{words} `{getattr(config, name)}`" for name, words in described.items() if hasattr(config, name)]
-    # A head for text has a tokenizer beside its feature extractor, but the model reads features alone.
-    reads_audio = "audio" in model.input_modalities
-    reader, variable = ("AutoFeatureExtractor", "extractor") if reads_audio else ("AutoTokenizer", "tokenizer")
-    usage = _USES.get(auto_class, "")
-    body = f"""
-# {type(model).__name__}
+    return _write(path, card_text(model, **contents))
 
-A {config.number_field}-valued `{config.model_type}` model of
-[complex_transformers](https://pypi.org/project/complex_transformers): {", ".join(facts)}.
 
-## Use
+def complete_card(
+    directory: str | os.PathLike[str], model: PreTrainedModel, summary: TrainingSummary, repo_id: str | None
+) -> Path:
+    """The card of a folder, or a new one, with what the summary of a ``Trainer`` knows more."""
+    card = ModelCard.load(write_model_card(directory, model, overwrite=False))
+    theirs = ModelCard(summary.to_model_card())
+    for name in ("language", "license", "base_model", "datasets", "metrics", "eval_results"):
+        card.data[name] = theirs.data.get(name) or card.data.get(name)
+    card.data.model_name = summary.model_name if card.data.eval_results else None
+    _add_tags(card, theirs)
+    named = [summary.dataset] if isinstance(summary.dataset, str) else summary.dataset or ["not stated"]
+    card.text = card.text.replace("## Training data\n\nnot stated\n", f"## Training data\n\n{', '.join(named)}\n")
+    _, title, procedure = theirs.text.partition("\n## Training procedure")
+    card.text = card.text.partition(title)[0] + title + procedure
+    return _write(Path(directory) / CARD_NAME, _at(card, repo_id))
 
-```python
-import complex_transformers  # registers the model
-from transformers import {reader}, {auto_class}
 
-{variable} = {reader}.from_pretrained("path-or-repo")
-model = {auto_class}.from_pretrained("path-or-repo")
-```
+def _add_tags(card: ModelCard, other: ModelCard) -> None:
+    """Tags of both, each once."""
+    card.data.tags = list(dict.fromkeys([*(card.data.tags or ()), *(other.data.tags or ())]))
 
-{usage}With the package installed, `trust_remote_code=True` loads the model without the first import.
 
-## Training data
+def _at(card: ModelCard, repo_id: str | None) -> str:
+    """The text of a card that names the repository it is in."""
+    return str(card).replace(f'"{PLACEHOLDER}"', f'"{repo_id or PLACEHOLDER}"')
 
-{training_data or "not stated"}
 
-## Results
+def _cell(value: Any) -> str:
+    """A value in a row of a table: numbers to four digits, text without what would end the cell."""
+    text = f"{value:.4f}" if isinstance(value, float) else str(value)
+    return " ".join(text.split()).replace("|", "\\|")
 
-{chr(10).join(table)}
 
-## Limits
-
-{limits or "not stated"}
-"""
-    path.write_text("\n".join(header) + "\n" + body, encoding="utf-8")
+def _write(path: Path, text: str) -> Path:
+    """Write a file; a link is replaced, since what it leads to may be a file of the cache, or nobody's of ours."""
+    if path.is_symlink():
+        path.unlink()
+    path.write_text(text, encoding="utf-8")
     return path

@@ -33,8 +33,9 @@ from ...nn import (
 )
 from ...nn.embedding import positions_from_mask
 from .configuration import LayersConfig, TransformerConfig
-from .pretrained import ComplexPreTrainedModel, check_text_inputs
-from .text import TextModel, padding_mask
+from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask
+from .pretrained import ComplexPreTrainedModel
+from .text import TextModel
 
 __all__ = [
     "Attention",
@@ -292,7 +293,7 @@ class TransformerEncoder(TransformerStack):
             inputs_embeds: ``[B, N, hidden_size]`` final embeddings (position included), as halves.
 
         Raises:
-            ValueError: empty input, a row of padding only, shapes that do not match, ids outside the vocabulary.
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect.
         """
         inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
         tokens = padding_mask(attention_mask)
@@ -378,17 +379,22 @@ class TransformerDecoder(TransformerStack):
             )
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
+        check_cache_batch(past_key_values, len(encoder_hidden_states))
+        self.check_source(past_key_values, encoder_hidden_states)
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        check_decoder_mask(attention_mask, target, past_length)  # type: ignore[arg-type]
         if inputs_embeds is None:
             assert input_ids is not None
-            check_decoder_mask(attention_mask, input_ids, past_length)
             positions = token_positions(input_ids, attention_mask, past_length)
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         own_cache = past_key_values
         if isinstance(past_key_values, EncoderDecoderCache):
             own_cache = past_key_values.self_attention_cache
         score_mask = create_causal_mask(
-            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask, past_key_values=own_cache
+            config=self.config,
+            inputs_embeds=inputs_embeds,
+            attention_mask=attention_mask,
+            past_key_values=own_cache,
         )
         source_mask = create_bidirectional_mask(
             config=self.config,
@@ -411,17 +417,21 @@ class TransformerDecoder(TransformerStack):
             last_hidden_state=hidden_states, past_key_values=past_key_values
         )
 
+    def check_source(self, past_key_values: Cache | None, encoder_hidden_states: Tensor) -> None:
+        """Raise if the cache holds the keys of another source; dropout makes one source another in training."""
+        if self.training or not isinstance(past_key_values, EncoderDecoderCache):
+            return
+        if past_key_values.is_updated.get(0):
+            attention: Any = self.layers[0].cross_attn
+            keys = past_key_values.cross_attention_cache.layers[0].keys
+            check_source(keys, encoder_hidden_states, lambda source: attention.keys_and_values(source, None)[0])
 
-def check_decoder_mask(attention_mask: Tensor | None, input_ids: Tensor, past_length: int | Tensor) -> None:
-    """Raise unless a mask of tokens covers those in the cache and the new ones."""
-    if attention_mask is None or attention_mask.dim() != 2 or torch.compiler.is_compiling():
-        return
-    expected = (input_ids.shape[0], int(past_length) + input_ids.shape[1])
-    if attention_mask.shape != expected:
-        raise ValueError(
-            f"decoder_attention_mask must be [batch, cached and new tokens] = {expected}, got "
-            f"{tuple(attention_mask.shape)}"
-        )
+
+def check_decoder_mask(attention_mask: Any, target: Tensor, past_length: int | Tensor) -> None:
+    """Raise unless a mask of tokens covers those in the cache and the new ones, ``target [B, T, ...]``."""
+    if not torch.compiler.is_compiling():
+        covered = (target.shape[0], int(past_length) + target.shape[1])
+        check_mask(attention_mask, covered, "decoder_attention_mask", "[batch, cached and new tokens]")
 
 
 class LanguageModelHead(ComplexPreTrainedModel):

@@ -1,105 +1,27 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all models share with Transformers: the base class and the checks of their inputs."""
+"""What all models share with Transformers: the base class."""
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ...nn import ComplexLinear, Readout, initialize_
-from ...nn.embedding import _TableEmbedding
-from .hub import HubMixin, auto_map, write_hub_shim, write_model_card
+from ...nn.embedding import TableEmbedding
+from .hub import ModelHubMixin
+from .inputs import check_call
+from .loss import check_labels, classification_labels, label_count
 
-__all__ = ["ComplexPreTrainedModel", "check_text_inputs", "shift_right", "smoothed_cross_entropy"]
+__all__ = ["ComplexPreTrainedModel"]
 
-
-def check_text_inputs(
-    input_ids: Tensor | None, inputs_embeds: Tensor | None, attention_mask: Tensor | None, hidden_size: int
-) -> None:
-    """Raise for inputs no text model can use; values are looked at on the CPU only, shapes everywhere."""
-    if (input_ids is None) == (inputs_embeds is None):
-        raise ValueError("give exactly one of input_ids and inputs_embeds")
-    if input_ids is not None:
-        shape = input_ids.shape
-        if input_ids.dim() != 2:
-            raise ValueError(f"input_ids must be [batch, length], got shape {tuple(shape)}")
-    else:
-        assert inputs_embeds is not None
-        shape = inputs_embeds.shape[:2]
-        if inputs_embeds.is_complex():
-            raise TypeError(
-                f"inputs_embeds must be real [real | imag] halves, got dtype {inputs_embeds.dtype}; "
-                "convert them with complex_transformers.nn.from_complex(inputs_embeds)"
-            )
-        if inputs_embeds.dim() != 3 or inputs_embeds.shape[-1] != hidden_size:
-            raise ValueError(
-                f"inputs_embeds must be [batch, length, hidden_size={hidden_size}], got {tuple(inputs_embeds.shape)}"
-            )
-    if 0 in shape:
-        raise ValueError(
-            f"the input is empty: batch and length are {tuple(shape)}; leave out empty texts, or use a tokenizer that "
-            "adds a token to every text"
-        )
-    if input_ids is not None and input_ids.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"input_ids must be integers (int64 or int32), got dtype {input_ids.dtype}")
-    if attention_mask is None or attention_mask.dim() != 2:
-        return
-    if attention_mask.shape != shape:
-        raise ValueError(f"attention_mask must be [batch, length] = {tuple(shape)}, got {tuple(attention_mask.shape)}")
-    if attention_mask.device.type == "cpu" and not torch.compiler.is_compiling():
-        empty = (~attention_mask.bool().any(dim=-1)).nonzero().flatten().tolist()
-        if empty:
-            raise ValueError(
-                f"row(s) {empty} of attention_mask hold padding only; leave out empty texts, or use a tokenizer that "
-                "adds a token to every text"
-            )
+_PACKAGE = __name__.partition(".")[0]
 
 
-def shift_right(labels: Tensor, start_token_id: int | None, pad_token_id: int | None) -> Tensor:
-    """What the decoder reads to predict ``labels [B, T]``: the start token, then all labels but the last."""
-    if start_token_id is None:
-        raise ValueError(
-            "the first token of a target is not known: set config.decoder_start_token_id (often the tokenizer's "
-            "pad_token_id or bos_token_id)"
-        )
-    if labels.dim() != 2:
-        raise ValueError(f"labels must be [batch, length], got {tuple(labels.shape)}")
-    shifted = F.pad(labels[:, :-1], (1, 0), value=start_token_id)
-    # What is not predicted is read as padding; a causal decoder never sees it before a real label.
-    return shifted.masked_fill(shifted == -100, start_token_id if pad_token_id is None else pad_token_id)
-
-
-def smoothed_cross_entropy(
-    logits: Tensor, labels: Tensor, label_smoothing: float = 0.0, num_items: Tensor | int | None = None
-) -> Tensor:
-    """Cross entropy of ``[B, T, V]`` and ``[B, T]`` (-100 is ignored): the mean, or a sum over ``num_items``.
-
-    Raises:
-        ValueError: labels outside the vocabulary (on the CPU; elsewhere the check would wait for the device).
-    """
-    if labels.device.type == "cpu" and not torch.compiler.is_compiling():
-        wrong = labels[(labels != -100) & ((labels < 0) | (labels >= logits.shape[-1]))]
-        if wrong.numel():
-            raise ValueError(
-                f"labels must lie in [0, {logits.shape[-1]}), or be -100 for no prediction, got {int(wrong[0])}"
-            )
-    loss = F.cross_entropy(
-        logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)),
-        labels.flatten().to(logits.device),
-        ignore_index=-100,
-        reduction="mean" if num_items is None else "sum",
-        label_smoothing=label_smoothing,
-    )
-    return loss if num_items is None else loss / torch.as_tensor(num_items, device=loss.device)
-
-
-class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
+class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     """Base of all models: initialisation, resizing, dtype rules and saving. Hidden states are halves."""
 
     base_model_prefix = "model"
@@ -112,6 +34,34 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
     _can_compile_fullgraph = True
     # Phases of bf16 frequencies would be off by whole turns after a few hundred positions.
     _keep_in_fp32_modules_strict = {"frequency", "phase", "damping"}
+
+    # What `forward` hands on by `**kwargs`, besides what Transformers passes to any model.
+    more_arguments: ClassVar[tuple[str, ...]] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """``forward``, where every argument has a meaning.
+
+        Raises:
+            TypeError: a keyword that the model does not read, a numpy array.
+        """
+        if not torch.compiler.is_compiling():
+            check_call(type(self), args, kwargs, self.more_arguments)
+        return super().__call__(*args, **kwargs)
+
+    def token_loss(
+        self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None, **kwargs: Any
+    ) -> Tensor:
+        """``loss_function`` of logits ``[B, N, K]`` and checked labels ``[B, N]``; 0 where none counts."""
+        labels = check_labels(labels, logits.shape[:-1], logits.shape[-1]).to(logits.device).contiguous()
+        own = {"vocab_size": logits.shape[-1], "config": self.config}
+        own["num_items_in_batch"] = label_count(labels, num_items_in_batch)
+        own.update({name: labels for name in kwargs if name == "shift_labels"})  # then these are the labels
+        return self.loss_function(logits=logits, labels=labels, **{**kwargs, **own})
+
+    def classification_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """``loss_function`` of ``config.problem_type`` of logits ``[B, K]``, labels checked; 0 where none counts."""
+        labels, more = classification_labels(labels.to(logits.device), logits, self.config)
+        return self.loss_function(labels=labels, pooled_logits=logits, config=self.config, **more)
 
     def post_init(self) -> None:
         """As in Transformers; names only tensors that exist to be kept in float32 (an embedding has some or none)."""
@@ -144,7 +94,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
     def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
         """As in Transformers, which reads the new size off ``weight``: one row where all words share it."""
         embeddings = super().resize_token_embeddings(*args, **kwargs)
-        if isinstance(embeddings, _TableEmbedding):
+        if isinstance(embeddings, TableEmbedding):
             self.config.get_text_config().vocab_size = self.vocab_size = embeddings.num_embeddings
         return embeddings
 
@@ -153,7 +103,7 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
     ) -> nn.Module:
         """Resize every table of the embedding, and the head of a language model, in place."""
         embeddings = self.get_input_embeddings()
-        if not isinstance(embeddings, _TableEmbedding):
+        if not isinstance(embeddings, TableEmbedding):
             return super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
         if pad_to_multiple_of is not None:
             if not isinstance(pad_to_multiple_of, int):
@@ -171,21 +121,13 @@ class ComplexPreTrainedModel(HubMixin, PreTrainedModel):
             for module in head.modules():  # a later post_init() must not draw them again
                 module._is_hf_initialized = True  # type: ignore[assignment]
         for module in self.modules():  # an encoder and a decoder may have one each
-            if isinstance(module, _TableEmbedding):
+            if isinstance(module, TableEmbedding):
                 module.resize(new_num_tokens, mean_resizing)
         return embeddings
-
-    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
-        """As in Transformers; also writes the hub shim, and a model card where the folder has none."""
-        self.config.auto_map = auto_map(self)
-        super().save_pretrained(save_directory, *args, **kwargs)
-        if kwargs.get("is_main_process", True):
-            write_hub_shim(save_directory, self)
-            write_model_card(save_directory, self, overwrite=False)
 
 
 def _is_ours(module: nn.Module) -> bool:
     """True for a layer, not a model, of this package or of a class derived from one."""
     return not isinstance(module, PreTrainedModel) and any(
-        base.__module__.startswith(f"{__package__}.") for base in type(module).__mro__
+        base.__module__.partition(".")[0] == _PACKAGE for base in type(module).__mro__
     )

@@ -4,7 +4,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling, SequenceClassifierOutput
 from transformers.utils import TransformersKwargs
@@ -13,26 +12,17 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import ComplexOrderEmbedding, Readout, WordPositionEmbedding, masked_mean, number_field
 from .configuration import NetworkConfig, TextConfig
-from .pretrained import ComplexPreTrainedModel, check_text_inputs
+from .inputs import check_mask, check_position_ids, check_text_inputs, padding_mask
+from .pretrained import ComplexPreTrainedModel
 
 __all__ = [
+    "ClassicPreTrainedModel",
     "ClassicTextModel",
     "SequenceClassifier",
     "TextModel",
     "classification_head",
     "make_embedding",
-    "padding_mask",
-    "token_mask",
 ]
-
-
-_FLAGS = (
-    "supports_gradient_checkpointing",
-    "_no_split_modules",
-    "_supports_sdpa",
-    "_supports_attention_backend",
-    "_can_compile_fullgraph",
-)
 
 
 def make_embedding(config: TextConfig) -> ComplexOrderEmbedding | WordPositionEmbedding:
@@ -56,11 +46,6 @@ def make_embedding(config: TextConfig) -> ComplexOrderEmbedding | WordPositionEm
     )
 
 
-def padding_mask(attention_mask: Tensor | None) -> Tensor | None:
-    """``attention_mask`` where it tells tokens from padding, ``[B, N]``; None where it is a mask of scores."""
-    return attention_mask if attention_mask is not None and attention_mask.dim() == 2 else None
-
-
 class TextModel(ComplexPreTrainedModel):
     """Base of the models: the embedding of the words, with dropout. A subclass adds layers and calls ``post_init``."""
 
@@ -78,25 +63,32 @@ class TextModel(ComplexPreTrainedModel):
     ) -> Tensor:
         """Checked inputs as embeddings ``[B, N, hidden_size]``, before dropout."""
         check_text_inputs(input_ids, inputs_embeds, attention_mask, self.config.hidden_size)
-        if inputs_embeds is None:
-            inputs_embeds = self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
-        return inputs_embeds
+        if inputs_embeds is not None:
+            if position_ids is not None:
+                raise ValueError("inputs_embeds hold the positions: leave out position_ids")
+            return inputs_embeds
+        assert input_ids is not None
+        check_position_ids(position_ids, tuple(input_ids.shape))
+        if position_ids is not None and self.config.embedding_type in ("word", "complex_vanilla"):
+            raise ValueError(
+                f"position_ids have no effect with embedding_type={self.config.embedding_type!r}: leave them out"
+            )
+        return self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
 
 
-def token_mask(attention_mask: Tensor | None, hidden_states: Tensor) -> Tensor:
-    """``padding_mask`` as booleans ``[B, N]``; every token counts where there is none."""
-    mask = padding_mask(attention_mask)
-    return hidden_states.new_ones(hidden_states.shape[:2], dtype=torch.bool) if mask is None else mask.to(torch.bool)
-
-
-class ClassicTextModel(TextModel):
-    """Base of the networks without attention (ComplexOrder Table 2)."""
+class ClassicPreTrainedModel(ComplexPreTrainedModel):
+    """Base of the networks without attention (ComplexOrder Table 2) and of their classifiers: what they support."""
 
     supports_gradient_checkpointing = False
     _no_split_modules: list[str] = []
     _supports_sdpa = False
     _supports_attention_backend = False
     _can_compile_fullgraph = False
+
+
+class ClassicTextModel(TextModel, ClassicPreTrainedModel):
+    """Base of the networks without attention."""
+
     pooled_size: int
 
     def encode(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
@@ -114,10 +106,9 @@ class ClassicTextModel(TextModel):
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPooling:
         """Inputs as in ``ComplexOrderModel``; a mask of scores, which these networks do not have, is refused."""
-        if attention_mask is not None and attention_mask.dim() != 2:
-            raise ValueError(f"attention_mask must be [batch, length], got shape {tuple(attention_mask.shape)}")
         hidden_states = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
-        hidden_states, pooled = self.encode(hidden_states, attention_mask, **kwargs)
+        check_mask(attention_mask, tuple(hidden_states.shape[:2]), scores=False)
+        hidden_states, pooled = self.encode(hidden_states, padding_mask(attention_mask), **kwargs)
         return BaseModelOutputWithPooling(last_hidden_state=hidden_states, pooler_output=pooled)
 
 
@@ -131,12 +122,6 @@ class SequenceClassifier(ComplexPreTrainedModel):
     model_class: type[TextModel]
     # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
     accepts_loss_kwargs = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """What the model supports, its classifier supports."""
-        super().__init_subclass__(**kwargs)
-        for flag in _FLAGS:
-            setattr(cls, flag, getattr(cls.model_class, flag))
 
     def __init__(self, config: TextConfig) -> None:
         super().__init__(config)
@@ -164,9 +149,7 @@ class SequenceClassifier(ComplexPreTrainedModel):
             **kwargs,
         )
         logits = self.classifier(self.dropout(pooled_features(outputs, attention_mask)))
-        loss = None
-        if labels is not None:
-            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
+        loss = None if labels is None else self.classification_loss(logits, labels)
         return SequenceClassifierOutput(
             loss=loss,
             logits=logits,

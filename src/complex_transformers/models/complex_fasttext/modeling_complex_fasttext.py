@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers.utils.output_capturing import OutputRecorder
 
 from ...nn import masked_mean, number_field
-from ..base.text import ClassicTextModel, SequenceClassifier
+from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier
 from .configuration_complex_fasttext import ComplexFastTextConfig
 
 __all__ = ["ComplexFastTextForSequenceClassification", "ComplexFastTextModel"]
@@ -41,7 +41,7 @@ class ComplexFastTextModel(ClassicTextModel):
         return hidden_states, self.activation(self.dense(masked_mean(hidden_states, attention_mask)))
 
 
-class ComplexFastTextForSequenceClassification(SequenceClassifier):
+class ComplexFastTextForSequenceClassification(SequenceClassifier, ClassicPreTrainedModel):
     """FastText and the readout of its dense layer (models of ComplexOrder Table 2)."""
 
     config: ComplexFastTextConfig

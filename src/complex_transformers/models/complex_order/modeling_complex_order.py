@@ -69,9 +69,7 @@ class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel, LanguageModelHead):
             **kwargs,
         )
         logits = self.lm_head(self.head_norm(self.activation(self.dense(outputs.last_hidden_state))))
-        loss = None
-        if labels is not None:
-            loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
+        loss = None if labels is None else self.token_loss(logits, labels, **kwargs)
         return MaskedLMOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
@@ -112,9 +110,7 @@ class ComplexOrderForTokenClassification(ComplexOrderPreTrainedModel):
             **kwargs,
         )
         logits = self.classifier(self.dropout(outputs.last_hidden_state))
-        loss = None
-        if labels is not None:
-            loss = self.loss_function(logits, labels, self.config, **kwargs)
+        loss = None if labels is None else self.token_loss(logits, labels, **kwargs)
         return TokenClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )

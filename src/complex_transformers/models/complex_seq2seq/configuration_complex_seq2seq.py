@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the complex encoder-decoder Transformer."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ..base.configuration import TransformerConfig
+from ..base.configuration import NO_CLASSIFIER, TransformerConfig
 
 __all__ = ["ComplexSeq2SeqConfig"]
 
@@ -39,6 +39,7 @@ class ComplexSeq2SeqConfig(TransformerConfig):
     model_type = "complex_seq2seq"
     keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
     attribute_map: ClassVar[dict[str, str]] = {"num_hidden_layers": "encoder_layers"}
+    read_with: ClassVar[dict[str, Any]] = {**TransformerConfig.read_with, **NO_CLASSIFIER}
     positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "encoder_layers", "decoder_layers")
 
     hidden_size: int = 1024

@@ -35,6 +35,8 @@ class ComplexSeq2SeqPreTrainedModel(ComplexPreTrainedModel):
 class ComplexSeq2SeqEncoder(TransformerEncoder, ComplexSeq2SeqPreTrainedModel):
     """The encoder of ``ComplexOrderModel`` with ``config.encoder_layers`` layers."""
 
+    more_arguments = ("labels",)  # that a trainer gives to `generate`, and it to every encoder
+
 
 class ComplexSeq2SeqDecoder(TransformerDecoder, ComplexSeq2SeqPreTrainedModel):
     """Causal layers with attention to the encoder; see ``TransformerDecoder``."""

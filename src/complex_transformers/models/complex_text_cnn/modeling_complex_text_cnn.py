@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from ...nn import modulus_max_pool, number_field
-from ..base.text import ClassicTextModel, SequenceClassifier, token_mask
+from ..base.inputs import token_mask
+from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier
 from .configuration_complex_text_cnn import ComplexTextCNNConfig
 
 __all__ = ["ComplexTextCNNForSequenceClassification", "ComplexTextCNNModel"]
@@ -82,7 +83,7 @@ class ComplexTextCNNModel(ClassicTextModel):
         return features, self.activation(self.dense(maxima))
 
 
-class ComplexTextCNNForSequenceClassification(SequenceClassifier):
+class ComplexTextCNNForSequenceClassification(SequenceClassifier, ClassicPreTrainedModel):
     """Convolutional text classifier (models of ComplexOrder Table 2): ``ComplexTextCNNModel`` and the readout."""
 
     config: ComplexTextCNNConfig

@@ -11,10 +11,11 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 from transformers.utils import TransformersKwargs
 
 from ...nn import GraphConvolution, masked_mean, normalize_adjacency, number_field, window_adjacency
-from ..base.text import ClassicTextModel, SequenceClassifier, token_mask
+from ..base.inputs import token_mask
+from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier
 from .configuration_complex_text_gcn import ComplexTextGCNConfig
 
-__all__ = ["ComplexTextGCNForSequenceClassification", "ComplexTextGCNModel"]
+__all__ = ["ComplexTextGCNForSequenceClassification", "ComplexTextGCNModel", "ComplexTextGCNPreTrainedModel"]
 
 
 class GraphLayer(GradientCheckpointingLayer):
@@ -30,15 +31,21 @@ class GraphLayer(GradientCheckpointingLayer):
         return self.activation(self.convolution(hidden_states, adjacency))
 
 
-class ComplexTextGCNModel(ClassicTextModel):
+class ComplexTextGCNPreTrainedModel(ClassicPreTrainedModel):
+    """Base of the family: its configuration and what it supports."""
+
+    config: ComplexTextGCNConfig
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["GraphLayer"]
+    more_arguments = ("adjacency",)
+
+
+class ComplexTextGCNModel(ClassicTextModel, ComplexTextGCNPreTrainedModel):
     """Graph convolutions over the words of a text and the mean of their features (slides, "PE in GCN").
 
     ``last_hidden_state [B, N, intermediate_size]`` and ``pooler_output [B, intermediate_size]`` are halves.
     """
 
-    config: ComplexTextGCNConfig
-    supports_gradient_checkpointing = True
-    _no_split_modules = ["GraphLayer"]
     _can_record_outputs = {"hidden_states": GraphLayer}
 
     def __init__(self, config: ComplexTextGCNConfig) -> None:
@@ -74,10 +81,9 @@ class ComplexTextGCNModel(ClassicTextModel):
         return hidden_states, masked_mean(hidden_states, tokens)
 
 
-class ComplexTextGCNForSequenceClassification(SequenceClassifier):
+class ComplexTextGCNForSequenceClassification(SequenceClassifier, ComplexTextGCNPreTrainedModel):
     """Graph-convolutional text classifier (slides, "PE in GCN"): ``ComplexTextGCNModel`` and the readout."""
 
-    config: ComplexTextGCNConfig
     model_class = ComplexTextGCNModel
 
     # Named here for Trainer, which drops the columns of a data set that forward does not name.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...nn.embedding import check_choice
+from ...nn.checks import check_choice
 from ...nn.recurrent import check_recurrent
 from ..base.configuration import TextConfig
 
@@ -35,6 +35,7 @@ class ComplexTextRNNConfig(TextConfig):
     model_type = "complex_text_rnn"
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "recurrent_size")
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers")
+    read_with: ClassVar[dict[str, Any]] = {**TextConfig.read_with, "hidden_act": "state_activation"}
     complex_only: ClassVar[dict[str, Any]] = {"gate": None, "state_activation": "split_tanh"}
 
     rnn_type: str = "lstm"
@@ -65,8 +66,3 @@ class ComplexTextRNNConfig(TextConfig):
         check_recurrent(self.gate, self.state_activation, self.number_field, self.rnn_type)
         if self.rnn_type == "rnn" and self.gate != "split":
             raise ValueError(f"gate={self.gate!r} has no effect with rnn_type='rnn'; leave it at 'split'")
-        if self.hidden_act != (default := type(self).__dataclass_fields__["hidden_act"].default):
-            raise ValueError(
-                f"hidden_act={self.hidden_act!r} has no effect in a recurrent network; leave it at {default!r} and "
-                "set state_activation"
-            )

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from ...nn import masked_mean, number_field
-from ..base.text import ClassicTextModel, SequenceClassifier
+from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier
 from .configuration_complex_text_rnn import ComplexTextRNNConfig
 
-__all__ = ["ComplexTextRNNForSequenceClassification", "ComplexTextRNNModel"]
+__all__ = ["ComplexTextRNNForSequenceClassification", "ComplexTextRNNModel", "ComplexTextRNNPreTrainedModel"]
 
 
 class RecurrentLayer(GradientCheckpointingLayer):
@@ -38,16 +38,21 @@ class RecurrentLayer(GradientCheckpointingLayer):
         return states, self.concatenate(last.unbind(0))
 
 
-class ComplexTextRNNModel(ClassicTextModel):
+class ComplexTextRNNPreTrainedModel(ClassicPreTrainedModel):
+    """Base of the family: its configuration and what it supports."""
+
+    config: ComplexTextRNNConfig
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["RecurrentLayer"]
+
+
+class ComplexTextRNNModel(ClassicTextModel, ComplexTextRNNPreTrainedModel):
     """Recurrent layers and the last state, or the mean of the states (ComplexOrder Eq. 12).
 
     ``last_hidden_state [B, N, states]`` (zero at padding) and ``pooler_output [B, states]`` are halves of width
     ``states = directions * recurrent_size``.
     """
 
-    config: ComplexTextRNNConfig
-    supports_gradient_checkpointing = True
-    _no_split_modules = ["RecurrentLayer"]
     _can_record_outputs = {"hidden_states": RecurrentLayer}
 
     def __init__(self, config: ComplexTextRNNConfig) -> None:
@@ -66,8 +71,7 @@ class ComplexTextRNNModel(ClassicTextModel):
         return hidden_states, last if self.config.pooling == "last" else masked_mean(hidden_states, attention_mask)
 
 
-class ComplexTextRNNForSequenceClassification(SequenceClassifier):
+class ComplexTextRNNForSequenceClassification(SequenceClassifier, ComplexTextRNNPreTrainedModel):
     """Recurrent text classifier (models of ComplexOrder Table 2): ``ComplexTextRNNModel`` and the readout."""
 
-    config: ComplexTextRNNConfig
     model_class = ComplexTextRNNModel

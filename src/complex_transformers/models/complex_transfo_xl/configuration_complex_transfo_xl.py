@@ -8,7 +8,7 @@ from huggingface_hub.dataclasses import strict
 
 from ...nn.adaptive_softmax import check_adaptive_softmax
 from ...nn.relative_attention import RELATIVE_SCORES, check_relative_attention
-from ..base.configuration import TransformerConfig
+from ..base.configuration import NO_CLASSIFIER, TransformerConfig
 
 __all__ = ["ComplexTransfoXLConfig"]
 
@@ -51,6 +51,7 @@ class ComplexTransfoXLConfig(TransformerConfig):
 
     model_type = "complex_transfo_xl"
     keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
+    read_with: ClassVar[dict[str, Any]] = {**TransformerConfig.read_with, **NO_CLASSIFIER}
     positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "num_hidden_layers")
     attention_scores: ClassVar[tuple[str, ...]] = RELATIVE_SCORES
 

@@ -17,9 +17,11 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import AdaptiveReadout, Readout, RelativeMultiheadAttention, relative_positions
 from ..base.configuration import TransformerConfig
+from ..base.inputs import check_cache_batch, check_mask, check_text_inputs
 from ..base.layers import EncoderLayer, LanguageModelHead, TransformerStack, token_positions
+from ..base.loss import check_labels, label_count
 from ..base.memory_cache import MemoryCache
-from ..base.pretrained import ComplexPreTrainedModel, check_text_inputs
+from ..base.pretrained import ComplexPreTrainedModel
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
 
 __all__ = ["ComplexTransfoXLForCausalLM", "ComplexTransfoXLModel", "ComplexTransfoXLPreTrainedModel"]
@@ -46,18 +48,6 @@ class TransfoXLLayer(EncoderLayer):
         )
 
 
-def check_stream_mask(attention_mask: Tensor | None, batch: int, length: int, past_length: int) -> None:
-    """Raise unless a mask tells tokens from padding over all that was read; a stream may begin in a later segment."""
-    if attention_mask is None:
-        return
-    expected = (batch, past_length + length)
-    if attention_mask.dim() != 2 or attention_mask.shape != expected:
-        raise ValueError(
-            f"attention_mask must be [batch, all tokens read so far and the new ones] = {expected}, got "
-            f"{tuple(attention_mask.shape)}; leave it out where nothing is padded"
-        )
-
-
 class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
     """Base of the family: configuration and what must stay together."""
 
@@ -69,6 +59,7 @@ class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
     _supports_attention_backend = False
     _can_compile_fullgraph = False
     _is_stateful = True
+    more_arguments = ("shift_labels",)
 
 
 class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
@@ -116,7 +107,10 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         past_key_values = self.memory(past_key_values, use_cache)
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
         batch, length = (input_ids if inputs_embeds is None else inputs_embeds).shape[:2]  # type: ignore[union-attr]
-        check_stream_mask(attention_mask, batch, length, past_length)
+        check_cache_batch(None if isinstance(past_key_values, MemoryCache) else past_key_values, batch)
+        # A stream may begin in a later segment: its mask covers what the others have read.
+        layout = "[batch, all tokens read so far and the new ones]"
+        check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
         if inputs_embeds is None:
             assert input_ids is not None
             positions = token_positions(input_ids, attention_mask, past_length)
@@ -192,30 +186,6 @@ def make_head(config: ComplexTransfoXLConfig) -> Readout:
     )
 
 
-def adaptive_loss(
-    head: AdaptiveReadout,
-    hidden_states: Tensor,
-    labels: Tensor | None,
-    shift_labels: Tensor | None = None,
-    num_items_in_batch: Tensor | int | None = None,
-    ignore_index: int = -100,
-    **kwargs: Any,
-) -> Tensor:
-    """What Transformers' causal loss is for the log-probabilities of ``head``, computed where labels are.
-
-    The mean over the labels, or their sum divided by ``num_items_in_batch``.
-    """
-    if shift_labels is None:
-        assert labels is not None
-        shift_labels = F.pad(labels, (0, 1), value=ignore_index)[..., 1:]
-    nll = head.nll(hidden_states, shift_labels, ignore_index)
-    if num_items_in_batch is None:
-        num_items_in_batch = (shift_labels != ignore_index).sum()
-    if isinstance(num_items_in_batch, Tensor):
-        num_items_in_batch = num_items_in_batch.to(nll.device)
-    return nll.sum() / num_items_in_batch
-
-
 class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModelHead, GenerationMixin):
     """Transformer-XL and the ``lm_readout`` of every token, with ``generate()``.
 
@@ -257,6 +227,12 @@ class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModel
             model_kwargs["past_key_values"] = MemoryCache(self.config)
         return False
 
+    def following(self, labels: Tensor | None, shift_labels: Tensor | None = None, **kwargs: Any) -> Tensor | None:
+        """The tokens to predict at every place, ``[B, T]``: ``shift_labels``, or ``labels`` one place on."""
+        if shift_labels is not None or labels is None:
+            return shift_labels
+        return F.pad(labels, (0, 1), value=-100)[..., 1:]
+
     @can_return_tuple
     def forward(
         self,
@@ -288,13 +264,17 @@ class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModel
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         hidden_states = outputs.last_hidden_state[:, kept]
         logits = loss = None
-        has_labels = labels is not None or kwargs.get("shift_labels") is not None
-        if isinstance(self.lm_head, AdaptiveReadout) and has_labels:
-            loss = adaptive_loss(self.lm_head, hidden_states, labels, **kwargs)
+        following = self.following(labels, **kwargs)
+        if not isinstance(self.lm_head, AdaptiveReadout):
+            logits = self.lm_head(hidden_states)
+            if following is not None:
+                loss = self.token_loss(logits, following, **{**kwargs, "shift_labels": following})
+        elif following is not None:
+            following = check_labels(following, hidden_states.shape[:2], self.config.vocab_size)
+            nll = self.lm_head.nll(hidden_states, following)
+            loss = nll.sum() / label_count(following, kwargs.get("num_items_in_batch")).to(nll.device)
         else:
             logits = self.lm_head(hidden_states)
-            if has_labels:
-                loss = self.loss_function(logits=logits, labels=labels, vocab_size=self.config.vocab_size, **kwargs)
         return CausalLMOutputWithPast(
             loss=loss,
             logits=logits,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from huggingface_hub.dataclasses import strict
 from typing_extensions import Self
 
-from ...nn.embedding import check_choice
+from ...nn.checks import check_choice
 from ...nn.spectral import POSITION_PHASES, check_spectral_attention
 from ..base.configuration import LayersConfig
 from ..complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig

@@ -16,7 +16,7 @@ from transformers import BatchFeature, SequenceFeatureExtractor
 from transformers.audio_utils import mel_filter_bank
 
 from ...nn import dct, frame, make_window, modulus, scale, short_time_dft, squared_modulus
-from ...nn.embedding import check_choice
+from ...nn.checks import check_choice
 from ...nn.short_time import WINDOWS
 from ..base.hub import HubMixin
 

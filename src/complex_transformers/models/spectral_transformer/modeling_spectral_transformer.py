@@ -14,25 +14,17 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
-from ...nn import (
-    FrequencyKernel,
-    Readout,
-    SpectralScaledAttention,
-    join,
-    masked_mean,
-    multiply,
-    number_field,
-    positional_phase,
-    split,
-)
+from ...nn import Readout, SpectralScaledAttention, masked_mean, number_field
 from ..base.encoder_decoder import WritingHead, as_encoder_output, join_outputs
 from ..base.generation import EncoderDecoderGenerationMixin
 from ..base.layers import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
+from ..base.loss import check_labels
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import classification_head
 from ..complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
 from ..complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqDecoder
 from .configuration_spectral_transformer import SpectralTransformerConfig
+from .embedding_spectral_transformer import SpectralEmbedding, check_features, frames_first, length_mask
 
 __all__ = [
     "SpectralTransformerForAudioClassification",
@@ -41,46 +33,6 @@ __all__ = [
     "SpectralTransformerModel",
     "SpectralTransformerPreTrainedModel",
 ]
-
-
-def check_features(input_features: Tensor, attention_mask: Tensor | None, feature_size: int) -> None:
-    """Raise for features no speech model can use; values are looked at on the CPU only, shapes everywhere."""
-    if not input_features.is_floating_point():
-        raise TypeError(
-            f"input_features must be real floating-point numbers ([real | imag] halves), got {input_features.dtype}; "
-            "convert complex bins with complex_transformers.nn.from_complex(input_features)"
-        )
-    if input_features.dim() != 3 or input_features.shape[-1] != feature_size or 0 in input_features.shape:
-        raise ValueError(
-            f"input_features must be [batch, frames, feature_size={feature_size}] and not empty, got "
-            f"{tuple(input_features.shape)}; SpectralTransformerConfig.from_extractor sets the size of an extractor"
-        )
-    if attention_mask is None:
-        return
-    if attention_mask.shape != input_features.shape[:2]:
-        raise ValueError(
-            f"attention_mask must be [batch, frames] = {tuple(input_features.shape[:2])}, got "
-            f"{tuple(attention_mask.shape)}"
-        )
-    if attention_mask.device.type == "cpu" and not torch.compiler.is_compiling():
-        empty = (~attention_mask.bool().any(dim=-1)).nonzero().flatten().tolist()
-        if empty:
-            raise ValueError(f"row(s) {empty} of attention_mask hold padding only; leave out empty clips")
-
-
-def frames_first(features: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Frames before padding, padding as zeros: ``[B, T, C]`` and lengths ``[B]``, wherever the padding was."""
-    if attention_mask is None:
-        return features, features.new_full((len(features),), features.shape[1], dtype=torch.long)
-    mask = attention_mask.to(torch.bool)
-    order = mask.to(torch.long).argsort(dim=-1, descending=True, stable=True).unsqueeze(-1)
-    features = features.masked_fill(~mask.unsqueeze(-1), 0.0)
-    return features.gather(1, order.expand_as(features)), mask.sum(-1)
-
-
-def length_mask(lengths: Tensor, size: int) -> Tensor:
-    """True for the first ``lengths[b]`` of ``size`` frames: ``[B] -> [B, size]``."""
-    return torch.arange(size, device=lengths.device) < lengths.unsqueeze(-1)
 
 
 class SpectralSelfAttention(AttentionByInterface, SpectralScaledAttention):
@@ -105,76 +57,6 @@ class SpectralScaledLayer(EncoderLayer):
     def make_attention(self, config: SpectralTransformerConfig, layer_idx: int | None) -> nn.Module:
         """Attention by spectra."""
         return SpectralSelfAttention(config)
-
-
-class SpectralEmbedding(nn.Module):
-    """From features to hidden states: pooling(K F(X) + i PPE) (thesis, Eq. 5.7, 5.10), projection, pooling of frames.
-
-    Positions that rotate do so after it, as in text: before, they would turn the bins of a frame apart, and a filter
-    of the projection would be another one at every position. In a real network the bins are features as they are:
-    projection, pooling of frames, and positions added after it where the layers have none of their own.
-    """
-
-    def __init__(self, config: SpectralTransformerConfig) -> None:
-        super().__init__()
-        field = number_field(config.number_field)
-        self.is_complex = config.number_field == "complex"
-        self.position_phase = config.position_phase
-        self.adds_to_hidden = config.variant == "fully_spectral" and not self.is_complex
-        self.kernel = FrequencyKernel(config.feature_size) if config.frequency_kernel else None
-        pool = field.MaxPool1d if config.pooling == "max" else field.AvgPool1d
-        self.bin_pool = None
-        if config.pooled_size != config.feature_size:
-            self.bin_pool = pool(config.bin_pool_size, config.bin_pool_stride)
-        self.projection = field.Linear(config.pooled_size, config.hidden_size) if config.input_projection else None
-        self.time_pool = pool(config.time_pool_size) if config.time_pool_size > 1 else None
-
-    def forward(self, features: Tensor, lengths: Tensor) -> Tensor:
-        """``[B, T, C]``, frames of each ``[B]`` -> hidden states ``[B, ceil(T / time_pool_size), hidden_size]``."""
-        if self.is_complex:
-            features = features if self.kernel is None else self.kernel(features)
-            features = self.add_position(features) if self.position_phase == "add" else features
-            features = features if self.bin_pool is None else self.pool_bins(features)
-        hidden_states = features if self.projection is None else self.projection(features)
-        if self.time_pool is not None:
-            hidden_states = self.pool_frames(hidden_states, lengths)
-        if self.is_complex and self.position_phase == "rotate":
-            return multiply(hidden_states, position_of_frames(hidden_states))
-        if self.adds_to_hidden and self.position_phase == "add":
-            return hidden_states + position_of_frames(hidden_states)
-        return hidden_states
-
-    def add_position(self, bins: Tensor) -> Tensor:
-        """F(X) + i PPE, ``[B, T, 2 bins]``."""
-        real, imag = split(position_of_frames(bins))
-        return bins + join(-imag, real)
-
-    def pool_bins(self, bins: Tensor) -> Tensor:
-        """``[B, T, 2 bins] -> [B, T, 2 pooled]``; a window at the end may be part full: no bin is left out."""
-        batch, frames, _ = bins.shape
-        rows, mask = _fill(bins.unflatten(-1, (2, -1)).flatten(0, 1), self.bin_pool)  # type: ignore[arg-type]
-        return self.bin_pool(rows, mask).flatten(-2).view(batch, frames, -1)  # type: ignore[misc]
-
-    def pool_frames(self, hidden_states: Tensor, lengths: Tensor) -> Tensor:
-        """``[B, T, C] -> [B, T', C]``; the last window of a clip holds the frames that are left."""
-        rows, _ = _fill(hidden_states.transpose(1, 2), self.time_pool)  # type: ignore[arg-type]
-        pooled = self.time_pool(rows, length_mask(lengths, rows.shape[-1]))  # type: ignore[misc]
-        return pooled.transpose(1, 2)
-
-
-def position_of_frames(hidden_states: Tensor) -> Tensor:
-    """PPE (thesis, Eq. 5.11) for ``[B, T, C]``: ``[T, C]`` halves."""
-    frames, width = hidden_states.shape[-2:]
-    return positional_phase(frames, width // 2, hidden_states)
-
-
-def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:
-    """``[B, C, N]`` with zeros at the end, so that windows reach every step, and the mask of what was there."""
-    (size,), (stride,) = pool.kernel_size, pool.stride  # type: ignore[misc]
-    steps = rows.shape[-1]
-    missing = size + -(-max(steps - size, 0) // stride) * stride - steps
-    filled = F.pad(rows, (0, max(missing, 0)))
-    return filled, torch.arange(filled.shape[-1], device=rows.device).lt(steps).expand(len(rows), -1)
 
 
 class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
@@ -207,6 +89,7 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
     """
 
     _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": AttentionByInterface}
+    more_arguments = ("labels",)  # that a trainer gives to `generate`, and it to every encoder
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__(config)
@@ -234,7 +117,7 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
             attention_mask: ``[B, T]``, 1 for frames, 0 for padding on either side.
 
         Raises:
-            ValueError, TypeError: empty input, shapes that do not match, a row of padding only, complex numbers.
+            ValueError, TypeError: empty input, shapes that do not match, complex numbers.
         """
         check_features(input_features, attention_mask, self.config.feature_size)
         features, lengths = frames_first(input_features, attention_mask)
@@ -278,9 +161,7 @@ class SpectralTransformerForAudioClassification(SpectralTransformerPreTrainedMod
         hidden_states = outputs.last_hidden_state
         pooled = masked_mean(hidden_states, self.output_mask(hidden_states, attention_mask))
         logits = self.classifier(self.dropout(pooled))
-        loss = None
-        if labels is not None:
-            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
+        loss = None if labels is None else self.classification_loss(logits, labels)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
@@ -324,11 +205,8 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__(config)
-        if config.pad_token_id is None or not 0 <= config.pad_token_id < config.vocab_size:
-            raise ValueError(
-                f"the blank of CTC is pad_token_id, one of the vocab_size={config.vocab_size} symbols, got "
-                f"{config.pad_token_id}; use tokenizer.pad_token_id and len(tokenizer)"
-            )
+        if config.pad_token_id is None:
+            raise ValueError("the blank of CTC is pad_token_id, got None; use tokenizer.pad_token_id")
         self.model = SpectralTransformerModel(config)
         self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
         self.lm_head = Readout(config.hidden_size, config.vocab_size, config.readout, config.number_field)
@@ -374,15 +252,8 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         """Raise for labels ``[B, U]`` without a loss in clips of ``lengths [B]`` frames, both on the CPU."""
         if labels.dim() != 2 or len(labels) != len(lengths):
             raise ValueError(f"labels must be [batch={len(lengths)}, symbols], got {tuple(labels.shape)}")
-        if torch.compiler.is_compiling():
-            return
-        outside = (labels >= self.config.vocab_size) | ((labels < 0) & (labels != -100))
-        if outside.any():
-            raise ValueError(
-                f"labels must be below vocab_size={self.config.vocab_size} and not negative, or -100 where there is "
-                f"no symbol, got {int(labels[outside][0])}"
-            )
-        if self.config.ctc_zero_infinity:
+        labels = check_labels(labels, labels.shape, self.config.vocab_size)
+        if torch.compiler.is_compiling() or self.config.ctc_zero_infinity:
             return
         symbols = (labels >= 0) & (labels != self.config.pad_token_id)
         # A blank must stand between two equal symbols.
@@ -410,7 +281,8 @@ class SpectralTransformerForConditionalGeneration(
         if config.decoder is None:
             raise ValueError(
                 "the encoder-decoder form needs a decoder: give SpectralTransformerConfig(decoder={'vocab_size': "
-                "len(tokenizer), 'decoder_start_token_id': ..., ...})"
+                "len(tokenizer), 'decoder_start_token_id': ..., ...}); a folder with a CTC head is for "
+                "AutoModelForCTC and pipeline('automatic-speech-recognition')"
             )
         self.model = SpectralTransformerModel(config)
         self.decoder = ComplexSeq2SeqDecoder(config.decoder)

@@ -8,7 +8,7 @@ from huggingface_hub.dataclasses import strict
 from typing_extensions import Self
 
 from ...nn.alignment import ALIGNMENTS
-from ...nn.embedding import check_choice
+from ...nn.checks import check_choice
 from ...nn.readout import check_readout
 from ...nn.recurrent import check_recurrent
 from ..base.configuration import ComplexConfig
@@ -71,6 +71,7 @@ class SynCoNMTConfig(ComplexConfig):
         "decoder_layers",
         "attention_window",
     )
+    read_with: ClassVar[dict[str, Any]] = {"attention_window": ("attention_type", ("luong",))}
     complex_only: ClassVar[dict[str, Any]] = {"gate": None, "state_activation": "split_tanh", "lm_readout": None}
 
     relation_vocab_size: int = 64
@@ -120,6 +121,12 @@ class SynCoNMTConfig(ComplexConfig):
             return None, None
         size = self.relation_vocab_size
         return size, size if self.target_relation_vocab_size is None else self.target_relation_vocab_size
+
+    def vocabulary_of(self, name: str) -> tuple[str, int]:
+        """As in ``ComplexConfig``; padding is in both vocabularies, other tokens are those of the target."""
+        source, target = self.num_words
+        own = source if name == "pad_token_id" and source < target else target
+        return "vocab_size" if own == source else "target_vocab_size", own
 
     def real_twin(self, **changes: Any) -> Self:
         """As in ``ComplexConfig``: words and relations side by side, or words alone with ``use_relations=False``."""

@@ -13,7 +13,7 @@ from transformers.utils.generic import can_return_tuple
 
 from ...nn import Readout, number_field
 from ..base.encoder_decoder import EncoderDecoderModel, WritingHead
-from ..base.pretrained import shift_right
+from ..base.loss import label_count, shift_right
 from .configuration_synconmt import SynCoNMTConfig
 from .generation_synconmt import RelationGenerationMixin, RelationHistory, known_relations
 from .stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel
@@ -249,7 +249,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         Both are sums over the words divided by their number, or by ``num_items``, so that they add up alike over
         several batches.
         """
-        count = (labels != -100).sum() if num_items is None else num_items
+        count = label_count(labels, num_items)
         loss = self.smoothed_loss(logits, labels, count)
         if relation_logits is None:
             return loss

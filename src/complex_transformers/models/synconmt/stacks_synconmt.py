@@ -25,8 +25,8 @@ from ...nn import (
     number_field,
 )
 from ...nn.alignment import run_steps
-from ..base.layers import check_decoder_mask
-from ..base.pretrained import ComplexPreTrainedModel, check_text_inputs
+from ..base.inputs import check_mask, check_source, check_text_inputs, padding_mask
+from ..base.pretrained import ComplexPreTrainedModel
 from ..base.recurrent_cache import RecurrentCache, RecurrentStateLayer
 from .configuration_synconmt import SynCoNMTConfig
 
@@ -44,13 +44,6 @@ def make_rnn(config: SynCoNMTConfig, hidden_size: int, bidirectional: bool = Fal
         gate=config.gate,
         activation=config.state_activation,
     )
-
-
-def token_mask(attention_mask: Tensor | None, name: str = "attention_mask") -> Tensor | None:
-    """``[B, N]`` as booleans; other masks have no meaning for a recurrent network."""
-    if attention_mask is not None and attention_mask.dim() != 2:
-        raise ValueError(f"{name} must be [batch, length], got shape {tuple(attention_mask.shape)}")
-    return None if attention_mask is None else attention_mask.to(torch.bool)
 
 
 class SynCoNMTEncoderLayer(GradientCheckpointingLayer):
@@ -84,6 +77,11 @@ class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
             self.attention = LocalAttention(size, config.attention_window, config.number_field)
             self.context_proj = field.Linear(2 * size, size)
 
+    @property
+    def alignment(self) -> AdditiveAttention | LocalAttention:
+        """The attention of a layer that has one."""
+        return self.rnn.attention if self.reads_context else self.attention
+
     def forward(
         self,
         hidden_states: Tensor,
@@ -101,12 +99,12 @@ class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
         """
         weights = None
         if self.reads_context:
-            keys = self.rnn.attention.keys(source) if keys is None else keys
+            keys = self.alignment.keys(source) if keys is None else keys
             hidden_states, weights, state = self.rnn(hidden_states, state, keys, source, source_mask, mask)
         else:
             hidden_states, state = self.run(hidden_states, state, mask)
         if self.joins_context:
-            keys = self.attention.keys(source) if keys is None else keys
+            keys = self.alignment.keys(source) if keys is None else keys
             context, weights = self.attention(hidden_states, keys, source, source_mask)
             hidden_states = torch.tanh(self.context_proj(self.concatenate([context, hidden_states])))
             hidden_states = hidden_states if mask is None else hidden_states.masked_fill(~mask.unsqueeze(-1), 0.0)
@@ -192,6 +190,7 @@ class SynCoNMTEncoder(_SyntaxStack):
     """Syntax embedding (S 11) and recurrent layers in one or both directions (S 12)."""
 
     _can_record_outputs = {"hidden_states": SynCoNMTEncoderLayer}
+    more_arguments = ("labels", "relation_labels")  # that a trainer gives to `generate`, and it to every encoder
 
     def __init__(self, config: SynCoNMTConfig) -> None:
         super().__init__(config, side=0)
@@ -220,8 +219,9 @@ class SynCoNMTEncoder(_SyntaxStack):
             ValueError: empty input, missing relations, a row of padding only, shapes that do not match, ids outside
                 their vocabulary.
         """
-        mask = token_mask(attention_mask)
         hidden_states = self.embed(input_ids, relation_ids, attention_mask, inputs_embeds)
+        check_mask(attention_mask, tuple(hidden_states.shape[:2]), scores=False)
+        mask = padding_mask(attention_mask)
         for layer in self.layers:
             hidden_states = layer(self.dropout(hidden_states), mask)
         return BaseModelOutput(last_hidden_state=hidden_states)
@@ -289,10 +289,12 @@ class SynCoNMTDecoder(_SyntaxStack):
             kind = type(past_key_values).__name__
             raise ValueError(f"past_key_values must be a RecurrentCache, as this model returns it, got {kind}")
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
-        mask = token_mask(attention_mask, "decoder_attention_mask")
-        check_decoder_mask(attention_mask, inputs_embeds[..., 0], past_length)
+        covered = (batch, past_length + length)
+        check_mask(attention_mask, covered, "decoder_attention_mask", "[batch, cached and new words]", scores=False)
+        check_mask(encoder_attention_mask, tuple(encoder_hidden_states.shape[:2]), scores=False)
+        mask = padding_mask(attention_mask)
         mask = None if mask is None else mask[:, -length:]
-        source_mask = token_mask(encoder_attention_mask)
+        source_mask = padding_mask(encoder_attention_mask)
         known: Tensor | None = None
         hidden_states = inputs_embeds
         for index, layer in enumerate(self.layers):
@@ -307,6 +309,8 @@ class SynCoNMTDecoder(_SyntaxStack):
                 projections = self.first_state_proj[first : first + len(self.state_names)]
                 state = tuple(torch.tanh(projection(known)) for projection in projections)
             keys = None if memory is None else memory.source.get("keys")
+            if keys is not None and not self.training:
+                check_source(keys, encoder_hidden_states, layer.alignment.keys)  # type: ignore[union-attr,arg-type]
             out = layer(self.dropout(hidden_states), mask, encoder_hidden_states, source_mask, keys, *state)
             hidden_states, _, keys, *last = out
             if memory is not None:

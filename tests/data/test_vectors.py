@@ -9,7 +9,6 @@ import gzip
 import numpy as np
 import pytest
 import torch
-from oracles import r
 
 from complex_transformers.data.vectors import read_vectors, vector_rows
 from complex_transformers.nn import ComplexOrderEmbedding, WordPositionEmbedding
@@ -27,8 +26,8 @@ def check_loaded(load):
     before = embedding.amplitude.detach().clone()
     frequency = embedding.frequency.detach().clone()
     assert load(embedding) == pytest.approx(0.5)
-    np.testing.assert_array_equal(r(embedding.amplitude)[2], VECTORS["cat"])
-    np.testing.assert_array_equal(r(embedding.amplitude)[4], VECTORS["dog"])
+    np.testing.assert_array_equal(embedding.amplitude.detach().numpy()[2], VECTORS["cat"])
+    np.testing.assert_array_equal(embedding.amplitude.detach().numpy()[4], VECTORS["dog"])
     assert not torch.equal(embedding.amplitude[1], before[1])  # drawn anew: "bird" has no vector
     assert not embedding.amplitude[0].any()  # the padding word
     assert torch.equal(embedding.amplitude[[3, 5, 6]], before[[3, 5, 6]])  # not in the vocabulary
@@ -44,7 +43,6 @@ def test_amplitudes_from_a_mapping():
 @pytest.mark.parametrize("header", [True, False], ids=["word2vec", "glove"])
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
 def test_amplitudes_from_a_text_file(tmp_path, header, suffix):
-    pytest.importorskip("gensim")
     path = tmp_path / f"vectors{suffix}"
     lines = [f"{word} {' '.join(map(str, vector))}" for word, vector in VECTORS.items()]
     text = "\n".join(([f"{len(VECTORS)} 3"] if header else []) + lines) + "\n"
@@ -70,7 +68,7 @@ def test_unknown_words_follow_the_distribution_of_the_vectors():
     vocabulary = {word: i for i, word in enumerate([*known, *(f"unknown{i}" for i in range(2000))])}
     embedding = ComplexOrderEmbedding(2500, 6)
     assert embedding.load_amplitudes(known, vocabulary) == pytest.approx(0.2)
-    drawn = r(embedding.amplitude)[500:]
+    drawn = embedding.amplitude.detach().numpy()[500:]
     np.testing.assert_allclose(drawn.mean(0), mean, atol=0.2)
     np.testing.assert_allclose(drawn.std(0), deviation, rtol=0.1)
 
@@ -90,10 +88,10 @@ def test_vectors_fill_a_row_or_its_real_half(kind):
     half, whole = (WordPositionEmbedding(7, width, padding_idx=0, embedding_type=kind) for width in (6, 4))
     before = half.weight.detach().clone()
     half.load_vectors(VECTORS, VOCABULARY)
-    np.testing.assert_array_equal(r(half.weight)[2, :3], VECTORS["cat"])
+    np.testing.assert_array_equal(half.weight.detach().numpy()[2, :3], VECTORS["cat"])
     assert torch.equal(half.weight[:, 3:], before[:, 3:])
     whole.load_vectors({word: np.append(vector, 7.0) for word, vector in VECTORS.items()}, VOCABULARY)
-    np.testing.assert_array_equal(r(whole.weight)[4], [-1.0, 0.5, 0.25, 7.0])
+    np.testing.assert_array_equal(whole.weight.detach().numpy()[4], [-1.0, 0.5, 0.25, 7.0])
 
 
 def test_vectors_that_do_not_fit():
@@ -113,21 +111,51 @@ def test_vectors_that_do_not_fit():
         vector_rows({"cat": np.ones(3), "dog": np.ones(4)}, VOCABULARY)
 
 
+def test_words_of_glove_may_hold_spaces(tmp_path):
+    words = [". . .", "at name@example.com", "2009", "to infinity", "a\xa0b", "\u2028", "-"]
+    path = tmp_path / "glove.txt"
+    for first in range(len(words)):  # from the first line the dimension is taken
+        order = words[first:] + words[:first]
+        path.write_text("".join(f"{word} {number} 0.5 -1e-3\n" for number, word in enumerate(order)), encoding="utf-8")
+        vectors = read_vectors(path)
+        assert list(vectors) == order
+        for number, word in enumerate(order):
+            np.testing.assert_array_equal(vectors[word], np.array([number, 0.5, -1e-3], np.float32))
+
+
+def test_the_first_vector_of_a_word_counts(tmp_path):
+    (tmp_path / "twice.txt").write_text("cat 1 2 \ndog 3 4 \ncat 5 6 \n")
+    vectors = read_vectors(tmp_path / "twice.txt")
+    assert {word: row.tolist() for word, row in vectors.items()} == {"cat": [1, 2], "dog": [3, 4]}
+
+
 def test_files_that_are_broken(tmp_path):
-    pytest.importorskip("gensim")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         read_vectors(tmp_path / "nowhere.txt")
+    huge = b"%d %d\ncat "  # more memory than there is, if a header were believed
     broken = {
-        "short.txt": b"3 3\ncat 1 2 3\ndog 1 2 3\n",  # the header promises three vectors
-        "ragged.txt": b"cat 1 2 3\ndog 1 2\n",
-        "words.txt": b"no numbers here\n",
-        "empty.txt": b"",
-        "binary.bin": b"2 3\ncat " + np.ones(2, np.float32).tobytes(),
-        "noise.bin": bytes(range(256)),
+        "short.txt": (b"3 3\ncat 1 2 3\ndog 1 2 3\n", "it has 2 vectors of 3"),
+        "ragged.txt": (b"cat 1 2 3\ndog 1 2\n", "vector 2 has not 3 numbers"),
+        "longer.txt": (b"cat 1 2 3\ndog 1 2 3 4\n", "vector 2 has not 3 numbers"),
+        "words.txt": (b"no numbers here\n", "its first line is no word with numbers"),
+        "empty.txt": (b"", "its first line is no word with numbers"),
+        "latin.txt": (b"sch\xf6n 1 2 3\n", "utf-8"),
+        "huge.txt": (huge % (10**15, 10) + b"1 " * 10, "it has 1 vectors of 10{15}"),
+        "wide.txt": (huge % (1, 10**12) + b"1 2\n", "its header speaks of 1 vectors of 10{12} dimensions"),
+        "binary.bin": (b"2 3\ncat " + np.ones(2, np.float32).tobytes(), "vector 1 of 2 is cut short"),
+        "huge.bin": (huge % (10**15, 10) + bytes(40), "vector 2 of 10{15} is cut short"),
+        "wide.bin": (huge % (1, 10**12), "its header speaks of"),
+        "word.bin": (b"1 1\n" + b"a" * 10**5 + b" 1234", "vector 1 of 1 is cut short, or not behind a word"),
+        "noise.bin": (bytes(range(256)), "it does not begin with the number and the dimension"),
+    }
+    for name, (content, message) in broken.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{name} is no readable file of word vectors: .*{message}"):
+            read_vectors(tmp_path / name)
+    for name, content in {
         "cut.txt.gz": gzip.compress(b"cat 1 2 3\n" * 1000)[:40],
         "plain.txt.gz": b"cat 1 2 3\n",
-    }
-    for name, content in broken.items():
+    }.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(ValueError, match=rf"{name} is no readable file of word vectors"):
+        with pytest.raises(ValueError, match=rf"{name} is no gzip archive, or a damaged one"):
             read_vectors(tmp_path / name)

@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 import yaml
+from huggingface_hub import ModelCard
+from transformers import AutoModel
 
+import complex_transformers
 from complex_transformers import (
     ComplexOrderConfig,
     ComplexOrderForMaskedLM,
@@ -23,7 +27,8 @@ from complex_transformers import (
     SpectralTransformerForConditionalGeneration,
     write_model_card,
 )
-from complex_transformers.models.base.hub import auto_map
+from complex_transformers.models import family_class, file_kind, model_families
+from complex_transformers.models.base.hub import SHIM_NAME, auto_map
 
 CLASSES = {
     "AutoModel": ComplexOrderModel,
@@ -180,3 +185,118 @@ def test_card_of_the_user_is_kept_and_replaced_only_on_request(tmp_path):
     assert "not stated" in card
     assert "A real-valued" in card
     assert "complex features" not in card
+
+
+def front_matter(path):
+    return ModelCard.load(path).data.to_dict()
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+@pytest.mark.parametrize("family", model_families())
+def test_every_model_of_every_family_has_a_card(family, field, tmp_path):
+    assert (Path(__file__).parents[2] / "model_cards" / f"{family}.md").is_file()
+    config = family_class(family, "AutoConfig")()
+    config = config if field == "complex" else config.real_twin(embedding_type="word")
+    for auto_class in model_families()[family]:
+        if auto_class == "AutoConfig" or file_kind(auto_class) != "modeling":
+            continue
+        if auto_class == "AutoModelForSpeechSeq2Seq":
+            config = type(config)(number_field=config.number_field, variant=config.variant, decoder={"vocab_size": 9})
+        with torch.device("meta"):
+            model = family_class(family, auto_class)(config)
+        path = write_model_card(tmp_path, model)
+        body = path.read_text().split("---\n", 2)[2]
+        for part in (
+            f"# {type(model).__name__}\n",
+            f"A {field}-valued `{family}`",
+            "Source: ",
+            f"{auto_class}.from_pre",
+        ):
+            assert part in body, part
+        assert ("complex features" in body) == ("to_complex" in body) == (field == "complex")
+        assert "pypi.org" not in body  # the package is not there
+        assert "{" not in body.replace("{{", "")  # nothing of the template is left
+        assert family in front_matter(path)["tags"]
+
+
+def test_the_templates_are_those_of_the_families():
+    templates = {path.stem for path in (Path(__file__).parents[2] / "model_cards").glob("*.md")}
+    assert templates == {"base", *model_families()}
+
+
+def test_values_of_a_card_are_texts_and_numbers_and_nothing_more(tmp_path):
+    model = build(ComplexOrderModel)
+    given = {
+        "language": "no",  # not a YAML false
+        "license": "mit\n---\ntags: [stolen]",
+        "limits": "{{ config.hidden_size }} {% raise %}",
+        "metrics": {"accuracy": 0.5, "BLEU | chrF": "31.4 |\n55", "n": torch.tensor(3)},
+        "training_data": "---\nlicense: none\n---",
+    }
+    path = write_model_card(tmp_path, model, **given)
+    metadata = front_matter(path)
+    assert (metadata["language"], metadata["license"]) == ("no", given["license"])
+    assert "stolen" not in metadata["tags"]
+    assert "model-index" not in metadata
+    for row in ("| accuracy | 0.5000 |", "| BLEU \\| chrF | 31.4 \\| 55 |", "| n | 3 |", given["limits"]):
+        assert row in path.read_text()
+
+
+def test_figures_on_one_data_set_are_for_the_hub_to_read(tmp_path):
+    model = build(ComplexOrderForSequenceClassification)
+    metrics = {"accuracy": 0.5, "note": "one seed"}
+    path = write_model_card(
+        tmp_path, model, metrics=metrics, datasets="imdb", repo_id="us/cats", language=["en", "no"]
+    )
+    (entry,) = front_matter(path)["model-index"]
+    assert (entry["name"], front_matter(path)["datasets"]) == ("us/cats", ["imdb"])
+    (result,) = entry["results"]
+    assert (result["task"]["type"], result["dataset"]["type"]) == ("text-classification", "imdb")
+    assert [(metric["type"], metric["value"]) for metric in result["metrics"]] == [("accuracy", 0.5)]
+    assert path.read_text().count('"us/cats"') == 2
+    assert "model-index" not in front_matter(write_model_card(tmp_path, model, metrics=metrics, datasets=["a", "b"]))
+
+
+def test_links_are_replaced_and_what_they_lead_to_is_left_alone(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for name in ("README.md", f"{SHIM_NAME}.py"):
+        (tmp_path / name).write_text("not ours")
+        (tmp_path / "folder" / name).symlink_to(tmp_path / name)
+    model = build(ComplexOrderModel)
+    model.save_pretrained(tmp_path / "folder")
+    assert (tmp_path / "folder/README.md").is_symlink()  # the user's card, wherever it is
+    write_model_card(tmp_path / "folder", model)
+    for name in ("README.md", f"{SHIM_NAME}.py"):
+        assert (tmp_path / name).read_text() == "not ours"
+        assert "complex_transformers" in (tmp_path / "folder" / name).read_text()
+    (tmp_path / "folder/README.md").unlink()
+    (tmp_path / "folder/README.md").symlink_to(tmp_path / "nowhere.md")
+    model.save_pretrained(tmp_path / "folder")
+    assert not (tmp_path / "nowhere.md").exists()
+
+
+class DerivedConfig(ComplexOrderConfig):
+    """As a user would write it."""
+
+
+class OtherConfig(ComplexOrderConfig):
+    """Of a model type the package does not know."""
+
+    model_type = "order_of_somebody"
+
+
+class DerivedModel(ComplexOrderModel):
+    config_class = DerivedConfig
+
+
+def test_shim_of_a_derived_class_names_what_the_package_has(tmp_path):
+    sizes = {"vocab_size": 20, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    DerivedModel(DerivedConfig(**sizes)).save_pretrained(tmp_path / "derived")
+    shim = (tmp_path / "derived" / f"{SHIM_NAME}.py").read_text()
+    assert "import ComplexOrderConfig, ComplexOrderModel\n" in shim
+    assert all(hasattr(complex_transformers, name) for name in ("ComplexOrderConfig", "ComplexOrderModel"))
+    assert type(AutoModel.from_pretrained(tmp_path / "derived", trust_remote_code=True)) is ComplexOrderModel
+    DerivedModel(OtherConfig(**sizes)).save_pretrained(tmp_path / "other")
+    assert not (tmp_path / "other" / f"{SHIM_NAME}.py").exists()
+    assert "auto_map" not in json.loads((tmp_path / "other/config.json").read_text())
+    assert "is not in the package" in (tmp_path / "other/README.md").read_text()

@@ -15,6 +15,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from .linear import is_finite
+
 __all__ = ["lstm_scan"]
 
 Scan = Callable[..., tuple[Tensor, ...]]
@@ -36,7 +38,9 @@ def lstm_scan(
     Returns:
         The states after every step, ``[N, B, 2d]``, and the last h and c, ``[B, 2d]``.
     """
-    return _LSTMScan.apply(plain, x, h, c, mask, real, imag, bias)[:3]
+    out, h_n, c_n, _, numbers, *_ = _LSTMScan.apply(plain, x, h, c, mask, real, imag, bias)
+    # The three products of a step leave the range of the dtype before its gates do: see GaussLinear.
+    return (out, h_n, c_n) if is_finite(numbers) else plain(x, h, c, mask, real, imag, bias)
 
 
 class _LSTMScan(torch.autograd.Function):

@@ -1,0 +1,101 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Local files: taken by their very name, unpacked where they are gzipped, never more than a file may hold."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+__all__ = ["check_file", "decode_lines", "open_file", "read_lines"]
+
+# gzip packs bytes up to 1030 times smaller, texts 3 to 20 times: what goes beyond is made to fill a memory.
+_MOST_TIMES = 250
+_ALWAYS_ALLOWED = 2**26  # bytes, whatever the size of the archive
+
+
+class _Unpacked(io.RawIOBase):
+    """What a gzip file holds; errors name the file."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path, self._count = path, 0
+        self._file = gzip.GzipFile(path)
+        self._limit = max(_ALWAYS_ALLOWED, _MOST_TIMES * os.path.getsize(path))
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            count = self._file.readinto(buffer)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{self._path} is no gzip archive, or a damaged one: {error}") from error
+        self._count += count
+        if self._count > self._limit:
+            raise ValueError(
+                f"{self._path} unpacks to more than {self._limit:,} bytes, {_MOST_TIMES} times its size: no text is "
+                "packed so small; if it is meant to be, unpack it and give the unpacked file"
+            )
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def check_file(path: str | os.PathLike[str]) -> None:
+    """There must be such a file."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+
+
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """The bytes of a file, unpacked where its name ends in ``.gz``.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: when it is read: a damaged archive, or one of more than 64 MiB and 250 times its own size.
+    """
+    check_file(path)
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(path), 2**16)) if str(path).endswith(".gz") else open(path, "rb")
+
+
+def decode_lines(file: Iterable[bytes], name: str, keep_linebreaks: bool = False) -> Iterator[str]:
+    r"""Lines of UTF-8 text, split at ``\n`` alone (``\r\n`` counts as ``\n``), one after the other.
+
+    Rare separators of Unicode are characters of a text; splitting there would move all lines behind them.
+
+    Args:
+        file: its lines; a byte order mark in front is left out.
+        name: where it comes from, for the error.
+        keep_linebreaks: lines end in ``\n`` where the file has one.
+
+    Raises:
+        ValueError: no UTF-8.
+    """
+    for number, encoded in enumerate(file, 1):
+        try:
+            line = encoded.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{name} is no UTF-8 text: {error} (line {number}); convert it, for example with iconv"
+            ) from error
+        text = line.removesuffix("\n").removesuffix("\r")
+        if line or number > 1:  # a byte order mark alone is no line
+            yield f"{text}\n" if keep_linebreaks and line.endswith("\n") else text
+
+
+def read_lines(path: str | os.PathLike[str], keep_linebreaks: bool = False) -> Iterator[str]:
+    """Lines of a file, also ``.gz``, as ``decode_lines`` gives them.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: no UTF-8, or what ``open_file`` raises.
+    """
+    with open_file(path) as file:
+        yield from decode_lines(file, str(path), keep_linebreaks)

@@ -1,0 +1,50 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Layer norm of the parts of complex features, which keeps its input alone."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+__all__ = ["SplitLayerNorm", "standardize_parts"]
+
+
+def standardize_parts(x: Tensor, eps: float) -> Tensor:
+    """Each part with mean 0 and variance 1 over the features: ``[..., 2d] -> [..., 2d]``."""
+    return F.layer_norm(x.unflatten(-1, (2, -1)), (x.shape[-1] // 2,), eps=eps).flatten(-2)
+
+
+class SplitLayerNorm(torch.autograd.Function):
+    """``standardize_parts`` with weight and bias, which keeps its input alone for the backward pass.
+
+    Autograd would keep the standardised numbers too, for the weight's gradient: as much again for every norm.
+    """
+
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+        parts = x.unflatten(-1, (2, -1))
+        out, mean, rstd = torch.native_layer_norm(parts, parts.shape[-1:], None, None, eps)
+        return out.flatten(-2).mul_(weight).add_(bias), mean, rstd
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        x, weight, _, ctx.eps = inputs
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(x, weight, *output[1:])
+
+    @staticmethod
+    def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
+        x, weight, mean, rstd = ctx.saved_tensors
+        grad_x = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            parts, wanted = x.unflatten(-1, (2, -1)), (True, False, False)
+            scaled = (grad * weight).unflatten(-1, (2, -1))
+            backward = torch.ops.aten.native_layer_norm_backward
+            grad_x = backward(scaled, parts, parts.shape[-1:], mean, rstd, None, None, wanted)[0].flatten(-2)
+        if ctx.needs_input_grad[1]:
+            grad_weight = (grad * standardize_parts(x, ctx.eps)).reshape(-1, x.shape[-1]).sum(0)
+        if ctx.needs_input_grad[2]:
+            grad_bias = grad.reshape(-1, x.shape[-1]).sum(0)
+        return grad_x, grad_weight, grad_bias, None

@@ -1,0 +1,192 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What goes into a model: keywords, ids, masks, positions and caches, refused where no model can use them.
+
+Shapes are looked at everywhere, values on the CPU only: elsewhere a look would wait for the device.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, EncoderDecoderCache
+from transformers.utils import TransformersKwargs
+
+__all__ = [
+    "check_cache_batch",
+    "check_call",
+    "check_mask",
+    "check_position_ids",
+    "check_source",
+    "check_text_inputs",
+    "padding_mask",
+    "shows_values",
+    "token_mask",
+]
+
+EMPTY = "leave out empty texts, or use a tokenizer that adds a token to every text"
+# What Transformers passes to any model besides the arguments of its forward: of `TransformersKwargs` all but positions
+# and packed texts, which would be read as one; what its decorators of forward take; what tokenizers of BERT return.
+_COMMON = frozenset(
+    {name for name in TransformersKwargs.__annotations__ if name.startswith(("output_", "num_items", "is_causal"))}
+    | {"return_dict", "output_cross_attentions", "debug_io", "debug_io_dir", "prune_layers", "token_type_ids"}
+)
+
+
+@cache
+def _arguments(model_class: type) -> tuple[str, ...]:
+    """Names of the arguments of ``forward``, in order, without ``self`` and ``**kwargs``."""
+    parameters = inspect.signature(model_class.forward).parameters.values()  # type: ignore[attr-defined]
+    return tuple(p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD)[1:]
+
+
+def check_call(model_class: type, args: tuple[Any, ...], kwargs: Mapping[str, Any], more: tuple[str, ...]) -> None:
+    """Raise for arguments that the ``forward`` of a model, which also reads ``more``, would ignore or misread.
+
+    Raises:
+        TypeError: a keyword that nothing reads, unless it is None; numpy arrays.
+    """
+    names = _arguments(model_class)
+    for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+        if isinstance(value, np.ndarray):
+            raise TypeError(
+                f"{name} must be a torch.Tensor, got a numpy array: use torch.from_numpy({name}), or "
+                "return_tensors='pt' in a tokenizer, feature extractor or data collator"
+            )
+    for name in kwargs.keys() - {*names, *more} - _COMMON:
+        if kwargs[name] is None:
+            continue
+        known = (*names, *more)
+        near = difflib.get_close_matches(name, known)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"it reads {', '.join(known)}"
+        if name == "position_ids":
+            hint = "this model counts positions itself, along the mask: leave them out"
+        raise TypeError(f"{model_class.__name__} has no argument {name!r}: {hint}")
+
+
+def shows_values(tensor: Tensor) -> bool:
+    """Whether a check may look at the values of a tensor."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def check_text_inputs(
+    input_ids: Tensor | None, inputs_embeds: Tensor | None, attention_mask: Tensor | None, hidden_size: int
+) -> None:
+    """Raise for inputs no text model can use."""
+    if (input_ids is None) == (inputs_embeds is None):
+        raise ValueError("give exactly one of input_ids and inputs_embeds")
+    if input_ids is not None:
+        shape = input_ids.shape
+        if input_ids.dim() != 2:
+            raise ValueError(f"input_ids must be [batch, length], got shape {tuple(shape)}")
+    else:
+        assert inputs_embeds is not None
+        shape = inputs_embeds.shape[:2]
+        if inputs_embeds.is_complex():
+            raise TypeError(
+                f"inputs_embeds must be real [real | imag] halves, got dtype {inputs_embeds.dtype}; "
+                "convert them with complex_transformers.nn.from_complex(inputs_embeds)"
+            )
+        if inputs_embeds.dim() != 3 or inputs_embeds.shape[-1] != hidden_size:
+            raise ValueError(
+                f"inputs_embeds must be [batch, length, hidden_size={hidden_size}], got {tuple(inputs_embeds.shape)}"
+            )
+    if 0 in shape:
+        raise ValueError(f"the input is empty: batch and length are {tuple(shape)}; {EMPTY}")
+    if input_ids is not None and input_ids.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"input_ids must be integers (int64 or int32), got dtype {input_ids.dtype}")
+    check_mask(attention_mask, tuple(shape))
+
+
+def check_mask(
+    attention_mask: Any,
+    shape: tuple[int, ...],
+    name: str = "attention_mask",
+    layout: str = "[batch, length]",
+    scores: bool = True,
+) -> None:
+    """Raise unless a mask tells tokens from padding, ``shape``, or with ``scores`` is ``[batch, 1, queries, keys]``.
+
+    A row of padding alone is taken: what a model says of it is finite, without meaning for tokens, and that of no
+    tokens where it is pooled (features of zero, so the logits of the head's bias).
+    """
+    if not isinstance(attention_mask, Tensor):  # None; a mask for each kind of layer, as generate() may make
+        return
+    if scores and attention_mask.dim() == 4:
+        if attention_mask.dtype != torch.bool and not attention_mask.is_floating_point():
+            raise TypeError(
+                f"{name} of 4 axes must be boolean (True where a key is seen) or floating-point (added to the "
+                f"scores), got {attention_mask.dtype}; use {name}.bool()"
+            )
+        return
+    if attention_mask.shape != shape:
+        other = ", or a mask of scores [batch, 1, queries, keys]" if scores and attention_mask.dim() != 2 else ""
+        raise ValueError(f"{name} must be {layout} = {shape}{other}, got {tuple(attention_mask.shape)}")
+    if attention_mask.is_floating_point() and shows_values(attention_mask) and bool((attention_mask < 0).any()):
+        raise ValueError(
+            f"{name} {layout} must be 1 for tokens and 0 for padding, got {float(attention_mask.min())}; a mask that "
+            "is added to scores has 4 axes"
+        )
+
+
+def check_position_ids(position_ids: Tensor | None, shape: tuple[int, ...]) -> None:
+    """Raise unless positions are integers, ``[batch, length]``, or ``[1, length]`` for all texts."""
+    if position_ids is None:
+        return
+    if position_ids.shape not in (shape, (1, *shape[1:])):
+        raise ValueError(
+            f"position_ids must be [batch, length] = {shape}, or [1, {shape[-1]}], got {tuple(position_ids.shape)}"
+        )
+    if position_ids.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"position_ids must be integers (int64 or int32), got dtype {position_ids.dtype}")
+
+
+def check_cache_batch(past_key_values: Cache | None, batch: int) -> None:
+    """Raise if a cache of keys and values is that of another number of texts."""
+    if isinstance(past_key_values, EncoderDecoderCache):
+        check_cache_batch(past_key_values.self_attention_cache, batch)
+        check_cache_batch(past_key_values.cross_attention_cache, batch)
+        return
+    for layer in getattr(past_key_values, "layers", ()):
+        keys = getattr(layer, "keys", None)
+        if isinstance(keys, Tensor) and keys.dim() == 4 and len(keys) != batch:
+            raise ValueError(
+                f"past_key_values hold {len(keys)} texts, the input {batch}: give the texts of the cache, or begin "
+                "with a new one"
+            )
+
+
+def check_source(keys: Tensor, source: Tensor, project: Callable[[Tensor], Tensor]) -> None:
+    """Raise if cached keys ``[..., S, width]`` are not those of ``source [B, S', width]``, ``project(source)``.
+
+    Keys are linear in the source: their mean is compared with the keys of its mean, which costs one token.
+    """
+    wrong = keys.shape[-2] != source.shape[1]
+    if not wrong and shows_values(keys) and shows_values(source):
+        tolerance = 1e-2 if keys.dtype == torch.float32 == source.dtype else 1e-1
+        with torch.no_grad():
+            difference = project(source.mean(1, keepdim=True)) - keys.mean(-2, keepdim=True)
+        wrong = bool(difference.abs().max() > tolerance * keys.abs().max())
+    if wrong:
+        raise ValueError(
+            "past_key_values hold another source than the encoder's states: give the source of the cache, or begin "
+            "with a new one"
+        )
+
+
+def padding_mask(attention_mask: Tensor | None) -> Tensor | None:
+    """True for tokens, ``[B, N]``; None without a mask, and where it is one of scores."""
+    return attention_mask.to(torch.bool) if attention_mask is not None and attention_mask.dim() == 2 else None
+
+
+def token_mask(attention_mask: Tensor | None, hidden_states: Tensor) -> Tensor:
+    """``padding_mask``; every token of ``hidden_states [B, N, ...]`` counts where there is none."""
+    mask = padding_mask(attention_mask)
+    return hidden_states.new_ones(hidden_states.shape[:2], dtype=torch.bool) if mask is None else mask

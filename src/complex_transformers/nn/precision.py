@@ -1,0 +1,44 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that stay in float32 whatever the dtype of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["FullPrecision"]
+
+
+class FullPrecision(nn.Module):
+    """A layer whose ``full_precision`` parameters no cast makes narrower than float32; devices change as usual.
+
+    A frequency is multiplied by a position: rounded to bfloat16 its phase is off by whole turns after a few hundred
+    tokens. ``to(dtype)``, ``half()`` and ``bfloat16()`` therefore leave these parameters (and their gradients) in
+    float32 or better, and ``full_precision_dtype`` is the dtype to make them in under a narrow default dtype.
+    """
+
+    full_precision: ClassVar[tuple[str, ...]] = ()
+
+    @staticmethod
+    def full_precision_dtype() -> torch.dtype:
+        """The default dtype, or float32 where that is narrower."""
+        return torch.promote_types(torch.get_default_dtype(), torch.float32)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        parameters = [self._parameters.get(name) for name in self.full_precision]
+        kept = {id(value) for p in parameters if p is not None for value in (p, p.grad) if value is not None}
+
+        def convert(value: Tensor) -> Tensor:
+            result = fn(value)
+            if id(value) not in kept or not result.is_floating_point() or torch.finfo(result.dtype).bits >= 32:
+                return result
+            return value.to(result.device, torch.float32)
+
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
+        return super()._apply(convert, recurse=False)

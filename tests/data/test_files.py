@@ -1,0 +1,207 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Local files: taken by their very name, without a network, no larger than they may be, copied nowhere."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from complex_transformers import (
+    load_audio_dataset,
+    load_parallel_dataset,
+    load_plain_text,
+    load_text_dataset,
+    read_conllu,
+)
+from complex_transformers.data import files
+from complex_transformers.data.parts import read_table
+from complex_transformers.data.vectors import read_vectors
+
+
+@pytest.fixture(autouse=True)
+def network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """Every attempt to reach another machine, none of which succeeds; the user's cache is in ``tmp_path``."""
+    attempts: list[Any] = []
+
+    def refuse(*address: Any, **_: Any) -> None:
+        attempts.append(address)
+        raise OSError("there is no network")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    for name in ("datasets.config.HF_HUB_OFFLINE", "huggingface_hub.constants.HF_HUB_OFFLINE"):
+        monkeypatch.setattr(name, False)
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr("datasets.config.DOWNLOADED_DATASETS_PATH", tmp_path / "cache" / "downloads")
+    return attempts
+
+
+def table(path: Path, rows: list[tuple[str, str]], names: tuple[str, str]) -> str:
+    """A table of two columns in the form that the ending says."""
+    kind = path.name.removesuffix(".gz").rsplit(".", 1)[-1]
+    if kind in ("json", "jsonl"):
+        objects = [dict(zip(names, row, strict=True)) for row in rows]
+        text = json.dumps(objects, indent=1) if kind == "json" else "\n".join(map(json.dumps, objects))
+    else:
+        text = "".join({"csv": ",", "tsv": "\t"}[kind].join(row) + "\n" for row in [names, *rows])
+    data = text.encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return str(path)
+
+
+NAMES = ("train[12]", "train*", "train?", "a::b")
+ENDINGS = ("csv", "tsv", "json", "jsonl", "csv.gz", "jsonl.gz")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_file_of_that_name_is_read(tmp_path: Path, network: list[Any], name: str, ending: str) -> None:
+    columns = ("text", "label")
+    for other in ("train1", "trainx", "train"):
+        table(tmp_path / f"{other}.{ending}", [("wrong", "no")] * 9, columns)
+    path = table(tmp_path / f"{name}.{ending}", [("good", "yes"), ("bad", "no")], columns)
+    test = table(tmp_path / "test.csv", [("other", "yes")], columns)
+    assert read_table(path, columns)["text"][:] == ["good", "bad"]
+    parts = load_text_dataset(path, test, test, overlap="allow")
+    assert parts["train"].to_dict() == {"text": ["good", "bad"], "label": ["yes", "no"]}
+    pairs = load_parallel_dataset(path, [test], source_column="text", target_column="label")
+    assert pairs["train"]["source"][:] == ["good", "bad"]
+    assert network == []
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_and_folders_of_that_name_are_read(tmp_path: Path, network: list[Any], name: str) -> None:
+    for folder in ("train1", "trainx", name):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{name}.txt").write_text(f"{folder}\n")
+    text, other = (str(tmp_path / folder / f"{name}.txt") for folder in (name, "train1"))
+    assert load_plain_text(text, other)["train"]["text"][:] == [name]
+    assert load_parallel_dataset([text, other], [other, text])["train"].to_dict() == {
+        "source": [name],
+        "target": ["train1"],
+    }
+    (tmp_path / name / "clip.wav").write_bytes(b"sound")
+    clips = table(tmp_path / name / "clips.csv", [("clip.wav", "a")], ("path", "label"))
+    parts = load_audio_dataset(clips, clips, overlap="allow")
+    assert parts["train"]["audio"][:] == [str(tmp_path / name / "clip.wav")]
+    assert network == []
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("name", ["d[1]", "d*/data"])
+def test_folders_that_datasets_would_take_for_others_are_refused(tmp_path: Path, name: str) -> None:
+    table(tmp_path / name / "train.jsonl", [("good", "yes")], ("text", "label"))
+    with pytest.raises(ValueError, match=r"as a pattern, and the files of another folder: rename"):
+        load_text_dataset(dataset_name=str(tmp_path / name))
+
+
+def test_a_folder_is_read_without_a_network_and_kept_where_asked(tmp_path: Path, network: list[Any]) -> None:
+    for part, line in (("train", "one"), ("validation", "two")):
+        table(tmp_path / "data" / f"{part}.jsonl", [(line, "yes")], ("text", "label"))
+    for load in (load_text_dataset, load_plain_text):
+        parts = load(dataset_name=str(tmp_path / "data"), cache_dir=str(tmp_path / "mine"))
+        assert parts["train"]["text"][:] == ["one"]
+        again = load(dataset_name=str(tmp_path / "data"), cache_dir=str(tmp_path / "mine"))["train"]
+        assert again["text"][:] == ["one"]
+    assert any((tmp_path / "mine").rglob("*.arrow"))
+    assert network == []
+    assert not (tmp_path / "cache").exists()
+
+
+def test_large_texts_are_mapped_from_a_folder_of_the_callers(tmp_path: Path, network: list[Any]) -> None:
+    train, validation = tmp_path / "train.txt", tmp_path / "validation.txt"
+    lines = [f"line {number}" for number in range(25_000)]  # more than are brought together
+    train.write_text("\n".join(lines))
+    validation.write_text("end\r\n")
+    folder = tmp_path / "mine"
+
+    def load(**options: Any) -> Any:
+        return load_plain_text(str(train), str(validation), cache_dir=str(folder), **options)
+
+    parts = load()
+    assert parts["train"]["text"][:] == load_plain_text(str(train), str(validation))["train"]["text"][:] == lines
+    assert {str(Path(part.cache_files[0]["filename"]).parent) for part in parts.values()} == {str(folder)}
+    written = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert len(written) == 2
+    assert load()["validation"]["text"][:] == ["end"]
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == written  # made once
+    assert load(keep_linebreaks=True)["validation"]["text"][:] == ["end\n"]
+    train.write_text("another text")
+    assert load()["train"]["text"][:] == ["another text"]
+    before = set(folder.iterdir())
+    train.write_bytes(b"good\n\xff\n")
+    with pytest.raises(ValueError, match=r"train\.txt is no UTF-8 text: .*line 2"):
+        load()
+    assert set(folder.iterdir()) == before  # nothing half done
+    assert network == []
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.csv", b"text,label\ngood,yes,indeed\n", r"a\.csv is no readable csv table in UTF-8: .*Expected 2 fields"),
+        ("a.csv", b"text,text\ngood,yes\n", r"two columns have the same name: \['text', 'text'\]"),
+        ("a.csv", b"", r"a\.csv is no readable csv table"),
+        ("a.csv", b"text,label\nsch\xf6n,yes\n", r"a\.csv is no readable csv table in UTF-8: .*utf-8"),
+        ("a.tsv", b"text\tlabel\ngood\n", r"1 row\(s\) of the train data have no label \(first: row 0\)"),
+        ("a.jsonl", b'{"text": "a"}\n[1]\n', r"a\.jsonl is no readable jsonl table in UTF-8: a row must be an object"),
+        ("a.jsonl", b'{"text": "a"\n', r"a\.jsonl is no readable jsonl table"),
+        ("a.json", b"[" * 100_000, r"a\.json is no readable json table"),
+        ("a.json", b"[]", r"no column 'text', only \[\]"),
+        ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "a", "label": "b"}\n', r"a\.jsonl is no readable jsonl"),
+        ("a.csv.gz", b"text,label\n", r"a\.csv\.gz is no gzip archive, or a damaged one"),
+    ],
+)
+def test_tables_that_cannot_be_read(tmp_path: Path, name: str, data: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        load_text_dataset(str(tmp_path / name))
+
+
+def test_cells_mean_what_they_say(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbftext,label,rest\n01,None,x\nNA,"a\nb"\n')
+    (tmp_path / "a.jsonl").write_text('{"text": "2020-01-01", "label": 1}\n{"text": "b", "label": 2, "more": []}\n')
+    assert read_table(str(tmp_path / "a.csv"), ["text", "label"]).to_dict() == {
+        "text": ["01", "NA"],
+        "label": ["None", "a\nb"],
+    }
+    assert read_table(str(tmp_path / "a.jsonl"), ["text"])["text"][:] == ["2020-01-01", "b"]
+    assert read_table(str(tmp_path / "a.jsonl"), ["absent"]).column_names == ["text", "label", "more"]
+
+
+READERS = {
+    "train.csv.gz": (load_text_dataset, b"\0"),
+    "train.jsonl.gz": (load_text_dataset, b"[1]\n"),
+    "train.txt.gz": (lambda path: load_plain_text(path, __file__), b"\0"),
+    "lines.txt.gz": (lambda path: load_plain_text(path, __file__), b"a\n"),
+    "train.en.gz": (lambda path: load_parallel_dataset([path, path]), b"a\n"),
+    "trees.conllu.gz": (lambda path: list(read_conllu(path)), b"\n"),
+    "vectors.txt.gz": (read_vectors, b"a 1\n"),
+    "vectors.bin.gz": (read_vectors, b"a \0\0\0\0"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_archives_that_are_made_to_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(files, "_ALWAYS_ALLOWED", 2**16)
+    read, content = READERS[name]
+    head = b"9999999 1\n" if "vectors" in name else b""
+    (tmp_path / name).write_bytes(gzip.compress(head + content * (2**21 // len(content))))
+    with pytest.raises(
+        ValueError, match=rf"{name} unpacks to more than [\d,]+ bytes, 250 times its size: .*unpack it"
+    ):
+        read(str(tmp_path / name))
+
+
+def test_small_archives_may_hold_what_they_like(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n" * 2**20))  # 1000 times smaller
+    assert sum(1 for _ in files.read_lines(tmp_path / "a.gz")) == 2**20

@@ -1,0 +1,75 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of the house: imports go down only, and nothing lies loose at the top of the package."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "complex_transformers"
+# From the ground up. A room on a floor knows the floors below it and itself, not its neighbours.
+FLOORS = (
+    ("kernels", "data", "metrics"),
+    ("nn",),
+    ("models",),
+    ("training", "pipelines", "analysis", "conversion"),
+    ("auto",),
+    ("__init__",),
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+# Third parties that a room does without, so that it can be used without them.
+WITHOUT = {"kernels": {"transformers", "numpy"}, "nn": {"transformers"}, "auto": {"torch"}, "__init__": {"torch"}}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".pyi").removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[tuple[str, ...]]:
+    """What a file imports, also inside functions, as absolute names cut at the dots."""
+    folder = path.relative_to(PACKAGE).parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = (PACKAGE.name, *folder)[: len(folder) + 2 - node.level] if node.level else ()
+            module = (*above, *(node.module or "").split(".")) if node.module else above
+            yield from ((*module, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("room", FLOOR)
+def test_imports_go_down_only(room: str) -> None:
+    files = [path for path in PACKAGE.rglob("*.py") if room_of(path) == room]
+    assert files, f"{room} is on the plan but not in the tree"
+    for path in files:
+        for module, *inside in imports(path):
+            where = f"{path.relative_to(ROOT)} imports {'.'.join((module, *inside))}"
+            assert module not in WITHOUT.get(room, ()), where
+            assert module not in ("tests", "examples", "benchmarks"), where
+            if module == PACKAGE.name and inside and inside[0] != room:
+                assert inside[0] in FLOOR, f"{where}: import from the room, not from the package"
+                assert FLOOR[inside[0]] < FLOOR[room], where
+
+
+def test_what_models_share_knows_no_family() -> None:
+    families = {path.name for path in (PACKAGE / "models").iterdir() if path.is_dir()} - {"base", "__pycache__"}
+    for path in (PACKAGE / "models" / "base").glob("*.py"):
+        for name in imports(path):
+            assert not families.intersection(name), f"{path.relative_to(ROOT)} imports {'.'.join(name)}"
+
+
+def test_no_loose_files() -> None:
+    loose = {path.name for path in PACKAGE.iterdir() if path.suffix == ".py"}
+    assert loose == {"__init__.py", "auto.py"}
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rooms | {"auto", "__init__"} == set(FLOOR)
+
+
+def test_no_file_is_too_long_to_read() -> None:
+    folders = [ROOT / name for name in ("src", "tests", "examples", "benchmarks")]
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for top in folders for path in top.rglob("*.py")}
+    assert lines
+    assert not {str(path.relative_to(ROOT)): count for path, count in lines.items() if count > 500}
