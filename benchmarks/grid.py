@@ -49,9 +49,10 @@ class Place:
     dry_run: bool = False
 
     def model(self, grid: str, row: str, seed: int) -> str:
-        """The folder of a run, from the root of the repository."""
+        """The folder of a run, from the root of the repository where it lies in it."""
         folder = ROOT / "outputs" if self.results == RESULTS else self.results
-        return os.path.relpath(folder / grid / f"{row}-seed-{seed}", ROOT)
+        path = folder / grid / f"{row}-seed-{seed}"
+        return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
     def call(self, words: Sequence[str]) -> None:
         """Run a command from the root of the repository; a script or a module by this Python."""
@@ -207,7 +208,7 @@ def run_grid(grid: Grid, rows: Sequence[str], seeds: Sequence[int], place: Place
             continue
         print(f"{grid.name}: {row}, seed {seed}", flush=True)
         if (result := grid.run(row, seed, place)) is not None:
-            add_line(path, {"row": row, **result, "seed": seed})
+            add_line(path, {"row": row, "seed": seed} | result)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -72,8 +72,8 @@ def test_every_row_and_seed_runs_once_and_decoders_last(table: Commands, tmp_pat
     assert called["layers"] == ["2"]
     assert called["seed"] == ["3"]
     assert called["epochs"] == ["5"]
-    assert (ROOT / called["model"][0]).resolve() == tmp_path / "results" / "table" / "ctc-seed-3"
-    assert (ROOT / called["output_dir"][0]).resolve() == tmp_path / "results" / "table" / "decoder-seed-3"
+    assert ROOT / called["model"][0] == tmp_path / "results" / "table" / "ctc-seed-3"
+    assert ROOT / called["output_dir"][0] == tmp_path / "results" / "table" / "decoder-seed-3"
     assert capfd.readouterr().out.count("make.py") == 1  # what is read was made once
 
     run_grid(table, ["ctc", "other"], [3], place)
