@@ -109,7 +109,7 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
         vocab_size=data_args.vocab_size,
         lowercase=data_args.lowercase,
         append_eos=not characters,
-        special_tokens=not characters,
+        special_tokens="end" if characters else True,  # libraries that go on training or score ask for an end token
     )
 
 

@@ -85,7 +85,7 @@ def test_clips_shorter_than_a_window(run: Callable[..., Any], folder: Path, task
 
 def test_missing_files_are_listed(run: Callable[..., Any], folder: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"5 file\(s\) of the task are missing: .*task2\.test\.csv.*--make_tasks"
+        FileNotFoundError, match=r"5 file\(s\) of the task are missing: .*task2\.test\.csv.*write_babble_tasks"
     ):
         run(RUN, "--folder", folder, "--task", "2", *SMALL)
     for number in (3, 7):

@@ -281,6 +281,7 @@ class SyntaxParser:
 
     Attributes:
         name: the folder or the name; None for a loaded pipeline that came from neither.
+        refusal: why a pipeline with this name must not be loaded, the remedy included; None where it may be.
 
     Raises:
         ImportError: spaCy is missing (extra ``syntax``), or a package the language needs.
@@ -293,6 +294,7 @@ class SyntaxParser:
             raise ValueError(f"sentences must be one of {list(_SENTENCES)}, got {sentences!r}")
         self.sentences = sentences
         self.name: str | None = None
+        self.refusal: str | None = None
         self._pipeline: Language | None = None
         if isinstance(pipeline, (str, os.PathLike)):
             self.name = str(pipeline)
@@ -315,6 +317,8 @@ class SyntaxParser:
     def pipeline(self) -> Language:
         """The spaCy pipeline."""
         if self._pipeline is None:
+            if self.refusal is not None:
+                raise ValueError(self.refusal)
             if self.name is None:
                 raise ValueError(
                     "this is a copy of a parser whose pipeline has no folder: save the pipeline with to_disk() and "

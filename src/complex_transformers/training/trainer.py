@@ -16,9 +16,11 @@ from typing import Any
 import torch
 from torch import nn
 from transformers import Seq2SeqTrainer, Trainer
+from transformers.modelcard import TrainingSummary
 from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices, get_parameter_names
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from ..models.base.hub import ModelHubMixin, complete_card
 from .folder import clear_checkpoint, read_mark, write_mark
 
 __all__ = [
@@ -96,6 +98,19 @@ class ComplexTrainer(Trainer):
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
         """See ``decay_parameter_names``."""
         return decay_parameter_names(model)
+
+    def create_model_card(self, **kwargs: Any) -> None:
+        """The card of the model with what Transformers' would say of its training, which alone says less.
+
+        Args:
+            **kwargs: of ``Trainer.create_model_card``: ``language``, ``license``, ``tags``, ``dataset`` and the like.
+        """
+        model = self.accelerator.unwrap_model(self.model)
+        if not isinstance(model, ModelHubMixin):  # an adapter has a card of its own
+            super().create_model_card(**kwargs)
+        elif self.is_world_process_zero():
+            summary = TrainingSummary.from_trainer(self, **kwargs)
+            complete_card(str(self.args.output_dir), model, summary, self.hub_model_id)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         sampler = super()._get_train_sampler(train_dataset)

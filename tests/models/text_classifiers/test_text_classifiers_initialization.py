@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from families import FAMILIES, FIELDS
+from small_classifiers import FAMILIES, FIELDS
 from safetensors.torch import save_file
 
 from complex_transformers.nn import ComplexLinear

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 import torch
-from families import EMBEDDINGS, FIELDS, VARIANTS, classifier, first, name_of, padded_batch, shaken, text
+from small_classifiers import EMBEDDINGS, FIELDS, VARIANTS, classifier, first, name_of, padded_batch, shaken, text
 from text_oracles import logits
 
 COMPLEX_ONLY = [

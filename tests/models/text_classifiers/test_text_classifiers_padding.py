@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from families import EMBEDDINGS, FAMILIES, FIELDS, VARIANTS, classifier, first, model, name_of, padded_batch, text
+from small_classifiers import EMBEDDINGS, FAMILIES, FIELDS, VARIANTS, classifier, first, model, name_of, padded_batch, text
 
 CASES = [
     *[(family, changes, field, "complex_order") for family, changes in VARIANTS for field in FIELDS],

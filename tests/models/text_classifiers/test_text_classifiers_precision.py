@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from families import FAMILIES, FIELDS, VARIANTS, classifier, first, model, name_of, shaken, text
+from small_classifiers import FAMILIES, FIELDS, VARIANTS, classifier, first, model, name_of, shaken, text
 
 LOW = (torch.bfloat16, torch.float16)
 # Where negative numbers have moduli, rounding may choose another maximum: there is no nearby result.

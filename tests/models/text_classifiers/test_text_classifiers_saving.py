@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 import yaml
-from families import FAMILIES, FIELDS, VARIANTS, classifier, config, first, model, name_of, shaken, text
+from small_classifiers import FAMILIES, FIELDS, VARIANTS, classifier, config, first, model, name_of, shaken, text
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification
 

@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from families import FAMILIES, classifier, first
+from small_classifiers import FAMILIES, classifier, first
 from transformers import AutoTokenizer, TrainingArguments, pipeline
 
 from complex_transformers import ComplexTrainer, build_tokenizer, decay_parameter_names

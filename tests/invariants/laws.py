@@ -1,0 +1,189 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""``@law``: a test of every variant of every family, but for those named here with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+from families import CASES, FAMILIES, Case, Row
+from torch import Tensor
+from transformers import PreTrainedModel
+
+LAWS: dict[str, Callable[..., None]] = {}
+
+CLASSIFIERS = ("complex_fasttext", "complex_text_cnn", "complex_text_rnn", "complex_text_gcn")
+ENCODERS = ("complex_order", *CLASSIFIERS)
+SPEECH_ENCODERS = tuple(
+    f"spectral_transformer: {variant}"
+    for variant in ("symbols", "scaled", "real", "rotate", "real score", "scaled rotate")
+)
+SPEECH_DECODERS = tuple(f"spectral_transformer: {name}" for name in ("decoder", "real decoder", "scaled decoder"))
+STREAMS = tuple(
+    f"complex_transfo_xl: {name}"
+    for name in ("modulus", "real", "real score", "pre-norm", "tied amplitudes", "probabilities")
+    + ("sum of moduli", "learned positions", "real words")
+)
+ADAPTIVE = ("complex_transfo_xl: adaptive", "complex_transfo_xl: adaptive, tied")
+BATCH_NORMS = (
+    *(f"complex_order: {name}" for name in ("tied, batch norm", "amplitudes", "bilinear", "real score, amplitudes")),
+    *("complex_order: real tied", "spectral_transformer: rotate", "spectral_transformer: scaled rotate"),
+)
+LARGE_IN_EVALUATION = (
+    *(f"complex_order: {name}" for name in ("bilinear", "real score, amplitudes", "real tied")),
+    "spectral_transformer: scaled rotate",
+)
+# Laws, families or variants of them -> why they do not hold there
+_SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
+    (
+        ("nothing_is_seen_before_its_time", "steps_equal_one_pass", "generation_needs_no_cache"),
+        (*ENCODERS, *SPEECH_ENCODERS),
+    ): "reads all at once and writes nothing",
+    (("a_common_phase_passes_through",), ("complex_transfo_xl",)): (
+        "relative positions and their biases have a phase of their own"
+    ),
+    (("a_common_phase_passes_through",), ("synconmt",)): "each part of a state has attention weights of its own",
+    (("eager_equals_sdpa",), (*CLASSIFIERS, "complex_transfo_xl", "synconmt")): (
+        "has no attention, or one that sdpa cannot compute, and refuses the name"
+    ),
+    (("checkpointing_gives_the_same_gradients",), ("complex_fasttext", "complex_text_cnn")): (
+        "there is no stack of layers to compute again, and checkpointing is refused"
+    ),
+    (("float16_at_the_ends_of_its_range",), LARGE_IN_EVALUATION): (
+        "a batch norm in evaluation does not make large numbers small"
+    ),
+    (("float16_at_the_ends_of_its_range",), ("spectral_transformer: real",)): (
+        "sums of many features of this size are beyond float16, and nothing makes them small before"
+    ),
+    (("rows_do_not_see_each_other",), BATCH_NORMS): "a batch norm in training is a mean over rows",
+    (
+        ("positions_are_counted_where_none_are_given",),
+        ("complex_seq2seq", "complex_transfo_xl", "synconmt", "spectral_transformer"),
+    ): "forward takes no position_ids: a decoder counts from its cache, frames and recurrent steps are in order",
+    (
+        ("a_resized_vocabulary_keeps_its_words",),
+        ("spectral_transformer",),
+    ): "features are what is read: the symbols of a head, or of a decoder, are those it was built with",
+    (
+        ("a_resized_vocabulary_keeps_its_words",),
+        ADAPTIVE,
+    ): "log-probabilities are normalised over the new words as well",
+    (
+        ("low_precision_is_near_and_says_what_it_is",),
+        ADAPTIVE,
+    ): "log-probabilities are float32 at least",
+    (("a_resized_vocabulary_keeps_its_words",), ("synconmt: rnn, two vocabularies",)): (
+        "two vocabularies cannot have one new size"
+    ),
+    (("embeddings_stand_for_ids",), SPEECH_ENCODERS): "features are what is read: there are no ids",
+}
+SKIPS = {(name, place): reason for (names, places), reason in _SKIPPED.items() for name in names for place in places}
+# Laws, families or variants of them -> the fault of the code, which a test shows to be there still
+_FAULTY: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
+    (
+        ("padding_may_be_no_number",),
+        ("complex_order", "complex_seq2seq", "complex_transfo_xl", *SPEECH_DECODERS),
+    ): "a weight of zero times NaN is NaN: a Transformer does not set its padding to zero before the first layer",
+    (
+        (
+            "padding_holds_any_size",
+            "numbers_of_any_size_have_finite_gradients",
+            "low_precision_is_near_and_says_what_it_is",
+            "autocast_is_near_float32",
+            "checkpointing_gives_the_same_gradients",
+            "compiled_equals_eager",
+            "every_parameter_learns",
+            "the_loss_does_not_depend_on_how_a_batch_is_cut",
+            "no_seed_diverges_at_once",
+        ),
+        STREAMS,
+    ): "labels of a batch of several streams: following() makes a view that Transformers' loss cannot flatten",
+    (("float16_at_the_ends_of_its_range",), ("complex_transfo_xl: real", "complex_transfo_xl: adaptive")): (
+        "scores Re(q k^H) with relative positions are computed in float16 and overflow"
+    ),
+}
+FAULTS = {(name, place): reason for (names, places), reason in _FAULTY.items() for name in names for place in places}
+
+
+def named(table: dict[tuple[str, str], str], name: str, case: Case) -> str | None:
+    """The reason that a table of laws and families, or variants of them, has for a case, or None."""
+    return table.get((name, str(case))) or table.get((name, case.family))
+
+
+def law(test: Callable[..., None], cases: Sequence[Case] = CASES) -> Callable[..., None]:
+    """Run a test, whose argument is a ``case``, on all of them."""
+    name = test.__name__.removeprefix("test_")
+    LAWS[name] = test
+    params = []
+    for case in cases:
+        marks = [] if case.is_default else [pytest.mark.full]
+        if reason := named(SKIPS, name, case):
+            marks.append(pytest.mark.skip(reason=reason))
+        if fault := named(FAULTS, name, case):
+            marks.append(pytest.mark.xfail(reason=fault, strict=True))
+        params.append(pytest.param(case, marks=marks, id=str(case)))
+    return pytest.mark.parametrize("case", params)(test)
+
+
+def law_of_families(test: Callable[..., None]) -> Callable[..., None]:
+    """A law of what all variants share: run on the first of each family."""
+    return law(test, [Case(name, next(iter(family.variants))) for name, family in FAMILIES.items()])
+
+
+def assert_same(found: Row, expected: Row, tolerance: float = 0.0) -> None:
+    """All that the model says, bit for bit or within a tolerance, which is that of the largest number."""
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        size = tolerance and tolerance * max(1.0, value.abs().max().item())
+        torch.testing.assert_close(
+            found[name], value, rtol=0, atol=size, equal_nan=True, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+def loss_of(model: PreTrainedModel, inputs: dict[str, Tensor], **options: object) -> Tensor:
+    """The loss of a head; of a model without one, a sum over all that it says of tokens."""
+    out = model(**inputs, **options)
+    if "labels" in inputs:
+        return out.loss
+    states = out.last_hidden_state
+    if "attention_mask" in inputs:
+        states = states.masked_fill(inputs["attention_mask"].unsqueeze(-1) == 0, 0.0)
+    return states.square().sum() + (0.0 if out.get("pooler_output") is None else out.pooler_output.square().sum())
+
+
+def gradients(model: PreTrainedModel, inputs: dict[str, Tensor], **options: object) -> dict[str, Tensor]:
+    """The gradient of every parameter."""
+    model.zero_grad()
+    loss_of(model, inputs, **options).backward()
+    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+def ties(model: PreTrainedModel) -> set[frozenset[str]]:
+    """The names that share one tensor."""
+    names: dict[int, set[str]] = {}
+    for name, value in model.named_parameters(remove_duplicate=False):
+        names.setdefault(value.data_ptr(), set()).add(name)
+    return {frozenset(group) for group in names.values() if len(group) > 1}
+
+
+LOW = (torch.bfloat16, torch.float16)
+ANGLES = ("frequency", "phase", "damping")
+
+
+def narrow(case: Case, dtype: torch.dtype) -> PreTrainedModel:
+    """The shared model as it should be when it is loaded in a dtype: angles stay float32."""
+    model = case.own()
+    for name, parameter in model.named_parameters():
+        if not name.endswith(ANGLES):
+            parameter.data = parameter.data.to(dtype)
+    for buffer in model.buffers():
+        buffer.data = buffer.data.to(dtype) if buffer.is_floating_point() else buffer.data
+    model.config.dtype = dtype
+    return model
+
+
+def as_dtype(inputs: dict[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
+    """The inputs with their numbers in a dtype."""
+    return {name: value.to(dtype) if value.is_floating_point() else value for name, value in inputs.items()}

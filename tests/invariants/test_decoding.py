@@ -1,0 +1,91 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What writes reads its own words in order: none before its time, from a cache or not."""
+
+import pytest
+import torch
+from families import batch, embedded, numbers_of, results, rows
+from laws import as_dtype, law, law_of_families
+
+
+def target_names(model):
+    """The inputs that are read step by step."""
+    return ("decoder_input_ids", "decoder_relation_ids") if model.config.is_encoder_decoder else ("input_ids",)
+
+
+@law
+def test_nothing_is_seen_before_its_time(case):
+    model = case.own().double()
+    inputs = as_dtype(batch(rows(model, (7,))), torch.float64)
+    before = results(model, inputs)[0]["logits"]
+    names = set(target_names(model)) & inputs.keys()
+    assert names
+    for name in names:
+        for position in (0, 3, 5):
+            changed = {**inputs, name: inputs[name].clone()}
+            changed[name][0, position] = 5 if inputs[name][0, position] != 5 else 4
+            difference = (results(model, changed)[0]["logits"] - before).abs().amax(-1)
+            assert not difference[:position].any()
+            assert difference[position:].min() > 1e-9
+
+
+@law
+def test_steps_equal_one_pass(case):
+    model = case.model()
+    for side in ("right", "left"):
+        inputs = batch(rows(model, (8, 6)), side)
+        names = [name for name in target_names(model) if name in inputs]
+        mask_name = "decoder_attention_mask" if model.config.is_encoder_decoder else "attention_mask"
+        mask, length = inputs[mask_name], inputs[names[0]].shape[1]
+        once = model(**inputs, use_cache=False)
+        assert once.past_key_values is None
+        for cuts in ((4, 5), tuple(range(1, length))):  # a prompt, a step, several words; every word
+            cache, pieces = None, []
+            for start, end in zip((0, *cuts), (*cuts, length), strict=True):
+                part = {name: inputs[name][:, start:end] for name in names}
+                given = {**inputs, **part, mask_name: mask[:, :end]}
+                with torch.no_grad():
+                    out = model(**given, past_key_values=cache, use_cache=True)
+                cache = out.past_key_values
+                assert cache.get_seq_length() == end
+                pieces.append(out.logits)
+            found, real = torch.cat(pieces, 1), mask.bool()
+            torch.testing.assert_close(found[real], once.logits[real], rtol=1e-4, atol=1e-5)
+
+
+@law
+def test_generation_needs_no_cache(case):
+    model = case.model()
+    inputs = batch(rows(model, (6, 6)))
+    prompt = {name: value for name, value in inputs.items() if not name.startswith("decoder_")}
+    options = {"do_sample": False, "max_new_tokens": 6, "min_new_tokens": 6, "pad_token_id": 0}
+    with_cache = model.generate(**prompt, **options)
+    assert with_cache.tolist() == model.generate(**prompt, **options, use_cache=False).tolist()
+    assert with_cache.shape[1] == 6 + (1 if model.config.is_encoder_decoder else 6)
+    for row in range(2):
+        alone = model.generate(**{name: value[row : row + 1] for name, value in prompt.items()}, **options)
+        assert alone[0].tolist() == with_cache[row].tolist()
+
+
+@pytest.mark.parametrize("angle", [3.141592653589793, 0.7])
+@law_of_families
+def test_a_common_phase_passes_through(case, angle):
+    """Turning all inputs turns the states and leaves what is read off their moduli."""
+    case = type(case)(case.family, "commuting")
+    model = case.own().double()
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            parameter.data.zero_()
+    inputs = embedded(model, as_dtype(batch(rows(model), "left"), torch.float64))
+    turned = {name: turn(value, angle) if name in numbers_of(inputs) else value for name, value in inputs.items()}
+    for found, expected in zip(results(model, turned), results(model, inputs), strict=True):
+        for name, value in expected.items():
+            want = turn(value, angle) if "hidden" in name else value
+            torch.testing.assert_close(found[name], want, rtol=1e-9, atol=1e-9, msg=name)
+
+
+def turn(halves, angle):
+    """``[..., real | imag]`` times exp(i angle)."""
+    real, imag = halves.chunk(2, -1)
+    angle = torch.tensor(angle, dtype=halves.dtype)
+    return torch.cat([angle.cos() * real - angle.sin() * imag, angle.sin() * real + angle.cos() * imag], -1)

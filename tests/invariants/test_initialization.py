@@ -1,0 +1,144 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Every parameter starts as it is stated, in a new model and where a file does not hold it."""
+
+import math
+
+import pytest
+import torch
+from laws import law, law_of_families
+from safetensors.torch import save_file
+from torch import nn
+
+from complex_transformers.nn import ComplexLinear
+
+# Large enough for statistics.
+WIDE = {
+    "vocab_size": 200,
+    "relation_vocab_size": 150,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "recurrent_size": 64,
+    "num_filters": 64,
+    "feature_size": 66,
+    "num_labels": 40,
+}
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+def wide(case, **changes):
+    config = case.config()
+    sizes = {name: value for name, value in WIDE.items() if hasattr(config, name)}
+    return case.config(**{**sizes, "initializer_range": 0.3, **changes})
+
+
+def new_and_loaded(case, config, folder):
+    """A new model, and one from a file with a tensor of no meaning: everything else is drawn by ``from_pretrained``."""
+    torch.manual_seed(0)
+    yield case.model_class(config)
+    config.save_pretrained(folder)
+    save_file({"nothing": torch.zeros(1)}, folder / "model.safetensors", metadata={"format": "pt"})
+    yield case.model_class.from_pretrained(folder)
+
+
+def variance_of(init, fan_out, fan_in, parts, std):
+    """E|w|^2 of all parts."""
+    return {
+        "glorot": 2.0 / (fan_in + fan_out),
+        "he": 2.0 / fan_in,
+        "unitary": 1.0 / max(fan_in, fan_out),
+        "normal": parts * std**2,
+    }[init]
+
+
+def assert_drawn(value, variance, name):
+    """Mean 0 and this variance, as far as so many numbers can tell."""
+    count = value.numel()
+    assert value.var().item() == pytest.approx(variance, rel=max(0.05, 6.0 / math.sqrt(count))), name
+    assert abs(value.mean().item()) < 5.0 * math.sqrt(variance / count), name
+
+
+def assert_gates(value, kind, recurrent, parts, name):
+    """Gate by gate: Glorot for inputs, unitary for states, whatever ``weight_init`` is."""
+    for gate in value.chunk(GATES[kind]):
+        variance = variance_of("unitary" if recurrent else "glorot", *gate.shape, parts, 0.0)
+        assert_drawn(gate, variance / parts, name)
+
+
+def recurrent_kind(module):
+    """``LSTM``, ``GRU``, ``RNN`` or None."""
+    name = type(module).__name__.removeprefix("Complex").removeprefix("Real")
+    return name if name in GATES else None
+
+
+def check(model, config):
+    """Look at every parameter once, by the layer it is in."""
+    modules = dict(model.named_modules())
+    for name, value in model.named_parameters():
+        value = value.detach()
+        owner, _, leaf = name.rpartition(".")
+        module = modules[owner]
+        parent = modules[owner.rpartition(".")[0]]
+        table = hasattr(module, "word_tables")
+        if table or leaf in ("content_bias", "position_bias"):
+            check_table(model, module, name, leaf, value)
+        elif "bias" in leaf:
+            assert not value.any(), name
+        elif "Norm" in type(module).__name__:
+            assert (value == 1).all(), name
+        elif type(module).__name__ == "FrequencyKernel":
+            assert (value == (1 if leaf == "real" else 0)).all(), name
+        elif kind := recurrent_kind(module):
+            assert_gates(value, kind, "_hh_" in leaf, 1, name)
+        elif kind := recurrent_kind(grand_of(modules, owner)):
+            assert_gates(value, kind, "recurrent_proj" in owner, 2, name)
+        elif value.dim() == 3:  # convolutions keep Glorot
+            fan_out, fan_in, size = value.shape
+            parts = 2 if hasattr(parent, "imag") else 1
+            assert_drawn(value, 2.0 / (size * (fan_in + fan_out)) / parts, name)
+        else:
+            parts = 2 if isinstance(parent, ComplexLinear) and parent.imag is not None else 1
+            assert isinstance(module, nn.Linear), f"{name}: how does {type(module).__name__} start?"
+            variance = variance_of(config.weight_init, *value.shape, parts, config.initializer_range)
+            assert_drawn(value, variance / parts, name)
+
+
+def grand_of(modules, owner):
+    """The module that holds the list of the layer whose part this is: rnn.input_proj.0.real."""
+    for _ in range(3):
+        owner = owner.rpartition(".")[0]
+    return modules[owner]
+
+
+def check_table(model, module, name, leaf, value):
+    """Tables of words: rows of padding are zero."""
+    if leaf == "frequency":
+        expected = 10000.0 ** (-torch.arange(value.shape[1], dtype=torch.float64) / value.shape[1])
+        torch.testing.assert_close(value.double(), expected.expand_as(value), rtol=1e-6, atol=0, msg=name)
+    elif leaf == "phase":
+        assert value.abs().max() <= math.pi
+        assert_drawn(value, math.pi**2 / 3, name)
+    elif leaf == "damping":
+        torch.testing.assert_close(nn.functional.softplus(value), torch.full_like(value, 1e-3))
+    else:
+        padding = getattr(module, "relation_padding_idx" if leaf == "relation" else "padding_idx", None)
+        if padding is not None and leaf not in ("position",):
+            assert not value[padding].any(), name
+            value = value[torch.arange(len(value)) != padding]
+        config = model.config.decoder if name.startswith("decoder.") else model.config
+        assert_drawn(value, config.initializer_range**2, name)
+
+
+@law
+def test_parameters_start_as_stated(case, tmp_path):
+    config = wide(case)
+    for model in new_and_loaded(case, config, tmp_path):
+        check(model, config)
+
+
+@pytest.mark.parametrize("init", ["he", "unitary", "normal"])  # the default is Glorot
+@law_of_families
+def test_dense_layers_start_as_configured(case, init, tmp_path):
+    config = wide(case, weight_init=init)
+    for model in new_and_loaded(case, config, tmp_path):
+        check(model, config)

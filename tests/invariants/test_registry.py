@@ -1,0 +1,46 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Every family is under every law, or is named with a reason that holds."""
+
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+from families import CASES, FAMILIES, Case
+from laws import FAULTS, LAWS, SKIPS, named
+
+from complex_transformers.models import model_families
+
+for path in Path(__file__).parent.glob("test_*.py"):  # all laws, whatever is collected
+    if path.stem != Path(__file__).stem:
+        importlib.import_module(path.stem)
+# Compiling takes minutes.
+TRIED = {(name, place): reason for (name, place), reason in SKIPS.items() if "compiled" not in name}
+
+
+def test_every_family_is_here():
+    assert FAMILIES.keys() == model_families().keys()
+    fields = {(case.family, case.config().number_field) for case in CASES if case.is_default}
+    assert fields == {(name, field) for name in FAMILIES for field in ("complex", "real")}
+
+
+def test_names_of_exceptions_exist():
+    places = {*FAMILIES, *map(str, CASES)}
+    for table in (SKIPS, FAULTS):
+        assert {name for name, _ in table} <= LAWS.keys()
+        assert {place for _, place in table} <= places
+        assert all(len(reason) > 10 for reason in table.values())
+    assert not SKIPS.keys() & FAULTS.keys()
+    for name in LAWS:  # a law that nobody keeps is none
+        assert any(not named(SKIPS, name, case) and not named(FAULTS, name, case) for case in CASES), name
+
+
+@pytest.mark.parametrize(("name", "place"), [pytest.param(*key, id=" of ".join(key)) for key in TRIED])
+def test_exceptions_are_needed(name, place, tmp_path):
+    case = next(case for case in CASES if place in (case.family, str(case)))
+    test = inspect.unwrap(LAWS[name])
+    wanted = inspect.signature(test).parameters
+    given = {"case": case, "tmp_path": tmp_path, "angle": 0.7, "poison": float("nan"), "seeds": range(1)}
+    with pytest.raises(Exception, match=""):  # noqa: PT011 - whatever it is
+        test(**{argument: value for argument, value in given.items() if argument in wanted})

@@ -1,0 +1,115 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A model that is saved, copied or sent is the same model."""
+
+import copy
+import pickle
+
+import torch
+import transformers
+from families import batch, results, rows
+from laws import LOW, as_dtype, assert_same, law, narrow, ties
+from torch import nn
+
+from complex_transformers.models import model_families
+
+def fields(config):
+    """A configuration without what a model adds to it when it is saved."""
+    config = config if isinstance(config, dict) else config.to_dict()
+    added = ("architectures", "auto_map", "dtype", "transformers_version", "_name_or_path")
+    return {
+        name: fields(value) if isinstance(value, dict) else value for name, value in config.items() if name not in added
+    }
+
+
+def assert_equal(found, expected):
+    """The same class, configuration, tensors, ties and results."""
+    assert type(found) is type(expected)
+    assert fields(found.config) == fields(expected.config)
+    assert ties(found) == ties(expected)
+    state, want = found.state_dict(), expected.state_dict()
+    assert state.keys() == want.keys()
+    for name, value in want.items():
+        assert state[name].dtype == value.dtype, name
+        assert torch.equal(state[name], value), name
+    inputs = as_dtype(batch(rows(expected)), expected.dtype)
+    # torch's own recurrent layers add up in an order that depends on where in memory their weights are.
+    tolerance = 1e-6 if any(isinstance(module, nn.RNNBase) for module in expected.modules()) else 0.0
+    for row, other in zip(results(found, inputs), results(expected, inputs), strict=True):
+        assert_same(row, other, tolerance)
+
+
+@law
+def test_a_saved_model_loads_equal_in_every_dtype(case, tmp_path):
+    name = case.model_class.__name__
+    auto = [auto for auto, ours in model_families()[case.family].items() if ours == name]
+    assert auto
+    load = getattr(transformers, auto[0]).from_pretrained
+    for dtype in (torch.float32, *LOW):
+        model = narrow(case, dtype)
+        model.save_pretrained(tmp_path / str(dtype))
+        again = load(tmp_path / str(dtype), dtype=dtype)
+        assert not again.training
+        assert all(parameter.requires_grad for parameter in again.parameters())
+        assert_equal(again, model)
+    assert_equal(load(tmp_path / "torch.float32", dtype=LOW[0]), narrow(case, LOW[0]))
+
+
+@law
+def test_its_base_is_that_of_the_head(case, tmp_path):
+    model = case.model()
+    model.save_pretrained(tmp_path / "head")
+    base = transformers.AutoModel.from_pretrained(tmp_path / "head")
+    inner = getattr(model, "model", model)
+    state = inner.state_dict()
+    assert type(base) is type(inner)
+    assert base.state_dict().keys() == state.keys()
+    assert all(torch.equal(value, state[name]) for name, value in base.state_dict().items())
+    base.save_pretrained(tmp_path / "base")
+    again = case.model_class.from_pretrained(tmp_path / "base")
+    loaded = getattr(again, "model", again).state_dict()
+    assert all(torch.equal(value, state[name]) for name, value in loaded.items())
+
+
+@law
+def test_copies_are_equal(case):
+    model = case.trained()
+    sent = pickle.dumps(model)  # before Transformers puts hooks that cannot be sent on a model whose states are asked for
+    assert_equal(copy.deepcopy(model), model)
+    assert_equal(pickle.loads(sent), model)
+    config = model.config
+    for other in (copy.deepcopy(config), pickle.loads(pickle.dumps(config)), type(config).from_dict(config.to_dict())):
+        assert other.to_dict() == config.to_dict()
+    changed = copy.deepcopy(model)
+    for parameter in changed.parameters():
+        parameter.data.zero_()
+    assert all(value.any() for name, value in model.named_parameters() if "bias" not in name)
+
+
+@law
+def test_a_resized_vocabulary_keeps_its_words(case, tmp_path):
+    for size in (37, 20):
+        model = case.own()
+        words = model.get_input_embeddings().num_embeddings
+        kept = min(size, words)
+        texts = [
+            {name: value.clamp(max=kept - 1) if "input_ids" in name else value for name, value in row.items()}
+            for row in rows(model)
+        ]
+        inputs = batch(texts)
+        expected = results(model, inputs)
+        groups = ties(model)
+        table = model.resize_token_embeddings(size)
+        assert table is model.get_input_embeddings()
+        assert table.num_embeddings == model.config.get_text_config().vocab_size == size
+        assert ties(model) == groups
+        found = results(model, inputs)
+        for row, want in zip(found, expected, strict=True):
+            if "logits" in row and row["logits"].shape != want["logits"].shape:  # a head of words
+                assert row["logits"].shape[-1] == size
+                row["logits"], want["logits"] = row["logits"][..., :kept], want["logits"][..., :kept]
+            assert_same(row, want, 1e-6)
+        new = {name: torch.full_like(v, size - 1) if "input_ids" in name else v for name, v in inputs.items()}
+        assert all(value.isfinite().all() for row in results(model, new) for value in row.values())
+    model.save_pretrained(tmp_path)
+    assert_equal(case.model_class.from_pretrained(tmp_path), model)

@@ -1,0 +1,89 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Training: gradients everywhere, the same loss however a batch is cut, no NaN from any seed; evaluation repeats."""
+
+import pytest
+import torch
+from families import batch, results, rows
+from laws import assert_same, gradients, law, law_of_families, loss_of
+
+# Softmax does not change where all keys move alike.
+WITHOUT_EFFECT = ("k_proj.bias",)
+
+
+@law
+def test_every_parameter_learns(case):
+    model = case.without_dropout()
+    found = gradients(model, batch(rows(model, labels=True)))
+    assert found.keys() == {name for name, _ in model.named_parameters()}
+    for name, value in found.items():
+        assert value.isfinite().all(), name
+        assert value.any() or name.endswith(WITHOUT_EFFECT), name
+
+
+@law
+def test_the_loss_does_not_depend_on_how_a_batch_is_cut(case):
+    model = case.own()
+    texts = rows(model, (6, 4, 7, 5), labels=True)
+    whole = batch(texts)
+    pieces = [batch(texts[:1]), batch(texts[1:3], "left"), batch(texts[3:])]
+    if getattr(model, "accepts_loss_kwargs", None) is False:  # a mean, or for CTC a sum, over rows
+        summed = getattr(model.config, "ctc_loss_reduction", None) == "sum" and type(model).__name__.endswith("CTC")
+        shares = [1.0 if summed else len(piece["labels"]) / 4 for piece in pieces]
+        losses = [share * loss_of(model, piece) for share, piece in zip(shares, pieces, strict=True)]
+    else:  # Trainer counts the labels of all pieces
+        shift = 1 if type(model).__name__.endswith("ForCausalLM") else 0
+        items = (whole["labels"][:, shift:] != -100).sum()
+        losses = [loss_of(model, piece, num_items_in_batch=items) for piece in pieces]
+    torch.testing.assert_close(sum(losses), loss_of(model, whole), rtol=1e-5, atol=1e-5)
+    expected = gradients(model, whole)
+    model.zero_grad()
+    sum(losses).backward()
+    for name, value in expected.items():
+        torch.testing.assert_close(model.get_parameter(name).grad, value, rtol=1e-4, atol=1e-4, msg=name)
+
+
+@law
+def test_evaluation_repeats_and_training_has_dropout(case):
+    model = case.own()
+    inputs = batch(rows(model))
+    for found, expected in zip(results(model, inputs), results(model, inputs), strict=True):
+        assert_same(found, expected)
+    model.train()
+    first, second = (results(model, inputs)[0] for _ in range(2))
+    assert any(not torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 20), marks=pytest.mark.full)], ids=str)
+@law_of_families
+def test_no_seed_diverges_at_once(case, seeds):
+    for seed in seeds:
+        model = case.build(seed=seed).train()
+        inputs = batch(rows(model, labels=True, seed=seed))
+        assert all(value.isfinite().all() for value in gradients(model, inputs).values())
+        torch.optim.Adam(model.parameters(), lr=1e-2).step()
+        assert loss_of(model, inputs).isfinite()
+        assert all(value.isfinite().all() for value in model.parameters())
+
+
+@law_of_families
+def test_the_real_twin_has_the_widths_and_no_imaginary_part(case):
+    model = case.build()
+    changes = {}
+    if getattr(model.config, "embedding_type", "").startswith("complex") or case.head[1].get("decoder"):
+        changes["embedding_type"] = "word"
+    config = model.config.real_twin(**changes)
+    twin = case.model_class(config).eval()
+    assert config.real_twin().to_dict() == config.to_dict()
+    assert model.config.number_field == "complex"  # unchanged
+    assert not any(part in name for name, _ in twin.named_parameters() for part in (".imag", ".real"))
+    layers = [type(m) for m in twin.modules() if ".nn." in type(m).__module__]
+    assert not [layer for layer in layers if layer.__name__.startswith("Complex")]
+    for found, expected in zip(results(twin, batch(rows(twin))), results(model, batch(rows(model))), strict=True):
+        assert {name: value.shape for name, value in found.items()} == {n: v.shape for n, v in expected.items()}
+
+    def weights(module):
+        kept = [(name, p.numel()) for name, p in module.model.named_parameters() if p.dim() > 1]
+        return sum(size for name, size in kept if "embed_tokens" not in name)
+
+    assert weights(twin) > weights(model) > 0 or weights(twin) == weights(model) == 0
