@@ -146,13 +146,13 @@ FAMILIES = {
         {**TEXT, **LAYERS, **WRITES, "encoder_layers": 2, "decoder_layers": 2},
         {
             "modulus": (WRITER, {}),
+            "real": (WRITER, {**REAL, **SINUSOIDS, "tie_word_embeddings": True}),
+        },
+        {
             "real score": (
                 WRITER,
                 {"attention_score": "real", "norm_position": "pre", "share_embeddings": False, "norm_type": "rms"},
             ),
-            "real": (WRITER, {**REAL, **SINUSOIDS, "tie_word_embeddings": True}),
-        },
-        {
             "tied amplitudes": (WRITER, {**TIED_MODULI, "share_embeddings": False}),
             "tied and shared": (WRITER, {**TIED_MODULI, "norm_position": "pre"}),
             "vanilla": (WRITER, {"embedding_type": "complex_vanilla", "attention_score": "bilinear_modulus"}),
@@ -239,10 +239,6 @@ FAMILIES = {
         {"vocab_size": 30, "relation_vocab_size": 7, "hidden_size": 16, "initializer_range": 0.7, **WRITES},
         {
             "bahdanau": (WRITER, {}),
-            "deep lstm": (
-                WRITER,
-                {"rnn_type": "lstm", "decoder_layers": 2, "encoder_layers": 2, "share_embeddings": True},
-            ),
             "real luong": (
                 WRITER,
                 {
@@ -255,6 +251,10 @@ FAMILIES = {
             ),
         },
         {
+            "deep lstm": (
+                WRITER,
+                {"rnn_type": "lstm", "decoder_layers": 2, "encoder_layers": 2, "share_embeddings": True},
+            ),
             "luong": (WRITER, {"attention_type": "luong", "attention_window": 2}),
             "luong, complex gates": (
                 WRITER,
