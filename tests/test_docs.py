@@ -20,7 +20,7 @@ import pytest
 from transformers import PreTrainedConfig, TrainingArguments
 
 import complex_transformers
-from complex_transformers import nn
+from complex_transformers import GivenArguments, nn
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -102,8 +102,10 @@ def unnamed_arguments(value: type | Callable[..., Any]) -> list[str]:
         return []
     listed = text.split("Args:")[1].split("\n\n")[0]
     own = list(inspect.signature(value.__init__ if inspect.isclass(value) else value).parameters)
-    # Transformers documents its own fields.
-    if inspect.isclass(value) and issubclass(value, (PreTrainedConfig, TrainingArguments)):
+    # Transformers documents its own fields; configurations and functions those that arguments are made from.
+    if inspect.isclass(value) and issubclass(
+        value, (PreTrainedConfig, TrainingArguments, GivenArguments)
+    ):
         own = [field for field in own if field in value.__annotations__]
     return [p for p in own if p not in COMMON_ARGUMENTS and not re.search(rf"\b{p}\b", listed)]
 

@@ -148,9 +148,10 @@ def _documented(source: Any) -> dict[str, str]:
 class RunArguments(Seq2SeqTrainingArguments):
     """``transformers.Seq2SeqTrainingArguments`` with the defaults that all runs share.
 
-    Progress bars are drawn on a terminal only, and where there is no GPU ``bf16`` trains on the CPU.
+    Where there is no GPU ``bf16`` trains on the CPU.
 
     Args:
+        disable_tqdm: no progress bars; by default they are drawn on a terminal only.
         learning_rate: 1e-3, as small models need it.
         eval_strategy, save_strategy, logging_strategy, save_total_limit: after each epoch; one checkpoint stays.
         load_best_model_at_end: the best epoch by ``metric_for_best_model``, of the validation part.
