@@ -28,6 +28,11 @@ HEADS = {
     "fasttext": ("ComplexFastText", "ForSequenceClassification", {**TEXT, "intermediate_size": 8}),
     "cnn": ("ComplexTextCNN", "ForSequenceClassification", {**TEXT, "num_filters": 8, "intermediate_size": 8}),
     "rnn": ("ComplexTextRNN", "ForSequenceClassification", {**TEXT, "recurrent_size": 8, "bidirectional": True}),
+    "rnn, real": (
+        "ComplexTextRNN",
+        "ForSequenceClassification",
+        {**TEXT, "recurrent_size": 8, "number_field": "real"},
+    ),
     "gcn": ("ComplexTextGCN", "ForSequenceClassification", {**TEXT, "intermediate_size": 8}),
     "translation": ("ComplexSeq2Seq", "ForConditionalGeneration", SEQ2SEQ),
     "translation, real": ("ComplexSeq2Seq", "ForConditionalGeneration", {**SEQ2SEQ, "number_field": "real"}),
@@ -39,6 +44,11 @@ HEADS = {
         "ForConditionalGeneration",
         {**TEXT, **WRITES, "relation_vocab_size": 5, "attention_type": "luong"},
     ),
+    "syntax, real": (
+        "SynCoNMT",
+        "ForConditionalGeneration",
+        {**TEXT, **WRITES, "relation_vocab_size": 5, "number_field": "real", "rnn_type": "lstm"},
+    ),
     "clips": ("SpectralTransformer", "ForAudioClassification", {**SPEECH, "time_pool_size": 2}),
     "clips, scaled": ("SpectralTransformer", "ForAudioClassification", {**SPEECH, "variant": "spectral_scaled"}),
     "ctc": ("SpectralTransformer", "ForCTC", SPEECH),
@@ -49,7 +59,7 @@ HEADS = {
     ),
 }
 WITH_LABELS = [name for name in HEADS if name != "encoder"]
-WRITERS = ("translation", "translation, real", "syntax", "syntax, luong", "transcription")
+WRITERS = ("translation", "translation, real", "syntax", "syntax, luong", "syntax, real", "transcription")
 every_head = pytest.mark.parametrize("head", HEADS)
 every_labelled = pytest.mark.parametrize("head", WITH_LABELS)
 
@@ -238,7 +248,9 @@ def test_an_empty_text_harms_no_other(head, training):
         torch.testing.assert_close(numbers(out)[name][1:], value)
 
 
-@pytest.mark.parametrize("head", ["texts", "texts, real", "fasttext", "cnn", "rnn", "gcn", "clips", "clips, scaled"])
+@pytest.mark.parametrize(
+    "head", ["texts", "texts, real", "fasttext", "cnn", "rnn", "rnn, real", "gcn", "clips", "clips, scaled"]
+)
 def test_an_empty_text_is_classified_by_what_no_word_says(head):
     """Not by its padding."""
     model, mask = build(head), torch.tensor([[0] * 6, [1] * 6])

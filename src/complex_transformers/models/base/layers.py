@@ -288,7 +288,8 @@ class TransformerEncoder(TransformerStack):
 
         Args:
             input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
-            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side.
+            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
+                finite numbers without meaning, and features of zero where they are pooled.
             position_ids: ``[B, N]`` positions of the tokens, counted from 1; default 1, 2, ... over real tokens.
             inputs_embeds: ``[B, N, hidden_size]`` final embeddings (position included), as halves.
 

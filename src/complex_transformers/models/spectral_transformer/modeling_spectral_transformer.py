@@ -223,6 +223,8 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
     ) -> CausalLMOutput:
         """Logits ``[B, T', vocab_size]`` and, with ``labels [B, U]`` (-100 is ignored), the CTC loss.
 
+        A clip without labels is to be read as blanks alone.
+
         Raises:
             ValueError: labels of another shape, outside the vocabulary, or more than the frames while
                 ``ctc_zero_infinity`` is off.
