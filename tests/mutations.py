@@ -78,7 +78,7 @@ MUTATIONS = {
     "a pooling that reads padding": Mutation(
         "padding_mask(attention_mask)) if pooled is None",
         "None) if pooled is None",
-        "tests/invariants/test_batches.py",
+        "tests/invariants/test_batches.py::test_padding_changes_nothing",
     ),
     "a memory that forgets the latest tokens": Mutation(
         "[..., -self.mem_len :, :]",
