@@ -55,9 +55,11 @@ docs: .venv/.docs
 
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks.bench $(ARGS)
+	$(BIN)/python -m benchmarks.tables docs/benchmarks.md
 
 stability: .venv/.run
-	$(ONE_THREAD) $(BIN)/python -m benchmarks.stability $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.grid stability $(ARGS)
+	$(BIN)/python -m benchmarks.tables docs/stability.md
 
 .venv/.python:
 	$(PYTHON) -m venv .venv

@@ -3,7 +3,7 @@
 """The runs of a table: every row and seed that has no result yet, one after the other.
 
     python -m benchmarks.grid                                        # the grids there are
-    python -m benchmarks.grid fsdd --list                            # rows of one
+    python -m benchmarks.grid fsdd --list                            # rows of one, and their commands
     python -m benchmarks.grid fsdd --seeds 0,1,2                     # every row
     python -m benchmarks.grid fsdd real "fully_spectral*"            # rows by name or pattern
     python -m benchmarks.grid fsdd real --results outputs/longer --options "--num_train_epochs 80"
@@ -49,9 +49,10 @@ class Place:
     dry_run: bool = False
 
     def model(self, grid: str, row: str, seed: int) -> str:
-        """The folder of a run, from the root of the repository."""
+        """The folder of a run, from the root of the repository where it lies in it."""
         folder = ROOT / "outputs" if self.results == RESULTS else self.results
-        return os.path.relpath(folder / grid / f"{row}-seed-{seed}", ROOT)
+        path = folder / grid / f"{row}-seed-{seed}"
+        return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
     def call(self, words: Sequence[str]) -> None:
         """Run a command from the root of the repository; a script or a module by this Python."""
@@ -79,6 +80,10 @@ class Grid:
             if not any(fnmatchcase(row, pattern) for row in self.rows):
                 raise ValueError(f"no row {pattern} in {self.name}; there are: {'; '.join(self.rows)}")
         return [row for row in self.rows if any(fnmatchcase(row, pattern) for pattern in patterns or ["*"])]
+
+    def describe(self, row: str) -> str:
+        """What a row is."""
+        return row
 
     def check(self, row: str, found: Mapping[str, Any]) -> None:
         """Raise when a result does not belong to what the row is now."""
@@ -137,6 +142,10 @@ class Commands(Grid):
         words = [*self.words(text, seed), "--output_dir", place.model(self.name, row, seed)]
         return [*words, *shlex.split(place.options)]
 
+    def describe(self, row: str) -> str:
+        command = self.command(row, self.seeds[0], Place(dry_run=True))
+        return f"{row}: {shlex.join(['python', *command])}"
+
     def provide(self, words: Sequence[str], needs: Sequence[Need], place: Place) -> None:
         """Make what a command reads, where it is missing."""
         for index, need in enumerate(needs):
@@ -182,7 +191,7 @@ class Functions(Grid):
 
 
 def run_grid(grid: Grid, rows: Sequence[str], seeds: Sequence[int], place: Place) -> None:
-    """Run what has no result, seeds outermost, so that a stopped table has whole columns of fewer seeds.
+    """Run what has no result, seeds outermost, so that a stopped table is whole for fewer seeds.
 
     Raises:
         ValueError: a result that is there belongs to other settings of its row.
@@ -199,7 +208,7 @@ def run_grid(grid: Grid, rows: Sequence[str], seeds: Sequence[int], place: Place
             continue
         print(f"{grid.name}: {row}, seed {seed}", flush=True)
         if (result := grid.run(row, seed, place)) is not None:
-            add_line(path, {"row": row, **result, "seed": seed})
+            add_line(path, {"row": row, "seed": seed} | result)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -213,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder (default: benchmarks/results)")
     parser.add_argument("--options", default="", help="more options for every command")
     parser.add_argument("--dry-run", action="store_true", help="print the commands")
-    parser.add_argument("--list", action="store_true", help="print the rows, or without a grid the grids")
+    parser.add_argument("--list", action="store_true", help="print the rows and their commands")
     args = parser.parse_args(arguments)
     if args.grid is None:
         print("\n".join(f"{name}: {len(grid.rows)} rows" for name, grid in GRIDS.items()))
@@ -225,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ValueError as error:
         parser.error(str(error))
     if args.list:
-        print("\n".join(rows))
+        print("\n".join(map(grid.describe, rows)))
         return
     run_grid(grid, rows, seeds, Place(args.results.resolve(), args.options, args.dry_run))
 

@@ -146,13 +146,13 @@ FAMILIES = {
         {**TEXT, **LAYERS, **WRITES, "encoder_layers": 2, "decoder_layers": 2},
         {
             "modulus": (WRITER, {}),
+            "real": (WRITER, {**REAL, **SINUSOIDS, "tie_word_embeddings": True}),
+        },
+        {
             "real score": (
                 WRITER,
                 {"attention_score": "real", "norm_position": "pre", "share_embeddings": False, "norm_type": "rms"},
             ),
-            "real": (WRITER, {**REAL, **SINUSOIDS, "tie_word_embeddings": True}),
-        },
-        {
             "tied amplitudes": (WRITER, {**TIED_MODULI, "share_embeddings": False}),
             "tied and shared": (WRITER, {**TIED_MODULI, "norm_position": "pre"}),
             "vanilla": (WRITER, {"embedding_type": "complex_vanilla", "attention_score": "bilinear_modulus"}),
@@ -239,10 +239,6 @@ FAMILIES = {
         {"vocab_size": 30, "relation_vocab_size": 7, "hidden_size": 16, "initializer_range": 0.7, **WRITES},
         {
             "bahdanau": (WRITER, {}),
-            "deep lstm": (
-                WRITER,
-                {"rnn_type": "lstm", "decoder_layers": 2, "encoder_layers": 2, "share_embeddings": True},
-            ),
             "real luong": (
                 WRITER,
                 {
@@ -255,6 +251,10 @@ FAMILIES = {
             ),
         },
         {
+            "deep lstm": (
+                WRITER,
+                {"rnn_type": "lstm", "decoder_layers": 2, "encoder_layers": 2, "share_embeddings": True},
+            ),
             "luong": (WRITER, {"attention_type": "luong", "attention_window": 2}),
             "luong, complex gates": (
                 WRITER,
@@ -394,7 +394,10 @@ class Case:
         names = ("hidden_dropout_prob", "attention_probs_dropout_prob")
         changes = {**{name: 0.0 for name in names if hasattr(self.config(), name)}, **changes}
         if decoder := self.head[1].get("decoder"):
-            changes = {"decoder": {**decoder, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}, **changes}
+            changes = {
+                "decoder": {**decoder, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+                **changes,
+            }
         return self.trained(**changes).train()
 
 
@@ -403,13 +406,13 @@ def _shared(case: Case) -> PreTrainedModel:
     return case.trained()
 
 
-CASES = [
-    Case(name, variant) for name, family in FAMILIES.items() for variant in (*family.variants, *family.more)
-]
+CASES = [Case(name, variant) for name, family in FAMILIES.items() for variant in (*family.variants, *family.more)]
 Row = dict[str, Tensor]
 
 
-def rows(model: PreTrainedModel, lengths: tuple[int, ...] = (6, 4, 7), labels: bool = False, seed: int = 1) -> list[Row]:
+def rows(
+    model: PreTrainedModel, lengths: tuple[int, ...] = (6, 4, 7), labels: bool = False, seed: int = 1
+) -> list[Row]:
     """Texts or clips of these lengths, without padding: ``[length, ...]`` under each name that ``model`` reads.
 
     Targets are a word shorter than their sources.
@@ -518,7 +521,10 @@ def results(model: PreTrainedModel, inputs: dict[str, Tensor]) -> list[dict[str,
     for name in ("hidden_states", "encoder_hidden_states", "decoder_hidden_states"):
         found[name] = out[name][-1] if out.get(name) else None
     count = len(next(iter(given.values())))
-    return [{n: _own(model, n, value, row, given) for n, value in found.items() if value is not None} for row in range(count)]
+    return [
+        {n: _own(model, n, value, row, given) for n, value in found.items() if value is not None}
+        for row in range(count)
+    ]
 
 
 def _own(model: PreTrainedModel, name: str, value: Tensor, row: int, inputs: dict[str, Tensor]) -> Tensor:

@@ -20,7 +20,7 @@ from complex_transformers import (
     ClipDataset,
     ComplexFastTextConfig,
     ComplexFastTextForSequenceClassification,
-    ComplexTextRNNConfig,
+    ComplexOrderConfig,
     ComplexTransfoXLConfig,
     Run,
     RunArguments,
@@ -145,14 +145,15 @@ def test_a_command_line_is_made_from_functions() -> None:
 
 
 def test_help_is_that_of_the_configurations(capsys: pytest.CaptureFixture[str]) -> None:
-    configs = (ComplexFastTextConfig, ComplexTextRNNConfig)
-    fields = arguments_of(*configs, without=("gate",)).__dataclass_fields__
-    assert not {"vocab_size", "pad_token_id", "id2label", "use_cache", "gate", "model_type"} & set(fields)
+    configs = (ComplexOrderConfig, ComplexFastTextConfig)
+    fields = arguments_of(*configs, without=("phase",)).__dataclass_fields__
+    assert not {"vocab_size", "pad_token_id", "id2label", "use_cache", "phase", "model_type"} & set(fields)
+    assert "classifier_dropout" not in arguments_of(ComplexTransfoXLConfig).__dataclass_fields__  # never read
     with pytest.raises(SystemExit):
         parse(arguments_of(*configs), line="--help")
     text = " ".join(capsys.readouterr().out.split())
     assert "--embedding_type EMBEDDING_TYPE, --embedding-type EMBEDDING_TYPE complex_order, complex_vanilla" in text
-    assert "of complex_text_rnn; " in text
+    assert "of complex_order; " in text
     assert "(default: 0.1)" in text
     assert "(default: that of the network)" in text
     with pytest.raises(SystemExit):

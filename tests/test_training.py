@@ -1,19 +1,13 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training with Trainer: weight decay, accumulation, resuming, and a process that is killed on the way."""
+"""Training with Trainer: weight decay, accumulation, resuming; test_streaming.py kills processes on the way."""
 
-import signal
-import subprocess
-import sys
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from transformers import Seq2SeqTrainingArguments, TrainingArguments
-from transformers.trainer_utils import get_last_checkpoint
 
 from complex_transformers import (
     ComplexOrderConfig,
@@ -251,47 +245,7 @@ def test_accumulated_batches_equal_the_full_batch(tmp_path, head, kind):
     assert max(value.abs().max() for value in gradients.values()) > 1e-3
 
 
-# --- kill -9 --------------------------------------------------------------------------------------------------------
-
-KILLED = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[2])
-import torch
-torch.set_num_threads(1)
-from transformers import TrainerCallback
-from test_training import ComplexTrainer, arguments, build, rows
-
-class Kill(TrainerCallback):
-    def on_step_end(self, args, state, control, **kwargs):
-        if state.global_step == 5:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-settings = arguments(sys.argv[1], save_steps=2, save_strategy="steps", max_steps=8)
-ComplexTrainer(build(), settings, train_dataset=rows("sequence"), callbacks=[Kill()]).train()
-"""
-
-
-def test_killed_training_resumes_to_bit_equal_weights(tmp_path):
-    folder = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == -signal.SIGKILL, run.stderr
-    checkpoint = get_last_checkpoint(str(folder))
-    assert checkpoint.endswith("checkpoint-4")
-
-    def trainer(target):
-        model = build()
-        settings = arguments(target, save_steps=2, save_strategy="steps", max_steps=8)
-        return model, ComplexTrainer(model, settings, train_dataset=rows("sequence"))
-
-    resumed, second = trainer(folder)
-    second.train(resume_from_checkpoint=True)
-    whole, straight = trainer(tmp_path / "whole")
-    straight.train()
-    for (name, a), b in zip(whole.named_parameters(), resumed.parameters(), strict=True):
-        assert torch.equal(a, b), name
-    files = [load_file(path / "checkpoint-8" / "model.safetensors") for path in (folder, tmp_path / "whole")]
-    assert all(torch.equal(files[0][name], files[1][name]) for name in files[0])
+# --- order of rows --------------------------------------------------------------------------------------------------
 
 
 def test_translations_come_back_in_the_order_of_the_data(tmp_path):

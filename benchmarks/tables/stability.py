@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,11 +18,13 @@ __all__ = ["TABLES", "stability_table"]
 def stability_table(results: Path) -> str:
     """Failures, losses and gradients of every setting that was run."""
     runs = read_lines(results / "stability.jsonl")
+    by_row = defaultdict(list)
+    for run in runs:
+        by_row[run["row"]].append(run)
     rows: list[list[str]] = []
     group = ""
     for setting in settings():
-        mine = [run for run in runs if run["row"] == setting.name]
-        if not mine:
+        if not (mine := by_row[setting.name]):
             continue
         if setting.group != group:
             group = setting.group

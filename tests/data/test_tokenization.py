@@ -219,7 +219,7 @@ def test_tokens_that_are_given_stay_whole():
         (
             {"texts": TEXTS, "special_tokens": "bert"},
             ValueError,
-            r"True, False or one of \['causal', 'end', 'masked', 'n",
+            r"special_tokens must be one of \['causal', 'end', 'masked', 'n",
         ),
         ({"texts": TEXTS, "special_tokens": "none", "append_eos": True}, ValueError, r"append_eos=True needs </s>"),
         ({"texts": TEXTS, "special_tokens": False, "append_eos": True}, ValueError, "'causal'"),

@@ -102,7 +102,7 @@ def network(model_type: str) -> list[str]:
     return ["--model_type", model_type, *(part for name in fields for part in (f"--{name}", *map(str, fields[name])))]
 
 
-@pytest.mark.parametrize(("model_type", "field"), zip(SMALL, ["complex", "real"] * 2, strict=True))
+@pytest.mark.parametrize(("model_type", "field"), list(zip(SMALL, ["complex", "real"] * 2, strict=True)))
 def test_classification_runs_every_network(
     run: Callable[..., Any], tmp_path: Path, model_type: str, field: str
 ) -> None:

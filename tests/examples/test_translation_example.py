@@ -99,7 +99,7 @@ def test_translation_learns_and_translates(
     translate(monkeypatch, out, "one two three", "--max_length", "2", "--dtype", "bfloat16")
     assert "1 translation(s) stop at the longest length allowed: raise --max_length" in capsys.readouterr().err
     for text, arguments, message in (
-        ("one\n \n\n", [], r"2 empty line\(s\), the first is line 2: .*--empty keep"),
+        ("one\n \n\n", [], r"2 empty line\(s\), the first is line 2: .*set empty='keep'"),
         ("one", ["--batch_size", "0"], "--batch_size must be at least 1, got 0"),
         ("one", ["--dtype", "double"], r"--dtype must be one of \['auto', .*got 'double'"),
     ):

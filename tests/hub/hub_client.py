@@ -84,7 +84,8 @@ def saved_and_pushed():
 def card_edited_on_the_hub():
     model = build()
     model.push_to_hub("us/edited")
-    ModelCard(remote("us/edited").replace("not stated", "Seven dogs.")).push_to_hub("us/edited")
+    edited = remote("us/edited").replace("not stated", "Seven dogs.").encode()
+    HfApi().upload_file(path_or_fileobj=edited, path_in_repo="README.md", repo_id="us/edited")
     model.push_to_hub("us/edited")
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from families import CASES, FAMILIES, Case, Row
 from torch import Tensor
 from transformers import PreTrainedModel
+
+from families import CASES, FAMILIES, Case, Row
 
 LAWS: dict[str, Callable[..., None]] = {}
 
@@ -23,8 +24,8 @@ SPEECH_ENCODERS = tuple(
 SPEECH_DECODERS = tuple(f"spectral_transformer: {name}" for name in ("decoder", "real decoder", "scaled decoder"))
 STREAMS = tuple(
     f"complex_transfo_xl: {name}"
-    for name in ("modulus", "real", "real score", "pre-norm", "tied amplitudes", "probabilities")
-    + ("sum of moduli", "learned positions", "real words")
+    for name in (*FAMILIES["complex_transfo_xl"].variants, *FAMILIES["complex_transfo_xl"].more)
+    if not name.startswith("adaptive")
 )
 ADAPTIVE = ("complex_transfo_xl: adaptive", "complex_transfo_xl: adaptive, tied")
 BATCH_NORMS = (
@@ -112,13 +113,13 @@ def named(table: dict[tuple[str, str], str], name: str, case: Case) -> str | Non
     return table.get((name, str(case))) or table.get((name, case.family))
 
 
-def law(test: Callable[..., None], cases: Sequence[Case] = CASES) -> Callable[..., None]:
-    """Run a test, whose argument is a ``case``, on all of them."""
+def law(test: Callable[..., None], cases: Sequence[Case] = CASES, rest: Sequence[Case] = ()) -> Callable[..., None]:
+    """Run a test, whose argument is a ``case``, on all of them; those in ``rest`` are no default tests."""
     name = test.__name__.removeprefix("test_")
     LAWS[name] = test
     params = []
     for case in cases:
-        marks = [] if case.is_default else [pytest.mark.full]
+        marks = [] if case.is_default and case not in rest else [pytest.mark.full]
         if reason := named(SKIPS, name, case):
             marks.append(pytest.mark.skip(reason=reason))
         if fault := named(FAULTS, name, case):
@@ -127,9 +128,18 @@ def law(test: Callable[..., None], cases: Sequence[Case] = CASES) -> Callable[..
     return pytest.mark.parametrize("case", params)(test)
 
 
+FIRST = [Case(name, next(iter(family.variants))) for name, family in FAMILIES.items()]
+DEFAULT = [case for case in CASES if case.is_default]
+
+
+def law_of_first(test: Callable[..., None]) -> Callable[..., None]:
+    """A law of families: run on the first variant of each."""
+    return law(test, FIRST)
+
+
 def law_of_families(test: Callable[..., None]) -> Callable[..., None]:
-    """A law of what all variants share: run on the first of each family."""
-    return law(test, [Case(name, next(iter(family.variants))) for name, family in FAMILIES.items()])
+    """A law of what all variants share: the default tests have the first of each family."""
+    return law(test, DEFAULT, [case for case in DEFAULT if case not in FIRST])
 
 
 def assert_same(found: Row, expected: Row, tolerance: float = 0.0) -> None:

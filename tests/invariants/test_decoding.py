@@ -4,8 +4,9 @@
 
 import pytest
 import torch
+from laws import as_dtype, law, law_of_first
+
 from families import batch, embedded, numbers_of, results, rows
-from laws import as_dtype, law, law_of_families
 
 
 def target_names(model):
@@ -68,7 +69,7 @@ def test_generation_needs_no_cache(case):
 
 
 @pytest.mark.parametrize("angle", [3.141592653589793, 0.7])
-@law_of_families
+@law_of_first
 def test_a_common_phase_passes_through(case, angle):
     """Turning all inputs turns the states and leaves what is read off their moduli."""
     case = type(case)(case.family, "commuting")

@@ -33,7 +33,7 @@ def wide(case, **changes):
 
 
 def new_and_loaded(case, config, folder):
-    """A new model, and one from a file with a tensor of no meaning: everything else is drawn by ``from_pretrained``."""
+    """A new model, and one from a file with a tensor of no meaning, in which everything is drawn."""
     torch.manual_seed(0)
     yield case.model_class(config)
     config.save_pretrained(folder)
@@ -72,8 +72,10 @@ def recurrent_kind(module):
 
 
 def check(model, config):
-    """Look at every parameter once, by the layer it is in."""
+    """Look at every parameter once, by the layer it is in, and at running statistics."""
     modules = dict(model.named_modules())
+    for name, value in model.named_buffers():
+        assert "running" not in name or (value == (1 if name.endswith("var") else 0)).all(), name
     for name, value in model.named_parameters():
         value = value.detach()
         owner, _, leaf = name.rpartition(".")

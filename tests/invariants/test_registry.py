@@ -7,10 +7,10 @@ import inspect
 from pathlib import Path
 
 import pytest
-from families import CASES, FAMILIES, Case
 from laws import FAULTS, LAWS, SKIPS, named
 
 from complex_transformers.models import model_families
+from families import CASES, FAMILIES
 
 for path in Path(__file__).parent.glob("test_*.py"):  # all laws, whatever is collected
     if path.stem != Path(__file__).stem:
@@ -41,6 +41,13 @@ def test_exceptions_are_needed(name, place, tmp_path):
     case = next(case for case in CASES if place in (case.family, str(case)))
     test = inspect.unwrap(LAWS[name])
     wanted = inspect.signature(test).parameters
-    given = {"case": case, "tmp_path": tmp_path, "angle": 0.7, "poison": float("nan"), "seeds": range(1)}
+    given = {
+        "case": case,
+        "tmp_path": tmp_path,
+        "angle": 0.7,
+        "poison": float("nan"),
+        "seeds": range(1),
+        "reentrant": False,
+    }
     with pytest.raises(Exception, match=""):  # noqa: PT011 - whatever it is
         test(**{argument: value for argument, value in given.items() if argument in wanted})

@@ -5,20 +5,35 @@
 import copy
 import pickle
 
+import pytest
 import torch
 import transformers
-from families import batch, results, rows
-from laws import LOW, as_dtype, assert_same, law, narrow, ties
+from laws import LOW, as_dtype, assert_same, law, law_of_families, narrow, ties
 from torch import nn
 
 from complex_transformers.models import model_families
+from families import batch, results, rows
+
+TASKS = {
+    "Model": "feature-extraction",
+    "ForMaskedLM": "fill-mask",
+    "ForCausalLM": "text-generation",
+    "ForSequenceClassification": "text-classification",
+    "ForTokenClassification": "token-classification",
+    "ForConditionalGeneration": "translation",
+    "ForAudioClassification": "audio-classification",
+    "ForCTC": "automatic-speech-recognition",
+}
+
 
 def fields(config):
     """A configuration without what a model adds to it when it is saved."""
     config = config if isinstance(config, dict) else config.to_dict()
     added = ("architectures", "auto_map", "dtype", "transformers_version", "_name_or_path")
     return {
-        name: fields(value) if isinstance(value, dict) else value for name, value in config.items() if name not in added
+        name: fields(value) if isinstance(value, dict) else value
+        for name, value in config.items()
+        if name not in added
     }
 
 
@@ -52,10 +67,21 @@ def test_a_saved_model_loads_equal_in_every_dtype(case, tmp_path):
         assert not again.training
         assert all(parameter.requires_grad for parameter in again.parameters())
         assert_equal(again, model)
-    assert_equal(load(tmp_path / "torch.float32", dtype=LOW[0]), narrow(case, LOW[0]))
+    card = (tmp_path / "torch.float32" / "README.md").read_text(encoding="utf-8")
+    task = TASKS[case.head[0]]
+    if case.head[1].get("decoder"):
+        task = TASKS["ForCTC"]
+    assert f"\npipeline_tag: {task}\n" in card
 
 
-@law
+@law_of_families
+def test_float32_is_loaded_in_low_precision(case, tmp_path):
+    case.model().save_pretrained(tmp_path)
+    for dtype in LOW:
+        assert_equal(case.model_class.from_pretrained(tmp_path, dtype=dtype), narrow(case, dtype))
+
+
+@law_of_families
 def test_its_base_is_that_of_the_head(case, tmp_path):
     model = case.model()
     model.save_pretrained(tmp_path / "head")
@@ -74,7 +100,9 @@ def test_its_base_is_that_of_the_head(case, tmp_path):
 @law
 def test_copies_are_equal(case):
     model = case.trained()
-    sent = pickle.dumps(model)  # before Transformers puts hooks that cannot be sent on a model whose states are asked for
+    sent = pickle.dumps(
+        model
+    )  # before Transformers puts hooks that cannot be sent on a model whose states are asked for
     assert_equal(copy.deepcopy(model), model)
     assert_equal(pickle.loads(sent), model)
     config = model.config
@@ -109,6 +137,12 @@ def test_a_resized_vocabulary_keeps_its_words(case, tmp_path):
                 assert row["logits"].shape[-1] == size
                 row["logits"], want["logits"] = row["logits"][..., :kept], want["logits"][..., :kept]
             assert_same(row, want, 1e-6)
+        ids = next(name for name in inputs if "input_ids" in name)
+        with pytest.raises(ValueError, match=rf"\[0, {size}\), got {size}"):
+            model(**{**inputs, ids: torch.full_like(inputs[ids], size)})
+        for name in table.word_tables() if size > words else ():
+            value = table.get_parameter(name)
+            torch.testing.assert_close(value[words:], value[:words].mean(0).expand_as(value[words:]))
         new = {name: torch.full_like(v, size - 1) if "input_ids" in name else v for name, v in inputs.items()}
         assert all(value.isfinite().all() for row in results(model, new) for value in row.values())
     model.save_pretrained(tmp_path)

@@ -4,8 +4,9 @@
 
 import pytest
 import torch
+from laws import assert_same, gradients, law, law_of_families, law_of_first, loss_of
+
 from families import batch, results, rows
-from laws import assert_same, gradients, law, law_of_families, loss_of
 
 # Softmax does not change where all keys move alike.
 WITHOUT_EFFECT = ("k_proj.bias",)
@@ -66,7 +67,7 @@ def test_no_seed_diverges_at_once(case, seeds):
         assert all(value.isfinite().all() for value in model.parameters())
 
 
-@law_of_families
+@law_of_first
 def test_the_real_twin_has_the_widths_and_no_imaginary_part(case):
     model = case.build()
     changes = {}

@@ -14,6 +14,7 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast, Wav2Vec2CTCTokenizer
 
+from .parts import check_option
 from .syntax import JOINER
 
 __all__ = ["build_ctc_tokenizer", "build_tokenizer"]
@@ -107,12 +108,10 @@ def build_tokenizer(
             without ``</s>``.
         TypeError: a text that is not a string.
     """
-    if kind not in _BUILDERS:
-        raise ValueError(f"kind must be one of {sorted(_BUILDERS)}, got {kind!r}")
+    check_option("kind", kind, _BUILDERS)
     preset = special_tokens if isinstance(special_tokens, str) else "masked" if special_tokens else "none"
     preset = "causal" if append_eos and preset == "masked" else preset
-    if preset not in _PRESETS:
-        raise ValueError(f"special_tokens must be True, False or one of {sorted(_PRESETS)}, got {special_tokens!r}")
+    check_option("special_tokens", preset, _PRESETS)
     names = _PRESETS[preset]
     if append_eos and "eos_token" not in names:
         raise ValueError(f"append_eos=True needs </s>, which special_tokens={special_tokens!r} has not: use 'causal'")

@@ -54,7 +54,8 @@ def arguments_of(*sources: Any, without: tuple[str, ...] = (), **defaults: Any) 
     Type, default and help are those of the source; help is what its docstring, or that of a class it derives from,
     says under ``Args``. A number that may be None although its default is another takes the word ``none``. Left out
     are arguments without a default or of a kind that no word can give; and of configurations what all of Transformers'
-    have or training arguments name too, the vocabulary's size and the ids of tokens, which come from a tokenizer.
+    have or training arguments name too, inherited fields that the network never reads, the vocabulary's size and the
+    ids of tokens, which come from a tokenizer.
 
     Args:
         *sources: configuration classes of the networks that the command line can choose from, or functions.
@@ -96,6 +97,7 @@ def _fields(source: Any) -> dict[str, tuple[Any, Any]]:
     """How each argument is read from a word, and its default."""
     if inspect.isclass(source):
         known = {*PreTrainedConfig.__dataclass_fields__, *Seq2SeqTrainingArguments.__dataclass_fields__}
+        known |= {name for name, reader in getattr(source, "read_with", {}).items() if isinstance(reader, str)}
         found = {each.name: (each.type, _Left(each.default)) for each in fields(source) if each.name not in known}  # type: ignore[arg-type]
         found = {name: value for name, value in found.items() if not name.endswith(("vocab_size", "_id"))}
     else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -98,8 +98,7 @@ class Run:
             ValueError: another run is at work in the folder, or its checkpoints lie there.
         """
         first = self.trainer.is_world_process_zero()
-        mark = run_mark(self.args, self.model.config.to_dict(), self.parts) if first else {}
-        with run_folder(self.folder, mark, checkpoint) if first else nullcontext(mark) as self.trainer.mark:
+        with self._own_folder(checkpoint) if first else nullcontext() as self.trainer.mark:
             self.trainer.accelerator.wait_for_everyone()
             start = time.perf_counter()
             self.trainer.train(resume_from_checkpoint=checkpoint)
@@ -112,6 +111,9 @@ class Run:
         print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
         self.record = results
         return dict(results)
+
+    def _own_folder(self, checkpoint: str | None) -> AbstractContextManager[dict[str, Any]]:
+        return run_folder(self.folder, run_mark(self.args, self.model.config.to_dict(), self.parts), checkpoint)
 
     def score(self) -> dict[str, Any]:
         """The figures of ``validation`` and, if there is one, of ``test``."""

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassClassValidationError
-from small_spectral import NETWORKS, build, clips, config, extractor, features, first
-from transformers import AutoModelForAudioClassification, AutoModelForCTC
+from small_spectral import build, clips, config, extractor, features, first
 
 from complex_transformers import (
     SpectralTransformerConfig,
@@ -18,29 +17,6 @@ from complex_transformers import (
 )
 
 HEADS = (SpectralTransformerForAudioClassification, SpectralTransformerForCTC)
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("time_pool_size", [1, 3])
-@pytest.mark.parametrize("norm_type", ["layer", "batch"])
-def test_a_clip_is_the_same_alone_and_in_a_batch(network, time_pool_size, norm_type):
-    waves = clips(100, 260, 48)
-    batch = features(network, waves)
-    garbage = batch["input_features"].clone()
-    garbage[~batch["attention_mask"].bool()] = float("nan")
-    left = {name: torch.zeros_like(value) for name, value in batch.items()}
-    for i, length in enumerate(batch["attention_mask"].sum(-1)):
-        for name, value in batch.items():
-            left[name][i, -length:] = value[i, :length]
-    for head in HEADS:
-        model = build(network, head, time_pool_size=time_pool_size, norm_type=norm_type)
-        together = first(model, **batch)
-        variants = (first(model, **{**batch, "input_features": garbage}), first(model, **left))
-        for i, wave in enumerate(waves):
-            alone = first(model, **features(network, [wave]))[0]
-            for out in (together, *variants):
-                own = out[i][: len(alone)] if head is SpectralTransformerForCTC else out[i]
-                torch.testing.assert_close(own, alone, atol=1e-5, rtol=1e-4)
 
 
 def test_padding_says_blank():
@@ -71,48 +47,6 @@ def test_ctc_loss_of_short_clips_is_the_sum_over_all_paths(network, reduction):
         losses.append(-np.log(total) / (len(target) if reduction == "mean" else 1))
     expected = sum(losses) if reduction == "sum" else np.mean(losses)
     assert out.loss.item() == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision(network, dtype):
-    for head in HEADS:
-        model = build(network, head)
-        batch = features(network, clips(200, 150))
-        expected = first(model, **batch)
-        narrow = first(model.to(dtype), **{**batch, "input_features": batch["input_features"].to(dtype)})
-        assert narrow.dtype == dtype
-        frames = batch["attention_mask"].bool() if head is SpectralTransformerForCTC else slice(None)
-        scale = expected[frames].abs().max().item()
-        torch.testing.assert_close(narrow[frames].float(), expected[frames], atol=0.12 * scale, rtol=0)
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-def test_silence_and_loud_audio_have_finite_gradients(network):
-    batch = features(network, [np.zeros(100), 1e4 * clips(100)[0]])
-    for scale in (1.0, 1e6):
-        model = build(network, SpectralTransformerForCTC)
-        model(
-            input_features=scale * batch["input_features"],
-            attention_mask=batch["attention_mask"],
-            labels=torch.tensor([[1, 2], [3, 4]]),
-        ).loss.backward()
-        assert all(torch.isfinite(p.grad).all() for p in model.parameters())
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-def test_saved_model_is_the_same(network, tmp_path):
-    batch = features(network, clips(200))
-    for head, auto in zip(HEADS, (AutoModelForAudioClassification, AutoModelForCTC), strict=True):
-        model = build(network, head)
-        model.save_pretrained(tmp_path / head.__name__)
-        again = auto.from_pretrained(tmp_path / head.__name__).eval()
-        assert type(again) is head
-        assert torch.equal(first(again, **batch), first(model, **batch))
-        card = (tmp_path / head.__name__ / "README.md").read_text()
-        task = "audio-classification" if head is HEADS[0] else "automatic-speech-recognition"
-        assert f"pipeline_tag: {task}\n" in card
-        assert "AutoFeatureExtractor.from_pretrained" in card
 
 
 def test_real_twin_has_the_same_widths_and_no_complex_numbers():

@@ -4,11 +4,10 @@
 
 import pytest
 import torch
-from small_classifiers import FAMILIES, FIELDS
 from safetensors.torch import save_file
+from small_classifiers import FAMILIES, FIELDS
 
 from complex_transformers.nn import ComplexLinear
-from complex_transformers.nn.linear import RealLinear
 
 SOURCES = ("post_init", "from_pretrained")
 INITS = ("glorot", "he", "unitary", "normal")
@@ -54,39 +53,6 @@ def assert_unitary(parts, name):
 
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("init", INITS)
-@pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("family", ["fasttext", "cnn", "gcn"])
-def test_dense_layers_start_as_configured(tmp_path, family, field, init, source):
-    module = large(tmp_path, source, family, number_field=field, weight_init=init)
-    layers = {name: m for name, m in module.named_modules() if isinstance(m, ComplexLinear | RealLinear)}
-    assert len(layers) == (3 if family == "gcn" else 2)
-    for name, layer in layers.items():
-        parts = parts_of(layer)
-        fan_out, fan_in = parts[0].shape
-        variance = {
-            "glorot": 2.0 / (fan_in + fan_out),
-            "he": 2.0 / fan_in,
-            "unitary": min(fan_in, fan_out) / (fan_in * fan_out),
-            "normal": len(parts) * 0.02**2,
-        }[init]
-        assert_variance(parts, variance, name)
-        assert not layer.bias.any()
-
-
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("init", INITS)
-@pytest.mark.parametrize("field", FIELDS)
-def test_convolutions_start_by_glorot(tmp_path, field, init, source):
-    module = large(tmp_path, source, "cnn", number_field=field, weight_init=init)
-    for layer in module.model.layer.convolutions:
-        parts = parts_of(layer)
-        fan_out, fan_in, size = parts[0].shape
-        assert_variance(parts, 2.0 / (size * (fan_in + fan_out)), repr(layer))
-        assert not layer.bias.any()
-
-
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("init", INITS)
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize("field", FIELDS)
 def test_recurrent_layers_keep_their_own_start(tmp_path, field, kind, init, source):
@@ -113,26 +79,6 @@ def test_recurrent_layers_keep_their_own_start(tmp_path, field, kind, init, sour
         assert biases
         assert not any(bias.any() for bias in biases)
     assert seen == 4 * GATES[kind]
-
-
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_embedding_starts_as_documented(tmp_path, family, source):
-    table = large(tmp_path, source, family, phase="learned", initializer_range=0.3).model.embed_tokens
-    assert table.amplitude[1:].std().item() == pytest.approx(0.3, rel=0.05)
-    assert not table.amplitude[0].any()
-    expected = 10000.0 ** (-torch.arange(64, dtype=torch.float64) / 64)
-    torch.testing.assert_close(table.frequency.double(), expected.expand(300, 64), rtol=1e-6, atol=0)
-    assert table.phase.abs().max() <= torch.pi
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_activations_with_a_bias_start_at_zero(tmp_path, source):
-    for family in ("fasttext", "cnn", "gcn"):
-        module = large(tmp_path, source, family, hidden_act="modrelu")
-        biases = [m.bias for m in module.modules() if type(m).__name__ == "ModReLU"]
-        assert len(biases) == {"fasttext": 1, "cnn": 3, "gcn": 2}[family]
-        assert not any(bias.any() for bias in biases)
 
 
 def test_dense_layer_without_bias_starts_as_any_other(tmp_path):

@@ -212,7 +212,7 @@ def card_text(
         loader=jinja2.FileSystemLoader(_TEMPLATES), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
     )
     templates.filters["cell"] = _cell
-    body = templates.get_template(f"{family or 'base'}.md").render(
+    body = templates.select_template([f"{family}.md", "base.md"]).render(
         title=name,
         config=config,
         parameters=model.num_parameters(),
