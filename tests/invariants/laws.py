@@ -36,6 +36,11 @@ LARGE_IN_EVALUATION = (
     *(f"complex_order: {name}" for name in ("bilinear", "real score, amplitudes", "real tied")),
     "spectral_transformer: scaled rotate",
 )
+WITHOUT_POSITIONS = tuple(
+    str(case)
+    for case in CASES
+    if case.family in ENCODERS and case.config().embedding_type in ("word", "complex_vanilla")
+)
 # Laws, families or variants of them -> why they do not hold there
 _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (
@@ -78,6 +83,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (("a_resized_vocabulary_keeps_its_words",), ("synconmt: rnn, two vocabularies",)): (
         "two vocabularies cannot have one new size"
     ),
+    (("positions_are_counted_where_none_are_given",), WITHOUT_POSITIONS): "words are embedded without a position",
     (("embeddings_stand_for_ids",), SPEECH_ENCODERS): "features are what is read: there are no ids",
 }
 SKIPS = {(name, place): reason for (names, places), reason in _SKIPPED.items() for name in names for place in places}
