@@ -1,5 +1,6 @@
 # Everything a stranger needs: each target sets up what it uses, from nothing, in .venv.
 PYTHON ?= python3
+PYTHON_OLDEST ?= python3.10
 WORKERS ?= 2
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -8,7 +9,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 # Compiled tests are kept: without them every worker and every process of a test compiles them anew.
 PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: quickstart test test-rest test-all test-slow conformance mutations lint format types docs bench stability clean
+.PHONY: quickstart test test-rest test-all test-slow test-oldest conformance mutations lint format types docs bench stability clean
 
 quickstart: .venv/.run
 	$(BIN)/python examples/quickstart/quickstart.py
@@ -25,6 +26,11 @@ test-all: .venv/.develop
 
 test-slow: .venv/.develop
 	$(PYTEST) -m slow $(ARGS)
+
+# The default tests with the oldest versions of everything. PyPI's torch 2.6 brings CUDA along, some gigabytes.
+test-oldest: .venv-oldest/.develop
+	$(ONE_THREAD) .venv-oldest/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal \
+		-m "not full and not slow" $(ARGS)
 
 conformance: .venv/.develop
 	$(PYTEST) -m "not slow" tests/conformance $(ARGS)
@@ -49,9 +55,11 @@ docs: .venv/.docs
 
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks.bench $(ARGS)
+	$(BIN)/python -m benchmarks.tables docs/benchmarks.md
 
 stability: .venv/.run
-	$(ONE_THREAD) $(BIN)/python -m benchmarks.stability $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.grid stability $(ARGS)
+	$(BIN)/python -m benchmarks.tables docs/stability.md
 
 .venv/.python:
 	$(PYTHON) -m venv .venv
@@ -65,6 +73,12 @@ stability: .venv/.run
 	$(PIP) --editable ".[train,analysis,vectors,syntax,peft,translation,speech,test,quality,docs]"
 	touch $@ .venv/.run .venv/.docs
 
+.venv-oldest/.develop: pyproject.toml constraints-oldest.txt
+	$(PYTHON_OLDEST) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
+		--editable ".[train,analysis,vectors,syntax,peft,translation,speech,test]"
+	touch $@
+
 .venv/.docs: .venv/.python pyproject.toml constraints.txt
 	$(PIP) --editable ".[docs]"
 	touch $@
@@ -74,4 +88,4 @@ stability: .venv/.run
 	touch $@
 
 clean:
-	rm -rf .venv .cache build site outputs
+	rm -rf .venv .venv-oldest .cache build site outputs

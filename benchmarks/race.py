@@ -1,16 +1,33 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Contestants that run in turns, and what came of it: lines of a table with ratios and bars."""
+"""Contestants that run in turns, and what came of it: a table with ratios and bars."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from benchmarks.timing import Quartiles, Step, ratio, time_rounds
+import torch
+from torch import Tensor, nn
 
-__all__ = ["Comparison", "Outcome", "race", "row"]
+from benchmarks.reporting import DOCS, machine_line, markdown_table
+from benchmarks.timing import Quartiles, Step, check_gradients, ratio, time_rounds, training_step
+
+__all__ = [
+    "THREADS",
+    "Case",
+    "Comparison",
+    "Outcome",
+    "layer_steps",
+    "race",
+    "race_table",
+    "row",
+    "size",
+]
+
+THREADS = 2
 
 
 @dataclass(frozen=True)
@@ -27,7 +44,7 @@ class Outcome:
     """What a case found."""
 
     rows: list[dict[str, Any]]
-    notes: list[str]
+    notes: list[str] = field(default_factory=list)
 
 
 def row(group: str, comparison: Comparison, ours: list[float], reference: list[float], unit: str) -> dict[str, Any]:
@@ -56,3 +73,70 @@ def race(
     for found in rows:
         print(f"  {group}: {found['ours']} / {found['reference']} = {found['ratio']['median']:.3f}", flush=True)
     return rows
+
+
+def size(model: nn.Module) -> int:
+    """Real parameters."""
+    return sum(p.numel() * (2 if p.is_complex() else 1) for p in model.parameters())
+
+
+def _check_output(name: str, out: Tensor, shape: torch.Size) -> None:
+    """Raise unless an output has its shape and is finite."""
+    if out.shape != shape or not out.isfinite().all():
+        raise AssertionError(
+            f"{name} gives {tuple(out.shape)} (expected {tuple(shape)}) or a number that is not finite"
+        )
+
+
+def layer_steps(layers: Mapping[str, nn.Module], x: Tensor, shape: torch.Size | None = None) -> dict[str, Step]:
+    """A training step of each layer on ``x``, halves or a native complex tensor, with its output checked."""
+    contestants = {}
+    for name, layer in layers.items():
+        with torch.no_grad():
+            _check_output(name, layer(x), shape or x.shape)
+        contestants[name] = training_step(layer, list(layer.parameters()), x)
+        check_gradients(name, layer, contestants[name])
+    return contestants
+
+
+def _figure(value: dict[str, float], unit: str) -> str:
+    median = value["median"]
+    return f"{median:,.0f} {unit}" if median >= 100 else f"{median:.3g} {unit}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.3g}"
+
+
+def race_table(data: dict[str, Any]) -> str:
+    """The table of a case: both figures, their ratio, its bar."""
+    rows = []
+    for found in data["rows"]:
+        quotient = found["ratio"]
+        verdict = "" if found["bar"] is None else f"{found['bar']:.3g}, {'met' if found['met'] else '**missed**'}"
+        rows.append(
+            [
+                f"{found['group']}: {found['ours']} / {found['reference']}",
+                _figure(found["ours_value"], found["unit"]),
+                _figure(found["reference_value"], found["unit"]),
+                f"{_ratio(quotient['median'])} ({_ratio(quotient['low'])} to {_ratio(quotient['high'])})",
+                verdict,
+            ]
+        )
+    text = [data["what"], markdown_table(["", "ours", "reference", "ratio (quartiles)", "at most"], rows)]
+    if data["notes"]:
+        text.append("\n".join(f"- {note}" for note in data["notes"]))
+    text.append(f"Medians of {data['rounds']} rounds. {machine_line(data['machine'])}")
+    return "\n\n".join(text)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is measured, how often, and the table of a page that shows it."""
+
+    run: Callable[[int], Outcome]
+    rounds: int
+    table: Callable[[dict[str, Any]], str] = race_table
+    page: Path = DOCS / "benchmarks.md"
+    part: str | None = None  # default: bench-NAME
+    packages: tuple[str, ...] = ()  # whose versions count, too

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all measurements share: facts about the machine, JSON files, tables written into pages of the documentation."""
+"""What all measurements share: facts about the machine, files of results, tables in pages of the documentation."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ import torch
 __all__ = [
     "DOCS",
     "RESULTS",
+    "ROOT",
+    "add_line",
     "machine_facts",
     "machine_line",
     "markdown_table",
-    "read_json",
-    "write_json",
+    "read_lines",
     "write_part",
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 DOCS = ROOT / "docs"
+# What many lines of a file have in common stands once, in a line of its own before them.
+SHARED = ("settings", "machine")
 
 
 def _processor() -> str:
@@ -70,15 +73,40 @@ def machine_line(facts: dict[str, Any]) -> str:
     )
 
 
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write ``data`` readably, with a line break at the end."""
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The runs of a file of results, one a line, each with what it shares with others.
+
+    A line that was cut short by a stop is left out.
+    """
+    shared: dict[str, Any] = {}
+    runs = []
+    for text in path.read_text(encoding="utf-8").split("\n") if path.exists() else ():
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            continue
+        if "row" in line:
+            runs.append({**shared, **line})
+        else:
+            shared = line
+    return runs
+
+
+def add_line(path: Path, run: dict[str, Any]) -> None:
+    """Add a run, named by its ``row`` and ``seed``, to a file of results, or replace it there."""
+    runs = {(line["row"], line.get("seed")): line for line in read_lines(path)}
+    runs[run["row"], run.get("seed")] = run
+    lines, before = [], {}
+    for line in runs.values():
+        shared = {name: line[name] for name in SHARED if name in line}
+        if shared != before:
+            lines.append(shared)
+            before = shared
+        lines.append({name: value for name, value in line.items() if name not in SHARED})
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read what :func:`write_json` wrote."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    whole = path.with_suffix(".new")  # a stop leaves the old file or the new one
+    whole.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    whole.replace(path)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -87,15 +115,8 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [header, alignment, *rows])
 
 
-def write_part(page: Path, name: str, text: str) -> None:
-    """Replace what stands between ``<!-- name:start -->`` and ``<!-- name:end -->`` in a page, or append it."""
+def write_part(page: str, name: str, text: str) -> str:
+    """A page with ``text`` between ``<!-- name:start -->`` and ``<!-- name:end -->``."""
     start, end = f"<!-- {name}:start -->", f"<!-- {name}:end -->"
-    part = f"{start}\n{text.strip()}\n{end}"
-    old = page.read_text(encoding="utf-8") if page.exists() else ""
-    if start in old and end in old:
-        before, rest = old.split(start, 1)
-        new = before + part + rest.split(end, 1)[1]
-    else:
-        new = f"{old.rstrip()}\n\n{part}\n".lstrip("\n")
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(new, encoding="utf-8")
+    before, rest = page.split(start, 1)
+    return f"{before}{start}\n{text.strip()}\n{end}{rest.split(end, 1)[1]}"

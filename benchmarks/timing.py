@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Quartiles", "Step", "check_gradients", "ratio", "time_rounds", "training_step"]
+__all__ = ["Quartiles", "Step", "check_gradients", "loss_step", "ratio", "time_rounds", "training_step"]
 
 Step = Callable[[], object]
 
@@ -100,6 +100,17 @@ def training_step(call: Callable[..., Tensor], parameters: list[nn.Parameter], *
         for leaf in leaves:
             leaf.grad = None
         call(*inputs).backward(cotangent)
+
+    return step
+
+
+def loss_step(model: nn.Module, **batch: Any) -> Step:
+    """Forward and backward of a model that gives its loss."""
+
+    def step() -> None:
+        model.train()
+        model.zero_grad(set_to_none=True)
+        model(**batch).loss.backward()
 
     return step
 

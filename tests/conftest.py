@@ -1,15 +1,18 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests share: one thread, one seed, and hypothesis without a clock."""
+"""What all tests share: one thread, one seed, hypothesis without a clock, the sentences of the word-order data."""
 
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from complex_transformers.data import word_order
 
 # Results must not depend on how many cores a machine has, and small tensors are fastest on one.
 torch.set_num_threads(1)
@@ -23,6 +26,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("repository")
+
+
+# Reading all docstrings of the standard library takes seconds: once for all tests of a process.
+word_order.docstring_sentences = cache(word_order.docstring_sentences)
 
 
 @pytest.fixture(autouse=True)

@@ -1,17 +1,43 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a run writes: nothing of the machine it ran on, every figure of its evaluations."""
+"""Runs: their command lines, their folders, and what they write: nothing of the machine, all figures."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
+from datasets import Dataset
+from transformers import HfArgumentParser, TrainerCallback
 
-from complex_transformers import ComplexFastTextConfig, ComplexFastTextForSequenceClassification
-from complex_transformers.training.run import command_line, portable, rounded, run_record, save_model, write_results
+from complex_transformers import (
+    ClipDataset,
+    ComplexFastTextConfig,
+    ComplexFastTextForSequenceClassification,
+    ComplexOrderConfig,
+    ComplexTransfoXLConfig,
+    Run,
+    RunArguments,
+    arguments_of,
+    encode_parallel_dataset,
+    load_parallel_dataset,
+    prepare_run,
+)
+from complex_transformers.training.folder import checksum, write_mark
+from complex_transformers.training.records import (
+    command_line,
+    portable,
+    rounded,
+    run_record,
+    save_model,
+    write_results,
+)
 
 
 def test_no_path_of_this_machine_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -73,3 +99,213 @@ def test_model_card_and_results_are_saved(tmp_path: Path) -> None:
     assert "use_cache" not in json.loads((tmp_path / "m" / "config.json").read_text())
     write_results(tmp_path / "new" / "r.json", {"a": 1})
     assert json.loads((tmp_path / "new" / "r.json").read_text()) == {"a": 1}
+
+
+# --- command lines ---------------------------------------------------------------------------------------------------
+
+
+def parse(*classes: type, line: str) -> Any:
+    return HfArgumentParser(classes).parse_args_into_dataclasses(line.split(), look_for_args_file=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "given"),
+    [
+        ("", {"num_hidden_layers": 3}),
+        ("--num_hidden_layers 1 --hidden_act split_relu", {"num_hidden_layers": 1, "hidden_act": "split_relu"}),
+        ("--hidden_dropout_prob 0 --attention_score real", {"hidden_dropout_prob": 0.0, "attention_score": "real"}),
+        ("--same_length --tie_word_embeddings false", {"same_length": True, "tie_word_embeddings": False}),
+        ("--clamp_len 4 --position_period none", {"clamp_len": 4, "position_period": None}),
+        ("--position_period 7 --cutoffs 3 4 --phase none", {"position_period": 7, "cutoffs": [3, 4], "phase": "none"}),
+    ],
+)
+def test_a_command_line_is_made_from_a_configuration(line: str, given: dict[str, Any]) -> None:
+    arguments = arguments_of(ComplexTransfoXLConfig, num_hidden_layers=3)
+    (parsed,) = parse(arguments, line=line)
+    assert parsed.given() == {"num_hidden_layers": 3, **given}
+    config = ComplexTransfoXLConfig(vocab_size=20, **parsed.given())
+    for name, value in {"num_hidden_layers": 3, **given}.items():
+        assert getattr(config, name) == value
+
+
+def test_a_command_line_is_made_from_functions() -> None:
+    arguments = arguments_of(load_parallel_dataset, encode_parallel_dataset, overlap="drop", without=("empty",))
+    (parsed,) = parse(arguments, line="--train_files a b --max_source_length 9 --validation_split 0.5")
+    lengths = {"max_source_length": 9, "max_target_length": None, "too_long": "error"}
+    assert parsed.given(encode_parallel_dataset) == lengths
+    given = parsed.given(load_parallel_dataset)
+    assert {**given, **lengths} == parsed.given() == asdict(parsed)
+    expected = {"train_files": ["a", "b"], "test_files": None, "validation_split": 0.5, "overlap": "drop"}
+    assert expected.items() <= given.items()
+    defaults = {name: each.default for name, each in signature(load_parallel_dataset).parameters.items()}
+    assert set(defaults) - set(given) == {"empty"}
+    assert {name: defaults[name] for name in set(given) - set(expected)} == {
+        name: given[name] for name in set(given) - set(expected)
+    }
+
+
+def test_help_is_that_of_the_configurations(capsys: pytest.CaptureFixture[str]) -> None:
+    configs = (ComplexOrderConfig, ComplexFastTextConfig)
+    fields = arguments_of(*configs, without=("phase",)).__dataclass_fields__
+    assert not {"vocab_size", "pad_token_id", "id2label", "use_cache", "phase", "model_type"} & set(fields)
+    assert "classifier_dropout" not in arguments_of(ComplexTransfoXLConfig).__dataclass_fields__  # never read
+    with pytest.raises(SystemExit):
+        parse(arguments_of(*configs), line="--help")
+    text = " ".join(capsys.readouterr().out.split())
+    assert "--embedding_type EMBEDDING_TYPE, --embedding-type EMBEDDING_TYPE complex_order, complex_vanilla" in text
+    assert "of complex_order; " in text
+    assert "(default: 0.1)" in text
+    assert "(default: that of the network)" in text
+    with pytest.raises(SystemExit):
+        parse(arguments_of(ComplexTransfoXLConfig), line="--position_period many")
+    assert "invalid int or none value: 'many'" in capsys.readouterr().err
+
+
+def test_arguments_of_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.accelerator.is_available", lambda: False)
+    (args,) = parse(RunArguments, line=f"--output_dir {tmp_path} --bf16")
+    assert args.use_cpu  # Transformers alone asks for it
+    for terminal in (True, False):
+        monkeypatch.setattr("sys.stderr.isatty", lambda terminal=terminal: terminal)
+        (args,) = parse(RunArguments, line=f"--output_dir {tmp_path}")
+        assert args.disable_tqdm != terminal
+        assert not args.use_cpu
+
+
+# --- the folder of a run ---------------------------------------------------------------------------------------------
+
+
+def classifier_run(folder: Path, *, texts: int = 12, steps: int = 4, **changes: Any) -> tuple[Run, str | None]:
+    """A run of a tiny network that has not begun, and the checkpoint it would go on from."""
+    fields = {"hidden_size": changes.pop("hidden_size", 4), "initializer_range": 0.5}
+    args = RunArguments(
+        output_dir=str(folder),
+        max_steps=steps,
+        save_strategy="steps",
+        eval_strategy="steps",
+        save_steps=2,
+        eval_steps=2,
+        **{"per_device_train_batch_size": 4, "use_cpu": True, "disable_tqdm": True, **changes},
+    )
+    checkpoint = prepare_run(args)
+    part = Dataset.from_dict(
+        {"input_ids": [[n % 9 + 1, 2] for n in range(texts)], "label": [n % 2 for n in range(texts)]}
+    )
+    model = ComplexFastTextForSequenceClassification(ComplexFastTextConfig(vocab_size=10, **fields))
+    processing = SimpleNamespace(save_pretrained=lambda folder: None)
+    return Run(
+        model, {"train": part, "validation": part}, args, processing=processing, data_collator=collate
+    ), checkpoint
+
+
+def collate(batch: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+    return {
+        "input_ids": torch.tensor([row["input_ids"] for row in batch]),
+        "labels": torch.tensor([row["label"] for row in batch]),
+    }
+
+
+def weights(run: Run) -> list[torch.Tensor]:
+    return [parameter.detach().clone() for parameter in run.model.parameters()]
+
+
+def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
+    whole, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint="last")
+    assert checkpoint is None
+    assert not whole.run(checkpoint)["resumed"]
+    newest = tmp_path / "a" / "checkpoint-4"
+    mark = json.loads((newest / "run.json").read_text())
+    assert json.loads((tmp_path / "a" / "run.json").read_text()) == {**mark, "finished": True}
+    assert not (tmp_path / "a" / "run.lock").exists()
+
+    # Longer, to be scored more often: the same run.
+    longer, checkpoint = classifier_run(tmp_path / "a", steps=6, logging_steps=1, resume_from_checkpoint="last")
+    assert checkpoint == str(newest)
+    assert longer.run(checkpoint)["resumed"]
+    assert json.loads((tmp_path / "a" / "run.json").read_text())["run"] == mark["run"]
+
+    # Other data, another network, other training: not resumed, and while it is unfinished not replaced.
+    assert json.loads((tmp_path / "a" / "run.json").read_text())["finished"]
+    write_mark(tmp_path / "a", mark)
+    before = sorted(path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.safetensors"))
+    for changes, what in (
+        ({"texts": 13}, "data"),
+        ({"hidden_size": 6}, "configuration"),
+        ({"seed": 3}, "training"),
+        ({"seed": 3, "texts": 13}, "data and training"),
+    ):
+        for resume in ("last", None):
+            other, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint=resume, **changes)
+            message = (
+                rf"checkpoint-\d is of run {mark['run']}, with other {what}: choose another output_dir, or remove"
+            )
+            with pytest.raises(ValueError, match=message):
+                other.run(checkpoint)
+    assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.safetensors")) == before
+
+    # The same command once more begins anew, and ends as it did.
+    again, checkpoint = classifier_run(tmp_path / "a")
+    assert not again.run(checkpoint)["resumed"]
+    assert {path.name for path in (tmp_path / "a").glob("checkpoint-*")} <= {"checkpoint-2", "checkpoint-4"}
+    assert all(map(torch.equal, weights(again), weights(whole)))
+    assert json.loads((tmp_path / "a" / "run.json").read_text())["run"] != mark["run"]
+
+    # One that came to its end makes room, and leaves nothing behind.
+    other, checkpoint = classifier_run(tmp_path / "a", seed=3)
+    other.run(checkpoint)
+    fresh, _ = classifier_run(tmp_path / "b", seed=3)
+    fresh.run()
+    assert all(map(torch.equal, weights(other), weights(fresh)))
+    assert not any(map(torch.equal, weights(other), weights(whole)))
+
+    for path in (tmp_path / "a").glob("checkpoint-*"):
+        (path / "run.json").unlink()
+    unknown, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint="last")
+    with pytest.raises(ValueError, match="is of an unknown run: choose another output_dir"):
+        unknown.run(checkpoint)
+
+
+def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path) -> None:
+    first, _ = classifier_run(tmp_path)
+    second, _ = classifier_run(tmp_path)
+    started = weights(second)
+
+    class Meanwhile(TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            with pytest.raises(ValueError, match=f"another run is at work in {tmp_path}: choose another output_dir"):
+                second.run()
+
+    first.trainer.add_callback(Meanwhile())
+    first.run()
+    assert all(map(torch.equal, started, weights(second)))
+    assert second.run()["steps"] == 4  # the folder is free again
+
+
+def test_the_best_epoch_of_another_run_is_not_loaded(tmp_path: Path) -> None:
+    run, _ = classifier_run(tmp_path)
+
+    class Overwrite(TrainerCallback):
+        def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            raise AssertionError("too late")
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            for path in tmp_path.glob("checkpoint-*"):
+                write_mark(path, {**run.trainer.mark, "run": "elsewhere"})
+
+    run.trainer.add_callback(Overwrite())
+    with pytest.raises(ValueError, match="is of run elsewhere, which has begun in the same folder"):
+        run.run()
+
+
+def test_checksums_tell_data_apart() -> None:
+    rows = {"a": [[1, 2], [3], []], "b": ["x", "y", "z"]}
+    part = Dataset.from_dict(rows)
+    same = Dataset.from_dict({name: [values[n] for n in (2, 0, 1)] for name, values in rows.items()}).select([1, 2, 0])
+    assert checksum(part) == checksum(same)
+    others = [part.select([0, 2, 1]), part.select([0, 1]), Dataset.from_dict({**rows, "b": ["x", "y", "w"]})]
+    assert len({checksum(part), *map(checksum, others)}) == 4
+    clips = [
+        ClipDataset(["a.wav", name], [label, "1"], print, 8000) for name, label in (("b.wav", "0"), ("b.wav", "1"))
+    ]
+    assert checksum(clips[0]) != checksum(clips[1])
+    assert checksum(clips[0]) == checksum(ClipDataset(["/other/a.wav", "b.wav"], ["0", "1"], print, 8000))

@@ -157,6 +157,7 @@ def test_resumed_training_is_the_uninterrupted_one(tmp_path, accumulation):
         assert losses(resumed) == losses(straight)
 
 
+@pytest.mark.full
 def test_killed_training_resumes_to_bit_equal_weights(tmp_path):
     generator = random.Random(0)
     command = [sys.executable, stream_training.__file__, str(tmp_path / "killed"), "0.02"]

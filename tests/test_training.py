@@ -1,18 +1,13 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training with Trainer: weight decay, accumulation, resuming, and a process that is killed on the way."""
+"""Training with Trainer: weight decay, accumulation, resuming; test_streaming.py kills processes on the way."""
 
-import signal
-import subprocess
-import sys
-from pathlib import Path
+from itertools import chain
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from transformers import Seq2SeqTrainingArguments, TrainingArguments
-from transformers.trainer_utils import get_last_checkpoint
 
 from complex_transformers import (
     ComplexOrderConfig,
@@ -26,6 +21,7 @@ from complex_transformers import (
     ComplexTransfoXLConfig,
     ComplexTransfoXLForCausalLM,
     decay_parameter_names,
+    last_complete_checkpoint,
     optimizer_groups,
 )
 
@@ -142,21 +138,54 @@ def test_trainer_learns_evaluates_and_predicts(tmp_path):
     np.testing.assert_allclose(out.predictions, expected.numpy(), atol=1e-5)
 
 
-def test_resumed_training_equals_an_uninterrupted_one(tmp_path):
-    # Dropout is on: the random state is part of what is restored.
-    whole = build()
-    straight = ComplexTrainer(whole, arguments(tmp_path / "a", save_steps=3, save_strategy="steps"),
-                              train_dataset=rows("sequence"))  # fmt: skip
-    straight.train()
-    torch.manual_seed(99)  # a resumed process starts from anywhere
-    again = build()
-    resumed = ComplexTrainer(again, arguments(tmp_path / "b"), train_dataset=rows("sequence"))
-    resumed.train(resume_from_checkpoint=str(tmp_path / "a" / "checkpoint-3"))
-    for (name, a), b in zip(whole.named_parameters(), again.parameters(), strict=True):
-        assert torch.equal(a, b), name
-    losses = [[h["loss"] for h in t.state.log_history if "loss" in h] for t in (straight, resumed)]
-    assert len(losses[0]) == 6
-    assert losses[0] == losses[1]
+@pytest.mark.parametrize("strategy", ["random", "group_by_length"])
+def test_training_killed_at_any_step_ends_with_the_same_weights(tmp_path, strategy):
+    # Dropout is on: the random state is part of what is restored. Four steps are an epoch.
+    read = []
+
+    def collate(batch):
+        read.append([tuple(row["input_ids"].tolist()) for row in batch])
+        return {name: torch.stack([row[name] for row in batch]) for name in batch[0]}
+
+    def train(folder, checkpoint=None, **changes):
+        model = build()
+        settings = arguments(folder, max_steps=8, train_sampling_strategy=strategy, **changes)
+        trainer = ComplexTrainer(model, settings, train_dataset=rows("sequence"), data_collator=collate)
+        trainer.train(resume_from_checkpoint=checkpoint)
+        return trainer
+
+    straight = train(tmp_path / "whole", save_steps=1, save_strategy="steps")
+    whole, epochs = list(read), [sorted(chain(*read[:4])), sorted(chain(*read[4:]))]
+    assert epochs[0] == epochs[1]
+    assert len(set(epochs[0])) == 16
+    assert read[:4] != read[4:]
+    for step in (2, 4, 6):  # in an epoch, after it, in the second
+        read.clear()
+        torch.manual_seed(99 + step)  # a resumed process starts from anywhere
+        resumed = train(tmp_path / "again", str(tmp_path / "whole" / f"checkpoint-{step}"))
+        assert read == whole[step:]
+        for (name, a), b in zip(straight.model.named_parameters(), resumed.model.parameters(), strict=True):
+            assert torch.equal(a, b), name
+        losses = [[log["loss"] for log in each.state.log_history if "loss" in log] for each in (straight, resumed)]
+        assert len(losses[0]) == 8
+        assert losses[0] == losses[1]
+
+
+def test_a_checkpoint_that_is_killed_while_it_is_written_anew_is_no_mixture(tmp_path, monkeypatch):
+    settings = {"save_steps": 2, "save_strategy": "steps", "max_steps": 4}
+    ComplexTrainer(build(), arguments(tmp_path, **settings), train_dataset=rows("sequence")).train()
+    assert last_complete_checkpoint(tmp_path) == str(tmp_path / "checkpoint-4")
+
+    def killed(*args):
+        raise KeyboardInterrupt
+
+    again = ComplexTrainer(build(), arguments(tmp_path, seed=8, **settings), train_dataset=rows("sequence"))
+    monkeypatch.setattr(again, "_save_optimizer_and_scheduler", killed)  # the weights are written before
+    with pytest.raises(KeyboardInterrupt):
+        again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    assert (tmp_path / "checkpoint-4" / "model.safetensors").exists()
+    with pytest.warns(UserWarning, match="checkpoint-4 was not written to its end"):
+        assert last_complete_checkpoint(tmp_path) == str(tmp_path / "checkpoint-2")
 
 
 @pytest.mark.parametrize("changes", [{}, {"cutoffs": [8]}], ids=["plain", "adaptive"])
@@ -216,47 +245,7 @@ def test_accumulated_batches_equal_the_full_batch(tmp_path, head, kind):
     assert max(value.abs().max() for value in gradients.values()) > 1e-3
 
 
-# --- kill -9 --------------------------------------------------------------------------------------------------------
-
-KILLED = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[2])
-import torch
-torch.set_num_threads(1)
-from transformers import TrainerCallback
-from test_training import ComplexTrainer, arguments, build, rows
-
-class Kill(TrainerCallback):
-    def on_step_end(self, args, state, control, **kwargs):
-        if state.global_step == 5:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-settings = arguments(sys.argv[1], save_steps=2, save_strategy="steps", max_steps=8)
-ComplexTrainer(build(), settings, train_dataset=rows("sequence"), callbacks=[Kill()]).train()
-"""
-
-
-def test_killed_training_resumes_to_bit_equal_weights(tmp_path):
-    folder = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == -signal.SIGKILL, run.stderr
-    checkpoint = get_last_checkpoint(str(folder))
-    assert checkpoint.endswith("checkpoint-4")
-
-    def trainer(target):
-        model = build()
-        settings = arguments(target, save_steps=2, save_strategy="steps", max_steps=8)
-        return model, ComplexTrainer(model, settings, train_dataset=rows("sequence"))
-
-    resumed, second = trainer(folder)
-    second.train(resume_from_checkpoint=True)
-    whole, straight = trainer(tmp_path / "whole")
-    straight.train()
-    for (name, a), b in zip(whole.named_parameters(), resumed.parameters(), strict=True):
-        assert torch.equal(a, b), name
-    files = [load_file(path / "checkpoint-8" / "model.safetensors") for path in (folder, tmp_path / "whole")]
-    assert all(torch.equal(files[0][name], files[1][name]) for name in files[0])
+# --- order of rows --------------------------------------------------------------------------------------------------
 
 
 def test_translations_come_back_in_the_order_of_the_data(tmp_path):

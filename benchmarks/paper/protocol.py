@@ -35,6 +35,7 @@ __all__ = [
     "build_model",
     "encoded",
     "run_cell",
+    "settings",
     "train_cell",
     "training_options",
 ]
@@ -98,11 +99,11 @@ class Cell:
     options: tuple[tuple[str, Any], ...] = ()
 
     @property
-    def key(self) -> str:
-        """A name that is unique within a table."""
+    def row(self) -> str:
+        """A name that is unique within a table, but for the seed."""
         options = "".join(f",{name}={value}" for name, value in self.options)
         fold = f",fold={self.fold}" if self.fold else ""
-        return f"{self.dataset},{self.network},{self.embedding}{options}{fold},seed={self.seed}"
+        return f"{self.dataset},{self.network},{self.embedding}{options}{fold}"
 
 
 class KeepBest(TrainerCallback):
@@ -157,6 +158,13 @@ def training_options(network: str) -> dict[str, Any]:
         "train_sampling_strategy": "group_by_length",
         **NETWORKS[network].training,
     }
+
+
+def settings(cell: Cell) -> dict[str, Any]:
+    """What a result depends on besides its cell."""
+    network = NETWORKS[cell.network]
+    training = {"num_train_epochs": EPOCHS[cell.dataset], **training_options(cell.network)}
+    return {"sizes": network.sizes, "training": training, "vectors": network.vectors}
 
 
 def build_model(cell: Cell, vocabulary: dict[str, int], num_labels: int) -> tuple[PreTrainedModel, float | None]:

@@ -1,3 +1,3 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the examples' READMEs from ``benchmarks/results``: ``python -m benchmarks.tables``."""
+"""Tables of the documentation from ``benchmarks/results``: ``python -m benchmarks.tables``."""

@@ -1,55 +1,66 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of the examples' READMEs from ``benchmarks/results``.
+"""Write every table of the documentation and of the examples' READMEs from ``benchmarks/results``.
 
-    python -m benchmarks.tables [README ...]        # folders of examples/; default: all
+    python -m benchmarks.tables [PAGE ...]        # a page, or a part of its path; default: all
 
-A table stands between ``<!-- name:start -->`` and ``<!-- name:end -->``, which the README must hold once.
+A table stands between ``<!-- name:start -->`` and ``<!-- name:end -->``, which the page must hold once.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from functools import partial
+import importlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.reporting import RESULTS, ROOT, write_part
-from benchmarks.tables import speech, text
 
-TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
-    "text-classification": {"trec": text.trec_table},
-    "translation": {"multi30k en-de": partial(text.multi30k_table, direction="en-de")},
-    "syntax-translation": {"synconmt": text.synconmt_table, "synconmt-length": text.synconmt_length_table},
-    "speech": {
-        "fsdd": speech.official_table,
-        "fsdd-leave-out": speech.leave_out_table,
-        "fsdd-phase": speech.phase_table,
-        "digit-strings": partial(speech.transcription_table, data="digit-strings"),
-    },
-    "phonetic-transcription": {"espeak": partial(speech.transcription_table, data="espeak")},
+# Page -> the modules that have its tables, imported when they are asked for.
+PAGES: dict[str, tuple[str, ...]] = {
+    "docs/benchmarks.md": ("cases",),
+    "docs/decisions/0002-linear.md": ("cases",),
+    "docs/decisions/0003-blocked-attention.md": ("cases",),
+    "docs/paper.md": ("cases", "paper"),
+    "docs/stability.md": ("stability",),
+    "examples/language-modeling/README.md": ("text",),
+    "examples/phonetic-transcription/README.md": ("speech",),
+    "examples/speech/README.md": ("speech",),
+    "examples/syntax-translation/README.md": ("text",),
+    "examples/text-classification/README.md": ("text",),
+    "examples/translation/README.md": ("text",),
 }
 
 
-def write_tables(folder: str, examples: Path, results: Path) -> None:
-    """Replace the tables of one README."""
-    readme = examples / folder / "README.md"
-    page = readme.read_text(encoding="utf-8")
-    for name, table in TABLES[folder].items():
+def tables_of(page: str, results: Path) -> dict[str, str]:
+    """The tables of a page by the names of their markers."""
+    modules = [importlib.import_module(f"benchmarks.tables.{name}") for name in PAGES[page]]
+    return {name: table(results) for module in modules for name, table in module.TABLES[page].items()}
+
+
+def write_tables(page: str, root: Path, results: Path) -> None:
+    """Replace the tables of one page."""
+    path = root / page
+    text = path.read_text(encoding="utf-8")
+    for name, table in tables_of(page, results).items():
         for marker in (f"<!-- {name}:start -->", f"<!-- {name}:end -->"):
-            if (count := page.count(marker)) != 1:
-                raise ValueError(f"{folder}/README.md must hold the marker {marker} once, found {count}")
-        write_part(readme, name, table(results))
+            if (count := text.count(marker)) != 1:
+                raise ValueError(f"{page} must hold the marker {marker} once, found {count}")
+        text = write_part(text, name, table)
+    path.write_text(text, encoding="utf-8")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("readme", nargs="*", metavar="README", help=f"one or more of: {', '.join(TABLES)}")
-    for folder in parser.parse_args().readme or TABLES:
-        if folder not in TABLES:
-            parser.error(f"no tables for {folder}; there are: {', '.join(TABLES)}")
-        write_tables(folder, ROOT / "examples", RESULTS)
+    parser.add_argument("page", nargs="*", metavar="PAGE", help=f"one or more of: {', '.join(PAGES)}")
+    asked = parser.parse_args(arguments).page or [""]
+    for part in asked:
+        if not any(part in page for page in PAGES):
+            parser.error(f"no page {part} with tables; there are: {', '.join(PAGES)}")
+    for page in PAGES:
+        if any(part in page for part in asked):
+            write_tables(page, ROOT, RESULTS)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reporting import read_json
+from benchmarks.reporting import read_lines
 
 __all__ = ["MISSING", "parameters", "read_runs", "seeds", "spread", "training_time"]
 
@@ -17,16 +17,16 @@ MISSING = "not measured yet"
 Runs = list[dict[str, Any]]
 
 
-def read_runs(folder: Path, name: str) -> Runs:
+def read_runs(path: Path, row: str) -> Runs:
     """The results of one network, in the order of their seeds.
 
     Raises:
         ValueError: the runs are of unequal networks or lengths.
     """
-    runs = [read_json(path) for path in folder.glob(f"{name}-seed-*.json")]
+    runs = [run for run in read_lines(path) if run["row"] == row]
     for key in ("parameters", "steps"):
         if len(values := {run[key] for run in runs if key in run}) > 1:
-            raise ValueError(f"{folder.name}, {name}: seeds with unequal {key} do not fit one row: {sorted(values)}")
+            raise ValueError(f"{path.stem}, {row}: seeds with unequal {key} do not fit one row: {sorted(values)}")
     return sorted(runs, key=lambda run: run["seed"])
 
 

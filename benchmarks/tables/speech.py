@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
+from benchmarks.grids.speech import SPEAKERS
 from benchmarks.reporting import markdown_table
 from benchmarks.tables.runs import MISSING, Runs, parameters, read_runs, seeds, spread, training_time
 
-__all__ = ["SPEAKERS", "leave_out_table", "official_table", "phase_table", "transcription_table"]
+__all__ = ["TABLES", "leave_out_table", "official_table", "phase_table", "transcription_table"]
 
-SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
 NETWORKS = {  # name of a run -> network and features
     "fully_spectral": ("Fully Spectral", "complex bins"),
     "fully_spectral-modulus": ("Fully Spectral", "moduli of bins"),
@@ -38,7 +39,7 @@ def official_table(results: Path) -> str:
     """The official split of the spoken digits: speakers that the network knows."""
     rows = []
     for name, words in NETWORKS.items():
-        if runs := read_runs(results / "fsdd", name):
+        if runs := read_runs(results / "fsdd.jsonl", name):
             cells = [
                 seeds(runs),
                 _percent(_accuracies(runs, "validation")),
@@ -68,7 +69,7 @@ def phase_table(results: Path) -> str:
     rows = []
     for network, window in WINDOWS.items():
         for features, words in PHASE.items():
-            if runs := read_runs(results / "fsdd", network + features):
+            if runs := read_runs(results / "fsdd.jsonl", network + features):
                 left_out = _over_speakers(_by_speaker(results, network + features))
                 rows.append([words, window, seeds(runs), _percent(_accuracies(runs)), left_out])
     return markdown_table(
@@ -80,7 +81,7 @@ def transcription_table(results: Path, data: str) -> str:
     """Label error rates of CTC and of decoders, in %."""
     rows = []
     for name, words in TRANSCRIBERS.items():
-        if runs := read_runs(results / data, name):
+        if runs := read_runs(results / f"{data}.jsonl", name):
             cells = [
                 seeds(runs),
                 _percent(run["validation"]["label_error_rate"] for run in runs),
@@ -104,10 +105,21 @@ def _accuracies(runs: Runs, part: str = "test") -> list[float]:
 
 def _by_speaker(results: Path, name: str) -> dict[str, float]:
     """Mean test accuracy over the seeds, for each speaker that was left out."""
-    runs = {speaker: read_runs(results / "fsdd-leave-out" / speaker, name) for speaker in SPEAKERS}
+    runs = {speaker: read_runs(results / "fsdd-leave-out.jsonl", f"{speaker}/{name}") for speaker in SPEAKERS}
     return {speaker: statistics.mean(_accuracies(of)) for speaker, of in runs.items() if of}
 
 
 def _over_speakers(scores: dict[str, float]) -> str:
     """Mean and standard deviation over the speakers, once all are measured."""
     return _percent(scores.values()) if len(scores) == len(SPEAKERS) else MISSING
+
+
+TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "examples/phonetic-transcription/README.md": {"espeak": partial(transcription_table, data="espeak")},
+    "examples/speech/README.md": {
+        "fsdd": official_table,
+        "fsdd-leave-out": leave_out_table,
+        "fsdd-phase": phase_table,
+        "digit-strings": partial(transcription_table, data="digit-strings"),
+    },
+}

@@ -1,16 +1,19 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of text: questions (``trec.sh``), translation (both ``multi30k.sh``)."""
+"""Tables of text: questions, language models, translation."""
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from benchmarks.reporting import markdown_table, read_json
+from benchmarks.grids import text as grids
+from benchmarks.reporting import markdown_table
 from benchmarks.tables.runs import MISSING, Runs, parameters, read_runs, seeds, spread, training_time
 
-__all__ = ["multi30k_table", "synconmt_length_table", "synconmt_table", "trec_table"]
+__all__ = ["TABLES", "multi30k_table", "stream_table", "synconmt_length_table", "synconmt_table", "trec_table"]
 
 FIELDS = (("complex", ""), ("real", "-real"))
 TRANSLATION_HEADER = ("seeds", "validation BLEU", "test BLEU", "test, seed by seed", "test chrF")
@@ -31,22 +34,20 @@ def trec_table(results: Path) -> str:
     rows = []
     for embedding in TREC:
         for field, suffix in FIELDS:
-            path = results / "trec" / f"{embedding}{suffix}.json"
-            cells = _trec_cells(read_json(path)) if path.exists() else [MISSING, "", "", "", ""]
-            rows.append([f"`{embedding}`", field, *cells])
+            runs = read_runs(results / "trec.jsonl", embedding + suffix)
+            rows.append([f"`{embedding}`", field, *(_trec_cells(runs) if runs else [MISSING, "", "", "", ""])])
     return markdown_table(
         ["embedding", "field", "validation", "test", "test, seed by seed", "parameters", "training"], rows
     )
 
 
-def _trec_cells(result: dict[str, Any]) -> list[str]:
-    runs = result["runs"]
+def _trec_cells(runs: Runs) -> list[str]:
     return [
         spread((run["validation_accuracy"] for run in runs), 1, 100),
         spread((run["test_accuracy"] for run in runs), 1, 100),
         " ".join(f"{100 * run['test_accuracy']:.1f}" for run in runs),
-        f"{result['parameters'] / 1e6:.2f} M",
-        f"{result['seconds'] / len(runs):.0f} s",
+        parameters(runs),
+        f"{statistics.mean(run['seconds'] for run in runs):.0f} s",
     ]
 
 
@@ -55,7 +56,7 @@ def multi30k_table(results: Path, direction: str) -> str:
     rows, signatures = [], set()
     for embedding in MULTI30K:
         for field, suffix in FIELDS:
-            if runs := read_runs(results / "multi30k" / direction, f"{embedding}{suffix}"):
+            if runs := read_runs(results / f"multi30k-{direction}.jsonl", f"{embedding}{suffix}"):
                 rows.append(
                     [f"`{embedding}`", field, *_translation_cells(runs), parameters(runs), training_time(runs)]
                 )
@@ -68,7 +69,7 @@ def synconmt_table(results: Path) -> str:
     """BLEU, chrF and accuracies of SynCoNMT and its twins that were run."""
     rows, signatures = [], set()
     for name, words in SYNCONMT.items():
-        if runs := read_runs(results / "synconmt", name):
+        if runs := read_runs(results / "synconmt.jsonl", name):
             signatures |= _signatures(runs)
             accuracies = [_accuracy(runs, f"{part}_accuracy") for part in ("word", "relation", "both")]
             rows.append([*words, *_translation_cells(runs), *accuracies, parameters(runs), training_time(runs)])
@@ -79,7 +80,7 @@ def synconmt_table(results: Path) -> str:
 
 def synconmt_length_table(results: Path) -> str:
     """Test BLEU by the number of words of the source, and how many sentences have so many."""
-    found = {name: runs for name in SYNCONMT if (runs := read_runs(results / "synconmt", name))}
+    found = {name: runs for name in SYNCONMT if (runs := read_runs(results / "synconmt.jsonl", name))}
     groups = next(iter(found.values()))[0]["bleu_by_length"] if found else []
     header = ["network", *(f"{group['shortest']} to {group['longest']} ({group['sentences']})" for group in groups)]
     rows = [
@@ -113,3 +114,33 @@ def _one_signature(signatures: set[tuple[str, str]]) -> str:
     if len(signatures) > 1:
         raise ValueError(f"scores with unequal signatures do not fit one table: {sorted(signatures)}")
     return "\n".join(f"BLEU: `{bleu}`; chrF: `{chrf}`." for bleu, chrf in signatures)
+
+
+def stream_table(results: Path, data: str) -> str:
+    """Language models on a stream, a row for each network that was run: bits per character, or perplexity of words."""
+    words = data == "wikitext-2"
+    score, unit, digits = ("perplexity", "perplexity", 1) if words else ("bits_per_token", "bits per character", 3)
+    rows = [
+        [
+            f"`{row}`",
+            seeds(runs),
+            *(spread((run[part][score] for run in runs), digits) for part in ("validation", "test")),
+            parameters(runs),
+            f"{runs[0]['steps']:,}",
+            training_time(runs),
+        ]
+        for row in grids.STREAMS
+        if (runs := read_runs(results / f"streams-{data}.jsonl", row))
+    ]
+    header = ["network", "seeds", f"validation, {unit}", f"test, {unit}", "parameters", "steps", "training"]
+    return markdown_table(header, rows)
+
+
+TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "examples/language-modeling/README.md": {
+        f"streams {data}": partial(stream_table, data=data) for data in grids.STREAM_FILES
+    },
+    "examples/syntax-translation/README.md": {"synconmt": synconmt_table, "synconmt-length": synconmt_length_table},
+    "examples/text-classification/README.md": {"trec": trec_table},
+    "examples/translation/README.md": {"multi30k en-de": partial(multi30k_table, direction="en-de")},
+}

@@ -16,13 +16,15 @@ from pathlib import Path
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor
-from transformers import AutoModelForSequenceClassification, HfArgumentParser, TrainingArguments, set_seed
+from transformers import AutoModelForSequenceClassification, HfArgumentParser, set_seed
 
 from complex_transformers import (
     ComplexOrderConfig,
     ComplexOrderForSequenceClassification,
     ComplexTrainer,
+    RunArguments,
     build_tokenizer,
+    limit_progress_bars,
     word_order_dataset,
 )
 
@@ -48,6 +50,7 @@ def logits_of(model: torch.nn.Module, batch: dict[str, Tensor]) -> Tensor:
 def main() -> dict[str, float]:
     """Train, save, load and merge the adapter; print the largest differences of the logits."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    limit_progress_bars()
     set_seed(args.seed)
     output_dir = Path(args.output_dir)
     parts = word_order_dataset(max_sentences=args.max_sentences)
@@ -68,15 +71,17 @@ def main() -> dict[str, float]:
     model.print_trainable_parameters()
     trainer = ComplexTrainer(
         model,
-        TrainingArguments(
+        RunArguments(
             output_dir=str(output_dir / "training"),
             max_steps=args.max_steps,
             learning_rate=args.learning_rate,
             per_device_train_batch_size=32,
+            logging_strategy="steps",
             logging_steps=20,
+            eval_strategy="no",
             save_strategy="no",
+            load_best_model_at_end=False,
             seed=args.seed,
-            dataloader_pin_memory=torch.cuda.is_available(),
         ),
         train_dataset=parts["train"].map(lambda rows: tokenizer(rows["text"]), batched=True, remove_columns=["text"]),
         processing_class=tokenizer,

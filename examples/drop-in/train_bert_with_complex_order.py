@@ -23,12 +23,18 @@ from transformers import (
     EvalPrediction,
     HfArgumentParser,
     PreTrainedTokenizerFast,
-    TrainingArguments,
     set_seed,
 )
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from complex_transformers import ComplexOrderEmbedding, ComplexTrainer, build_tokenizer, word_order_dataset
+from complex_transformers import (
+    ComplexOrderEmbedding,
+    ComplexTrainer,
+    RunArguments,
+    build_tokenizer,
+    limit_progress_bars,
+    word_order_dataset,
+)
 
 
 @dataclass
@@ -100,7 +106,7 @@ def train(
         intermediate_size=2 * args.hidden_size,
         pad_token_id=tokenizer.pad_token_id,
     )
-    training_args = TrainingArguments(
+    training_args = RunArguments(
         output_dir=f"{args.output_dir}/{model_class.__name__}",
         num_train_epochs=args.num_train_epochs,
         learning_rate=args.learning_rate,
@@ -109,10 +115,8 @@ def train(
         per_device_eval_batch_size=256,
         train_sampling_strategy="group_by_length",
         save_strategy="no",
-        eval_strategy="epoch",
-        logging_strategy="epoch",
+        load_best_model_at_end=False,
         seed=args.seed,
-        dataloader_pin_memory=torch.cuda.is_available(),
     )
     trainer = ComplexTrainer(
         model_class(config),
@@ -129,6 +133,7 @@ def train(
 def main() -> dict[str, float]:
     """Train BERT with and without the embedding; print both accuracies on the test part."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    limit_progress_bars()
     parts = word_order_dataset(max_sentences=args.max_sentences)
     tokenizer = make_tokenizer(parts["train"]["text"])
     parts = parts.map(lambda batch: tokenizer(batch["text"]), batched=True, remove_columns=["text"])

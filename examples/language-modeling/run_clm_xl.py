@@ -10,80 +10,44 @@ on the validation part; the test part, where there is one, is scored once at the
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-import torch
-import transformers
 from datasets import Dataset, DatasetDict
 from torch import Tensor
-from transformers import AutoTokenizer, HfArgumentParser, PreTrainedTokenizerFast, set_seed
+from transformers import AutoTokenizer, HfArgumentParser, PreTrainedTokenizerFast
 
 from complex_transformers import (
     ComplexStreamTrainer,
     ComplexTransfoXLConfig,
     ComplexTransfoXLForCausalLM,
+    Run,
+    RunArguments,
     StreamDataset,
+    arguments_of,
     build_tokenizer,
     encode_stream,
-    last_complete_checkpoint,
     load_plain_text,
     portable,
-    run_record,
-    save_model,
-    write_results,
+    prepare_run,
+    rounded,
 )
 
 
 @dataclass
-class ModelArguments:
+class ModelArguments(arguments_of(ComplexTransfoXLConfig)):
     """The network: fields of ``ComplexTransfoXLConfig``, under the same names and with its defaults."""
 
     model_name_or_path: str | None = field(
         default=None, metadata={"help": "go on training this model, with its tokenizer"}
     )
-    embedding_type: str | None = field(
-        default=None, metadata={"help": "complex_order, complex_vanilla, word, learned_position, sinusoidal_position"}
-    )
-    number_field: str | None = field(default=None, metadata={"help": "complex, or real for the real twin"})
-    hidden_size: int | None = field(default=None, metadata={"help": "real and imaginary together"})
-    num_hidden_layers: int | None = None
-    num_attention_heads: int | None = None
-    intermediate_size: int | None = None
-    hidden_act: str | None = None
-    hidden_dropout_prob: float | None = None
-    attention_probs_dropout_prob: float | None = None
-    attention_score: str | None = field(
-        default=None, metadata={"help": "modulus, real, bilinear_modulus, sum_of_moduli; in the real field real"}
-    )
-    norm_position: str | None = field(default=None, metadata={"help": "post or pre"})
-    amplitude_sharing: str | None = field(default=None, metadata={"help": "none, word or dimension"})
-    frequency_sharing: str | None = field(default=None, metadata={"help": "none, word or dimension"})
-    frequency_init: str | None = field(default=None, metadata={"help": "sinusoidal, normal or uniform"})
-    phase: str | None = field(default=None, metadata={"help": "initial phases: none, learned or per_dimension"})
-    share_parts: bool | None = field(default=None, metadata={"help": "equal real and imaginary weights in q, k, v"})
-    lm_readout: str | None = field(default=None, metadata={"help": "concat, modulus, ... of the output layer"})
-    initializer_range: float | None = field(default=None, metadata={"help": "deviation of the embedding tables"})
-    tie_word_embeddings: bool | None = None
-    mem_len: int | None = field(default=None, metadata={"help": "tokens of the memory"})
-    clamp_len: int | None = field(default=None, metadata={"help": "greater distances count as this one"})
-    same_length: bool | None = field(default=None, metadata={"help": "every token sees mem_len tokens, no more"})
-    position_period: int | None = field(
-        default=None, metadata={"help": "the words' own positions begin anew after this many tokens; 0: they run on"}
-    )
-    cutoffs: list[int] | None = field(
-        default=None, metadata={"help": "borders of the adaptive softmax between frequent and rare words"}
-    )
-    div_value: int | None = field(default=None, metadata={"help": "each of its clusters is this much narrower"})
 
     def model(self, tokenizer: PreTrainedTokenizerFast) -> ComplexTransfoXLForCausalLM:
         """A new model with random weights, or the one to go on with."""
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        if self.position_period == 0:
+        given = self.given()
+        if given.get("position_period") == 0:  # as `none` says it
             given["position_period"] = None
-        if given.pop("model_name_or_path", None) is not None:
+        if self.model_name_or_path is not None:
             return ComplexTransfoXLForCausalLM.from_pretrained(self.model_name_or_path, **given)
         config = ComplexTransfoXLConfig(
             vocab_size=len(tokenizer),
@@ -95,15 +59,9 @@ class ModelArguments:
 
 
 @dataclass
-class DataArguments:
+class DataArguments(arguments_of(load_plain_text, without=("keep_linebreaks",))):
     """The data: text files or a name on the Hub, how text becomes tokens, and how the stream is cut."""
 
-    dataset_name: str | None = field(default=None, metadata={"help": "a data set of the Hub, or a folder"})
-    dataset_config_name: str | None = None
-    train_file: str | None = field(default=None, metadata={"help": "plain text, also .gz"})
-    validation_file: str | None = None
-    test_file: str | None = field(default=None, metadata={"help": "scored once, at the end"})
-    text_column: str = "text"
     tokenizer: str = field(
         default="character", metadata={"help": "character, whitespace or word (a line ends in </s>), or bpe"}
     )
@@ -121,12 +79,11 @@ class DataArguments:
 
 
 @dataclass
-class TrainingArguments(transformers.TrainingArguments):
-    """``transformers.TrainingArguments`` with defaults that fit small models; a batch is a number of lanes."""
+class TrainingArguments(RunArguments):
+    """``RunArguments`` with defaults that fit small models; a batch is a number of lanes."""
 
     output_dir: str | None = "outputs/transformer-xl"
     num_train_epochs: float = 1
-    learning_rate: float = 1e-3
     lr_scheduler_type: str = "cosine"
     warmup_steps: float = 200
     max_grad_norm: float = 0.25
@@ -136,15 +93,9 @@ class TrainingArguments(transformers.TrainingArguments):
     eval_steps: float | None = 1000
     save_strategy: str = "steps"
     save_steps: float = 1000
+    logging_strategy: str = "steps"
     logging_steps: float = 100
-    save_total_limit: int | None = 1
-    load_best_model_at_end: bool = True
     metric_for_best_model: str | None = "loss"
-    dataloader_pin_memory: bool = torch.cuda.is_available()  # without a GPU it only warns
-    resume_from_checkpoint: str | None = field(
-        default=None, metadata={"help": "a checkpoint, or last: the newest in output_dir, if there is one"}
-    )
-    output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
 
 
 def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: str | None) -> PreTrainedTokenizerFast:
@@ -158,7 +109,7 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
         vocab_size=data_args.vocab_size,
         lowercase=data_args.lowercase,
         append_eos=not characters,
-        special_tokens=not characters,
+        special_tokens="end" if characters else True,  # libraries that go on training or score ask for an end token
     )
 
 
@@ -186,13 +137,21 @@ def make_prompts(data_args: DataArguments, tokenizer: PreTrainedTokenizerFast) -
     return prompts
 
 
-def scores_of(trainer: ComplexStreamTrainer, part: StreamDataset, characters: int | None) -> dict[str, float]:
-    """The figures of a part; ``characters`` that its tokens stand for, where a token is not one."""
-    metrics = trainer.evaluate(part, metric_key_prefix="part")
-    scores = {name: metrics[f"part_{name}"] for name in ("loss", "perplexity", "bits_per_token")}
-    if characters is not None:
-        scores["bits_per_character"] = scores["bits_per_token"] * part.num_predicted / characters
-    return {name: round(value, 5) for name, value in scores.items()}
+class StreamRun(Run):
+    """A run on streams; ``characters``: those that the tokens of a part stand for, where a token is not one."""
+
+    trainer_class = ComplexStreamTrainer
+    figures = ("loss", "perplexity", "bits_per_token")
+    characters: dict[str, int] = {}
+
+    def evaluate(self, name: str) -> dict[str, float]:
+        """Loss in nats, and what follows from it."""
+        part = self.parts[name]
+        metrics = self.trainer.evaluate(part, metric_key_prefix="part")
+        scores = {figure: metrics[f"part_{figure}"] for figure in self.figures}
+        if name in self.characters:
+            scores["bits_per_character"] = scores["bits_per_token"] * part.num_predicted / self.characters[name]
+        return rounded(scores, 5)
 
 
 def write_on(
@@ -216,21 +175,10 @@ def main() -> dict[str, Any]:
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     if data_args.max_train_tokens is not None and data_args.max_train_tokens < 1:
         raise ValueError(f"max_train_tokens must be 1 or more, got {data_args.max_train_tokens}")
-    set_seed(args.seed)
-    checkpoint = args.resume_from_checkpoint
-    if checkpoint == "last":
-        checkpoint = last_complete_checkpoint(args.output_dir)
+    checkpoint = prepare_run(args)
 
     by_character = data_args.tokenizer == "character"
-    parts = load_plain_text(
-        data_args.train_file,
-        data_args.validation_file,
-        data_args.test_file,
-        dataset_name=data_args.dataset_name,
-        dataset_config_name=data_args.dataset_config_name,
-        text_column=data_args.text_column,
-        keep_linebreaks=by_character,
-    )
+    parts = load_plain_text(**data_args.given(), keep_linebreaks=by_character)
     given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
     tokenizer = make_tokenizer(parts, data_args, given)
     prompts = make_prompts(data_args, tokenizer)
@@ -243,36 +191,15 @@ def main() -> dict[str, Any]:
         length = data_args.segment_length if train else data_args.eval_segment_length or data_args.segment_length
         data[name] = StreamDataset(stream, lanes * args.world_size, length)
 
-    trainer = ComplexStreamTrainer(
-        model_args.model(tokenizer),
-        args,
-        train_dataset=data["train"],
-        eval_dataset=data["validation"],
-        processing_class=tokenizer,
-        eval_mem_len=data_args.eval_mem_len,
-    )
-    start = time.perf_counter()
-    trainer.train(resume_from_checkpoint=checkpoint)
-    results: dict[str, Any] = {
-        **run_record(trainer, time.perf_counter() - start, checkpoint is not None),
-        "tokens": {name: len(stream) for name, stream in streams.items()},
-        "data": portable(asdict(data_args)),
-    }
-    for name in data.keys() - {"train"}:
-        characters = None if by_character else sum(len(text) + 1 for text in parts[name]["text"])  # with line breaks
-        results[name] = scores_of(trainer, data[name], characters)
-        print(f"{name}: " + ", ".join(f"{metric} {value:.4g}" for metric, value in results[name].items()))
-    print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
-
-    if trainer.is_world_process_zero():
-        source = portable(data_args.dataset_name) or Path(data_args.train_file).name
-        save_model(
-            args.output_dir, trainer.model, tokenizer, training_data=f"`{source}`", metrics=results["validation"]
-        )
-        output_json = args.output_json or Path(args.output_dir) / "results.json"
-        write_results(output_json, results)
-        results["texts"] = write_on(trainer.model.eval(), tokenizer, prompts, data_args.max_new_tokens)
-        write_results(output_json, results)
+    run = StreamRun(model_args.model(tokenizer), data, args, processing=tokenizer, eval_mem_len=data_args.eval_mem_len)
+    if not by_character:  # line breaks count
+        run.characters = {name: sum(len(text) + 1 for text in parts[name]["text"]) for name in data.keys() - {"train"}}
+    results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
+    results["tokens"] = {name: len(stream) for name, stream in streams.items()}
+    run.save(results, data_args.dataset_name or data_args.train_file)
+    if run.trainer.is_world_process_zero():
+        results["texts"] = write_on(run.model.eval(), tokenizer, prompts, data_args.max_new_tokens)
+        run.write(results)
     return results
 
 

@@ -10,13 +10,11 @@ With ``--fill_mask "the film was directed by <mask> ."`` the saved model answers
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from datasets import Dataset, DatasetDict
 from torch import Tensor
 from transformers import (
@@ -26,59 +24,28 @@ from transformers import (
     HfArgumentParser,
     PreTrainedTokenizerFast,
     pipeline,
-    set_seed,
 )
 
 from complex_transformers import (
     ComplexOrderConfig,
     ComplexOrderForMaskedLM,
-    ComplexTrainer,
+    Run,
+    RunArguments,
+    arguments_of,
     build_tokenizer,
     load_plain_text,
     portable,
-    run_record,
-    save_model,
-    write_results,
+    prepare_run,
 )
 
-
-@dataclass
-class ModelArguments:
-    """The network: fields of ``ComplexOrderConfig``, under the same names."""
-
-    embedding_type: str = field(
-        default="complex_order",
-        metadata={"help": "complex_order, complex_vanilla, word, learned_position or sinusoidal_position"},
-    )
-    number_field: str = field(default="complex", metadata={"help": "complex, or real for the real twin"})
-    hidden_size: int = field(default=256, metadata={"help": "width of the hidden states, real and imaginary together"})
-    num_hidden_layers: int = 2
-    num_attention_heads: int = 4
-    intermediate_size: int = 1024
-    attention_score: str | None = field(
-        default=None, metadata={"help": "modulus, real or bilinear_modulus; default: modulus, in the real field real"}
-    )
-    amplitude_sharing: str = field(default="none", metadata={"help": "none, word or dimension"})
-    frequency_sharing: str = field(default="none", metadata={"help": "none, word or dimension"})
-    phase: str = field(default="none", metadata={"help": "initial phases: none, learned or per_dimension"})
-    norm_position: str = field(default="post", metadata={"help": "post or pre"})
-    lm_readout: str = field(default="concat", metadata={"help": "concat, modulus, squared_modulus or feature_modulus"})
-    tie_word_embeddings: bool = False
-    initializer_range: float = field(default=0.02, metadata={"help": "standard deviation of the embedding tables"})
-    hidden_dropout_prob: float = 0.1
-    attention_probs_dropout_prob: float = 0.1
+# ``--hidden_size`` and the other fields of the network, with defaults that train in minutes.
+ModelArguments = arguments_of(ComplexOrderConfig, hidden_size=256, num_hidden_layers=2, num_attention_heads=4)
 
 
 @dataclass
-class DataArguments:
+class DataArguments(arguments_of(load_plain_text, without=("keep_linebreaks",))):
     """The data: a name on the Hub or text files, how text becomes tokens, and what is masked."""
 
-    dataset_name: str | None = field(default=None, metadata={"help": "a data set of the Hub, or a folder"})
-    dataset_config_name: str | None = None
-    train_file: str | None = field(default=None, metadata={"help": "plain text, one paragraph a line, also .gz"})
-    validation_file: str | None = None
-    test_file: str | None = field(default=None, metadata={"help": "scored once, at the end"})
-    text_column: str = "text"
     tokenizer: str = field(default="whitespace", metadata={"help": "word, whitespace, bpe or character"})
     vocab_size: int = 10000
     keep_case: bool = False
@@ -89,35 +56,21 @@ class DataArguments:
 
 
 @dataclass
-class TrainingArguments(transformers.TrainingArguments):
-    """``transformers.TrainingArguments`` with defaults that fit small models."""
+class TrainingArguments(RunArguments):
+    """``RunArguments`` with defaults that fit small models; the best epoch is that of the lowest ``masked_loss``."""
 
     output_dir: str | None = "outputs/language-modeling"
     num_train_epochs: float = 2
-    learning_rate: float = 1e-3
     warmup_steps: float = 0.05
     weight_decay: float = 0.01
-    per_device_train_batch_size: int = 8
-    per_device_eval_batch_size: int = 8
-    eval_strategy: str = "epoch"
-    save_strategy: str = "epoch"
+    logging_strategy: str = "steps"
     logging_steps: float = 100
-    save_total_limit: int | None = 1
-    load_best_model_at_end: bool = True
-    dataloader_pin_memory: bool = torch.cuda.is_available()  # without a GPU it only warns
-    output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
+    metric_for_best_model: str | None = "masked_loss"
 
 
 def load_parts(data_args: DataArguments) -> DatasetDict:
     """The parts ``train``, ``validation`` and, where given, ``test``, with the column ``text``; no empty lines."""
-    parts = load_plain_text(
-        data_args.train_file,
-        data_args.validation_file,
-        data_args.test_file,
-        dataset_name=data_args.dataset_name,
-        dataset_config_name=data_args.dataset_config_name,
-        text_column=data_args.text_column,
-    )
+    parts = load_plain_text(**data_args.given())
     return parts.filter(lambda row: bool(row["text"].strip()), desc="Leaving out empty lines")
 
 
@@ -171,9 +124,7 @@ def main() -> dict[str, Any]:
     """Parse the command line, train, score, save and fill the masks of the given sentences."""
     parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, training_args = parser.parse_args_into_dataclasses()
-    if training_args.metric_for_best_model is None:
-        training_args.metric_for_best_model, training_args.greater_is_better = "masked_loss", False
-    set_seed(training_args.seed)
+    checkpoint = prepare_run(training_args)
 
     parts = load_parts(data_args)
     tokenizer = build_tokenizer(
@@ -183,43 +134,24 @@ def main() -> dict[str, Any]:
         raise ValueError(f"--fill_mask needs sentences with {tokenizer.mask_token}, got {bad[0]!r}")
     blocks = make_blocks(parts, tokenizer, data_args.block_size)
     scored = {name: mask_once(blocks[name], tokenizer, data_args) for name in blocks if name != "train"}
-    config = ComplexOrderConfig(**asdict(model_args), vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
-    trainer = ComplexTrainer(
+    config = ComplexOrderConfig(**model_args.given(), vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+    run = Run(
         ComplexOrderForMaskedLM(config),
+        {**scored, "train": blocks["train"]},
         training_args,
-        train_dataset=blocks["train"],
-        eval_dataset=scored["validation"],
+        processing=tokenizer,
         data_collator=Collator(tokenizer, data_args.mlm_probability),
-        processing_class=tokenizer,
         compute_metrics=masked_metrics,
         preprocess_logits_for_metrics=token_scores,
     )
-    start = time.perf_counter()
-    trainer.train(resume_from_checkpoint=training_args.resume_from_checkpoint)
-    results: dict[str, Any] = {
-        **run_record(trainer, time.perf_counter() - start, training_args.resume_from_checkpoint is not None),
-        "data": portable(asdict(data_args)),
-        "blocks": {name: len(part) for name, part in blocks.items()},
-        "validation": metrics_of(trainer.evaluate(), "eval_"),
-    }
-    if "test" in scored:
-        results["test"] = metrics_of(trainer.predict(scored["test"]).metrics, "test_")
-    for name in ("validation", "test"):
-        if name in results:
-            print(f"{name}: " + ", ".join(f"{metric} {value:.4g}" for metric, value in results[name].items()))
-    print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
-    if trainer.is_world_process_zero():
-        output_dir = Path(training_args.output_dir)
-        source = data_args.dataset_name or Path(data_args.train_file).name
-        save_model(output_dir, trainer.model, tokenizer, training_data=f"`{source}`", metrics=results["validation"])
-        results["fill_mask"] = fill_masks(output_dir, data_args.fill_mask)
-        write_results(training_args.output_json or output_dir / "results.json", results)
+    run.figures = ("perplexity", "masked_accuracy", "masked_loss")
+    results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
+    results["blocks"] = results.pop("rows")
+    run.save(results, data_args.dataset_name or data_args.train_file)
+    if run.trainer.is_world_process_zero():
+        results["fill_mask"] = fill_masks(run.folder, data_args.fill_mask)
+        run.write(results)
     return results
-
-
-def metrics_of(metrics: dict[str, float], prefix: str) -> dict[str, float]:
-    """The figures of ``masked_metrics`` without the Trainer's prefix."""
-    return {name: metrics[prefix + name] for name in ("perplexity", "masked_accuracy", "masked_loss")}
 
 
 def fill_masks(model_dir: Path, sentences: list[str]) -> dict[str, list[list[Any]]]:

@@ -8,7 +8,7 @@ import sys
 
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-import complex_transformers  # noqa: F401 - registers the models with the Auto classes
+from complex_transformers import limit_progress_bars  # the import registers the models with the Auto classes
 
 
 def main() -> None:
@@ -16,6 +16,7 @@ def main() -> None:
     if len(sys.argv) < 3:
         raise SystemExit(__doc__)
     folder, *texts = sys.argv[1:]
+    limit_progress_bars()
     model = AutoModelForSequenceClassification.from_pretrained(folder)
     classify = pipeline("text-classification", model=model, tokenizer=AutoTokenizer.from_pretrained(folder))
     for text, result in zip(texts, classify(texts), strict=True):

@@ -20,31 +20,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import torch
 from datasets import Dataset, DatasetDict
-from transformers import EvalPrediction, HfArgumentParser, PreTrainedTokenizerFast, TrainingArguments, set_seed
+from transformers import EvalPrediction, HfArgumentParser, PreTrainedTokenizerFast, set_seed
 
 from complex_transformers import (
     ComplexOrderConfig,
     ComplexOrderForSequenceClassification,
     ComplexTrainer,
+    RunArguments,
+    arguments_of,
     build_tokenizer,
+    limit_progress_bars,
+    load_text_dataset,
     word_order_dataset,
     write_model_card,
 )
 from complex_transformers.analysis import plot_waves
-from complex_transformers.data.text_files import load_text_dataset
 
 
 @dataclass
-class Arguments:
+class Arguments(arguments_of(load_text_dataset, overlap="drop")):
     """What to train on, how long, and where to put the result."""
 
-    train_file: str | None = field(default=None, metadata={"help": "csv, tsv or json; default: the embedded data set"})
-    validation_file: str | None = field(default=None, metadata={"help": "default: a tenth of the training file"})
-    dataset_name: str | None = field(default=None, metadata={"help": "a data set of the Hub instead of files"})
-    text_column: str = "text"
-    label_column: str = "label"
     sentences: list[str] = field(
         default_factory=lambda: [
             "return the number of bytes in the file",
@@ -66,14 +63,7 @@ def load_data(args: Arguments) -> DatasetDict:
     """Columns ``text`` and ``label`` in disjoint parts; the last of validation and test is held out for the score."""
     if args.train_file is None and args.dataset_name is None:
         return word_order_dataset(seed=args.seed)
-    data = load_text_dataset(
-        args.train_file,
-        args.validation_file,
-        dataset_name=args.dataset_name,
-        text_column=args.text_column,
-        label_column=args.label_column,
-        overlap="drop",
-    )
+    data = load_text_dataset(**args.given())
     return data.class_encode_column("label").align_labels_with_mapping(
         {label: index for index, label in enumerate(sorted(set(data["train"]["label"])))}, "label"
     )
@@ -97,17 +87,15 @@ def train(
         id2label=dict(enumerate(names)),
         label2id={name: index for index, name in enumerate(names)},
     )
-    training_args = TrainingArguments(
+    training_args = RunArguments(
         output_dir=f"{args.output_dir}/checkpoints-{embedding_type}",
         num_train_epochs=args.num_train_epochs,
         learning_rate=args.learning_rate,
         warmup_steps=0.05,
         per_device_train_batch_size=args.batch_size,
         per_device_eval_batch_size=256,
-        eval_strategy="epoch",
-        logging_strategy="epoch",
         save_strategy="no",
-        dataloader_pin_memory=torch.cuda.is_available(),
+        load_best_model_at_end=False,
         seed=args.seed,
     )
     trainer = ComplexTrainer(
@@ -144,6 +132,7 @@ def common_words(data: DatasetDict, tokenizer: PreTrainedTokenizerFast, count: i
 def main() -> None:
     """The main job, from texts to a model that another process uses."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    limit_progress_bars()
     data = load_data(args)
     # The tokenizer sees the training part alone, like everything else that is learned.
     tokenizer = build_tokenizer(data["train"]["text"], vocab_size=8000, min_frequency=2)

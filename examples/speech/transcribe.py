@@ -25,8 +25,7 @@ import torch
 from tqdm.auto import tqdm
 from transformers import AutoConfig, pipeline
 
-import complex_transformers  # noqa: F401 - registers models and tasks
-from complex_transformers import read_audio
+from complex_transformers import limit_progress_bars, read_audio
 
 ENDINGS = (
     ".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".aifc", ".au", ".caf", ".rf64", ".w64"
@@ -152,6 +151,7 @@ def transcripts(
 def main(arguments: list[str] | None = None) -> int:
     """Transcribe and report; the exit code."""
     args = parse(arguments)
+    limit_progress_bars()
     transcribe = Transcriber(args)
     failures: dict[Path, str] = {}
     written = 0

@@ -23,6 +23,8 @@ from transformers import HfArgumentParser
 
 from complex_transformers import (
     SyntaxParser,
+    arguments_of,
+    limit_progress_bars,
     load_parallel_conllu,
     load_parallel_dataset,
     parse_parallel_dataset,
@@ -33,38 +35,13 @@ PARSERS = "parsers.json"  # parsers and their relations: what a processor has to
 
 
 @dataclass
-class Arguments:
-    """Data and parsers."""
+class Arguments(arguments_of(load_parallel_dataset, load_parallel_conllu)):
+    """Data and parsers; the files are texts, or two CoNLL-U files each."""
 
-    train_files: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "two aligned text files or two CoNLL-U files (source, target), or one csv, tsv, json(l); also .gz"
-        },
-    )
-    validation_files: list[str] | None = None
-    test_files: list[str] | None = None
-    dataset_name: str | None = field(default=None, metadata={"help": "a data set of the Hub, or a folder"})
-    dataset_config_name: str | None = None
-    source_column: str = field(
-        default="source", metadata={"help": "of a table; in a column translation, the language: en"}
-    )
-    target_column: str = "target"
     source_parser: str | None = field(default=None, metadata={"help": "a spaCy pipeline: its folder, or its name"})
     target_parser: str | None = None
     sentences: str = field(
         default="error", metadata={"help": "a text that the parser splits into sentences: error, join or drop"}
-    )
-    contractions: str = field(
-        default="merge", metadata={"help": "in CoNLL-U: merge those that are not spelled out (zum), or split"}
-    )
-    validation_split: float | None = field(
-        default=None, metadata={"help": "share of the training pairs set aside, where there is no validation part"}
-    )
-    split_seed: int = 0
-    empty: str = field(default="error", metadata={"help": "pairs with an empty side: error or drop"})
-    overlap: str = field(
-        default="error", metadata={"help": "pairs in two parts: error, drop (from the earlier part) or allow"}
     )
     n_process: int = field(default=1, metadata={"help": "processes that parse; -1: one on every core"})
     batch_size: int = field(default=256, metadata={"help": "texts a process takes at once"})
@@ -90,15 +67,7 @@ def load_parsed(args: Arguments) -> DatasetDict:
     """Pairs out of CoNLL-U files."""
     if args.source_parser is not None or args.target_parser is not None:
         raise ValueError("CoNLL-U files are parsed already: leave out --source_parser and --target_parser")
-    return load_parallel_conllu(
-        args.train_files or [],
-        args.validation_files,
-        args.test_files,
-        validation_split=args.validation_split,
-        split_seed=args.split_seed,
-        overlap=args.overlap,
-        contractions=args.contractions,
-    )
+    return load_parallel_conllu(args.train_files or [], **args.given(load_parallel_conllu))
 
 
 def make_parsers(args: Arguments) -> dict[str, SyntaxParser]:
@@ -113,19 +82,7 @@ def make_parsers(args: Arguments) -> dict[str, SyntaxParser]:
 
 def load_and_parse(args: Arguments, parsers: dict[str, SyntaxParser]) -> DatasetDict:
     """Pairs of texts, parsed."""
-    parts = load_parallel_dataset(
-        args.train_files,
-        args.validation_files,
-        args.test_files,
-        dataset_name=args.dataset_name,
-        dataset_config_name=args.dataset_config_name,
-        source_column=args.source_column,
-        target_column=args.target_column,
-        validation_split=args.validation_split,
-        split_seed=args.split_seed,
-        empty=args.empty,
-        overlap=args.overlap,
-    )
+    parts = load_parallel_dataset(**args.given(load_parallel_dataset))
 
     def progress(sentences: Iterable[Any], name: str, total: int) -> Iterable[Any]:
         return tqdm(sentences, desc=name, total=total, unit=" sentences", disable=None)
@@ -144,6 +101,7 @@ def load_and_parse(args: Arguments, parsers: dict[str, SyntaxParser]) -> Dataset
 def main() -> DatasetDict:
     """Parse the command line and the corpus, write the folder."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    limit_progress_bars()
     known: dict[str, Any] = {}
     if args.is_conllu():
         parts = load_parsed(args)

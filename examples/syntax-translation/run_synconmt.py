@@ -29,6 +29,7 @@ from complex_transformers import (
     TranslationMetric,
     TranslationRun,
     TranslationTrainingArguments,
+    arguments_of,
     bleu_by_length,
     build_syntax_processor,
     encode_syntax_dataset,
@@ -40,49 +41,26 @@ from complex_transformers import (
 
 
 @dataclass
-class ModelArguments:
+class ModelArguments(arguments_of(SynCoNMTConfig)):
     """The network: fields of ``SynCoNMTConfig``, under the same names; what is left out has the default there."""
 
     model_name_or_path: str | None = field(default=None, metadata={"help": "fine-tune this model, with its processor"})
-    number_field: str | None = field(default=None, metadata={"help": "complex, or real for a real twin"})
-    use_relations: bool | None = field(default=None, metadata={"help": "false: the real twin of words alone"})
-    attention_type: str | None = field(default=None, metadata={"help": "bahdanau or luong"})
-    attention_window: int | None = field(default=None, metadata={"help": "of luong: words to either side"})
-    hidden_size: int | None = field(default=None, metadata={"help": "real and imaginary together"})
-    encoder_layers: int | None = None
-    decoder_layers: int | None = None
-    rnn_type: str | None = field(default=None, metadata={"help": "gru, lstm or rnn"})
-    bidirectional: bool | None = None
-    gate: str | None = field(default=None, metadata={"help": "modulus or split"})
-    state_activation: str | None = field(default=None, metadata={"help": "split_tanh, hirose_tanh or split_relu"})
-    hidden_dropout_prob: float | None = None
-    share_embeddings: bool | None = field(default=None, metadata={"help": "needs --share_vocabularies"})
-    lm_readout: str | None = field(default=None, metadata={"help": "modulus, squared_modulus, concat, ..."})
-    alpha: float | None = field(default=None, metadata={"help": "weight of the words in the loss, in [0, 1]"})
-    label_smoothing: float | None = None
-    weight_init: str | None = field(default=None, metadata={"help": "glorot, he, unitary or normal"})
-    initializer_range: float | None = field(default=None, metadata={"help": "deviation of the embedding tables"})
 
     def model(self, processor: SynCoNMTProcessor) -> SynCoNMTForConditionalGeneration:
         """A new model with random weights, or the one to fine-tune."""
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        if (path := given.pop("model_name_or_path", None)) is not None:
-            return SynCoNMTForConditionalGeneration.from_pretrained(path, **given)
-        return SynCoNMTForConditionalGeneration(SynCoNMTConfig(**processor.vocabulary_arguments(), **given))
+        if self.model_name_or_path is not None:
+            return SynCoNMTForConditionalGeneration.from_pretrained(self.model_name_or_path, **self.given())
+        return SynCoNMTForConditionalGeneration(SynCoNMTConfig(**processor.vocabulary_arguments(), **self.given()))
+
+
+KNOWN = ("source_parser", "target_parser", "sentences", "source_relations", "target_relations", "mark_joins")
 
 
 @dataclass
-class DataArguments:
-    """The parsed corpus and its vocabularies."""
+class DataArguments(arguments_of(build_syntax_processor, without=KNOWN, min_frequency=2)):
+    """The parsed corpus and its vocabularies; what is known of the parsers stands beside the corpus."""
 
     data_dir: str = field(default="outputs/parsed", metadata={"help": "folder that prepare.py wrote"})
-    vocab_size: int = field(default=30000, metadata={"help": "words of each side at most"})
-    min_frequency: int = field(default=2, metadata={"help": "words seen less often are <unk>"})
-    lowercase: bool = field(
-        default=False, metadata={"help": "of words and scores; the parser has read them as written"}
-    )
-    share_vocabularies: bool = field(default=False, metadata={"help": "one for both sides"})
-    relation_subtypes: bool = field(default=True, metadata={"help": "false: nsubj:pass is nsubj"})
     max_length: int | None = field(default=None, metadata={"help": "longest side of a training pair, in words"})
     max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
     sample_seed: int = 0
@@ -115,15 +93,7 @@ def make_processor(parts: DatasetDict, known: dict[str, Any], data_args: DataArg
         sides.append(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
         seen = {relation for part in parts.values() for row in part[f"{side}_relations"] for relation in row}
         known = {**known, f"{side}_relations": sorted(seen.union(known.get(f"{side}_relations", ())))}
-    return build_syntax_processor(
-        *sides,
-        vocab_size=data_args.vocab_size,
-        min_frequency=data_args.min_frequency,
-        lowercase=data_args.lowercase,
-        share_vocabularies=data_args.share_vocabularies,
-        relation_subtypes=data_args.relation_subtypes,
-        **known,
-    )
+    return build_syntax_processor(*sides, **data_args.given(), **known)
 
 
 def without_long_pairs(parts: DatasetDict, max_length: int | None) -> DatasetDict:

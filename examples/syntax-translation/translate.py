@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from transformers import HfArgumentParser, pipeline
 
-from complex_transformers import attention_maps, plot_attention
+from complex_transformers import attention_maps, limit_progress_bars, plot_attention
 from complex_transformers.data.parallel_text import read_texts
 
 FORMATS = ("text", "relations", "json")
@@ -88,7 +87,7 @@ def line_of(record: dict[str, Any], format_: str) -> str:
 def main() -> None:
     """Parse the command line, translate, write translations and maps."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
-    transformers.utils.logging.disable_progress_bar()
+    limit_progress_bars(True)
     texts = read_texts(args.input_file)
     translate = pipeline("complex-text2text", model=args.model, device=args.device, batch_size=args.batch_size)
     model, processor = translate.model, translate.processor

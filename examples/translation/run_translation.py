@@ -27,9 +27,11 @@ from transformers import (
 )
 
 from complex_transformers import (
+    ComplexSeq2SeqConfig,
     TranslationMetric,
     TranslationRun,
     TranslationTrainingArguments,
+    arguments_of,
     build_tokenizer,
     encode_parallel_dataset,
     load_parallel_dataset,
@@ -40,54 +42,20 @@ from complex_transformers.models.base.generation import learned_positions
 
 
 @dataclass
-class ModelArguments:
+class ModelArguments(arguments_of(ComplexSeq2SeqConfig)):
     """The network: fields of its configuration, under the same names; what is left out has the default there."""
 
     model_type: str | None = field(
         default=None, metadata={"help": "any encoder-decoder Transformers knows; default: complex_seq2seq"}
     )
     model_name_or_path: str | None = field(default=None, metadata={"help": "fine-tune this model, with its tokenizer"})
-    embedding_type: str | None = field(
-        default=None, metadata={"help": "complex_order, complex_vanilla, word, learned_position, sinusoidal_position"}
-    )
-    number_field: str | None = field(default=None, metadata={"help": "complex, or real for the real twin"})
-    hidden_size: int | None = field(default=None, metadata={"help": "real and imaginary together"})
-    encoder_layers: int | None = None
-    decoder_layers: int | None = None
-    num_attention_heads: int | None = None
-    intermediate_size: int | None = None
-    hidden_act: str | None = None
-    hidden_dropout_prob: float | None = None
-    attention_probs_dropout_prob: float | None = None
-    attention_score: str | None = field(
-        default=None, metadata={"help": "modulus, real or bilinear_modulus; in the real field real"}
-    )
-    attention_normalization: str | None = field(
-        default=None, metadata={"help": "softmax, probability_amplitude or split_softmax"}
-    )
-    share_parts: bool | None = field(default=None, metadata={"help": "equal real and imaginary weights in q, k, v"})
-    norm_type: str | None = field(default=None, metadata={"help": "layer, rms or batch"})
-    norm_position: str | None = field(default=None, metadata={"help": "post or pre"})
-    amplitude_sharing: str | None = field(default=None, metadata={"help": "none, word or dimension"})
-    frequency_sharing: str | None = field(default=None, metadata={"help": "none, word or dimension"})
-    frequency_init: str | None = field(default=None, metadata={"help": "sinusoidal, normal or uniform"})
-    phase: str | None = field(default=None, metadata={"help": "initial phases: none, learned or per_dimension"})
-    damping: str | None = field(default=None, metadata={"help": "none or learned"})
-    lm_readout: str | None = field(default=None, metadata={"help": "concat, modulus, ... of the output layer"})
-    weight_init: str | None = field(default=None, metadata={"help": "glorot, he, unitary or normal"})
-    initializer_range: float | None = field(default=None, metadata={"help": "deviation of the embedding tables"})
-    max_position_embeddings: int | None = field(default=None, metadata={"help": "longest text, learned_position only"})
-    label_smoothing: float | None = field(default=None, metadata={"help": "inside the model's own loss"})
-    share_embeddings: bool | None = field(default=None, metadata={"help": "one table for encoder and decoder"})
-    tie_word_embeddings: bool | None = None
     config_overrides: list[str] = field(
         default_factory=list, metadata={"help": "any other field: NAME=VALUE ..., the value as JSON or a word"}
     )
 
     def fields(self) -> dict[str, Any]:
         """The configuration's fields that were given."""
-        own = ("model_type", "model_name_or_path", "config_overrides")
-        given = {name: value for name, value in asdict(self).items() if value is not None and name not in own}
+        given = self.given()
         for override in self.config_overrides:
             name, equals, value = override.partition("=")
             if not equals:
@@ -121,28 +89,9 @@ class ModelArguments:
 
 
 @dataclass
-class DataArguments:
+class DataArguments(arguments_of(load_parallel_dataset, encode_parallel_dataset)):
     """The data: local files or a name on the Hub, and how text becomes tokens."""
 
-    train_files: list[str] | None = field(
-        default=None, metadata={"help": "two aligned text files (source, target), or one csv, tsv, json(l); also .gz"}
-    )
-    validation_files: list[str] | None = None
-    test_files: list[str] | None = None
-    dataset_name: str | None = field(default=None, metadata={"help": "a data set of the Hub, or a folder"})
-    dataset_config_name: str | None = None
-    source_column: str = field(
-        default="source", metadata={"help": "of a table; in a column translation, the language: en"}
-    )
-    target_column: str = "target"
-    validation_split: float | None = field(
-        default=None, metadata={"help": "share of the training pairs set aside, where there is no validation part"}
-    )
-    split_seed: int = field(default=0, metadata={"help": "of that split and of --max_train_samples"})
-    empty: str = field(default="error", metadata={"help": "pairs with an empty side: error or drop"})
-    overlap: str = field(
-        default="error", metadata={"help": "pairs in two parts: error, drop (from the earlier part) or allow"}
-    )
     max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
     tokenizer_name_or_path: str | None = field(
         default=None, metadata={"help": "default: a byte-level BPE of both languages, from the training part"}
@@ -150,9 +99,6 @@ class DataArguments:
     vocab_size: int = field(default=8000, metadata={"help": "of that BPE"})
     min_frequency: int = field(default=2, metadata={"help": "of its merges"})
     lowercase: bool = field(default=False, metadata={"help": "of texts and scores"})
-    max_source_length: int | None = field(default=None, metadata={"help": "tokens; default: the tokenizer's limit"})
-    max_target_length: int | None = None
-    too_long: str = field(default="error", metadata={"help": "longer pairs: error, truncate or drop"})
     bleu_tokenize: str = field(default="13a", metadata={"help": "sacrebleu's tokenizer: 13a, intl, zh, char, none"})
 
 
@@ -178,19 +124,7 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
 
 def load_data(data_args: DataArguments, given_tokenizer: str | None) -> tuple[DatasetDict, PreTrainedTokenizerFast]:
     """The parts, and their tokenizer."""
-    parts = load_parallel_dataset(
-        data_args.train_files,
-        data_args.validation_files,
-        data_args.test_files,
-        dataset_name=data_args.dataset_name,
-        dataset_config_name=data_args.dataset_config_name,
-        source_column=data_args.source_column,
-        target_column=data_args.target_column,
-        validation_split=data_args.validation_split,
-        split_seed=data_args.split_seed,
-        empty=data_args.empty,
-        overlap=data_args.overlap,
-    )
+    parts = load_parallel_dataset(**data_args.given(load_parallel_dataset))
     if data_args.max_train_samples is not None:
         sample = parts["train"].shuffle(seed=data_args.split_seed)
         parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
@@ -206,14 +140,11 @@ def main() -> dict[str, Any]:
     parts, tokenizer = load_data(data_args, given)
     model = model_args.model(tokenizer)
     positions = learned_positions(model)
-    limit = None if positions is None else min(positions, tokenizer.model_max_length)
-    parts = encode_parallel_dataset(
-        parts,
-        tokenizer,
-        max_source_length=limit if data_args.max_source_length is None else data_args.max_source_length,
-        max_target_length=limit if data_args.max_target_length is None else data_args.max_target_length,
-        too_long=data_args.too_long,
-    )
+    lengths = data_args.given(encode_parallel_dataset)
+    for side in ("max_source_length", "max_target_length"):
+        if lengths[side] is None and positions is not None:
+            lengths[side] = min(positions, tokenizer.model_max_length)
+    parts = encode_parallel_dataset(parts, tokenizer, **lengths)
     run = TranslationRun(
         model,
         parts,

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from transformers import HfArgumentParser, pipeline
 
+from complex_transformers import limit_progress_bars
 from complex_transformers.data.parallel_text import read_texts
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -90,7 +90,7 @@ def translations(args: Arguments, texts: list[str]) -> Iterator[dict[str, Any] |
 def main() -> None:
     """Parse the command line and translate."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
-    transformers.utils.logging.disable_progress_bar()
+    limit_progress_bars(True)
     texts = read_texts(args.input_file, args.empty)
     unfinished = 0
     with ExitStack() as stack:

@@ -316,47 +316,77 @@ from .pipelines.speech_to_text import (
 from .pipelines.text_to_text import (
     TextToTextPipeline as TextToTextPipeline,
 )
+from .training.arguments import (
+    GivenArguments as GivenArguments,
+)
+from .training.arguments import (
+    RunArguments as RunArguments,
+)
+from .training.arguments import (
+    arguments_of as arguments_of,
+)
 from .training.audio_classification import (
     AudioClassificationRun as AudioClassificationRun,
 )
-from .training.audio_classification import (
-    build_classifier as build_classifier,
+from .training.folder import (
+    last_complete_checkpoint as last_complete_checkpoint,
 )
-from .training.audio_classification import (
-    classification_items as classification_items,
-)
-from .training.run import (
+from .training.records import (
     command_line as command_line,
 )
-from .training.run import (
+from .training.records import (
     model_record as model_record,
 )
-from .training.run import (
+from .training.records import (
     portable as portable,
 )
-from .training.run import (
+from .training.records import (
     rounded as rounded,
 )
-from .training.run import (
+from .training.records import (
     run_record as run_record,
 )
-from .training.run import (
+from .training.records import (
     save_model as save_model,
 )
-from .training.run import (
+from .training.records import (
     write_results as write_results,
 )
-from .training.speech import (
-    SPEECH_NETWORKS as SPEECH_NETWORKS,
+from .training.run import (
+    Run as Run,
+)
+from .training.run import (
+    limit_progress_bars as limit_progress_bars,
+)
+from .training.run import (
+    prepare_run as prepare_run,
 )
 from .training.speech import (
     SpeechDataArguments as SpeechDataArguments,
 )
 from .training.speech import (
+    SpeechTrainingArguments as SpeechTrainingArguments,
+)
+from .training.speech_models import (
+    SPEECH_NETWORKS as SPEECH_NETWORKS,
+)
+from .training.speech_models import (
+    DecoderArguments as DecoderArguments,
+)
+from .training.speech_models import (
     SpeechModelArguments as SpeechModelArguments,
 )
-from .training.speech import (
-    SpeechTrainingArguments as SpeechTrainingArguments,
+from .training.speech_models import (
+    build_classifier as build_classifier,
+)
+from .training.speech_models import (
+    build_transcriber as build_transcriber,
+)
+from .training.speech_models import (
+    classification_items as classification_items,
+)
+from .training.speech_models import (
+    transcription_items as transcription_items,
 )
 from .training.streams import (
     ComplexStreamTrainer as ComplexStreamTrainer,
@@ -386,25 +416,10 @@ from .training.trainer import (
     decay_parameter_names as decay_parameter_names,
 )
 from .training.trainer import (
-    last_complete_checkpoint as last_complete_checkpoint,
-)
-from .training.trainer import (
     optimizer_groups as optimizer_groups,
-)
-from .training.trainer import (
-    prepare_run as prepare_run,
-)
-from .training.transcription import (
-    DecoderArguments as DecoderArguments,
 )
 from .training.transcription import (
     TranscriptionRun as TranscriptionRun,
-)
-from .training.transcription import (
-    build_transcriber as build_transcriber,
-)
-from .training.transcription import (
-    transcription_items as transcription_items,
 )
 from .training.translation import (
     TranslationRun as TranslationRun,

@@ -6,8 +6,13 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.paper import data, protocol, render, runner, tables
+from benchmarks.grid import Place
+from benchmarks.grids import GRIDS
+from benchmarks.grids import paper as grids
+from benchmarks.paper import data, protocol
 from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS, Cell
+from benchmarks.reporting import RESULTS, read_lines
+from benchmarks.tables import paper as render
 from datasets import Dataset, DatasetDict
 from scipy.stats import wilcoxon
 
@@ -16,7 +21,8 @@ def result(network, embedding, seed, correct, dataset="mr", options=()):
     cell = Cell(dataset, network, embedding, seed, options=tuple(options))
     hits = np.asarray(correct, bool)
     return {
-        "key": cell.key,
+        "row": cell.row,
+        "seed": seed,
         "cell": json.loads(json.dumps(vars(cell))),
         "test_accuracy": float(hits.mean()),
         "validation_accuracy": 0.5,
@@ -40,18 +46,25 @@ def small_data(monkeypatch):
     protocol.encoded.cache_clear()
 
 
-def test_table2_has_every_row_and_every_cell_once():
-    cells = tables.table2_cells(["trec", "mr"], list(NETWORKS), [0, 1])
-    assert len({cell.key for cell in cells}) == len(cells) == 2 * 5 * 5 * 2
-    assert {cell.seed for cell in cells[:50]} == {0}  # whole tables of fewer seeds first
-    assert set(tables.TABLE2) | {"GCN"} == set(NETWORKS)
-    assert all(set(rows) == set(EMBEDDINGS) for rows in (*tables.TABLE2.values(), tables.GCN_TABLE))
+def test_grids_have_the_rows_of_the_paper():
+    rows = GRIDS["paper-table2"].rows
+    assert len(rows) == len(data.DATASETS) * len(NETWORKS) * len(EMBEDDINGS)
+    assert set(grids.TABLE2) | {"GCN"} == set(NETWORKS)
+    assert all(set(rows) == set(EMBEDDINGS) for rows in (*grids.TABLE2.values(), grids.GCN_TABLE))
+    folds = GRIDS["paper-table2-folds"]
+    assert not set(folds.rows) & set(rows)
+    assert len(folds.choose(["mr,CNN,none,*"])) == data.FOLDS - 1
+    assert len(GRIDS["paper-table4"].choose(["trec,*"])) == len(grids.TABLE4) == 13
+    assert sum(scheme.share_parts for scheme in grids.TABLE4) == 5
 
 
-def test_table4_has_the_rows_of_the_paper():
-    cells = tables.table4_cells(["trec"], [0])
-    assert len({cell.key for cell in cells}) == len(cells) == len(tables.TABLE4) == 13
-    assert sum(scheme.share_parts for scheme in tables.TABLE4) == 5
+def test_a_row_is_run_with_its_seed(small_data, capsys):
+    row = "mr,FastText,complex-order"
+    found = GRIDS["paper-table2"].run(row, 3, Place())
+    assert found["cell"]["seed"] == 3
+    assert json.loads(json.dumps(found))["cell"]["network"] == "FastText"
+    assert found["settings"]["training"]["num_train_epochs"] == protocol.EPOCHS["mr"]
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("network", list(NETWORKS))
@@ -73,17 +86,12 @@ def test_a_cell_is_selected_on_validation_and_is_the_same_twice(small_data):
     assert bits.mean() == pytest.approx(one["test_accuracy"])
 
 
-def test_a_stopped_run_goes_on(tmp_path, monkeypatch):
-    path = tmp_path / "table.jsonl"
-    cells = tables.table2_cells(["mr"], ["FastText"], [0])
-    lines = [json.dumps({"key": cell.key, "settings": runner._settings(cell), "test_accuracy": 0.5}) for cell in cells]
-    path.write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:20])  # the last line was cut by the stop
-    assert len(runner.read_results(path)) == len(cells) - 1
-    path.write_text("\n".join(lines) + "\n")
-    assert len(runner.run_cells(cells, path)) == len(cells)  # nothing is left to run
-    monkeypatch.setitem(NETWORKS["FastText"].training, "learning_rate", 0.5)
-    with pytest.raises(ValueError, match="under other settings: remove the file"):
-        runner.run_cells(cells, path)
+def test_settings_of_the_results_are_those_of_the_cells():
+    for name in ("paper-table2", "paper-table4"):
+        for line in read_lines(RESULTS / f"{name}.jsonl"):
+            GRIDS[name].check(line["row"], line)
+    with pytest.raises(ValueError, match="under other settings"):
+        GRIDS["paper-table4"].check("trec,Transformer,TPE", {"settings": {}})
 
 
 def test_signed_rank_is_that_of_the_shares_of_seeds():
@@ -107,7 +115,7 @@ def test_page_shows_means_marks_and_what_is_missing():
     results = [
         result("CNN", name, seed, generator.random(400) < rate) for name, rate in rates.items() for seed in (0, 1)
     ]
-    table = render.table2(results, ["CNN", "LSTM"], tables.TABLE2)
+    table = render.table2(results, ["CNN", "LSTM"], grids.TABLE2)
     order = next(line for line in table.splitlines() if line.startswith("| CNN, complex-order"))
     assert "§*" in order
     assert "(worse: †)" in order
@@ -118,7 +126,7 @@ def test_page_shows_means_marks_and_what_is_missing():
 
 
 def test_table4_finds_its_rows():
-    scheme = tables.TABLE4[2]
+    scheme = grids.TABLE4[2]
     rows = [result("Transformer", scheme.embedding, 0, [1, 1, 0, 1], "trec", scheme.options)]
     line = next(line for line in render.table4(rows).splitlines() if line.startswith(f"| {scheme.name}"))
     assert "75.0" in line

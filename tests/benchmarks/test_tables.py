@@ -4,20 +4,24 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
+import functools
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.race import Comparison, row
-from benchmarks.reporting import ROOT
+import torch
+from benchmarks.grids import GRIDS
+from benchmarks.grids.speech import SPEAKERS
+from benchmarks.race import Case, Comparison, Outcome, race_table, row
+from benchmarks.reporting import RESULTS, ROOT, add_line, read_lines
 from benchmarks.tables import speech, text
-from benchmarks.tables.__main__ import TABLES, write_tables
+from benchmarks.tables.__main__ import PAGES, tables_of, write_tables
 from benchmarks.tables.runs import spread
 
-from benchmarks import bench, streams
+from benchmarks import bench
 
+tables = functools.cache(tables_of)  # made once for all tests
 RUN = {
     "parameters": 1_500_000,
     "seconds": 60.2,
@@ -28,14 +32,13 @@ RUN = {
 
 
 def write_result(results: Path, name: str, seed: int, test: dict[str, float], **changes: Any) -> None:
-    path = results / f"{name}-seed-{seed}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**RUN, "seed": seed, "test": test, **changes}), encoding="utf-8")
+    grid, name = name.split("/", 1)
+    add_line(results / f"{grid}.jsonl", {**RUN, "row": name, "seed": seed, "test": test, **changes})
 
 
 def test_translation_table(tmp_path: Path) -> None:
     for seed, bleu in ((0, 31.0), (10, 34.0), (2, 32.5)):
-        write_result(tmp_path, "multi30k/en-de/complex_order-real", seed, {"bleu": bleu, "chrf": 50.0})
+        write_result(tmp_path, "multi30k-en-de/complex_order-real", seed, {"bleu": bleu, "chrf": 50.0})
     lines = text.multi30k_table(tmp_path, "en-de").splitlines()
     assert lines[2] == (
         "| `complex_order` | real | 0 2 10 | 30.00 ± 0.00 | 32.50 ± 1.50 | 31.00 32.50 34.00 | 50.00 ± 0.00 "
@@ -44,7 +47,7 @@ def test_translation_table(tmp_path: Path) -> None:
     assert lines[-1] == "BLEU: `nrefs:1`; chrF: `nc:6`."
     assert len(lines) == 5  # rows that were not run are left out
     signatures = {"bleu": "nrefs:2", "chrf": "nc:6"}
-    write_result(tmp_path, "multi30k/en-de/complex_vanilla", 0, {"bleu": 1.0, "chrf": 1.0}, signatures=signatures)
+    write_result(tmp_path, "multi30k-en-de/complex_vanilla", 0, {"bleu": 1.0, "chrf": 1.0}, signatures=signatures)
     with pytest.raises(ValueError, match="scores with unequal signatures"):
         text.multi30k_table(tmp_path, "en-de")
 
@@ -80,7 +83,7 @@ def test_speech_tables(tmp_path: Path) -> None:
     for seed, accuracy in ((0, 0.95), (10, 0.98), (2, 0.965)):
         write_result(tmp_path, "fsdd/real", seed, {"accuracy": accuracy})
     write_result(tmp_path, "fsdd/real-mfcc", 0, {"accuracy": 0.9})  # its name begins with that of another row
-    for index, speaker in enumerate(speech.SPEAKERS):
+    for index, speaker in enumerate(SPEAKERS):
         for seed, accuracy in ((0, 0.5), (1, 0.7)):
             test = {"accuracy": accuracy + 0.1 * (index % 2)}
             write_result(tmp_path, f"fsdd-leave-out/{speaker}/fully_spectral", seed, test)
@@ -107,25 +110,25 @@ def test_speech_tables(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "names"),
+    ("grid", "names"),
     [
-        ("speech/fsdd.sh", {*speech.NETWORKS, *(name + bins for name in speech.WINDOWS for bins in speech.PHASE)}),
-        ("speech/digit_strings.sh", {*speech.TRANSCRIBERS}),
-        ("phonetic-transcription/espeak.sh", {*speech.TRANSCRIBERS}),
-        ("syntax-translation/multi30k.sh", {*text.SYNCONMT}),
-        ("text-classification/trec.sh", {name + suffix for name in text.TREC for _, suffix in text.FIELDS}),
+        ("fsdd", {*speech.NETWORKS, *(name + bins for name in speech.WINDOWS for bins in speech.PHASE)}),
+        ("digit-strings", {*speech.TRANSCRIBERS}),
+        ("espeak", {*speech.TRANSCRIBERS}),
+        ("synconmt", {*text.SYNCONMT}),
+        ("trec", {name + suffix for name in text.TREC for _, suffix in text.FIELDS}),
     ],
 )
-def test_rows_of_the_tables_are_runs_of_the_scripts(script: str, names: set[str]) -> None:
-    done = subprocess.run(["bash", ROOT / "examples" / script, "0", "?"], capture_output=True, text=True, check=False)
-    assert {*done.stderr.partition("; there are: ")[2].split()} == names
+def test_rows_of_the_tables_are_rows_of_the_grids(grid: str, names: set[str]) -> None:
+    assert {*GRIDS[grid].rows} == names
 
 
 def test_table_of_streams(tmp_path: Path) -> None:
     for seed, score in ((0, 2.25), (1, 2.35)):
         parts = {part: {"bits_per_token": score} for part in ("validation", "test")}
-        write_result(tmp_path, "real", seed, parts["test"], validation=parts["validation"], steps=1200)
-    lines = streams.table("text8", tmp_path).splitlines()
+        name = "streams-text8/real"
+        write_result(tmp_path, name, seed, parts["test"], validation=parts["validation"], steps=1200)
+    lines = text.stream_table(tmp_path, "text8").splitlines()
     assert lines[2:] == ["| `real` | 0 1 | 2.300 ± 0.071 | 2.300 ± 0.071 | 1.50 M | 1,200 | 60 s |"]
 
 
@@ -138,28 +141,54 @@ def test_unequal_runs_are_refused_and_interrupted_ones_have_no_time(tmp_path: Pa
     assert spread([0.25], 1, 100) == "25.0"
 
 
-def test_tables_are_written_between_markers(tmp_path: Path) -> None:
-    for folder, tables in TABLES.items():
-        readme = tmp_path / folder / "README.md"
-        readme.parent.mkdir()
-        readme.write_text("before\n", encoding="utf-8")
-        with pytest.raises(ValueError, match=rf"{folder}/README.md must hold the marker .* once, found 0"):
-            write_tables(folder, tmp_path, tmp_path)
-        markers = "".join(f"<!-- {name}:start -->\nold\n<!-- {name}:end -->\n" for name in tables)
-        readme.write_text(f"before\n{markers}after\n", encoding="utf-8")
-        for _ in range(2):  # the second writes over the first
-            write_tables(folder, tmp_path, tmp_path)
-            lines = readme.read_text(encoding="utf-8").splitlines()
-            assert "old" not in lines
-            assert (lines[0], lines[-1]) == ("before", "after")
-            assert sum(line.startswith("| ---") for line in lines) == len(tables)
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_are_what_the_results_give(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.tables.__main__.tables_of", tables)
+    committed = (ROOT / page).read_text(encoding="utf-8")
+    copy = tmp_path / page
+    copy.parent.mkdir(parents=True)
+    without = committed
+    for name in tables(page, RESULTS):
+        before, _, rest = without.partition(f"<!-- {name}:start -->\n")
+        without = f"{before}<!-- {name}:start -->\nold\n{rest[rest.index(f'<!-- {name}:end -->') :]}"
+    assert without != committed
+    copy.write_text(without, encoding="utf-8")
+    write_tables(page, tmp_path, RESULTS)
+    assert copy.read_text(encoding="utf-8") == committed
+    copy.write_text(without.replace(":start -->", ":begin -->"), encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"{page} must hold the marker .*:start --> once, found 0"):
+        write_tables(page, tmp_path, RESULTS)
 
 
-def test_small_ratios_keep_their_figures(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
+def test_every_table_of_a_page_is_written_by_the_command() -> None:
+    drawn = {"figure1", "figure3"}  # images, of networks that are trained for them
+    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")):
+        if markers := set(re.findall(r"<!-- (.*):start -->", path.read_text(encoding="utf-8"))) - drawn:
+            assert markers == set(tables(str(path.relative_to(ROOT)), RESULTS))
+
+
+def test_small_ratios_keep_their_figures() -> None:
     for ours, shown in ((10.3, "0.000172 (0.000172 to 0.000172)"), (75_000.0, "1.25 (1.25 to 1.25)")):
         found = row("features", Comparison("features of 60 s", "the audio", 0.005), [ours] * 3, [60_000.0] * 3, "ms")
         facts = {"processor": "P", "vector_instructions": "V", "threads": 1, "cores": 2, "python": "3", "versions": {}}
-        data = {"case": "speech", "what": "", "rows": [found], "notes": [], "rounds": 3, "machine": facts}
-        bench.render(data, page)
-        assert f"| {shown} |" in page.read_text(encoding="utf-8")
+        data = {"what": "", "rows": [found], "notes": [], "rounds": 3, "machine": facts}
+        assert f"| {shown} |" in race_table(data)
+
+
+def test_a_case_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    threads = torch.get_num_threads()
+    times = iter([3.0, 1.5])
+
+    def run(rounds: int) -> Outcome:
+        """What is measured."""
+        return Outcome([row("step", Comparison("ours", "theirs", 2.0), [next(times)] * rounds, [1.0] * rounds, "ms")])
+
+    monkeypatch.setitem(bench.CASES, "encoder", Case(run, 3))
+    path = tmp_path / "bench.jsonl"
+    add_line(path, {"row": "linear"})
+    for verdict in ("encoder, step: ours / theirs is 3.000, allowed 2.0", "every bar is met"):
+        bench.main(["--case", "encoder", "--rounds", "2", "--results", str(path), "--threads", str(threads)])
+        assert verdict in capsys.readouterr().out
+    first, second = read_lines(path)
+    assert (first["row"], second["row"], second["what"]) == ("linear", "encoder", "What is measured.")
+    assert "| step: ours / theirs | 1.5 ms | 1 ms | 1.50 (1.50 to 1.50) | 2, met |" in race_table(second)

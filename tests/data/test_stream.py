@@ -150,11 +150,6 @@ def test_texts_must_be_several_and_hold_something():
             encode_stream(texts, tokenizer)
 
 
-def test_an_end_token_needs_special_tokens():
-    with pytest.raises(ValueError, match="append_eos=True needs special_tokens=True"):
-        build_tokenizer(["ab"], "character", append_eos=True, special_tokens=False)
-
-
 # --- files ----------------------------------------------------------------------------------------------------------
 
 

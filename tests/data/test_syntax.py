@@ -134,7 +134,7 @@ def test_encodings(tmp_path):
 
 
 def test_unknown_contractions(tmp_path):
-    with pytest.raises(ValueError, match=r"contractions must be one of \['split', 'merge'\], got 'cut'"):
+    with pytest.raises(ValueError, match=r"contractions must be one of \['merge', 'split'\], got 'cut'"):
         read_conllu(write(tmp_path, CONTRACTED), contractions="cut")
 
 

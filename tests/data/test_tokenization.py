@@ -5,9 +5,10 @@
 import json
 
 import pytest
+import torch
 from transformers import AutoTokenizer
 
-from complex_transformers import build_tokenizer
+from complex_transformers import ComplexOrderConfig, ComplexOrderForSequenceClassification, build_tokenizer
 
 TEXTS = ["The cat sat on the mat.", "The dog sat, and the cat ran.", "A cat!"]
 KINDS = ("word", "whitespace", "bpe", "character")
@@ -129,6 +130,49 @@ def test_end_of_text(tmp_path, kind):
     assert "</s>" not in plain.get_vocab()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_presets_of_special_tokens(tmp_path, kind):
+    def vocabulary(**options):
+        tokenizer = build_tokenizer(TEXTS, kind, vocab_size=SIZES.get(kind, 100), **options)
+        tokenizer.save_pretrained(tmp_path)
+        again = AutoTokenizer.from_pretrained(tmp_path)
+        for text in ("the cat", "A cat!", ""):
+            assert again(text)["input_ids"] == tokenizer(text)["input_ids"]
+        return tokenizer, again.get_vocab()
+
+    none, own = vocabulary(special_tokens="none")
+    assert none.all_special_tokens == []
+    assert vocabulary(special_tokens=False)[1] == own
+    end, with_end = vocabulary(special_tokens="end")
+    assert (end.eos_token, end.eos_token_id, end.pad_token, end.unk_token) == ("</s>", len(end) - 1, None, None)
+    assert {token: index for token, index in with_end.items() if token != "</s>"}.items() <= own.items()
+    assert end("the cat")["input_ids"] == none("the cat")["input_ids"]  # nothing is added
+    masked, plain = vocabulary(special_tokens="masked")
+    assert (plain, masked.eos_token) == (vocabulary()[1], None)
+    causal, boundaries = vocabulary(special_tokens="causal")
+    assert [boundaries[token] for token in ("<pad>", "<unk>", "<mask>", "<s>", "</s>")] == [0, 1, 2, 3, 4]
+    assert (causal.bos_token_id, causal.eos_token_id, causal.pad_token_id) == (3, 4, 0)
+    assert 4 not in causal("the cat")["input_ids"]
+    assert vocabulary(append_eos=True)[1] == boundaries
+    ends, _ = vocabulary(special_tokens="end", append_eos=True)
+    assert ends("the cat")["input_ids"] == [*end("the cat")["input_ids"], end.eos_token_id]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_text_is_its_end_alone(kind):
+    tokenizer = build_tokenizer(TEXTS, kind, vocab_size=SIZES.get(kind, 100), append_eos=True)
+    config = ComplexOrderConfig(
+        vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    model = ComplexOrderForSequenceClassification(config).eval()
+    batch = tokenizer(["", "the cat sat"], padding=True, return_tensors="pt")
+    assert batch["attention_mask"].sum(1).tolist() == [1, len(tokenizer("the cat sat")["input_ids"])]
+    logits = model(**batch).logits
+    assert torch.isfinite(logits).all()
+    alone = model(**tokenizer([""], return_tensors="pt")).logits
+    assert torch.allclose(logits[:1], alone, atol=1e-6)
+
+
 def test_a_first_word_is_the_word_it_is_elsewhere():
     tokenizer = build_tokenizer(["cat and cat"] * 5, "bpe", vocab_size=400, append_eos=True)
     first, *_, last = tokenizer("cat and cat", add_special_tokens=False)["input_ids"]
@@ -172,6 +216,13 @@ def test_tokens_that_are_given_stay_whole():
             ValueError,
             "at least 261 tokens, got 260",
         ),
+        (
+            {"texts": TEXTS, "special_tokens": "bert"},
+            ValueError,
+            r"special_tokens must be one of \['causal', 'end', 'masked', 'n",
+        ),
+        ({"texts": TEXTS, "special_tokens": "none", "append_eos": True}, ValueError, r"append_eos=True needs </s>"),
+        ({"texts": TEXTS, "special_tokens": False, "append_eos": True}, ValueError, "'causal'"),
         ({"texts": "one string"}, TypeError, r"got one string; pass \[text\]"),
         ({"texts": []}, ValueError, "no token was found"),
         ({"texts": ["", "  "]}, ValueError, "no token was found"),

@@ -7,28 +7,14 @@ from collections import Counter
 import pytest
 
 from complex_transformers import word_order_dataset
-from complex_transformers.data import word_order
 from complex_transformers.data.word_order import docstring_sentences
 
 pytest.importorskip("datasets")
 
 
 @pytest.fixture(scope="module")
-def sentences():
-    """Read once: parsing the standard library takes seconds."""
-    return docstring_sentences()
-
-
-@pytest.fixture(autouse=True)
-def read_once(sentences, monkeypatch):
-    monkeypatch.setattr(word_order, "docstring_sentences", lambda: list(sentences))
-
-
-@pytest.fixture(scope="module")
-def splits(sentences):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(word_order, "docstring_sentences", lambda: list(sentences))
-        return word_order_dataset(seed=0)
+def splits():
+    return word_order_dataset(seed=0)
 
 
 def bag(text):
@@ -53,7 +39,8 @@ def test_every_bag_occurs_once_with_each_label(splits):
         assert max(Counter(split["text"]).values()) == 1
 
 
-def test_sentences_in_order_are_those_of_the_docstrings(splits, sentences):
+def test_sentences_in_order_are_those_of_the_docstrings(splits):
+    sentences = docstring_sentences()
     assert "return a copy of the dictionary" not in sentences  # five words
     assert len(set(sentences)) == len(sentences)
     sentences = set(sentences)

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,15 @@ STREAM_WORKER = Path(__file__).with_name("stream_worker.py")
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
 
 
-def train(folder: Path, processes: int = 1, worker: Path = WORKER) -> dict[str, dict[str, Any]]:
+def train(folder: Path, processes: int = 1, worker: Path = WORKER, arguments: Sequence[str] = ()) -> dict[str, Any]:
     """Run the worker in its own process or under torchrun: its results by head and way of training."""
     launch = [sys.executable]
     if processes > 1:
         launch += ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
     output = folder / "results.json"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    run = subprocess.run([*launch, str(worker), str(output)], env=environment, capture_output=True, text=True)
+    command = [*launch, str(worker), str(output), *arguments]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-4000:]
     return json.loads(output.read_text(encoding="utf-8"))
 
@@ -39,17 +41,24 @@ def assert_same_training(result: dict[str, Any], expected: dict[str, Any]) -> No
             assert result[name] == pytest.approx(expected[name], abs=1e-4), name
 
 
-@pytest.fixture(scope="module")
-def single(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    return train(tmp_path_factory.mktemp("single"))
+def heads_in(request: pytest.FixtureRequest) -> list[str]:
+    """The heads of the tests that will run: a process trains all of them, but no others."""
+    tests = [item for item in request.session.items if item.path == request.path]
+    return sorted({item.callspec.params["head"] for item in tests if hasattr(item, "callspec")})
 
 
 @pytest.fixture(scope="module")
-def double(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    return train(tmp_path_factory.mktemp("double"), processes=2)
+def single(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    return train(tmp_path_factory.mktemp("single"), arguments=heads_in(request))
 
 
-HEADS = pytest.mark.parametrize("head", ["classification", "mlm", "fasttext", "cnn", "rnn", "gcn", "seq2seq"])
+@pytest.fixture(scope="module")
+def double(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    return train(tmp_path_factory.mktemp("double"), processes=2, arguments=heads_in(request))
+
+
+FULL = [pytest.param(head, marks=pytest.mark.full) for head in ("classification", "fasttext", "cnn", "gcn")]
+HEADS = pytest.mark.parametrize("head", ["mlm", "rnn", "seq2seq", *FULL])
 
 
 @HEADS
@@ -74,6 +83,7 @@ def test_fsdp2(single: dict[str, dict[str, Any]], double: dict[str, dict[str, An
     assert_same_training(result, single[f"{head}-sharded"])
 
 
+@pytest.mark.full
 def test_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Two processes with two lanes each train as one with four; resumed in an epoch they end with the same weights."""
     single, double = (train(tmp_path_factory.mktemp("stream"), processes, STREAM_WORKER) for processes in (1, 2))

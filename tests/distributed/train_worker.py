@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train tiny models on this process, or as one of torchrun's processes, and write their losses (rank 0).
 
-python train_worker.py OUTPUT_JSON
+python train_worker.py OUTPUT_JSON HEAD...
 """
 
 from __future__ import annotations
@@ -149,10 +149,10 @@ def train_sharded(head: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Train every head in every way: starting a process costs more than training."""
+    """Train several heads in every way: starting a process costs more than training."""
     output = Path(sys.argv[1])
     results = {}
-    for head in HEADS:
+    for head in sys.argv[2:]:
         for accumulation in (1, 2):
             results[f"{head}-{accumulation}"] = train_with_trainer(head, accumulation, output.parent / "out")
         results[f"{head}-sharded"] = train_sharded(head)

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from example_runs import load_example
+from example_runs import run_example
 
 
 @pytest.fixture
@@ -18,9 +17,4 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     """Call an example's ``main`` with a command line, its caches and outputs below ``tmp_path``."""
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
 
-    def call(path: str, *arguments: str | Path) -> Any:
-        output = ["--output_dir", str(tmp_path / "out")]
-        monkeypatch.setattr(sys, "argv", [f"examples/{path}", *output, *map(str, arguments)])
-        return load_example(path).main()
-
-    return call
+    return lambda path, *arguments: run_example(path, "--output_dir", tmp_path / "out", *arguments)

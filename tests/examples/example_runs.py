@@ -12,10 +12,15 @@ import random
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import datasets
+import pytest
+import transformers
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TINY = ["--hidden_size", "16", "--num_attention_heads", "2", "--intermediate_size", "32"]
-ONE_EPOCH = ["--num_train_epochs", "1", "--disable_tqdm", "true"]
+ONE_EPOCH = ["--num_train_epochs", "1"]
 Rows = list[tuple[str, str]]
 
 
@@ -29,6 +34,19 @@ def load_example(path: str) -> ModuleType:
     sys.modules[name] = module  # dataclasses look their module up here
     spec.loader.exec_module(module)
     return module
+
+
+def run_example(path: str, *arguments: Any) -> Any:
+    """Call an example's ``main`` with a command line; it has turned off the bars that would fill a file."""
+    datasets.enable_progress_bars()
+    transformers.utils.logging.enable_progress_bar()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(sys, "argv", [f"examples/{path}", *map(str, arguments)])
+        result = load_example(path).main()
+    own_bars_alone = path.endswith("train_parser.py")  # and those look for a terminal themselves
+    assert own_bars_alone or datasets.are_progress_bars_disabled()
+    assert own_bars_alone or not transformers.utils.logging.is_progress_bar_enabled()
+    return result
 
 
 def make_rows(number: int, seed: int) -> Rows:

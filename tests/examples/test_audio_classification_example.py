@@ -22,8 +22,8 @@ from complex_transformers import read_audio
 CLASSIFICATION = "speech/run_audio_classification.py"
 RATE = 8000
 TONES = {"low": 400.0, "high": 1500.0}
-SMALL = [*TINY, "--num_hidden_layers", "1", "--num_mel_bins", "20", "--sampling_rate", str(RATE), "--disable_tqdm"]
-SMALL += ["true", "--hop_ms", "20", "--hidden_dropout_prob", "0", "--attention_probs_dropout_prob", "0"]
+SMALL = [*TINY, "--num_hidden_layers", "1", "--num_mel_bins", "20", "--sampling_rate", str(RATE)]
+SMALL += ["--hop_ms", "20", "--hidden_dropout_prob", "0", "--attention_probs_dropout_prob", "0"]
 # Learned filters of the bins, and the moduli of their outputs: what is left of the phase is that within a frame.
 PHASE_WITHIN_FRAMES = ["--compression", "log", "--pooling", "average", "--bin_pool_size", "1"]
 PHASE_WITHIN_FRAMES += ["--position_phase", "rotate"]
@@ -110,9 +110,9 @@ def test_a_run_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path
     tuned = run(CLASSIFICATION, *tables, *model, "--learning_rate", "0")
     assert tuned["validation"] == second["validation"]  # the same weights, features and order of labels
     assert AutoFeatureExtractor.from_pretrained(tmp_path / "tuned").num_mel_bins == 20
-    with pytest.raises(ValueError, match="--network has no effect with --model_name_or_path: leave it out"):
+    with pytest.raises(ValueError, match=r"^network has no effect with model_name_or_path: leave it out"):
         run(CLASSIFICATION, *tables, *model, "--network", "real")
-    with pytest.raises(ValueError, match=r"--sampling_rate 16000 does not fit .* reads 8000 Hz"):
+    with pytest.raises(ValueError, match=r"^sampling_rate=16000 does not fit .* reads 8000 Hz"):
         run(CLASSIFICATION, *tables, *model, "--sampling_rate", "16000")
 
 
@@ -213,19 +213,20 @@ def test_bad_audio_data_is_refused(run: Callable[..., Any], tmp_path: Path, tabl
     assert "validation-0-high.wav" in str(missing.value)
 
 
-def make_archive(path: Path, names: list[str]) -> Path:
+def make_archive(path: Path, names: list[str], kind: bytes = tarfile.REGTYPE) -> Path:
     """A tar archive of one clip under many names."""
     buffer = io.BytesIO()
     soundfile.write(buffer, tone("low", 0), RATE, format="wav")
     with tarfile.open(path, "w:gz") as archive:
         for name in names:
             member = tarfile.TarInfo(name)
-            member.size = len(buffer.getvalue())
+            member.size, member.type, member.linkname = len(buffer.getvalue()), kind, "/etc/hostname"
             archive.addfile(member, io.BytesIO(buffer.getvalue()))
     return path
 
 
 def test_spoken_digits_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(tarfile.TarFile, "extract")  # its filter is missing before Python 3.10.12
     names = [f"fsdd/{d}_{s}_{i}.wav" for d in range(2) for s in ("ann", "bob", "cid") for i in range(12)]
     archive = make_archive(tmp_path / "fsdd.tar.gz", names)
 
@@ -263,8 +264,9 @@ def test_spoken_digits_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         split(archive=make_archive(tmp_path / "other.tar.gz", ["fsdd/zero.wav"]))
     with pytest.raises(ValueError, match="no recording for the part train: is it complete"):
         split(archive=make_archive(tmp_path / "half.tar.gz", ["fsdd/0_ann_0.wav"]))
-    with pytest.raises(tarfile.OutsideDestinationError):
-        split(archive=make_archive(tmp_path / "bad.tar.gz", ["../0_ann_0.wav"]))
+    for name, kind in (("../0_ann_0.wav", tarfile.REGTYPE), ("/0_ann_0.wav", tarfile.REGTYPE), ("0_a_0.wav", b"2")):
+        with pytest.raises(ValueError, match=rf"bad\.tar\.gz has '{name}', which is no file to be unpacked inside"):
+            split(archive=make_archive(tmp_path / "bad.tar.gz", [name], kind))
     assert not (tmp_path / "0_ann_0.wav").exists()
     with pytest.raises(FileNotFoundError, match=r"absent\.tar\.gz; name the archive with --archive"):
         split(archive=tmp_path / "absent.tar.gz")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from example_runs import make_rows, write
 
 
 def test_bert_with_complex_order(run: Callable[..., Any]) -> None:
@@ -23,3 +25,15 @@ def test_lora_is_saved_loaded_and_merged(run: Callable[..., Any]) -> None:
     assert results["adapted - base"] > 1e-3
     assert results["loaded - adapted"] == 0.0
     assert results["merged - adapted"] < 1e-5
+
+
+def test_quickstart(run: Callable[..., Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts = write(tmp_path / "train.csv", make_rows(60, seed=1))
+    sizes = ["--hidden_size", "16", "--num_hidden_layers", "1", "--num_train_epochs", "1"]
+    run("quickstart/quickstart.py", "--train_file", texts, *sizes, "--sentences", "a fine film")
+    out, err = capfd.readouterr()
+    assert "without positions" in out
+    assert out.splitlines()[-1].endswith("a fine film")  # as another process says
+    assert "it/s" not in out + err  # no bar, whoever draws it
+    assert (tmp_path / "out" / "model" / "README.md").is_file()
+    assert (tmp_path / "out" / "waves.png").is_file()

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from example_runs import load_example
+from example_runs import load_example, run_example
 from huggingface_hub.errors import StrictDataclassClassValidationError
 
 from complex_transformers import SyntaxParser, build_syntax_processor, encode_syntax_dataset
@@ -23,9 +22,8 @@ NOUNS, VERBS = ["dog", "cat", "bird", "man"], ["sees", "likes", "hears"]
 OLD = [("the", "DET", 1, "det"), ("old", "ADJ", 1, "amod")]
 
 
-def run(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: object) -> Any:
-    monkeypatch.setattr(sys, "argv", [f"examples/syntax-translation/{name}.py", *map(str, arguments)])
-    return load_example(f"syntax-translation/{name}.py").main()
+def run(name: str, *arguments: object) -> Any:
+    return run_example(f"syntax-translation/{name}.py", *arguments)
 
 
 def sentence(generator: random.Random) -> tuple[str, str]:
@@ -65,7 +63,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("COMPLEX_TRANSFORMERS_DATA", str(folder))
         results = run(
-            *(monkeypatch, "train_parser", "--language", "en", "--output_dir", folder / "parser"),
+            *("train_parser", "--language", "en", "--output_dir", folder / "parser"),
             *("--train_files", folder / "train.conllu", "--dev_files", folder / "dev.conllu"),
             *("--test_files", folder / "test.conllu", "--epochs", 12, "--width", 32, "--depth", 1),
             *("--min_label_frequency", 1, "--batch_words", 100, "--learning_rate", 0.01, "--patience", 3),
@@ -88,13 +86,11 @@ def test_a_parser_learns_the_language(trained: tuple[Path, dict[str, Any]]) -> N
     assert set(parser.relations) == {"det", "amod", "nsubj", "root", "obj", "punct", "dep", "parataxis"}
 
 
-def test_a_parser_learns_where_sentences_end(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: tuple[Path, dict[str, Any]]
-) -> None:
+def test_a_parser_learns_where_sentences_end(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
     files = [f"--{name}_files={trained[0].parent / name}.conllu" for name in ("train", "dev")]
     sizes = ["--epochs", 12, "--width", 32, "--depth", 1, "--batch_words", 100, "--learning_rate", 0.01]
     options = ["--min_label_frequency", 1, "--sentences_per_text", 3, "--output_dir", tmp_path / "out"]
-    run(monkeypatch, "train_parser", "--language", "en", *files, *sizes, *options)
+    run("train_parser", "--language", "en", *files, *sizes, *options)
     one_tree, several = (SyntaxParser(folder, "join") for folder in (trained[0], tmp_path / "out"))
     texts = corpus(3, 10)[0]
     right = {one_tree: 0, several: 0}
@@ -121,11 +117,11 @@ def test_sentences_become_texts() -> None:
     assert text["relations"] == ["root", "obj"] * 2
 
 
-def test_a_share_of_the_training_sentences_chooses_the_epoch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_share_of_the_training_sentences_chooses_the_epoch(tmp_path: Path) -> None:
     (tmp_path / "all.conllu").write_text(corpus(1, 20)[1], encoding="utf-8")
     files = ["--train_files", tmp_path / "all.conllu", "--dev_split", 0.25, "--output_dir", tmp_path / "new" / "out"]
     sizes = ["--epochs", 1, "--width", 8, "--depth", 1, "--min_label_frequency", 1]
-    results = run(monkeypatch, "train_parser", "--language", "en", *files, *sizes)
+    results = run("train_parser", "--language", "en", *files, *sizes)
     assert results["sentences"] == {"train": 15, "dev": 5}
 
 
@@ -144,32 +140,32 @@ def test_scores_by_hand() -> None:
     assert example.scores([cut], [gold]) == {"words": 40.0, "upos": 40.0, "uas": 40.0, "las": 40.0}
 
 
-def test_bad_treebanks_and_languages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_bad_treebanks_and_languages(tmp_path: Path) -> None:
     good, circle = tmp_path / "good.conllu", tmp_path / "circle.conllu"
     good.write_text(corpus(1, 3)[1], encoding="utf-8")
     circle.write_text("1\ta\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n", encoding="utf-8")
     files = ["--train_files", good, "--dev_files", good, "--output_dir", tmp_path / "out"]
     with pytest.raises(ValueError, match=r"circle.conllu: sentence 1: no word has the head 0.*\(line 1\)"):
-        run(monkeypatch, "train_parser", "--language", "en", *files, "--test_files", circle)
+        run("train_parser", "--language", "en", *files, "--test_files", circle)
     with pytest.raises(ImportError, match=r"--language qq: .*--language xx splits"):
-        run(monkeypatch, "train_parser", "--language", "qq", *files)
+        run("train_parser", "--language", "qq", *files)
     for language, segmenter in (("en", "jieba"), ("zh", "words")):
         with pytest.raises(ValueError, match=f"--segmenter is for --language zh .*got '{segmenter}' for '{language}'"):
-            run(monkeypatch, "train_parser", "--language", language, "--segmenter", segmenter, *files)
+            run("train_parser", "--language", language, "--segmenter", segmenter, *files)
     both = ["--train_files", good, "--output_dir", tmp_path / "out"]
     for options in ([], ["--dev_files", good, "--dev_split", 0.1]):
         with pytest.raises(ValueError, match="give either --dev_files or --dev_split"):
-            run(monkeypatch, "train_parser", "--language", "en", *both, *options)
+            run("train_parser", "--language", "en", *both, *options)
     with pytest.raises(ValueError, match="--dev_split must lie between 0 and 1, got 1"):
-        run(monkeypatch, "train_parser", "--language", "en", *both, "--dev_split", 1)
+        run("train_parser", "--language", "en", *both, "--dev_split", 1)
     with pytest.raises(ValueError, match=r"--dev_split 0\.1 of 3 sentences leaves no sentence on one side"):
-        run(monkeypatch, "train_parser", "--language", "en", *both, "--dev_split", 0.1)
+        run("train_parser", "--language", "en", *both, "--dev_split", 0.1)
     for name in ("--epochs", "--sentences_per_text"):
         with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
-            run(monkeypatch, "train_parser", "--language", "en", *files, name, 0)
+            run("train_parser", "--language", "en", *files, name, 0)
     (tmp_path / "empty.conllu").write_text("# nothing\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"no sentences in .*empty.conllu"):
-        run(monkeypatch, "train_parser", "--language", "en", *files[:3], tmp_path / "empty.conllu", *files[4:])
+        run("train_parser", "--language", "en", *files[:3], tmp_path / "empty.conllu", *files[4:])
 
 
 def test_languages_that_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,13 +197,11 @@ def write_texts(folder: Path, **parts: list[str]) -> list[object]:
     return options
 
 
-def test_texts_are_parsed_into_a_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: tuple[Path, dict[str, Any]]
-) -> None:
+def test_texts_are_parsed_into_a_folder(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
     texts = corpus(4, 12)[0]
     options = write_texts(tmp_path, train=texts[:9], validation=texts[9:])
     parsers = ["--source_parser", trained[0], "--target_parser", trained[0]]
-    parts = run(monkeypatch, "prepare", *options, *parsers, "--n_process", 2, "--output_dir", tmp_path / "parsed")
+    parts = run("prepare", *options, *parsers, "--n_process", 2, "--output_dir", tmp_path / "parsed")
     assert {name: len(part) for name, part in parts.items()} == {"train": 9, "validation": 3}
     row = parts["train"][0]
     for side in ("source", "target"):
@@ -227,29 +221,29 @@ def test_texts_are_parsed_into_a_folder(
     assert all(encoded[name] == raw[name] for name in raw)
 
 
-def test_conllu_pairs_keep_their_trees(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_conllu_pairs_keep_their_trees(tmp_path: Path) -> None:
     texts, trees = corpus(5, 10)
     for side in ("a", "b"):
         (tmp_path / f"{side}.conllu").write_text(trees, encoding="utf-8")
     files = ["--train_files", tmp_path / "a.conllu", tmp_path / "b.conllu"]
     output = ["--output_dir", tmp_path / "parsed"]
-    parts = run(monkeypatch, "prepare", *files, *output, "--validation_split", 0.2)
+    parts = run("prepare", *files, *output, "--validation_split", 0.2)
     assert {name: len(part) for name, part in parts.items()} == {"train": 8, "validation": 2}
     assert sorted([*parts["train"]["source"], *parts["validation"]["source"]]) == sorted(texts)
     assert parts["train"][0]["source_relations"][-1] == "punct"
     with pytest.raises(ValueError, match="give validation_files, or validation_split"):
-        run(monkeypatch, "prepare", *files, *output)
+        run("prepare", *files, *output)
     with pytest.raises(ValueError, match="CoNLL-U files are parsed already: leave out --source_parser"):
-        run(monkeypatch, "prepare", *files, *output, "--source_parser", "x")
+        run("prepare", *files, *output, "--source_parser", "x")
     with pytest.raises(ValueError, match=r"a.conllu is parsed, .*text.a is not: give CoNLL-U files alone"):
-        run(monkeypatch, "prepare", *files, "--validation_files", tmp_path / "text.a", tmp_path / "text.b", *output)
+        run("prepare", *files, "--validation_files", tmp_path / "text.a", tmp_path / "text.b", *output)
     (tmp_path / "b.conllu").write_text(trees + sentence(random.Random(9))[1], encoding="utf-8")
     with pytest.raises(ValueError, match=r"equal numbers of sentences: .*a.conllu has 10, .*b.conllu has 11"):
-        run(monkeypatch, "prepare", *files, *output)
+        run("prepare", *files, *output)
     for side, name in (("a", "s1"), ("b", "s2")):
         (tmp_path / f"{side}.conllu").write_text(f"# sent_id = {name}\n{trees}", encoding="utf-8")
     with pytest.raises(ValueError, match=r"sentence 1 of .*a.conllu is 's1', but of .*b.conllu 's2'"):
-        run(monkeypatch, "prepare", *files, *output)
+        run("prepare", *files, *output)
 
 
 def save_parser_of_stops(folder: Path) -> Path:
@@ -271,7 +265,7 @@ def save_parser_of_stops(folder: Path) -> Path:
     return folder
 
 
-def test_texts_of_several_sentences(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_texts_of_several_sentences(tmp_path: Path) -> None:
     save_parser_of_stops(tmp_path / "words")
     options = write_texts(tmp_path, train=["one two", "three . four", "five"], validation=["six"])
     options += ["--source_parser", tmp_path / "words", "--target_parser", tmp_path / "words"]
@@ -279,42 +273,40 @@ def test_texts_of_several_sentences(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     with pytest.raises(
         ValueError, match=r"the train data, source of row 1 is split into 2 sentences .*'three . four'"
     ):
-        run(monkeypatch, "prepare", *options)
+        run("prepare", *options)
     with pytest.warns(UserWarning, match=r"1 of 3 pairs of the train data .* \(first: row 1\): joined"):
-        parts = run(monkeypatch, "prepare", *options, "--sentences", "join")
+        parts = run("prepare", *options, "--sentences", "join")
     assert parts["train"]["target_relations"] == [["root", "obj"], ["root", "parataxis", "obj"], ["root"]]
     known = json.loads((tmp_path / "parsed" / "parsers.json").read_text())
     assert known["sentences"] == "join"
     assert "parataxis" in known["source_relations"]
     with pytest.warns(UserWarning, match="1 of 3 pairs .*: dropped"):
-        parts = run(monkeypatch, "prepare", *options, "--sentences", "drop")
+        parts = run("prepare", *options, "--sentences", "drop")
     assert parts["train"]["source"] == ["one two", "five"]
 
 
-def test_bad_corpora_and_parsers(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: tuple[Path, dict[str, Any]]
-) -> None:
+def test_bad_corpora_and_parsers(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
     texts = corpus(6, 6)[0]
     good = write_texts(tmp_path, train=texts[:4], validation=texts[4:])
     output = ["--output_dir", tmp_path / "parsed"]
     parsers = ["--source_parser", trained[0], "--target_parser", trained[0]]
     with pytest.raises(ValueError, match="texts need a parser: give --target_parser"):
-        run(monkeypatch, "prepare", *good, *output, *parsers[:2])
+        run("prepare", *good, *output, *parsers[:2])
     with pytest.raises(FileNotFoundError, match="python -m spacy download de_core_news_sm"):
-        run(monkeypatch, "prepare", *good, *output, *parsers[:3], "de_core_news_sm")
+        run("prepare", *good, *output, *parsers[:3], "de_core_news_sm")
     (tmp_path / "train.b").write_text("the dog sees the cat.\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"equal numbers of lines: .*train.a has 4, .*train.b has 1"):
-        run(monkeypatch, "prepare", *good, *output, *parsers)
+        run("prepare", *good, *output, *parsers)
     (tmp_path / "train.b").write_text("\n".join([texts[0], " ", *texts[2:4]]), encoding="utf-8")
     with pytest.raises(ValueError, match=r"1 pair\(s\) of the train data have an empty side \(first: line 2\)"):
-        run(monkeypatch, "prepare", *good, *output, *parsers)
+        run("prepare", *good, *output, *parsers)
     with pytest.warns(UserWarning, match="1 pair.*dropped"):
-        parts = run(monkeypatch, "prepare", *good, *output, *parsers, "--empty", "drop")
+        parts = run("prepare", *good, *output, *parsers, "--empty", "drop")
     assert len(parts["train"]) == 3
     with pytest.raises(ValueError, match="--sentences must be error, join or drop, got 'cut'"):
-        run(monkeypatch, "prepare", *good, *output, *parsers, "--sentences", "cut")
+        run("prepare", *good, *output, *parsers, "--sentences", "cut")
     with pytest.raises(ValueError, match=r"--n_process must be at least 1, or -1 .* got 0"):
-        run(monkeypatch, "prepare", *good, *output, *parsers, "--n_process", 0)
+        run("prepare", *good, *output, *parsers, "--n_process", 0)
 
 
 @pytest.fixture(scope="module")
@@ -324,23 +316,22 @@ def parsed(tmp_path_factory: pytest.TempPathFactory, trained: tuple[Path, dict[s
     texts = corpus(7, 100)[0]
     options = write_texts(folder, train=texts[:80], validation=texts[80:90], test=texts[90:])
     parsers = ["--source_parser", trained[0], "--target_parser", trained[0]]
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        run(monkeypatch, "prepare", *options, *parsers, "--output_dir", folder / "parsed")
+    run("prepare", *options, *parsers, "--output_dir", folder / "parsed")
     return folder
 
 
-SMALL = ["--hidden_size", 64, "--initializer_range", 0.5, "--hidden_dropout_prob", 0.0, "--disable_tqdm", "true"]
+SMALL = ["--hidden_size", 64, "--initializer_range", 0.5, "--hidden_dropout_prob", 0.0]
 SMALL += ["--learning_rate", 0.01, "--warmup_steps", 10, "--per_device_train_batch_size", 10, "--min_frequency", 1]
 TWIN = ["--number_field", "real", "--use_relations", "false", "--attention_type", "luong"]
 
 
 @pytest.mark.parametrize("network", [[], TWIN], ids=["complex", "words"])
 def test_a_network_learns_and_translates(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, parsed: Path, network: list[str], capsys: pytest.CaptureFixture
+    tmp_path: Path, parsed: Path, network: list[str], capsys: pytest.CaptureFixture
 ) -> None:
     output = ["--output_dir", tmp_path / "out"]
     results = run(
-        *(monkeypatch, "run_synconmt", "--data_dir", parsed / "parsed", *SMALL, *network, *output),
+        *("run_synconmt", "--data_dir", parsed / "parsed", *SMALL, *network, *output),
         *("--num_train_epochs", 8, "--test_num_beams", 2, "--seed", 0),
     )
     assert results["rows"] == {"train": 80, "validation": 10, "test": 10}
@@ -351,7 +342,7 @@ def test_a_network_learns_and_translates(
     assert results == json.loads((tmp_path / "out" / "results.json").read_text())
 
     sources = (parsed / "test.a").read_text(encoding="utf-8").splitlines()
-    translate = (monkeypatch, "translate", "--model", tmp_path / "out", "--input_file", parsed / "test.a")
+    translate = ("translate", "--model", tmp_path / "out", "--input_file", parsed / "test.a")
     capsys.readouterr()
     run(*translate)
     predictions = (tmp_path / "out" / "predictions.txt").read_text(encoding="utf-8")
@@ -386,9 +377,9 @@ def test_a_network_learns_and_translates(
     assert first == [f"{word}/{name}" for word, name in zip(records[0]["words"], records[0]["relations"], strict=True)]
 
 
-def test_a_run_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, parsed: Path) -> None:
+def test_a_run_says_what_is_wrong(tmp_path: Path, parsed: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"--data_dir .*none is no parsed corpus: .*prepare.py"):
-        run(monkeypatch, "run_synconmt", "--data_dir", tmp_path / "none")
+        run("run_synconmt", "--data_dir", tmp_path / "none")
     arguments = ["--data_dir", parsed / "parsed", "--output_dir", tmp_path / "out"]
     with pytest.raises(StrictDataclassClassValidationError, match="use_relations=False needs number_field='real'"):
-        run(monkeypatch, "run_synconmt", *arguments, "--use_relations", "false")
+        run("run_synconmt", *arguments, "--use_relations", "false")

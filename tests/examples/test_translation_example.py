@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_runs import ONE_EPOCH, TINY, Rows, load_example
+from example_runs import ONE_EPOCH, TINY, Rows, run_example
 from transformers import AutoTokenizer, GenerationConfig
 
 from complex_transformers import TranslationMetric, build_tokenizer
 
 TRANSLATION = "translation/run_translation.py"
 TINY_TRANSLATOR = [*TINY, "--encoder_layers", "1", "--decoder_layers", "1", "--hidden_dropout_prob", "0"]
-TINY_TRANSLATOR += ["--attention_probs_dropout_prob", "0", "--vocab_size", "300", "--disable_tqdm", "true"]
+TINY_TRANSLATOR += ["--attention_probs_dropout_prob", "0", "--vocab_size", "300"]
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs"}
 
 
@@ -48,10 +48,8 @@ def parallel_files(folder: Path) -> list[str | Path]:
 
 def translate(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, *arguments: str | Path) -> None:
     """Run translate.py with ``text`` as its standard input."""
-    module = load_example("translation/translate.py")
-    monkeypatch.setattr(sys, "argv", ["translate.py", "--model", str(folder), *map(str, arguments)])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
-    module.main()
+    run_example("translation/translate.py", "--model", folder, *arguments)
 
 
 def test_translation_learns_and_translates(
@@ -101,7 +99,7 @@ def test_translation_learns_and_translates(
     translate(monkeypatch, out, "one two three", "--max_length", "2", "--dtype", "bfloat16")
     assert "1 translation(s) stop at the longest length allowed: raise --max_length" in capsys.readouterr().err
     for text, arguments, message in (
-        ("one\n \n\n", [], r"2 empty line\(s\), the first is line 2: .*--empty keep"),
+        ("one\n \n\n", [], r"2 empty line\(s\), the first is line 2: .*set empty='keep'"),
         ("one", ["--batch_size", "0"], "--batch_size must be at least 1, got 0"),
         ("one", ["--dtype", "double"], r"--dtype must be one of \['auto', .*got 'double'"),
     ):

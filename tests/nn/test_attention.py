@@ -210,7 +210,7 @@ def blocks(monkeypatch, scores):
     """Blocks of that many scores; returns the number of blocks every call has been cut into."""
     counts = []
     cut = BlockedModulusAttention._blocks
-    monkeypatch.setattr(modulus_attention, "_BLOCK_SCORES", scores)
+    monkeypatch.setattr(modulus_attention, "BLOCK_SCORES", scores)
     monkeypatch.setattr(
         BlockedModulusAttention,
         "_blocks",

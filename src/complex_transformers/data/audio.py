@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from math import gcd
+from fractions import Fraction
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
@@ -25,8 +25,14 @@ __all__ = [
     "require_soundfile",
 ]
 
-_BLOCK = 2**16  # frames that are read at once: a header can promise more than memory holds
-_HIGHEST_RATE = 1_000_000  # Hz; the filter of resampling grows with it
+_BLOCK = 2**16  # frames that are read at once
+# A header can promise more than memory holds, and silence can be packed 345 samples a byte and more.
+_RATES = (1_000, 1_000_000)  # Hz
+_LONGEST = 4 * 3600  # seconds
+_MOST_CHANNELS = 64
+_MOST_SAMPLES_OF_A_BYTE = 2_500  # before or after resampling
+_ALWAYS_ALLOWED = 2**24  # samples, whatever the size of a file
+_LARGEST_FILTER = 2**16  # the filter of resampling has 20 times as many numbers
 _UNKNOWN_SIZES = {4: 0x7FFFF000, 8: 2**63}  # width -> sizes from here on stand in files that were written to a pipe
 # first bytes -> where the chunks begin, the width of their sizes, and its order of bytes
 _CHUNKS: dict[bytes, tuple[int, int, Literal["big", "little"]]] = {
@@ -43,7 +49,8 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
         source: the path of a file that ``soundfile`` reads (wav, flac, ogg, mp3 ...), its bytes, or an entry of an
             ``Audio`` column of ``datasets``: a mapping with ``path`` and ``bytes``, or with ``array`` and
             ``sampling_rate``. The shorter axis of an array of two is that of the channels.
-        sampling_rate: Hz of the result; audio of another rate is resampled by a polyphase filter.
+        sampling_rate: Hz of the result; audio of another rate is resampled by a polyphase filter (rates above 65536
+            Hz that have no small ratio to it by the nearest one, less than a millionth away).
         mix_channels: average channels instead of refusing audio that has several.
 
     Raises:
@@ -51,17 +58,10 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
         FileNotFoundError: no such file.
         TypeError: an ``array`` that is not of floats.
         ValueError: a file that is empty, truncated or no audio; an ``array`` without its rate or of other axes;
-            several channels; samples that are not finite; a rate above 1 MHz.
+            several channels; samples that are not finite; before anything is decoded, a rate outside 1 kHz to 1 MHz,
+            more than 64 channels or 4 hours, a file of more than 2500 samples a byte (2**24 are always allowed).
     """
-    samples, rate, name = _decode(source)
-    if not 0 < rate <= _HIGHEST_RATE:
-        raise ValueError(f"{name} says that it has {rate} Hz; repair its header, or give the samples and their rate")
-    if samples.ndim == 2:
-        if not mix_channels and samples.shape[1] > 1:
-            raise ValueError(
-                f"{name} has {samples.shape[1]} channels; average them with mix_channels=True, or choose one"
-            )
-        samples = samples.mean(axis=1)
+    samples, rate, name = _decode(source, sampling_rate, mix_channels)
     if len(samples) == 0:
         raise ValueError(f"{name} is empty: it has no sample")
     if not np.isfinite(samples).all():
@@ -74,13 +74,13 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
                 f"{name} has {rate} Hz and not {sampling_rate}; resampling needs scipy: pip install "
                 "complex_transformers[speech]"
             ) from error
-        common = gcd(rate, sampling_rate)
-        samples = resample_poly(samples, sampling_rate // common, rate // common)
+        ratio = Fraction(sampling_rate, rate).limit_denominator(_LARGEST_FILTER)
+        samples = resample_poly(samples, ratio.numerator, ratio.denominator)
     return np.ascontiguousarray(samples, dtype=np.float32)
 
 
-def _decode(source: Any) -> tuple[np.ndarray, int, str]:
-    """``[samples]`` or ``[samples, channels]``, Hz, and what to call it."""
+def _decode(source: Any, sampling_rate: int, mix_channels: bool) -> tuple[np.ndarray, int, str]:
+    """``[samples]`` of one channel, Hz, and what to call it."""
     name = audio_name(source)
     if isinstance(source, Mapping) and source.get("array") is not None:
         array = np.asarray(source["array"])
@@ -91,15 +91,21 @@ def _decode(source: Any) -> tuple[np.ndarray, int, str]:
             raise ValueError(
                 f"the array of {name} needs its sampling_rate, a whole number of Hz above 0, got {rate!r}"
             )
-        return _channels_last(array, name).astype(np.float32), int(float(rate)), name
+        array = _channels_last(array, name)
+        _check_size(name, int(float(rate)), array.shape, array.nbytes, sampling_rate, mix_channels)
+        return array.mean(axis=1, dtype=np.float32), int(float(rate)), name
     soundfile = require_soundfile()
     data = audio_bytes(source)
     _check_complete(data, name)
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
-            rate, expected, blocks = file.samplerate, file.frames, [file.read(_BLOCK, dtype="float32")]
-            while len(blocks[-1]):
-                blocks.append(file.read(_BLOCK, dtype="float32"))
+            rate, expected = file.samplerate, file.frames
+            read, blocks = 0, list[np.ndarray]()
+            while not blocks or len(blocks[-1]):
+                shape = (max(read, expected), file.channels)  # some formats hold more than they say
+                _check_size(name, rate, shape, len(data), sampling_rate, mix_channels)
+                blocks.append(file.read(_BLOCK, dtype="float32", always_2d=True).mean(axis=1))
+                read += len(blocks[-1])
     except soundfile.LibsndfileError as error:
         raise ValueError(f"{name} is no audio file that soundfile can read: {error.error_string}") from error
     samples = np.concatenate(blocks)
@@ -108,10 +114,35 @@ def _decode(source: Any) -> tuple[np.ndarray, int, str]:
     return samples, rate, name
 
 
+def _check_size(
+    name: str, rate: int, shape: tuple[int, ...], size: int, sampling_rate: int, mix_channels: bool
+) -> None:
+    """Raise for what no recording is: ``shape`` is ``[frames, channels]``, ``size`` the bytes that hold them."""
+    frames, channels = shape
+    if not _RATES[0] <= rate <= _RATES[1]:
+        raise ValueError(
+            f"{name} says that it has {rate} Hz, and audio has {_RATES[0]:,} to {_RATES[1]:,}; repair its header, or "
+            "give the samples and their rate"
+        )
+    if channels > (_MOST_CHANNELS if mix_channels else 1):
+        remedy = "average them with mix_channels=True, or choose one" if channels <= _MOST_CHANNELS else "choose one"
+        raise ValueError(f"{name} has {channels} channels; {remedy}")
+    if frames > _LONGEST * rate:
+        raise ValueError(
+            f"{name} would last {frames / rate / 3600:,.1f} hours, above {_LONGEST // 3600}: cut it into pieces"
+        )
+    samples = frames * max(sampling_rate, rate) // rate
+    if samples > max(_ALWAYS_ALLOWED, _MOST_SAMPLES_OF_A_BYTE * size):
+        raise ValueError(
+            f"{name} would become {samples:,} samples out of {size:,} bytes, and a recording is not packed so small: "
+            "cut it into pieces"
+        )
+
+
 def _channels_last(array: np.ndarray, name: str) -> np.ndarray:
-    """``[samples]`` or ``[samples, channels]``: ``Audio`` columns have had the channels on either axis."""
+    """``[samples, channels]``: ``Audio`` columns have had the channels on either axis."""
     if array.ndim == 1:
-        return array
+        return array[:, None]
     if array.ndim != 2 or (array.shape[0] == array.shape[1] and array.size > 1):
         raise ValueError(
             f"the array of {name} must be [samples], or have samples and fewer channels, got {array.shape}"

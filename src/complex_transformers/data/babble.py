@@ -47,11 +47,7 @@ _SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 _SPECIAL = ("<pad>", "<unk>")
 _LABELS = {"1": 1, "true": 1, "0": 0, "false": 0}
 _LABEL_NAMES = "0, 1, False or True"
-_TASK_FILES = (
-    "file(s) of the task are",
-    "write_babble_tasks makes all of them from babble.csv, as --make_tasks of run_babble.py does for a task without "
-    "train.csv",
-)
+_TASK_FILES = ("file(s) of the task are", "write_babble_tasks makes all of them from babble.csv")
 
 
 def babble_targets(full_ipa: str) -> dict[str, str | int]:

@@ -9,7 +9,7 @@ import io
 import json
 import random
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ def require_datasets() -> Any:
     return datasets
 
 
-def check_option(name: str, value: str, allowed: Sequence[str]) -> None:
+def check_option(name: str, value: str, allowed: Collection[str]) -> None:
     """``value`` must be one of ``allowed``."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {sorted(allowed)}, got {value!r}")

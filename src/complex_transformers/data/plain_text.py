@@ -56,12 +56,12 @@ def load_plain_text(
         check_file(path)
     if len({Path(path).resolve() for path in paths.values()}) < len(paths):
         raise ValueError(f"the parts share a file: {paths}")
-    for name, part in parts.items():
-        check_columns(name, part, {"text_column": text_column})
-        parts[name] = part.select_columns([text_column]).rename_columns({text_column: "text"})
     parts |= {name: _lines_of(path, keep_linebreaks, cache_dir) for name, path in paths.items()}
     if "validation" not in parts:
         raise ValueError(f"there is no part 'validation', only {list(parts)}: give validation_file")
+    for name, part in parts.items():
+        check_columns(name, part, {"text_column": text_column})
+        parts[name] = part.select_columns([text_column]).rename_columns({text_column: "text"})
     return in_order(parts)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .files import check_file, open_file
+from .parts import check_option
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -88,8 +89,7 @@ def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> It
         import conllu
     except ImportError as error:
         raise ImportError("reading CoNLL-U needs conllu: pip install complex_transformers[syntax]") from error
-    if contractions not in _CONTRACTIONS:
-        raise ValueError(f"contractions must be one of {list(_CONTRACTIONS)}, got {contractions!r}")
+    check_option("contractions", contractions, _CONTRACTIONS)
     check_file(path)
     return _sentences(conllu, path, contractions == "merge")
 
@@ -281,6 +281,7 @@ class SyntaxParser:
 
     Attributes:
         name: the folder or the name; None for a loaded pipeline that came from neither.
+        refusal: why a pipeline with this name must not be loaded, the remedy included; None where it may be.
 
     Raises:
         ImportError: spaCy is missing (extra ``syntax``), or a package the language needs.
@@ -289,10 +290,10 @@ class SyntaxParser:
     """
 
     def __init__(self, pipeline: str | os.PathLike[str] | Language, sentences: str = "error") -> None:
-        if sentences not in _SENTENCES:
-            raise ValueError(f"sentences must be one of {list(_SENTENCES)}, got {sentences!r}")
+        check_option("sentences", sentences, _SENTENCES)
         self.sentences = sentences
         self.name: str | None = None
+        self.refusal: str | None = None
         self._pipeline: Language | None = None
         if isinstance(pipeline, (str, os.PathLike)):
             self.name = str(pipeline)
@@ -315,6 +316,8 @@ class SyntaxParser:
     def pipeline(self) -> Language:
         """The spaCy pipeline."""
         if self._pipeline is None:
+            if self.refusal is not None:
+                raise ValueError(self.refusal)
             if self.name is None:
                 raise ValueError(
                     "this is a copy of a parser whose pipeline has no folder: save the pipeline with to_disk() and "

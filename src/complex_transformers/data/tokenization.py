@@ -14,12 +14,19 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast, Wav2Vec2CTCTokenizer
 
+from .parts import check_option
 from .syntax import JOINER
 
 __all__ = ["build_ctc_tokenizer", "build_tokenizer"]
 
 _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
 _BOUNDARY_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
+_PRESETS: dict[str, dict[str, str]] = {
+    "none": {},
+    "end": {"eos_token": "</s>"},
+    "masked": _SPECIAL_TOKENS,
+    "causal": {**_SPECIAL_TOKENS, **_BOUNDARY_TOKENS},
+}
 
 
 def _word() -> Tokenizer:
@@ -66,11 +73,13 @@ def build_tokenizer(
     model_max_length: int | None = None,
     padding_side: str = "right",
     append_eos: bool = False,
-    special_tokens: bool = True,
+    special_tokens: bool | str = True,
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on ``texts``; save it with ``save_pretrained`` and load it with ``AutoTokenizer``.
 
-    Ids 0, 1, 2 are ``<pad>``, ``<unk>``, ``<mask>``. No token is added to a text, unless ``append_eos`` asks for it.
+    Ids 0, 1, 2 are ``<pad>``, ``<unk>``, ``<mask>``. No token is added to a text unless ``append_eos`` asks for it. An
+    empty text then is ``</s>`` alone, which every model reads; without it, it has no token, and models refuse a batch
+    with a row of padding alone.
 
     Args:
         texts: any iterable of strings (a list, a file, a column of a data set); read once.
@@ -85,26 +94,34 @@ def build_tokenizer(
         append_eos: for models that write text: ids 3, 4 are ``<s>``, ``</s>``, every text ends in ``</s>``, a special
             token that is spelled out in a text is text, and ``decode(ids, skip_special_tokens=True)`` of the kinds
             ``bpe`` and ``character`` gives the text back as it was (in NFC, and in lower case if so chosen).
-        special_tokens: False for streams that have neither padding nor unknown tokens: the vocabulary is that of the
-            texts alone, such as the 27 symbols of text8, and to tokenise anything else is an error.
+        special_tokens: the tokens besides those of the texts, in front of them:
+
+            - ``masked`` or True: ``<pad>``, ``<unk>``, ``<mask>``; with ``append_eos`` as ``causal``
+            - ``causal``: these and ``<s>``, ``</s>`` (ids 3, 4), for models that write on from a text: generation
+              stops at ``</s>``, and libraries that join texts find it as ``eos_token``
+            - ``end``: ``</s>`` alone, as the last id, for streams without padding and unknown tokens, such as the 27
+              symbols of text8: their ids are those of ``none``, and to tokenise anything else is an error
+            - ``none`` or False: the texts' own alone
 
     Raises:
-        ValueError: an unknown kind, no text, a vocabulary too small for the special tokens, ``append_eos`` without
-            special tokens.
+        ValueError: an unknown kind or preset, no text, a vocabulary too small for the special tokens, ``append_eos``
+            without ``</s>``.
         TypeError: a text that is not a string.
     """
-    if kind not in _BUILDERS:
-        raise ValueError(f"kind must be one of {sorted(_BUILDERS)}, got {kind!r}")
-    if append_eos and not special_tokens:
-        raise ValueError("append_eos=True needs special_tokens=True: </s> is one of them")
-    names = {**_SPECIAL_TOKENS, **(_BOUNDARY_TOKENS if append_eos else {})} if special_tokens else {}
+    check_option("kind", kind, _BUILDERS)
+    preset = special_tokens if isinstance(special_tokens, str) else "masked" if special_tokens else "none"
+    preset = "causal" if append_eos and preset == "masked" else preset
+    check_option("special_tokens", preset, _PRESETS)
+    names = _PRESETS[preset]
+    if append_eos and "eos_token" not in names:
+        raise ValueError(f"append_eos=True needs </s>, which special_tokens={special_tokens!r} has not: use 'causal'")
     special = list(names.values())
     if vocab_size <= len(special):
         raise ValueError(f"vocab_size must exceed the {len(special)} special tokens, got {vocab_size}")
     if isinstance(texts, str):
         raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
     tokenizer = _BUILDERS[kind]()
-    if not special_tokens and kind != "bpe":
+    if "unk_token" not in names and kind != "bpe":
         tokenizer.model = models.WordLevel()
     steps: list[normalizers.Normalizer] = [normalizers.NFC()]
     steps += [normalizers.Lowercase()] if lowercase else []
@@ -114,6 +131,8 @@ def build_tokenizer(
         tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
     tokenizer.normalizer = normalizers.Sequence(steps)
     options: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": special, "show_progress": False}
+    if preset == "end":  # behind the texts' own, whose ids do not move
+        options |= {"vocab_size": vocab_size - 1, "special_tokens": []}
     if kind == "bpe":
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         if vocab_size < len(alphabet) + len(special):
@@ -126,10 +145,11 @@ def build_tokenizer(
     else:
         trainer = trainers.WordLevelTrainer(min_frequency=min_frequency, **options)
     tokenizer.train_from_iterator(_without(special, _checked(texts), lowercase), trainer)
-    if tokenizer.get_vocab_size() <= len(special):
+    if tokenizer.get_vocab_size() <= len(options["special_tokens"]):
         raise ValueError(
             "no token was found in texts: it is empty, holds only empty texts, or min_frequency is too high"
         )
+    tokenizer.add_special_tokens(special)
     options = {} if model_max_length is None else {"model_max_length": model_max_length}
     if append_eos:
         eos = names["eos_token"]

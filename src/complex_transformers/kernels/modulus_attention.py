@@ -78,7 +78,7 @@ class ScoreModulus(torch.autograd.Function):
 
 
 # Scores in a block of queries: small enough for a cache, large enough to occupy the threads.
-_BLOCK_SCORES = 2**19
+BLOCK_SCORES = 2**19
 
 
 class BlockedModulusAttention(torch.autograd.Function):
@@ -92,8 +92,8 @@ class BlockedModulusAttention(torch.autograd.Function):
     @staticmethod
     def _blocks(query: Tensor, key: Tensor, mask: Tensor | None):  # type: ignore[no-untyped-def]
         batch, heads, length, _ = query.shape
-        samples = max(1, _BLOCK_SCORES // (heads * length * key.shape[2]))
-        rows = max(1, _BLOCK_SCORES // (heads * key.shape[2]))  # more than there are where samples are more than one
+        samples = max(1, BLOCK_SCORES // (heads * length * key.shape[2]))
+        rows = max(1, BLOCK_SCORES // (heads * key.shape[2]))  # more than there are where samples are more than one
         for first in range(0, batch, samples):
             own = slice(first, first + samples)
             own_mask = mask if mask is None or mask.shape[0] == 1 else mask[own]

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .base import Metric
+
 __all__ = ["LanguageModelMetric", "language_model_scores"]
 
 
@@ -26,7 +28,7 @@ def language_model_scores(total: float, num_tokens: int, num_characters: int | N
     return scores
 
 
-class LanguageModelMetric:
+class LanguageModelMetric(Metric):
     """Loss, perplexity and bits, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
     Over N scored tokens with probabilities p_n: loss L = -1/N sum ln p_n (nats per token), perplexity e^L, bits per
@@ -40,12 +42,7 @@ class LanguageModelMetric:
         (2.0, 1.0)
     """
 
-    def __init__(self) -> None:
-        self._total, self._tokens = 0.0, 0
-
-    def add(self, *, prediction: float, reference: int) -> None:
-        """Keep one token for ``compute``."""
-        self.add_batch(predictions=[prediction], references=[reference])
+    noun = "token"
 
     def add_batch(self, *, predictions: ArrayLike, references: ArrayLike) -> None:
         """Keep tokens for ``compute``.
@@ -67,15 +64,11 @@ class LanguageModelMetric:
         wrong = scores[~(scores <= 1e-6)]  # rounding may leave a certain token a little above 0
         if wrong.size:
             raise ValueError(f"predictions are natural logarithms of probabilities, 0 or less, got {wrong[0]}")
-        self._total -= float(scores.sum())
-        self._tokens += scores.size
+        if scores.size:
+            self._kept.append((-float(scores.sum()), scores.size))
 
     def compute(
-        self,
-        *,
-        predictions: ArrayLike | None = None,
-        references: ArrayLike | None = None,
-        num_characters: int | None = None,
+        self, *, predictions: Any = None, references: Any = None, num_characters: int | None = None, **options: Any
     ) -> dict[str, Any]:
         """Scores of what was added and of what is given here; the metric is empty afterwards.
 
@@ -88,17 +81,13 @@ class LanguageModelMetric:
             ``bits_per_character``.
 
         Raises:
-            ValueError: nothing to score, one of the arguments alone, fewer than one character; and what
-                ``add_batch`` raises.
+            ValueError: fewer than one character; and what ``Metric.compute`` raises.
         """
-        if (predictions is None) != (references is None):
-            raise ValueError("give both predictions and references, or neither")
-        if predictions is not None and references is not None:
-            self.add_batch(predictions=predictions, references=references)
         if num_characters is not None and num_characters < 1:
             raise ValueError(f"num_characters must be 1 or more, got {num_characters}")
-        if not self._tokens:
-            raise ValueError("there is nothing to score: no token was given")
-        scores = {**language_model_scores(self._total, self._tokens, num_characters), "tokens": self._tokens}
-        self._total, self._tokens = 0.0, 0
-        return scores
+        options["num_characters"] = num_characters
+        return super().compute(predictions=predictions, references=references, **options)
+
+    def _score(self, kept: list[tuple[float, int]], **options: Any) -> dict[str, Any]:
+        total, tokens = sum(total for total, _ in kept), sum(tokens for _, tokens in kept)
+        return {**language_model_scores(total, tokens, **options), "tokens": tokens}

@@ -11,6 +11,8 @@ from unicodedata import normalize
 import torch
 from torch import Tensor
 
+from .base import Metric
+
 __all__ = ["TranscriptionMetric", "top_k_accuracy"]
 
 Labels = str | Sequence[str]
@@ -28,12 +30,16 @@ def _labels(transcription: Labels) -> list[str]:
     return list(normalize("NFC", transcription) if isinstance(transcription, str) else transcription)
 
 
-class TranscriptionMetric:
+class TranscriptionMetric(Metric):
     """Label error rates, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
     LER = edits / N (T 5.1): deletions, insertions and substitutions that turn a prediction into its reference of N
     labels. A label is a character of a string, or a string of a list. Characters are the code points of NFC, as the
     tokenizers of decoders have them: a diacritic is on its own where it has no composed form.
+
+    ``compute`` gives ``label_error_rate`` (edits of all over labels of all), ``deletions``, ``insertions``,
+    ``substitutions``, ``labels``, ``sequence_accuracy`` (transcriptions without an edit) and ``sequences``; references
+    without any label are an error.
 
     Raises:
         ImportError: ``jiwer`` is missing (extra ``speech``).
@@ -45,13 +51,11 @@ class TranscriptionMetric:
         (0.375, 0.0)
     """
 
-    def __init__(self) -> None:
-        self._jiwer = _require_jiwer()
-        self._pairs: list[tuple[list[str], list[str]]] = []
+    noun = "transcription"
 
-    def add(self, *, prediction: Labels, reference: Labels) -> None:
-        """Keep one transcription for ``compute``."""
-        self.add_batch(predictions=[prediction], references=[reference])
+    def __init__(self) -> None:
+        super().__init__()
+        self._jiwer = _require_jiwer()
 
     def add_batch(self, *, predictions: Sequence[Labels], references: Sequence[Labels]) -> None:
         """Keep transcriptions for ``compute``.
@@ -63,14 +67,7 @@ class TranscriptionMetric:
             ValueError: unequal numbers, a label that is empty.
             TypeError: one string in place of a list, a label that is no string.
         """
-        for name, values in (("predictions", predictions), ("references", references)):
-            if isinstance(values, str):
-                raise TypeError(f"{name} must be a list of transcriptions, got one string; pass [text]")
-        if len(predictions) != len(references):
-            raise ValueError(
-                f"each prediction needs a reference, got {len(predictions)} predictions and {len(references)} "
-                "references"
-            )
+        self._check_lists(predictions, references)
         pairs = list(zip(predictions, references, strict=True))
         for row, pair in enumerate(pairs):
             for name, labels in zip(("prediction", "reference"), pair, strict=True):
@@ -78,48 +75,25 @@ class TranscriptionMetric:
                     raise TypeError(f"{name} {row} has labels that are no strings: {labels!r}")
                 if not all(labels):
                     raise ValueError(f"{name} {row} has an empty label: {labels!r}")
-        self._pairs += [(_labels(prediction), _labels(reference)) for prediction, reference in pairs]
+        self._kept += [(_labels(prediction), _labels(reference)) for prediction, reference in pairs]
 
-    def compute(
-        self, *, predictions: Sequence[Labels] | None = None, references: Sequence[Labels] | None = None
-    ) -> dict[str, float]:
-        """Scores of what was added and of what is given here; the metric is empty afterwards.
-
-        Args:
-            predictions, references: as in ``add_batch``; None for nothing more.
-
-        Returns:
-            ``label_error_rate`` (edits of all over labels of all), ``deletions``, ``insertions``, ``substitutions``,
-            ``labels``, ``sequence_accuracy`` (transcriptions without an edit) and ``sequences``.
-
-        Raises:
-            ValueError: nothing to score, references without any label, one of the arguments alone; and what
-                ``add_batch`` raises.
-        """
-        if (predictions is None) != (references is None):
-            raise ValueError("give both predictions and references, or neither")
-        if predictions is not None and references is not None:
-            self.add_batch(predictions=predictions, references=references)
-        if not self._pairs:
-            raise ValueError("there is nothing to score: no transcription was given")
+    def _score(self, kept: list[tuple[list[str], list[str]]], **options: Any) -> dict[str, Any]:
         counts = dict.fromkeys(("deletions", "insertions", "substitutions"), 0)
         labels, right = 0, 0
-        for prediction, reference in self._pairs:
+        for prediction, reference in kept:
             edits = self._edits(prediction, reference)
             for name in counts:
                 counts[name] += edits[name]
             labels += len(reference)
             right += not any(edits.values())
-        number = len(self._pairs)
-        self._pairs = []
         if not labels:
-            raise ValueError(f"the references of all {number} transcriptions are empty: there is no rate of errors")
+            raise ValueError(f"the references of all {len(kept)} transcriptions are empty: there is no rate of errors")
         return {
             "label_error_rate": sum(counts.values()) / labels,
             **counts,
             "labels": labels,
-            "sequence_accuracy": right / number,
-            "sequences": number,
+            "sequence_accuracy": right / len(kept),
+            "sequences": len(kept),
         }
 
     def _edits(self, prediction: list[str], reference: list[str]) -> dict[str, int]:

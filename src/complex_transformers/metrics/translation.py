@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .base import Metric
+
 __all__ = ["TranslationMetric"]
 
 Reference = str | Sequence[str]
@@ -22,10 +24,14 @@ def _require_sacrebleu() -> Any:
     return sacrebleu
 
 
-class TranslationMetric:
+class TranslationMetric(Metric):
     """Corpus BLEU and chrF, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
     Scores are between 0 and 100. Texts are scored as they are written; sacrebleu tokenises them itself.
+
+    ``compute`` gives ``bleu``, ``chrf``, ``bleu_signature``, ``chrf_signature``, ``prediction_length`` and
+    ``reference_length`` (words of BLEU's tokenizer), ``brevity_penalty``, ``precisions`` (of n-grams, in per cent) and
+    ``sentences``.
 
     Args:
         lowercase: compare without case; part of the signature, for scores with and without it are not comparable.
@@ -43,19 +49,16 @@ class TranslationMetric:
         (100.0, 100.0)
     """
 
+    noun = "translation"
+
     def __init__(self, lowercase: bool = False, tokenize: str = "13a") -> None:
+        super().__init__()
         sacrebleu = _require_sacrebleu()
         if tokenize not in (known := sorted(sacrebleu.BLEU.TOKENIZERS)):
             raise ValueError(f"tokenize must be one of {known}, got {tokenize!r}")
         self.lowercase, self.tokenize = lowercase, tokenize
         self._bleu = sacrebleu.BLEU(lowercase=lowercase, tokenize=tokenize)
         self._chrf = sacrebleu.CHRF(lowercase=lowercase)
-        self._predictions: list[str] = []
-        self._references: list[list[str]] = []
-
-    def add(self, *, prediction: str, reference: Reference) -> None:
-        """Keep one translation for ``compute``."""
-        self.add_batch(predictions=[prediction], references=[reference])
 
     def add_batch(self, *, predictions: Sequence[str], references: Sequence[Reference]) -> None:
         """Keep translations for ``compute``.
@@ -69,54 +72,27 @@ class TranslationMetric:
                 numbers of references.
             TypeError: something that is no text.
         """
-        for name, values in (("predictions", predictions), ("references", references)):
-            if isinstance(values, str):
-                raise TypeError(f"{name} must be a list of texts, got one text; pass [text]")
-        if len(predictions) != len(references):
-            raise ValueError(
-                f"each prediction needs a reference, got {len(predictions)} predictions and "
-                f"{len(references)} references"
-            )
+        self._check_lists(predictions, references)
         lists = [[reference] if isinstance(reference, str) else reference for reference in references]
         for row, (prediction, texts) in enumerate(zip(predictions, lists, strict=True)):
             if not isinstance(prediction, str):
                 raise TypeError(f"prediction {row} is no text but {type(prediction).__name__}: {prediction!r}")
             if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
                 raise TypeError(f"reference {row} is neither a text nor a list of texts: {texts!r}")
-            expected = len((self._references or lists)[0])
+            expected = len(self._kept[0][1] if self._kept else lists[0])
             if not texts or len(texts) != expected:
                 raise ValueError(
                     f"prediction {row} has {len(texts)} references, prediction 0 has {expected}: all need equally "
                     "many, at least one"
                 )
-        self._predictions.extend(predictions)
-        self._references += [list(texts) for texts in lists]
+        self._kept += zip(predictions, map(list, lists), strict=True)
 
-    def compute(
-        self, *, predictions: Sequence[str] | None = None, references: Sequence[Reference] | None = None
-    ) -> dict[str, Any]:
-        """Scores of what was added and of what is given here; the metric is empty afterwards.
-
-        Args:
-            predictions, references: as in ``add_batch``; None for nothing more.
-
-        Returns:
-            ``bleu``, ``chrf``, ``bleu_signature``, ``chrf_signature``, ``prediction_length`` and ``reference_length``
-            (words of BLEU's tokenizer), ``brevity_penalty``, ``precisions`` (of n-grams, in per cent), ``sentences``.
-
-        Raises:
-            ValueError: nothing to score, or one of the arguments alone; and what ``add_batch`` raises.
-        """
-        if (predictions is None) != (references is None):
-            raise ValueError("give both predictions and references, or neither")
-        if predictions is not None and references is not None:
-            self.add_batch(predictions=predictions, references=references)
-        if not self._predictions:
-            raise ValueError("there is nothing to score: no prediction was given")
-        streams = [list(stream) for stream in zip(*self._references, strict=True)]  # sacrebleu wants set by set
-        bleu = self._bleu.corpus_score(self._predictions, streams)
-        chrf = self._chrf.corpus_score(self._predictions, streams)
-        result = {
+    def _score(self, kept: list[tuple[str, list[str]]], **options: Any) -> dict[str, Any]:
+        predictions, references = zip(*kept, strict=True)
+        streams = [list(stream) for stream in zip(*references, strict=True)]  # sacrebleu wants set by set
+        bleu = self._bleu.corpus_score(predictions, streams)
+        chrf = self._chrf.corpus_score(predictions, streams)
+        return {
             "bleu": bleu.score,
             "chrf": chrf.score,
             "bleu_signature": str(self._bleu.get_signature()),
@@ -125,7 +101,5 @@ class TranslationMetric:
             "reference_length": bleu.ref_len,
             "brevity_penalty": bleu.bp,
             "precisions": bleu.precisions,
-            "sentences": len(self._predictions),
+            "sentences": len(kept),
         }
-        self._predictions, self._references = [], []
-        return result

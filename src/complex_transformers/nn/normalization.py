@@ -58,7 +58,8 @@ def _scale(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor
     Whitening x / s with eps / s^2 is whitening x with eps, whatever s is: no gradient goes through it.
     """
     size = x.detach().abs().amax(dims, keepdim=True).clamp(min=1.0)
-    return size, (eps / size / size).clamp(min=1e-30)  # the floor: a constant has no variance to divide by
+    # A floor far below the square of a rounding error: a constant has no variance to divide by.
+    return size, (eps / size / size).clamp(min=torch.finfo(size.dtype).eps ** 3)
 
 
 class _WhiteningGain(nn.Module):

@@ -48,7 +48,7 @@ class SpeechToTextPipeline(AutomaticSpeechRecognitionPipeline):
             raise ValueError(
                 f"{type(self.tokenizer).__name__} merges equal symbols that follow one another, which CTC needs and a "
                 "decoder does not write: train and load the model with another tokenizer, for instance "
-                "build_character_tokenizer"
+                "build_tokenizer(texts, kind='character', append_eos=True)"
             )
 
     def _sanitize_parameters(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:

@@ -232,6 +232,7 @@ class TextToTextPipeline(Pipeline):
             if not isinstance(inputs, Iterable) or isinstance(inputs, (bytes, Mapping)):
                 raise TypeError(
                     f"texts must be a string or an iterable of strings, got {type(inputs).__name__}: {inputs!r}"
+                    + ("; give what is in it: the text, or a list of texts" if isinstance(inputs, Mapping) else "")
                 )
             inputs = (text for text in inputs)
         if isinstance(inputs, Sized) and len(inputs) == 0 and not isinstance(inputs, str):

@@ -1,131 +1,138 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the example scripts write at the end of a run: the command, figures, software, and the model's folder."""
+"""A run, whatever is trained: train or go on, record, score the parts, save."""
 
 from __future__ import annotations
 
-import json
-import os
-import shlex
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import torch
 import transformers
-from transformers import PreTrainedModel, Trainer
+from transformers import EarlyStoppingCallback, PreTrainedModel, Trainer, TrainingArguments
 
-from ..models.base.hub import write_model_card
+from .arguments import RunArguments
+from .folder import last_complete_checkpoint, run_folder, run_mark
+from .records import portable, rounded, run_record, save_model, write_results
+from .trainer import ComplexTrainer
 
-__all__ = ["command_line", "model_record", "portable", "rounded", "run_record", "save_model", "write_results"]
-
-DATA_FOLDER = "COMPLEX_TRANSFORMERS_DATA"
-
-
-def portable(value: Any) -> Any:
-    """An argument, a list or a mapping of them, as it would be on another machine: no absolute path.
-
-    A path below the working directory becomes relative, one below the folder ``$COMPLEX_TRANSFORMERS_DATA`` is named
-    after it, of any other its name is left.
-    """
-    if isinstance(value, Mapping):
-        return {name: portable(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [portable(part) for part in value]
-    if not isinstance(value, (str, Path)):
-        return value
-    value = str(value)
-    if value.startswith("--") and "=" in value:
-        option, _, given = value.partition("=")
-        return f"{option}={portable(given)}"
-    path = Path(value)
-    if not path.is_absolute():
-        return value
-    for name, folder in (("", Path.cwd()), (f"${DATA_FOLDER}", os.environ.get(DATA_FOLDER))):
-        if folder is not None and path.is_relative_to(folder):
-            return str(name / path.relative_to(folder))
-    return path.name
+__all__ = ["Run", "limit_progress_bars", "prepare_run"]
 
 
-def rounded(figures: Mapping[str, Any], digits: int = 4) -> dict[str, Any]:
-    """Figures with as many digits as a table has use for."""
-    return {name: round(value, digits) if isinstance(value, float) else value for name, value in figures.items()}
-
-
-def command_line() -> str:
-    """The command that runs, without the paths of this machine."""
-    return shlex.join(["python", *portable(sys.argv)])
-
-
-def run_record(trainer: Trainer, seconds: float, resumed: bool) -> dict[str, Any]:
-    """How a trained model came about: command, seed, steps, time, size, evaluations, configuration, software.
+def limit_progress_bars(disable_bars: bool | None = None) -> bool:
+    """Turn off the progress bars of Transformers and datasets where nobody sees them move; gives whether they are off.
 
     Args:
-        trainer: after ``train()``.
-        seconds: of the training; with ``resumed``, of its last stretch.
-        resumed: whether it began from a checkpoint.
+        disable_bars: None: where standard error is no terminal.
     """
-    evaluations = [log for log in trainer.state.log_history if "eval_loss" in log]
-    losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
-    best = [log["epoch"] for log in evaluations if log["step"] == trainer.state.best_global_step]
-    return {
-        "command": command_line(),
-        "seed": trainer.args.seed,
-        "parameters": trainer.model.num_parameters(),
-        "seconds": round(seconds, 1),
-        "resumed": resumed,
-        "steps": trainer.state.global_step,
-        "train_loss": round(losses[-1], 4) if losses else None,  # mean since the log before it
-        "best_epoch": best[0] if best else None,
-        "evaluations": [rounded(_scores(log)) for log in evaluations],
-        **model_record(trainer),
-    }
+    off = not sys.stderr.isatty() if disable_bars is None else disable_bars
+    if off:
+        import datasets
+
+        datasets.disable_progress_bars()
+        transformers.utils.logging.disable_progress_bar()
+    return off
 
 
-def model_record(trainer: Trainer) -> dict[str, Any]:
-    """The configuration of a model and the software that trained it."""
-    config = trainer.model.config.to_diff_dict()
-    return {
-        "config": {name: value for name, value in config.items() if name != "_name_or_path"},
-        "environment": {
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "device": str(trainer.args.device),
-            "threads": torch.get_num_threads(),
-        },
-    }
-
-
-def _scores(log: Mapping[str, Any]) -> dict[str, Any]:
-    """What the Trainer logged of an evaluation, without how fast it was."""
-    speed = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_model_preparation_time")
-    return {name.removeprefix("eval_"): value for name, value in log.items() if name not in speed}
-
-
-def save_model(
-    folder: str | Path, model: PreTrainedModel, processing: Any, *, training_data: str, metrics: Mapping[str, Any]
-) -> None:
-    """Save a trained model, its tokenizer or processor, and a model card.
+def prepare_run(args: TrainingArguments) -> str | None:
+    """Begin a run: no progress bars with ``disable_tqdm``, seeds everywhere; gives the checkpoint to go on from.
 
     Args:
-        folder: of all of them.
-        model: out of a ``Trainer``, which may have turned its cache off.
-        processing: has ``save_pretrained``.
-        training_data, metrics: of the model card, which models of other families do without.
+        args: its ``resume_from_checkpoint`` may be ``last``: the newest in ``output_dir``, if there is one.
     """
-    if hasattr(model.config, "use_cache"):
-        model.config.use_cache = True
-    model.save_pretrained(folder)
-    processing.save_pretrained(folder)
-    if hasattr(model.config, "number_field"):
-        write_model_card(folder, model, training_data=training_data, metrics=dict(metrics))
-    print(f"model: {folder}")
+    limit_progress_bars(args.disable_tqdm)
+    transformers.set_seed(args.seed)
+    if args.resume_from_checkpoint != "last":
+        return args.resume_from_checkpoint
+    return last_complete_checkpoint(str(args.output_dir))
 
 
-def write_results(path: str | Path, results: Mapping[str, Any]) -> None:
-    """Write figures as indented JSON and say where; folders are made."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(f"results: {path}")
+class Run:
+    """A model with its data, its ``trainer`` and its scores; tasks that score in another way override ``evaluate``.
+
+    Args:
+        model: any that the trainer can train.
+        parts: ``train``, ``validation`` and, if there is one, ``test``.
+        args: of the training.
+        processing: tokenizer, processor or feature extractor; saved beside the model.
+        **options: of the trainer, such as ``compute_metrics``.
+    """
+
+    trainer_class: ClassVar[type[Trainer]] = ComplexTrainer
+    figures: tuple[str, ...] = ("loss",)  # of an evaluation, in the order in which they are told
+
+    def __init__(
+        self, model: PreTrainedModel, parts: Mapping[str, Any], args: RunArguments, *, processing: Any, **options: Any
+    ) -> None:
+        self.model, self.parts, self.args, self.processing = model, parts, args, processing
+        self.record: dict[str, Any] = {}  # what `run` gives
+        patience = args.early_stopping_patience
+        self.trainer = self.trainer_class(
+            model,
+            args,
+            train_dataset=parts["train"],
+            eval_dataset=parts["validation"],
+            processing_class=processing,
+            callbacks=[] if patience is None else [EarlyStoppingCallback(patience)],
+            **options,
+        )
+
+    @property
+    def folder(self) -> Path:
+        """Where checkpoints, model and results are written."""
+        return Path(str(self.args.output_dir))
+
+    def run(self, checkpoint: str | None = None) -> dict[str, Any]:
+        """Train, and score the best epoch on the validation and on the test part.
+
+        Args:
+            checkpoint: to go on from, of ``prepare_run``.
+
+        Returns:
+            The record of the run (``run_record``), ``rows``, and what ``score`` gives.
+
+        Raises:
+            ValueError: another run is at work in the folder, or its checkpoints lie there.
+        """
+        first = self.trainer.is_world_process_zero()
+        with self._own_folder(checkpoint) if first else nullcontext() as self.trainer.mark:
+            self.trainer.accelerator.wait_for_everyone()
+            start = time.perf_counter()
+            self.trainer.train(resume_from_checkpoint=checkpoint)
+            results = run_record(self.trainer, time.perf_counter() - start, checkpoint is not None)
+            results["rows"] = {name: len(part) for name, part in self.parts.items()}
+            results |= self.score()
+        for name in ("validation", "test"):
+            if name in results:
+                print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[name].items()))
+        print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
+        self.record = results
+        return dict(results)
+
+    def _own_folder(self, checkpoint: str | None) -> AbstractContextManager[dict[str, Any]]:
+        return run_folder(self.folder, run_mark(self.args, self.model.config.to_dict(), self.parts), checkpoint)
+
+    def score(self) -> dict[str, Any]:
+        """The figures of ``validation`` and, if there is one, of ``test``."""
+        return {name: self.evaluate(name) for name in ("validation", "test") if name in self.parts}
+
+    def evaluate(self, name: str) -> dict[str, Any]:
+        """The ``figures`` of a part."""
+        metrics = self.trainer.predict(self.parts[name], metric_key_prefix="part").metrics
+        return rounded({key: metrics[f"part_{key}"] for key in self.figures if f"part_{key}" in metrics})
+
+    def save(self, results: Mapping[str, Any], training_data: Any) -> None:
+        """Save model, card, tokenizer or processor, and the results; the first process alone writes."""
+        if self.trainer.is_world_process_zero():
+            scores = self.record.get("test", self.record["validation"])
+            metrics = {name: scores[name] for name in self.figures if name in scores}
+            source = f"`{portable(training_data)}`, {self.record['rows']}"
+            save_model(self.folder, self.model, self.processing, training_data=source, metrics=metrics)
+            self.write(results)
+
+    def write(self, results: Mapping[str, Any]) -> None:
+        """Write the results."""
+        write_results(self.args.output_json or self.folder / "results.json", results)

@@ -8,25 +8,26 @@ reason not to regularise them (ComplexOrder section 3.1).
 
 from __future__ import annotations
 
-import json
-import warnings
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import transformers
+import torch
 from torch import nn
-from transformers import Seq2SeqTrainer, Trainer, TrainingArguments
-from transformers.trainer_pt_utils import get_parameter_names
-from transformers.trainer_utils import sort_checkpoints
+from transformers import Seq2SeqTrainer, Trainer
+from transformers.modelcard import TrainingSummary
+from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices, get_parameter_names
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from ..models.base.hub import ModelHubMixin, complete_card
+from .folder import clear_checkpoint, read_mark, write_mark
 
 __all__ = [
     "ComplexSeq2SeqTrainer",
     "ComplexTrainer",
     "decay_parameter_names",
-    "last_complete_checkpoint",
     "optimizer_groups",
-    "prepare_run",
 ]
 
 _NO_DECAY_PATTERNS = [r"bias", r"layernorm", r"rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
@@ -56,52 +57,36 @@ def optimizer_groups(model: nn.Module, weight_decay: float) -> list[dict[str, An
     ]
 
 
-def last_complete_checkpoint(output_dir: str) -> str | None:
-    """The newest checkpoint of a ``Trainer`` in ``output_dir`` to resume from; None where there is none.
+class _LengthSampler(LengthGroupedSampler):
+    """Batches of like lengths whose order is a function of seed and epoch: a resumed epoch reads the rows it lacks."""
 
-    A run that is killed while it writes leaves half a checkpoint, which would be taken for the newest. The state of
-    the Trainer is what it writes last: a folder without it, or with half of it, is passed over with a warning.
-    """
-    if not Path(output_dir).is_dir():
-        return None
-    checkpoints = sort_checkpoints(output_dir=output_dir)
-    for checkpoint in sorted(checkpoints, key=lambda path: int(path.rsplit("-", 1)[-1]), reverse=True):
-        try:
-            json.loads((Path(checkpoint) / "trainer_state.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            warnings.warn(f"{checkpoint} was not written to its end and is passed over", stacklevel=2)
-        else:
-            return checkpoint
-    return None
+    def __init__(self, batch_size: int, lengths: list[int], seed: int) -> None:
+        super().__init__(batch_size, lengths=lengths)
+        self.seed, self.epoch = seed, 0
 
+    def set_epoch(self, epoch: int) -> None:
+        """Called by the Trainer before each epoch."""
+        self.epoch = epoch
 
-def prepare_run(args: TrainingArguments) -> str | None:
-    """Begin a run: no progress bars with ``disable_tqdm``, seeds everywhere; gives the checkpoint to go on from.
-
-    Args:
-        args: its ``resume_from_checkpoint`` may be ``last``: the newest in ``output_dir``, if there is one.
-    """
-    if args.disable_tqdm:
-        import datasets
-
-        datasets.disable_progress_bars()
-        transformers.utils.logging.disable_progress_bar()
-    transformers.set_seed(args.seed)
-    if args.resume_from_checkpoint != "last":
-        return args.resume_from_checkpoint
-    return last_complete_checkpoint(str(args.output_dir))
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed(self.seed + self.epoch)
+        return iter(get_length_grouped_indices(self.lengths, self.batch_size, generator=generator))
 
 
 class ComplexTrainer(Trainer):
     """``transformers.Trainer`` without weight decay on frequencies, phases and dampings.
 
-    ``label_smoothing_factor`` smooths the labels of the next token for every ``...ForCausalLM``.
+    ``label_smoothing_factor`` smooths the labels of the next token for every ``...ForCausalLM``. With
+    ``train_sampling_strategy="group_by_length"`` the order of the rows is a function of seed and epoch, so that
+    training resumed in the middle of an epoch ends with the weights of an uninterrupted one. A checkpoint that is
+    there already is removed before it is written anew: one that is killed on the way is no mixture of two.
 
     Args:
         *args, **kwargs: of ``transformers.Trainer``.
     """
 
     label_smoother: Any
+    mark: Mapping[str, Any] | None = None  # of the run, written into its checkpoints
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -113,6 +98,42 @@ class ComplexTrainer(Trainer):
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
         """See ``decay_parameter_names``."""
         return decay_parameter_names(model)
+
+    def create_model_card(self, **kwargs: Any) -> None:
+        """The card of the model with what Transformers' would say of its training, which alone says less.
+
+        Args:
+            **kwargs: of ``Trainer.create_model_card``: ``language``, ``license``, ``tags``, ``dataset`` and the like.
+        """
+        model = self.accelerator.unwrap_model(self.model)
+        if not isinstance(model, ModelHubMixin):  # an adapter has a card of its own
+            super().create_model_card(**kwargs)
+        elif self.is_world_process_zero():
+            summary = TrainingSummary.from_trainer(self, **kwargs)
+            complete_card(str(self.args.output_dir), model, summary, self.hub_model_id)
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        sampler = super()._get_train_sampler(train_dataset)
+        if type(sampler) is LengthGroupedSampler:
+            seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
+            return _LengthSampler(sampler.batch_size, sampler.lengths, seed)
+        return sampler
+
+    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
+        folder = Path(self._get_output_dir(trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
+        if self.args.should_save:
+            clear_checkpoint(folder)
+            if self.mark is not None:
+                write_mark(folder, self.mark)
+        self.accelerator.wait_for_everyone()
+        super()._save_checkpoint(model, trial)
+
+    def _load_best_model(self) -> None:
+        best = self.state.best_model_checkpoint
+        found = read_mark(best)
+        if self.mark is not None and found and found["run"] != self.mark["run"]:
+            raise ValueError(f"{best} is of run {found['run']}, which has begun in the same folder: train once more")
+        super()._load_best_model()
 
 
 class ComplexSeq2SeqTrainer(ComplexTrainer, Seq2SeqTrainer):

@@ -7,16 +7,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from transformers import EarlyStoppingCallback, EvalPrediction, PreTrainedModel, Seq2SeqTrainingArguments
+from transformers import EvalPrediction, PreTrainedModel
 
 from ..metrics.translation import TranslationMetric
 from ..models.base.generation import learned_positions
-from .run import portable, rounded, run_record, save_model, write_results
+from .arguments import RunArguments
+from .records import rounded
+from .run import Run
 from .trainer import ComplexSeq2SeqTrainer
 
 if TYPE_CHECKING:
@@ -28,30 +28,19 @@ _SCORES = ("bleu", "chrf", "prediction_length", "reference_length")
 
 
 @dataclass
-class TranslationTrainingArguments(Seq2SeqTrainingArguments):
-    """``transformers.Seq2SeqTrainingArguments`` with defaults that fit small models, and the search at the end.
+class TranslationTrainingArguments(RunArguments):
+    """``RunArguments`` with defaults that fit small models, and the search at the end.
 
     Args:
-        num_train_epochs, learning_rate, lr_scheduler_type, warmup_steps, weight_decay: 20, 1e-3, ``inverse_sqrt``,
-            1000, 0.01.
-        per_device_train_batch_size, per_device_eval_batch_size, train_sampling_strategy: 64, 128,
-            ``group_by_length``.
         predict_with_generate, generation_num_beams, generation_max_length: validation is translated greedily, up to
             10 tokens more than the longest target of training has.
-        eval_strategy, save_strategy, logging_strategy, save_total_limit: after each epoch; one checkpoint stays.
-        load_best_model_at_end, metric_for_best_model: the best epoch by ``bleu``, or by ``loss``.
-        dataloader_pin_memory: only where there is a GPU.
-        output_dir: ``outputs/translation``.
-        resume_from_checkpoint: a checkpoint, or ``last``: the newest in ``output_dir``, if there is one.
+        metric_for_best_model: the best epoch by ``bleu``, or by ``loss``.
         test_num_beams: beams for the test part, and of the saved model.
         length_penalty: of beam search; of several, the model keeps the one with the best BLEU on validation.
-        early_stopping_patience: stop after this many epochs without a better validation part.
-        output_json: file of the results, by default ``results.json`` in ``output_dir``.
     """
 
     output_dir: str | None = "outputs/translation"
     num_train_epochs: float = 20
-    learning_rate: float = 1e-3
     lr_scheduler_type: str = "inverse_sqrt"
     warmup_steps: float = 1000
     weight_decay: float = 0.01
@@ -63,27 +52,14 @@ class TranslationTrainingArguments(Seq2SeqTrainingArguments):
     generation_max_length: int | None = field(
         default=None, metadata={"help": "tokens; default: 10 more than the longest target of training"}
     )
-    eval_strategy: str = "epoch"
-    save_strategy: str = "epoch"
-    logging_strategy: str = "epoch"
-    save_total_limit: int | None = 1
-    load_best_model_at_end: bool = True
     metric_for_best_model: str | None = field(
         default="bleu", metadata={"help": "bleu or loss, of the validation part"}
-    )
-    dataloader_pin_memory: bool = torch.cuda.is_available()  # without a GPU it only warns
-    resume_from_checkpoint: str | None = field(
-        default=None, metadata={"help": "a checkpoint, or last: the newest in output_dir, if there is one"}
-    )
-    early_stopping_patience: int | None = field(
-        default=None, metadata={"help": "stop after this many epochs without a better validation part"}
     )
     test_num_beams: int = field(default=5, metadata={"help": "for the test part, and for the saved model"})
     length_penalty: list[float] = field(
         default_factory=lambda: [1.0],
         metadata={"help": "of beam search: above 1 prefers long translations; of several, the best for validation"},
     )
-    output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
 
 
 def longest_first(part: Dataset) -> Dataset:
@@ -92,17 +68,21 @@ def longest_first(part: Dataset) -> Dataset:
     return part.select(order).add_column("row", order)
 
 
-class TranslationRun:
-    """An encoder-decoder model with its data, its ``trainer`` and the scores of its translations.
+class TranslationRun(Run):
+    """A run of an encoder-decoder model that translates.
 
     Args:
         model: any that ``Seq2SeqTrainer`` can train.
         parts: ``train``, ``validation`` and, if there is one, ``test``: encoded, with ``length`` and ``target`` texts.
         args: of the training and the search.
         collator: makes batches of rows.
-        processing: tokenizer or processor, saved beside the model; the processor's ``tokenizer`` decodes.
+        processing: tokenizer or processor; the processor's ``tokenizer`` decodes.
         metric: of the texts.
     """
+
+    trainer_class = ComplexSeq2SeqTrainer
+    figures = ("bleu", "chrf")
+    args: TranslationTrainingArguments
 
     def __init__(
         self,
@@ -114,9 +94,7 @@ class TranslationRun:
         processing: Any,
         metric: TranslationMetric,
     ) -> None:
-        self.model, self.args, self.processing, self.metric = model, args, processing, metric
-        self.tokenizer = getattr(processing, "tokenizer", processing)
-        self.parts = {name: part if name == "train" else longest_first(part) for name, part in parts.items()}
+        self.metric, self.tokenizer = metric, getattr(processing, "tokenizer", processing)
         self.signatures: dict[str, str] = {}
         positions = learned_positions(model)
         if args.generation_max_length is None:
@@ -133,61 +111,40 @@ class TranslationRun:
         # By validation loss nothing is generated before the end.
         by_loss = args.metric_for_best_model in ("loss", "eval_loss")
         args.predict_with_generate, args.greater_is_better = not by_loss, not by_loss
-        patience = args.early_stopping_patience
-        self.trainer = ComplexSeq2SeqTrainer(
+        super().__init__(
             model,
+            {name: part if name == "train" else longest_first(part) for name, part in parts.items()},
             args,
-            train_dataset=self.parts["train"],
-            eval_dataset=self.parts["validation"],
+            processing=processing,
             data_collator=collator,
-            processing_class=processing,
             compute_metrics=None if by_loss else self._validation_scores,
-            callbacks=[] if patience is None else [EarlyStoppingCallback(patience)],
         )
 
-    def run(self, checkpoint: str | None = None) -> dict[str, Any]:
-        """Train, score the validation part, choose the length penalty, translate the test part.
+    def score(self) -> dict[str, Any]:
+        """Score the validation part, choose the length penalty, translate the test part.
 
         The translations are ``predictions.txt`` in the output folder, in the order of the test file.
 
         Returns:
-            The record of the run (``run_record``), ``rows``, ``validation``, ``length_penalties``, ``length_penalty``,
-            ``test`` and ``signatures``.
+            ``validation``, ``length_penalties``, ``length_penalty``, ``generation_max_length``, ``test``,
+            ``predictions`` and ``signatures``.
         """
-        args = self.args
-        start = time.perf_counter()
-        self.trainer.train(resume_from_checkpoint=checkpoint)
-        results = run_record(self.trainer, time.perf_counter() - start, checkpoint is not None)
-        results["rows"] = {name: len(part) for name, part in self.parts.items()}
-        results["validation"], _ = self.translate("validation", args.generation_num_beams or 1)
-        if len(args.length_penalty) > 1:
+        results: dict[str, Any] = {}
+        results["validation"], _ = self.translate("validation", self.args.generation_num_beams or 1)
+        if len(self.args.length_penalty) > 1:
             results["length_penalties"] = self.choose_length_penalty()
         results["length_penalty"] = self.model.generation_config.length_penalty
-        results["generation_max_length"] = args.generation_max_length
+        results["generation_max_length"] = self.args.generation_max_length
         if "test" in self.parts:
-            results["test"], texts = self.translate("test", args.test_num_beams)
+            results["test"], texts = self.translate("test", self.args.test_num_beams)
             results["predictions"] = "predictions.txt"
             if self.trainer.is_world_process_zero():
-                path = Path(str(args.output_dir)) / "predictions.txt"
-                path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-        for name in ("validation", "test"):
-            if name in results:
-                print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[name].items()))
-        seconds, steps = results["seconds"], results["steps"]
-        print(f"parameters: {results['parameters']:,}; training: {seconds:.0f} s, {steps} steps")
+                lines = "".join(f"{text}\n" for text in texts)
+                (self.folder / "predictions.txt").write_text(lines, encoding="utf-8")
         return {**results, "signatures": self.signatures}
 
-    def save(self, results: dict[str, Any], training_data: str) -> None:
-        """Save model, card, tokenizer or processor, and the results; the first process alone writes."""
-        if self.trainer.is_world_process_zero():
-            folder = Path(str(self.args.output_dir))
-            metrics = {key: results.get("test", results["validation"])[key] for key in ("bleu", "chrf")}
-            source = f"`{portable(training_data)}`"
-            save_model(folder, self.model, self.processing, training_data=source, metrics=metrics)
-            write_results(self.args.output_json or folder / "results.json", results)
-
     def translate(self, name: str, num_beams: int) -> tuple[dict[str, Any], list[str]]:
-        """Translate a part, by the model's own generation configuration, and score it as ``score`` does.
+        """Translate a part, by the model's own generation configuration, and score it as ``score_texts`` does.
 
         The figures also have ``loss`` (of the labels), ``num_beams`` and ``seconds``.
         """
@@ -195,7 +152,7 @@ class TranslationRun:
         start = time.perf_counter()
         output = self.trainer.predict(self.parts[name], num_beams=num_beams)
         seconds = round(time.perf_counter() - start, 1)
-        figures, texts = self.score(output.predictions, self.parts[name])
+        figures, texts = self.score_texts(output.predictions, self.parts[name])
         loss = output.metrics["test_loss"]
         return rounded({**figures, "loss": loss, "num_beams": num_beams, "seconds": seconds}), texts
 
@@ -210,7 +167,7 @@ class TranslationRun:
         generation.length_penalty = float(max(scores, key=scores.__getitem__))
         return scores
 
-    def score(self, predictions: np.ndarray, part: Dataset) -> tuple[dict[str, Any], list[str]]:
+    def score_texts(self, predictions: np.ndarray, part: Dataset) -> tuple[dict[str, Any], list[str]]:
         """Figures, and the translations in the order of the file.
 
         Args:
@@ -231,4 +188,4 @@ class TranslationRun:
         return figures, [text for _, text in sorted(zip(part["row"], texts, strict=True))]
 
     def _validation_scores(self, prediction: EvalPrediction) -> dict[str, Any]:
-        return self.score(prediction.predictions, self.parts["validation"])[0]
+        return self.score_texts(prediction.predictions, self.parts["validation"])[0]

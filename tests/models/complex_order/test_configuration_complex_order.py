@@ -117,7 +117,6 @@ EVERY_FIELD_CHANGED = {
     "weight_init": "unitary",
     "initializer_range": 0.1,
     "layer_norm_eps": 1e-6,
-    "max_position_embeddings": 64,
     "pad_token_id": 3,
     "num_labels": 5,
     "problem_type": "regression",

@@ -158,12 +158,6 @@ def test_bad_inputs_are_refused_with_the_remedy():
         model(input_ids=source["input_ids"], relation_ids=source["relation_ids"][:, :3], **target)
     with pytest.raises(ValueError, match="the input is empty"):
         model(input_ids=source["input_ids"][:, :0], relation_ids=source["relation_ids"][:, :0], **target)
-    with pytest.raises(ValueError, match=r"row\(s\) \[0\] of attention_mask hold padding only"):
-        model(**source, attention_mask=torch.zeros(1, 4), **target)
-    with pytest.raises(ValueError, match=r"attention_mask must be \[batch, length\], got shape \(1, 1, 4, 4\)"):
-        model(**source, attention_mask=torch.ones(1, 1, 4, 4), **target)
-    with pytest.raises(ValueError, match=r"decoder_attention_mask must be .* = \(1, 3\), got \(1, 2\)"):
-        model(**source, **target, decoder_attention_mask=torch.ones(1, 2))
     with pytest.raises(ValueError, match="1 source texts, but 2 target texts"):
         model(**source, **target_of(model, 3, batch=2))
     with pytest.raises(ValueError, match="give encoder_hidden_states"):

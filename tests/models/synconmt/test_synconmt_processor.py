@@ -221,7 +221,7 @@ def test_saved_with_the_model_and_loaded(processor, tmp_path):
     named.save_pretrained(tmp_path)
     assert json.loads((tmp_path / "processor_config.json").read_text())["source_parser"] == "absent_parser"
     assert "parser" not in (tmp_path / "tokenizer_config.json").read_text()
-    again = AutoProcessor.from_pretrained(tmp_path)
+    again = AutoProcessor.from_pretrained(tmp_path, trust_remote_code=True)
     assert (again.source_parser.name, again.source_parser.sentences) == ("absent_parser", "join")
     assert again(SOURCE) == processor(SOURCE)
     pytest.importorskip("spacy")
@@ -276,3 +276,37 @@ def test_a_model_learns_pairs_by_heart(processor):
     decoded = processor.decode_with_relations(out.sequences, out.relations)
     assert [row["text"] for row in decoded] == TEXTS
     assert [row["relations"] for row in decoded] == [row["relations"] for row in TARGET]
+
+
+def test_a_name_out_of_a_checkpoint_is_not_loaded_without_consent(processor, tmp_path, monkeypatch):
+    spacy = pytest.importorskip("spacy")
+    loaded = []
+    monkeypatch.setattr(spacy, "load", lambda name: loaded.append(name) or pytest.fail("a package was imported"))
+    processor.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "processor_config.json").read_text())
+    for name in ("evil_package", "../source_parser", str(tmp_path)):
+        (tmp_path / "processor_config.json").write_text(json.dumps({**config, "source_parser": name}))
+        for options in ({}, {"trust_remote_code": False}, {"target_parser": "mine"}):
+            named = AutoProcessor.from_pretrained(tmp_path, **options)
+            with pytest.raises(ValueError, match=f"source_parser={name!r}, or with trust_remote_code=True"):
+                named("Dogs bark.")
+            assert named(SOURCE) == processor(SOURCE)
+    assert loaded == []
+    for options in ({"trust_remote_code": True}, {"source_parser": str(tmp_path)}):
+        with pytest.raises(pytest.fail.Exception, match="a package was imported"):
+            AutoProcessor.from_pretrained(tmp_path, **options)("Dogs bark.")
+    assert loaded == [str(tmp_path)] * 2
+
+
+def test_the_folder_of_a_parser_goes_with_the_processor(processor, tmp_path):
+    spacy = pytest.importorskip("spacy")
+    spacy.blank("en").to_disk(tmp_path / "parser")
+    given = build_syntax_processor(SOURCE, TARGET, source_parser=tmp_path / "parser")
+    given.save_pretrained(tmp_path / "first")
+    assert str(tmp_path) not in (tmp_path / "first/processor_config.json").read_text()
+    AutoProcessor.from_pretrained(tmp_path / "first").save_pretrained(tmp_path / "second")
+    (tmp_path / "first").rename(tmp_path / "gone")
+    moved = AutoProcessor.from_pretrained(tmp_path / "second")
+    assert moved.source_parser.name == str(tmp_path / "second/source_parser")
+    with pytest.raises(ValueError, match="has no parser"):  # loaded: it is a blank one
+        moved("Dogs bark.")

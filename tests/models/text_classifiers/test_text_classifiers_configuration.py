@@ -121,7 +121,6 @@ SHARED = {
     "readout": "squared_modulus",
     "weight_init": "unitary",
     "initializer_range": 0.1,
-    "max_position_embeddings": 64,
     "pad_token_id": 3,
     "num_labels": 5,
     "problem_type": "regression",

@@ -25,6 +25,7 @@ from ...nn.embedding import (
 )
 from ...nn.initialization import INITIALIZERS
 from ...nn.readout import check_readout
+from .. import model_families
 from .hub import HubMixin
 
 __all__ = [
@@ -83,6 +84,20 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     pad_token_id: int | None = 0
     bos_token_id: int | None = None
     eos_token_id: int | None = None
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """As in Transformers; refuses the configuration of another model by the name of that model."""
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+        found = config_dict.get("model_type")
+        own = {getattr(base, "model_type", None) for base in cls.__mro__}
+        if found not in own and (found in CONFIG_MAPPING_NAMES or found in model_families()):
+            raise ValueError(
+                f"this is the configuration of a {found!r} model, and {cls.__name__} is for {cls.model_type!r}: load "
+                f"its folder with AutoModel or the classes of {found!r}, or begin a new model with {cls.__name__}(...)"
+            )
+        return super().from_dict(config_dict, **kwargs)
 
     @property
     def complex_size(self) -> int:
@@ -213,7 +228,10 @@ class TextConfig(NetworkConfig):
     Args:
         embedding_type: ``complex_order``, ``complex_vanilla`` (phase without position), ``word``,
             ``learned_position`` (PE) or ``sinusoidal_position`` (TPE).
-        amplitude_sharing, frequency_sharing, phase, damping, frequency_init: see ``nn.ComplexOrderEmbedding``.
+        amplitude_sharing, frequency_sharing: ``none``, ``word`` or ``dimension``; see ``nn.ComplexOrderEmbedding``.
+        phase: initial phases: ``none``, ``learned`` or ``per_dimension``.
+        damping: ``none`` or ``learned``.
+        frequency_init: ``sinusoidal``, ``normal`` or ``uniform``.
         max_position_embeddings: longest text, for ``learned_position`` only; the others have none.
     """
 

@@ -20,10 +20,11 @@ from .. import model_families
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
     from transformers import PreTrainedModel as _Base
+    from transformers.modelcard import TrainingSummary
 else:
     _Base = object
 
-__all__ = ["HubMixin", "ModelHubMixin", "card_text", "write_hub_shim", "write_model_card"]
+__all__ = ["HubMixin", "ModelHubMixin", "card_text", "complete_card", "write_hub_shim", "write_model_card"]
 
 # Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
 TEXT_TO_TEXT_TASK = "complex-text2text"
@@ -107,8 +108,8 @@ class ModelHubMixin(HubMixin, _Base):
         own, self._card_of_folder = self._card_of_folder, None
         is_empty = _EMPTY_CARD in theirs.text and theirs.text.count(_GAP) > 10
         card = theirs if own in (None, default) and not is_empty else ModelCard(own or default)
-        card.data.tags = list(dict.fromkeys([*(card.data.tags or ()), *(theirs.data.tags or ())]))
-        _write(path, str(card).replace(f'"{PLACEHOLDER}"', f'"{repo_id}"'))
+        _add_tags(card, theirs)
+        _write(path, _at(card, repo_id))
         kept = {name: time for name, time in files_timestamps.items() if name not in (CARD_NAME, f"{SHIM_NAME}.py")}
         return super()._upload_modified_files(working_dir, repo_id, kept, *args, **kwargs)
 
@@ -211,7 +212,7 @@ def card_text(
         loader=jinja2.FileSystemLoader(_TEMPLATES), undefined=jinja2.StrictUndefined, keep_trailing_newline=True
     )
     templates.filters["cell"] = _cell
-    body = templates.get_template(f"{family or 'base'}.md").render(
+    body = templates.select_template([f"{family}.md", "base.md"]).render(
         title=name,
         config=config,
         parameters=model.num_parameters(),
@@ -251,6 +252,33 @@ def write_model_card(
     if path.exists() and not overwrite:
         return path
     return _write(path, card_text(model, **contents))
+
+
+def complete_card(
+    directory: str | os.PathLike[str], model: PreTrainedModel, summary: TrainingSummary, repo_id: str | None
+) -> Path:
+    """The card of a folder, or a new one, with what the summary of a ``Trainer`` knows more."""
+    card = ModelCard.load(write_model_card(directory, model, overwrite=False))
+    theirs = ModelCard(summary.to_model_card())
+    for name in ("language", "license", "base_model", "datasets", "metrics", "eval_results"):
+        card.data[name] = theirs.data.get(name) or card.data.get(name)
+    card.data.model_name = summary.model_name if card.data.eval_results else None
+    _add_tags(card, theirs)
+    named = [summary.dataset] if isinstance(summary.dataset, str) else summary.dataset or ["not stated"]
+    card.text = card.text.replace("## Training data\n\nnot stated\n", f"## Training data\n\n{', '.join(named)}\n")
+    _, title, procedure = theirs.text.partition("\n## Training procedure")
+    card.text = card.text.partition(title)[0] + title + procedure
+    return _write(Path(directory) / CARD_NAME, _at(card, repo_id))
+
+
+def _add_tags(card: ModelCard, other: ModelCard) -> None:
+    """Tags of both, each once."""
+    card.data.tags = list(dict.fromkeys([*(card.data.tags or ()), *(other.data.tags or ())]))
+
+
+def _at(card: ModelCard, repo_id: str | None) -> str:
+    """The text of a card that names the repository it is in."""
+    return str(card).replace(f'"{PLACEHOLDER}"', f'"{repo_id or PLACEHOLDER}"')
 
 
 def _cell(value: Any) -> str:

@@ -29,7 +29,6 @@ __all__ = [
     "padding_mask",
     "shows_values",
     "token_mask",
-    "visible_keys",
 ]
 
 EMPTY = "leave out empty texts, or use a tokenizer that adds a token to every text"
@@ -129,7 +128,7 @@ def check_mask(
         return
     if attention_mask.shape != shape:
         other = ", or a mask of scores [batch, 1, queries, keys]" if scores and attention_mask.dim() != 2 else ""
-        raise ValueError(f"{name} must be {layout} = {shape}{other}, got shape {tuple(attention_mask.shape)}")
+        raise ValueError(f"{name} must be {layout} = {shape}{other}, got {tuple(attention_mask.shape)}")
     if attention_mask.is_floating_point() and shows_values(attention_mask) and bool((attention_mask < 0).any()):
         raise ValueError(
             f"{name} {layout} must be 1 for tokens and 0 for padding, got {float(attention_mask.min())}; a mask that "
@@ -191,11 +190,3 @@ def token_mask(attention_mask: Tensor | None, hidden_states: Tensor) -> Tensor:
     """``padding_mask``; every token of ``hidden_states [B, N, ...]`` counts where there is none."""
     mask = padding_mask(attention_mask)
     return hidden_states.new_ones(hidden_states.shape[:2], dtype=torch.bool) if mask is None else mask
-
-
-def visible_keys(attention_mask: Any) -> Any:
-    """``attention_mask``; in a row of padding alone everything is seen: a softmax over nothing is NaN."""
-    if not isinstance(attention_mask, Tensor) or attention_mask.dim() != 2:
-        return attention_mask
-    mask = attention_mask.to(torch.bool)
-    return mask | ~mask.any(-1, keepdim=True)

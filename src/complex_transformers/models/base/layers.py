@@ -33,7 +33,7 @@ from ...nn import (
 )
 from ...nn.embedding import positions_from_mask
 from .configuration import LayersConfig, TransformerConfig
-from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, visible_keys
+from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask
 from .pretrained import ComplexPreTrainedModel
 from .text import TextModel
 
@@ -288,7 +288,8 @@ class TransformerEncoder(TransformerStack):
 
         Args:
             input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
-            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side.
+            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
+                finite numbers without meaning, and features of zero where they are pooled.
             position_ids: ``[B, N]`` positions of the tokens, counted from 1; default 1, 2, ... over real tokens.
             inputs_embeds: ``[B, N, hidden_size]`` final embeddings (position included), as halves.
 
@@ -298,7 +299,7 @@ class TransformerEncoder(TransformerStack):
         inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
         tokens = padding_mask(attention_mask)
         score_mask = create_bidirectional_mask(
-            config=self.config, inputs_embeds=inputs_embeds, attention_mask=visible_keys(attention_mask)
+            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
         )
         hidden_states = self.dropout(inputs_embeds)
         for layer in self.layers:
@@ -393,13 +394,13 @@ class TransformerDecoder(TransformerStack):
         score_mask = create_causal_mask(
             config=self.config,
             inputs_embeds=inputs_embeds,
-            attention_mask=visible_keys(attention_mask),
+            attention_mask=attention_mask,
             past_key_values=own_cache,
         )
         source_mask = create_bidirectional_mask(
             config=self.config,
             inputs_embeds=inputs_embeds,
-            attention_mask=visible_keys(encoder_attention_mask),
+            attention_mask=encoder_attention_mask,
             encoder_hidden_states=encoder_hidden_states,
         )
         hidden_states = self.dropout(inputs_embeds)

@@ -29,7 +29,8 @@ def check_labels(labels: Tensor, shape: tuple[int, ...] | torch.Size, num_classe
         TypeError: labels that are no integers.
         ValueError: another shape; on the CPU, labels that are neither in [0, ``num_classes``) nor -100.
     """
-    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+    # An empty list becomes a tensor of float32.
+    if labels.numel() and (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool):
         raise TypeError(f"labels must be integers, the numbers of the classes, got dtype {labels.dtype}")
     if labels.shape != shape:
         raise ValueError(f"labels must have the shape {tuple(shape)}, got {tuple(labels.shape)}")
@@ -56,15 +57,15 @@ def classification_labels(labels: Tensor, logits: Tensor, config: PreTrainedConf
             labels, outside [0, 1].
     """
     classes = logits.shape[-1]
-    guess = "regression" if classes == 1 else "multi_label" if labels.is_floating_point() else "single_label"
-    problem = (config.problem_type or guess).removesuffix("_classification")
-    if problem == "single_label":
+    several = "multi_label_classification" if labels.is_floating_point() else "single_label_classification"
+    problem = config.problem_type or ("regression" if classes == 1 else several)
+    if problem == "single_label_classification":
         labels = check_labels(labels.squeeze(-1) if labels.dim() == 2 else labels, logits.shape[:1], classes)
         return labels, {"num_items_in_batch": label_count(labels)}
     expected = {tuple(logits.shape), tuple(logits.shape[:1])} if classes == 1 else {tuple(logits.shape)}
     if tuple(labels.shape) not in expected:
         raise ValueError(f"labels must have the shape {tuple(logits.shape)} of the logits, got {tuple(labels.shape)}")
-    if problem == "multi_label" and shows_values(labels) and bool(((labels < 0) | (labels > 1)).any()):
+    if problem == "multi_label_classification" and shows_values(labels) and bool(((labels < 0) | (labels > 1)).any()):
         raise ValueError(
             f"labels of problem_type='multi_label_classification' must lie in [0, 1], got {labels.min()} to "
             f"{labels.max()}"

@@ -52,9 +52,10 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
         self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None, **kwargs: Any
     ) -> Tensor:
         """``loss_function`` of logits ``[B, N, K]`` and checked labels ``[B, N]``; 0 where none counts."""
-        labels = check_labels(labels, logits.shape[:-1], logits.shape[-1]).to(logits.device)
-        count = label_count(labels, num_items_in_batch)
-        own = {"vocab_size": logits.shape[-1], "config": self.config, "num_items_in_batch": count}
+        labels = check_labels(labels, logits.shape[:-1], logits.shape[-1]).to(logits.device).contiguous()
+        own = {"vocab_size": logits.shape[-1], "config": self.config}
+        own["num_items_in_batch"] = label_count(labels, num_items_in_batch)
+        own.update({name: labels for name in kwargs if name == "shift_labels"})  # then these are the labels
         return self.loss_function(logits=logits, labels=labels, **{**kwargs, **own})
 
     def classification_loss(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ __all__ = [
     "TextModel",
     "classification_head",
     "make_embedding",
+    "run_recurrent",
 ]
 
 
@@ -170,3 +171,17 @@ def pooled_features(outputs: BaseModelOutput | BaseModelOutputWithPooling, atten
     """``pooler_output``, or the mean of the last hidden state over the tokens."""
     pooled: Tensor | None = getattr(outputs, "pooler_output", None)
     return masked_mean(outputs.last_hidden_state, padding_mask(attention_mask)) if pooled is None else pooled
+
+
+def run_recurrent(rnn: nn.Module, hidden_states: Tensor, mask: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """All states and the last ones (an LSTM's cells too) of a layer of ``nn`` over the tokens of ``[B, N, width]``.
+
+    Those of a text without tokens are zero.
+    """
+    if mask is None:
+        states, last = rnn(hidden_states)
+        return states, last if isinstance(last, tuple) else (last,)
+    empty = ~mask.any(-1, keepdim=True)  # [B, 1]; such rows run over zeros
+    states, last = rnn(hidden_states.masked_fill(empty.unsqueeze(-1), 0.0), mask=mask | empty)
+    last = [part.masked_fill(empty, 0.0) for part in (last if isinstance(last, tuple) else (last,))]
+    return states.masked_fill(empty.unsqueeze(-1), 0.0), tuple(last)

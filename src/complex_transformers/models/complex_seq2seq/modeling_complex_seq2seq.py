@@ -75,8 +75,8 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
             use_cache: return a cache.
 
         Raises:
-            ValueError: no target, empty input, a row of padding only, shapes that do not match, ids outside the
-                vocabulary.
+            ValueError: no target, empty input, shapes that do not match, ids outside the vocabulary, a cache
+                of other texts.
         """
         source = {"input_ids": input_ids, "attention_mask": attention_mask, "inputs_embeds": inputs_embeds}
         target = {

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from ...nn import masked_mean, number_field
-from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier
+from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier, run_recurrent
 from .configuration_complex_text_rnn import ComplexTextRNNConfig
 
 __all__ = ["ComplexTextRNNForSequenceClassification", "ComplexTextRNNModel", "ComplexTextRNNPreTrainedModel"]
@@ -33,9 +33,8 @@ class RecurrentLayer(GradientCheckpointingLayer):
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """``[B, N, width] -> [B, N, states], [B, states]`` with ``states = directions * recurrent_size``."""
-        states, last = self.rnn(hidden_states, mask=mask)
-        last = last[0] if isinstance(last, tuple) else last  # an LSTM has cell states too
-        return states, self.concatenate(last.unbind(0))
+        states, last = run_recurrent(self.rnn, hidden_states, mask)
+        return states, self.concatenate(last[0].unbind(0))
 
 
 class ComplexTextRNNPreTrainedModel(ClassicPreTrainedModel):

@@ -17,7 +17,6 @@ from transformers.utils.output_capturing import capture_outputs
 from ...nn import Readout, SpectralScaledAttention, masked_mean, number_field
 from ..base.encoder_decoder import WritingHead, as_encoder_output, join_outputs
 from ..base.generation import EncoderDecoderGenerationMixin
-from ..base.inputs import visible_keys
 from ..base.layers import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
 from ..base.loss import check_labels
 from ..base.pretrained import ComplexPreTrainedModel
@@ -126,9 +125,7 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
         frames = None
         if attention_mask is not None:
             frames = length_mask(self.output_lengths(lengths), hidden_states.shape[1]).to(torch.long)
-        score_mask = create_bidirectional_mask(
-            config=self.config, inputs_embeds=hidden_states, attention_mask=visible_keys(frames)
-        )
+        score_mask = create_bidirectional_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=frames)
         hidden_states = self.dropout(hidden_states)
         for layer in self.layers:
             hidden_states = layer(hidden_states, score_mask, frames, **kwargs)
@@ -226,6 +223,8 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
     ) -> CausalLMOutput:
         """Logits ``[B, T', vocab_size]`` and, with ``labels [B, U]`` (-100 is ignored), the CTC loss.
 
+        A clip without labels is to be read as blanks alone.
+
         Raises:
             ValueError: labels of another shape, outside the vocabulary, or more than the frames while
                 ``ctc_zero_infinity`` is off.
@@ -284,7 +283,8 @@ class SpectralTransformerForConditionalGeneration(
         if config.decoder is None:
             raise ValueError(
                 "the encoder-decoder form needs a decoder: give SpectralTransformerConfig(decoder={'vocab_size': "
-                "len(tokenizer), 'decoder_start_token_id': ..., ...})"
+                "len(tokenizer), 'decoder_start_token_id': ..., ...}); a folder with a CTC head is for "
+                "AutoModelForCTC and pipeline('automatic-speech-recognition')"
             )
         self.model = SpectralTransformerModel(config)
         self.decoder = ComplexSeq2SeqDecoder(config.decoder)

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from transformers import BatchFeature, PreTrainedTokenizerBase, ProcessorMixin
 from transformers.processing_utils import ProcessingKwargs, Unpack
+from transformers.utils import cached_file
 
 from ..base.hub import HubMixin
 from .feature_extraction_spectral_transformer import SpectralFeatureExtractor
@@ -20,6 +22,7 @@ __all__ = ["SpectralTransformerProcessor", "unknown_symbols"]
 _LENGTHS = {"padding", "truncation", "max_length", "pad_to_multiple_of", "return_tensors"}
 _AUDIO = {*_LENGTHS, "sampling_rate", "return_attention_mask"}
 _TEXT = {*_LENGTHS, "add_special_tokens"}
+_ACCESS = ("cache_dir", "force_download", "local_files_only", "token", "revision", "subfolder")
 _GROUPS = {"audio_kwargs": _AUDIO, "text_kwargs": _TEXT, "common_kwargs": _AUDIO | _TEXT}
 
 
@@ -41,6 +44,24 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
 
     def __init__(self, feature_extractor: SpectralFeatureExtractor, tokenizer: PreTrainedTokenizerBase) -> None:
         super().__init__(feature_extractor, tokenizer)
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path: str | os.PathLike[str], **kwargs: Any) -> Any:
+        """As in Transformers; ``AutoProcessor`` gets the feature extractor where it stands alone, without a tokenizer.
+
+        Raises:
+            OSError: no tokenizer, asked for by the name of this class.
+        """
+        access = {name: kwargs[name] for name in _ACCESS if name in kwargs}
+        options = {**access, "_raise_exceptions_for_missing_entries": False}
+        if cached_file(pretrained_model_name_or_path, "tokenizer_config.json", **options) is not None:
+            return super().from_pretrained(pretrained_model_name_or_path, **kwargs)
+        if kwargs.pop("_from_auto", False):
+            return SpectralFeatureExtractor.from_pretrained(pretrained_model_name_or_path, **kwargs)
+        raise OSError(
+            f"{pretrained_model_name_or_path} has no tokenizer, which a model without a head for text does not need: "
+            "load SpectralFeatureExtractor, or save a processor there"
+        )
 
     @property
     def model_input_names(self) -> list[str]:

@@ -83,8 +83,8 @@ class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
             use_cache: return a cache.
 
         Raises:
-            ValueError: no target, missing relations, empty input, a row of padding only, shapes that do not match,
-                ids outside their vocabulary.
+            ValueError: no target, missing relations, empty input, shapes that do not match, ids outside their
+                vocabulary, a cache of other texts.
         """
         source = {
             "input_ids": input_ids,

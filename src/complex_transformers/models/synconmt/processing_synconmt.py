@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
+from huggingface_hub import HfApi, snapshot_download
 from tokenizers.models import WordLevel
 from transformers import BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
 
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["SynCoNMTProcessor"]
 
 Sentence: TypeAlias = Mapping[str, Any]
-_OPTIONS = ("source_parser", "target_parser", "sentences", "mark_joins", "relation_subtypes")
+_PARSERS = ("source_parser", "target_parser")
+_OPTIONS = (*_PARSERS, "sentences", "mark_joins", "relation_subtypes")
 _IGNORED = -100
 
 
@@ -38,8 +42,10 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         tokenizer: words of the target; the one that decodes.
         source_tokenizer: words of the source.
         relation_tokenizer, source_relation_tokenizer: relations of the target and of the source.
-        source_parser, target_parser: for raw text: spaCy pipelines (folder, name or object), kept as ``SyntaxParser``
-            and saved by name. Without them, parsed sentences are taken and ids are decoded all the same.
+        source_parser, target_parser: for raw text: spaCy pipelines (folder, name or object), kept as ``SyntaxParser``.
+            A folder is saved with the processor; of an installed pipeline its name, which is loaded again only if the
+            caller of ``from_pretrained`` gives it, or passes ``trust_remote_code=True``: it runs that package's code.
+            Without them, parsed sentences are taken and ids are decoded all the same.
         sentences: of the parsers, see ``SyntaxParser``: ``error`` or ``join``.
         mark_joins: the vocabularies know words that follow without a space by ``syntax.JOINER`` in front, so that
             decoding puts back the spaces of the text.
@@ -91,10 +97,55 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         )
         return tokenizers
 
+    @classmethod
+    def from_pretrained(
+        cls, pretrained_model_name_or_path: str | os.PathLike[str], **kwargs: Any
+    ) -> SynCoNMTProcessor:
+        """As in Transformers; a parser of another name than a folder inside is not loaded without consent."""
+        processor: SynCoNMTProcessor = super().from_pretrained(pretrained_model_name_or_path, **kwargs)
+        for option in _PARSERS:
+            parser: SyntaxParser | None = getattr(processor, option)
+            if parser is None or option in kwargs:
+                continue
+            if parser.name == option:
+                parser.name = str(_folder_of(pretrained_model_name_or_path, option, kwargs))
+            elif not kwargs.get("trust_remote_code"):
+                parser.refusal = (
+                    f"{pretrained_model_name_or_path} names the spaCy pipeline {parser.name!r} as its {option}, and "
+                    "loading it can run the code of a package: if that is what you want, load the processor with "
+                    f"{option}={parser.name!r}, or with trust_remote_code=True"
+                )
+        return processor
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
+        """As in Transformers; parsers that are folders are copied to ``source_parser`` and ``target_parser``."""
+        for option, folder in self._parser_folders().items():
+            if folder.resolve() != (target := Path(save_directory) / option).resolve():
+                shutil.copytree(folder, target, dirs_exist_ok=True)
+        return super().save_pretrained(save_directory, *args, **kwargs)
+
+    def _upload_modified_files(
+        self, working_dir: Any, repo_id: str, files_timestamps: dict[str, float], *args: Any, **kwargs: Any
+    ) -> Any:
+        """As in Transformers, which does not upload folders inside of folders: parsers have a commit of their own."""
+        parsers = [option for option in _PARSERS if (Path(working_dir) / option).is_dir()]
+        access = {name: kwargs.get(name) for name in ("token", "revision", "create_pr")}
+        for option in parsers:
+            folder = Path(working_dir) / option
+            HfApi().upload_folder(repo_id=repo_id, folder_path=folder, path_in_repo=option, **access)
+            files_timestamps = {**files_timestamps, option: float("inf")}  # not again
+        return super()._upload_modified_files(working_dir, repo_id, files_timestamps, *args, **kwargs)
+
+    def _parser_folders(self) -> dict[str, Path]:
+        parsers = {option: getattr(self, option) for option in _PARSERS}
+        return {o: Path(p.name) for o, p in parsers.items() if p and p.name is not None and Path(p.name).is_dir()}
+
     def to_dict(self) -> dict[str, Any]:
-        """What ``processor_config.json`` holds: parsers by their names."""
-        parsers = {"source_parser": self.source_parser, "target_parser": self.target_parser}
-        return {**super().to_dict(), **{name: parser and parser.name for name, parser in parsers.items()}}
+        """What ``processor_config.json`` holds: parsers by their names, those that are folders by that of the copy."""
+        parsers = {option: getattr(self, option) for option in _PARSERS}
+        folders = self._parser_folders()
+        names = {option: option if option in folders else parser and parser.name for option, parser in parsers.items()}
+        return {**super().to_dict(), **names}
 
     @property
     def model_input_names(self) -> list[str]:
@@ -288,6 +339,17 @@ class SynCoNMTProcessor(HubMixin, ProcessorMixin):
         word_ids = ids_of_words(words, tokens[:cut])
         relation_ids = names.convert_tokens_to_ids(relations[:cut])
         return [*word_ids, words.eos_token_id], [*relation_ids, names.eos_token_id]
+
+
+def _folder_of(checkpoint: str | os.PathLike[str], parser: str, options: Mapping[str, Any]) -> Path:
+    """A folder inside a checkpoint, downloaded where that is a repository; it need not be there."""
+    inside = f"{options.get('subfolder') or '.'}/{parser}"
+    if not Path(checkpoint).is_dir():
+        access = {
+            key: options[key] for key in ("revision", "token", "cache_dir", "local_files_only") if key in options
+        }
+        checkpoint = snapshot_download(str(checkpoint), allow_patterns=f"{os.path.normpath(inside)}/*", **access)
+    return Path(checkpoint) / inside
 
 
 def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerFast) -> None:

@@ -28,6 +28,7 @@ from ...nn.alignment import run_steps
 from ..base.inputs import check_mask, check_source, check_text_inputs, padding_mask
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.recurrent_cache import RecurrentCache, RecurrentStateLayer
+from ..base.text import run_recurrent
 from .configuration_synconmt import SynCoNMTConfig
 
 __all__ = ["SynCoNMTDecoder", "SynCoNMTEncoder", "SynCoNMTPreTrainedModel"]
@@ -56,7 +57,7 @@ class SynCoNMTEncoderLayer(GradientCheckpointingLayer):
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None) -> Tensor:
         """``[B, S, width] -> [B, S, width]``, zero where ``mask [B, S]`` is false."""
-        return self.rnn(hidden_states, mask=mask)[0]
+        return run_recurrent(self.rnn, hidden_states, mask)[0]
 
 
 class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
@@ -216,8 +217,7 @@ class SynCoNMTEncoder(_SyntaxStack):
             inputs_embeds: ``[B, S, hidden_size]``, words and relations as halves.
 
         Raises:
-            ValueError: empty input, missing relations, a row of padding only, shapes that do not match, ids outside
-                their vocabulary.
+            ValueError: empty input, missing relations, shapes that do not match, ids outside their vocabulary.
         """
         hidden_states = self.embed(input_ids, relation_ids, attention_mask, inputs_embeds)
         check_mask(attention_mask, tuple(hidden_states.shape[:2]), scores=False)

@@ -1,0 +1,88 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Where a training step of a dense, encoder or recurrent layer spends its time, by kind of operation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from benchmarks.cases.encoder import complex_layer
+from benchmarks.cases.recurrent import States
+from benchmarks.race import Outcome
+from benchmarks.reporting import machine_line, markdown_table
+from benchmarks.timing import Step, training_step
+from complex_transformers.nn import ComplexGRU, ComplexLinear, ComplexLSTM
+
+__all__ = ["STEPS", "case", "table"]
+
+OTHER = "other passes over memory"
+KINDS = {
+    "dense products": ("aten::mm", "aten::addmm", "aten::addmm_"),
+    "fused attention": (
+        "aten::_scaled_dot_product_flash_attention_for_cpu",
+        "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+    ),
+    "products of attention": ("aten::bmm", "aten::baddbmm_", "aten::baddbmm"),
+    "modulus": ("aten::hypot",),
+    "softmax": ("aten::_softmax",),
+}
+
+
+def linear_step() -> Step:
+    """A training step of ComplexLinear(1024, 1024) on 4096 tokens."""
+    layer = ComplexLinear(1024, 1024)
+    return training_step(layer, list(layer.parameters()), torch.randn(4096, 1024))
+
+
+def encoder_step(score: str, batch: int, length: int) -> Step:
+    """A training step of the encoder layer."""
+    layer = complex_layer(512, 2048, 8, score)
+    return training_step(layer, list(layer.parameters()), torch.randn(batch, length, 512))
+
+
+def recurrent_step(kind: str) -> Step:
+    """A training step of a recurrent layer of 256 complex features on 64 sequences of 40 steps."""
+    layer = States({"ComplexLSTM": ComplexLSTM, "ComplexGRU": ComplexGRU}[kind](512, 512))
+    return training_step(layer, list(layer.parameters()), torch.randn(40, 64, 512))
+
+
+def shares(step: Step, steps: int) -> dict[str, float]:
+    """Per cent of the time of a step, by kind; what is not named is passes over memory (sums, copies, products)."""
+    step()
+    with profile(activities=[ProfilerActivity.CPU]) as recorded:
+        for _ in range(steps):
+            step()
+    time: Counter[str] = Counter()
+    for event in recorded.key_averages():
+        kind = next((kind for kind, names in KINDS.items() if event.key in names), OTHER)
+        time[kind] += event.self_cpu_time_total
+    total = sum(time.values())
+    return {kind: 100.0 * time[kind] / total for kind in (*KINDS, OTHER)}
+
+
+# Name of a profile -> a row's name and its step.
+STEPS: dict[str, dict[str, Callable[[], Step]]] = {
+    "profile-linear": {"ComplexLinear": linear_step},
+    "profile-encoder": {score: partial(encoder_step, score, 16, 128) for score in ("real", "modulus")},
+    "profile": {score: partial(encoder_step, score, 2, 1024) for score in ("real", "modulus")},
+    "profile-recurrent": {kind: partial(recurrent_step, kind) for kind in ("ComplexLSTM", "ComplexGRU")},
+}
+
+
+def case(name: str, rounds: int) -> Outcome:
+    """Per cent of the processor time of so many steps."""
+    return Outcome([{"step": row, "per_cent": shares(step(), rounds)} for row, step in STEPS[name].items()])
+
+
+def table(data: dict[str, Any]) -> str:
+    """A row for each step; kinds that none of them has are left out."""
+    rows = data["rows"]
+    kinds = [kind for kind in (*KINDS, OTHER) if any(row["per_cent"][kind] >= 0.5 for row in rows)]
+    cells = [[f"`{row['step']}`", *(f"{row['per_cent'][kind]:.0f} %" for kind in kinds)] for row in rows]
+    return f"{markdown_table(['', *kinds], cells)}\n\n{machine_line(data['machine'])}"

@@ -1,0 +1,138 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""CTC models of ten million parameters and their real twin, with random weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import pipeline
+
+from benchmarks.race import Comparison, Outcome, race, row
+from benchmarks.timing import Step, check_gradients, loss_step, time_rounds
+from complex_transformers import (
+    SpectralFeatureExtractor,
+    SpectralTransformerConfig,
+    SpectralTransformerForCTC,
+    build_ctc_tokenizer,
+)
+
+__all__ = ["case"]
+
+RATE = 16000
+# name -> its features, and its fields
+NETWORKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "fully spectral": ({"compression": "log"}, {"attention_normalization": "softmax"}),
+    "fully spectral, filters": (  # the configuration of the examples
+        {"compression": "log"},
+        {
+            "attention_normalization": "softmax",
+            "bin_pool_size": 1,
+            "pooling": "average",
+            "position_phase": "rotate",
+            "attention_score": "real",
+            "readout": "concat",
+        },
+    ),
+    "spectral-scaled": ({"feature_type": "frames"}, {"variant": "spectral_scaled"}),
+    "real twin": ({"feature_type": "log_mel"}, {"number_field": "real", "attention_normalization": "softmax"}),
+}
+# Text is read in chunks that overlap on either side: n of them read CHUNK + (n - 1) (CHUNK - 2 STRIDE) seconds. Where
+# every chunk takes the same, time is linear in the length; 38 of them are ten minutes.
+CHUNK, STRIDE = 20, 2
+SHORT, LONG = 4, 38
+_TOKENIZER = build_ctc_tokenizer(["abcdefghijklmnopqrstuvwxyz' "])
+
+
+def audio(seconds: float) -> np.ndarray:
+    """Noise."""
+    return np.random.default_rng(0).standard_normal(int(seconds * RATE)).astype(np.float32)
+
+
+def extractor(name: str) -> SpectralFeatureExtractor:
+    """Windows of 25 ms every 10 ms; the loudness stays, so that chunks have the features of the whole."""
+    return SpectralFeatureExtractor(sampling_rate=RATE, normalize=False, **NETWORKS[name][0])
+
+
+def network(name: str) -> SpectralTransformerForCTC:
+    """Six layers of stored width 512, feed-forward 2048, 8 heads; four frames become one."""
+    torch.manual_seed(0)
+    config = SpectralTransformerConfig.from_extractor(
+        extractor(name),
+        hidden_size=512,
+        intermediate_size=2048,
+        num_hidden_layers=6,
+        num_attention_heads=8,
+        time_pool_size=4,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        vocab_size=len(_TOKENIZER),
+        pad_token_id=_TOKENIZER.pad_token_id,
+        **NETWORKS[name][1],
+    )
+    return SpectralTransformerForCTC(config)
+
+
+def training(model: SpectralTransformerForCTC, name: str) -> Step:
+    """Forward and backward of 8 clips of 8 s with 60 symbols each."""
+    clips = [audio(8.0 + 0.001 * i)[: 8 * RATE] for i in range(8)]
+    batch = extractor(name)(clips, sampling_rate=RATE, return_tensors="pt")
+    labels = torch.randint(3, len(_TOKENIZER), (8, 60), generator=torch.Generator().manual_seed(1))
+    return loss_step(model, **batch, labels=labels)
+
+
+def extraction(name: str, seconds: float) -> Step:
+    """Features of a recording."""
+    extract, wave = extractor(name), audio(seconds)
+
+    def step() -> None:
+        extract(wave, sampling_rate=RATE)
+
+    return step
+
+
+def recognizer(model: SpectralTransformerForCTC, name: str) -> Any:
+    """From a waveform to text."""
+    parts = {"tokenizer": _TOKENIZER, "feature_extractor": extractor(name)}
+    return pipeline("automatic-speech-recognition", model=model.eval(), device="cpu", **parts)
+
+
+def length(chunks: int) -> int:
+    """Seconds that so many whole chunks read."""
+    return CHUNK + (chunks - 1) * (CHUNK - 2 * STRIDE)
+
+
+def reading(recognize: Any, seconds: float) -> Step:
+    """Text of a recording in chunks of 20 s that overlap by 2 s on either side."""
+    wave = audio(seconds)
+
+    def step() -> None:
+        recognize({"raw": wave, "sampling_rate": RATE}, chunk_length_s=CHUNK, stride_length_s=STRIDE)
+
+    return step
+
+
+def case(rounds: int) -> Outcome:
+    """CTC models of speech (6 layers, stored width 512, feed-forward 2048): training, features, reading in chunks."""
+    models = {name: network(name) for name in NETWORKS}
+    notes = [f"{name}: {model.num_parameters():,} parameters" for name, model in models.items()]
+    steps = {name: training(model, name) for name, model in models.items()}
+    for name, model in models.items():
+        check_gradients(name, model, steps[name])
+    comparisons = [Comparison(name, "real twin", 1.20) for name in NETWORKS if name != "real twin"]
+    rows = race("8 clips of 8 s, training step", steps, comparisons, rounds)
+    for name, model in models.items():
+        recognize = recognizer(model, name)
+        short, long = length(SHORT), length(LONG)
+        features, text = f"features of {short} s", f"text of {short} s"
+        steps = {features: extraction(name, short), text: reading(recognize, short), "long": reading(recognize, long)}
+        taken = {what: [1e3 * s for s in values] for what, values in time_rounds(steps, rounds).items()}
+        lasts = [1e3 * short] * rounds
+        rows.append(row(name, Comparison(features, "the audio", 1 / 200), taken[features], lasts, "ms"))
+        rows.append(row(name, Comparison(text, "the audio", 0.05), taken[text], lasts, "ms"))
+        linear_in_length = Comparison(f"text of {long} s, a chunk", f"text of {short} s, a chunk", 1.10)
+        chunk_of_long, chunk_of_short = ([ms / n for ms in taken[what]] for what, n in (("long", LONG), (text, SHORT)))
+        rows.append(row(name, linear_in_length, chunk_of_long, chunk_of_short, "ms"))
+    return Outcome(rows, notes)

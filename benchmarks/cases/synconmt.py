@@ -1,0 +1,155 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""SynCoNMT: both attentions over both number fields, with random weights."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.race import Comparison, Outcome, race, size
+from benchmarks.timing import Step, check_gradients, loss_step
+from complex_transformers import SynCoNMTConfig, SynCoNMTForConditionalGeneration
+
+__all__ = ["case"]
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "complex": {},
+    "real twin": {"number_field": "real"},
+    "real twin, words": {"number_field": "real", "use_relations": False},
+}
+NEW_WORDS = 32
+_WORDS, _RELATIONS, _START = 8000, 50, 1
+
+
+def translator(field: str, attention_type: str, hidden_size: int) -> SynCoNMTForConditionalGeneration:
+    """One layer each way, GRU cells, 8,000 words and 50 relations on both sides."""
+    torch.manual_seed(0)
+    config = SynCoNMTConfig(
+        vocab_size=_WORDS,
+        relation_vocab_size=_RELATIONS,
+        hidden_size=hidden_size,
+        attention_type=attention_type,
+        hidden_dropout_prob=0.0,
+        bos_token_id=_START,
+        eos_token_id=2,
+        decoder_start_token_id=_START,
+        **FIELDS[field],
+    )
+    return SynCoNMTForConditionalGeneration(config)
+
+
+def pairs(model: SynCoNMTForConditionalGeneration, batch: int, length: int) -> dict[str, Tensor]:
+    """Sources of ``length`` words, every other one a quarter shorter, and targets of that length."""
+    generator = torch.Generator().manual_seed(1)
+    source, labels = torch.randint(3, _WORDS, (2, batch, length), generator=generator)
+    relations, relation_labels = torch.randint(3, _RELATIONS, (2, batch, length), generator=generator)
+    mask = torch.ones_like(source)
+    mask[::2, -(length // 4) :] = 0
+    inputs = {"input_ids": source, "attention_mask": mask, "labels": labels}
+    if model.config.use_relations:
+        inputs |= {"relation_ids": relations, "relation_labels": relation_labels}
+    return inputs
+
+
+def _source(batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value for name, value in batch.items() if "labels" not in name}
+
+
+def search(model: SynCoNMTForConditionalGeneration, batch: dict[str, Tensor], num_beams: int) -> Step:
+    """``NEW_WORDS`` words for every source, greedily or with beams."""
+
+    def step() -> None:
+        model.eval()
+        new = model.generate(
+            **_source(batch), num_beams=num_beams, max_new_tokens=NEW_WORDS, min_new_tokens=NEW_WORDS, do_sample=False
+        )
+        if new.shape[1] != NEW_WORDS + 1:
+            raise AssertionError(f"{new.shape[1] - 1} words were written, not {NEW_WORDS}")
+
+    return step
+
+
+def continuation(model: SynCoNMTForConditionalGeneration, batch: dict[str, Tensor], place: int) -> Step:
+    """``NEW_WORDS`` words, greedily, behind targets of ``place`` random words that have been read."""
+    model.eval()
+    begun = random_targets(len(batch["input_ids"]), place)
+    decoder = {"decoder_input_ids": begun[0]}
+    if model.config.use_relations:
+        decoder["decoder_relation_ids"] = begun[1]
+    with torch.no_grad():
+        out = model(**_source(batch), **decoder, use_cache=True)
+    text = torch.cat([begun[0], out.logits[:, -1:].argmax(-1)], dim=1)
+
+    def step() -> None:
+        new = model.generate(
+            **_source(batch),
+            decoder_input_ids=text,
+            decoder_attention_mask=torch.ones_like(text),
+            past_key_values=copy.deepcopy(out.past_key_values),
+            max_new_tokens=NEW_WORDS,
+            min_new_tokens=NEW_WORDS,
+            do_sample=False,
+        )
+        if new.shape[1] != place + 1 + NEW_WORDS:
+            raise AssertionError(f"{new.shape[1] - place - 1} words were written, not {NEW_WORDS}")
+
+    return step
+
+
+def random_targets(batch: int, length: int) -> tuple[Tensor, Tensor]:
+    """Words and relations, the first word that which starts every target."""
+    generator = torch.Generator().manual_seed(2)
+    words = torch.randint(3, _WORDS, (batch, length), generator=generator)
+    words[:, 0] = _START
+    return words, torch.randint(3, _RELATIONS, (batch, length), generator=generator)
+
+
+@torch.no_grad()
+def check_twins(models: dict[str, SynCoNMTForConditionalGeneration]) -> None:
+    """Raise unless stored widths are equal, and step by step gives what one pass gives."""
+    if len({model.config.hidden_size for model in models.values()}) > 1:
+        raise AssertionError("the networks have unequal widths")
+    for model in models.values():
+        model.eval()
+        batch = pairs(model, 2, 8)
+        words, relations = random_targets(2, 6)
+        target = {"decoder_input_ids": words}
+        if model.config.use_relations:
+            target["decoder_relation_ids"] = relations
+        whole = model(**_source(batch), **target).logits
+        cache, steps = None, []
+        for place in range(6):
+            piece = {name: value[:, place : place + 1] for name, value in target.items()}
+            out = model(**_source(batch), **piece, past_key_values=cache, use_cache=True)
+            cache = out.past_key_values
+            steps.append(out.logits)
+        torch.testing.assert_close(torch.cat(steps, dim=1), whole, rtol=1e-4, atol=1e-4)
+
+
+def case(rounds: int) -> Outcome:
+    """SynCoNMT of the paper's width (512 complex features), 8,000 words, 32 x 24 words, against its real twins."""
+    rows, notes = [], []
+    for attention in ("bahdanau", "luong"):
+        models = {name: translator(name, attention, 1024) for name in FIELDS}
+        check_twins(models)
+        notes += [f"{attention}, {name}: {size(model):,} parameters" for name, model in models.items()]
+        steps = {name: loss_step(model, **pairs(model, 32, 24)) for name, model in models.items()}
+        for name, model in models.items():
+            check_gradients(name, model, steps[name])
+        comparisons = [Comparison("complex", "real twin", 1.30), Comparison("complex", "real twin, words", 1.30)]
+        rows += race(f"{attention}, training step", steps, comparisons, rounds)
+        model = models["complex"]
+        batch = pairs(model, 32, 24)
+        steps = {f"behind {place} words": continuation(model, batch, place) for place in (10, 400)}
+        comparisons = [Comparison("behind 400 words", "behind 10 words", 1.10)]
+        rows += race(f"{attention}, {NEW_WORDS} words, greedily", steps, comparisons, rounds)
+        many = pairs(model, 160, 24)
+        steps = {"5 beams, 32 sentences": search(model, batch, 5)}
+        steps["greedy, 160 sentences"] = search(model, many, 1)
+        comparisons = [Comparison("5 beams, 32 sentences", "greedy, 160 sentences", 1.20)]
+        rows += race(f"{attention}, {NEW_WORDS} words", steps, comparisons, rounds)
+    return Outcome(rows, notes)

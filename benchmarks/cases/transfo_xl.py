@@ -1,0 +1,263 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Transformer-XL: the network of Dai et al. (ACL 2019) in plain torch, and ours."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from benchmarks.race import Comparison, Outcome, race, size
+from benchmarks.timing import Step, check_gradients
+from complex_transformers import ComplexTransfoXLConfig, ComplexTransfoXLForCausalLM, MemoryCache
+
+__all__ = ["case"]
+
+PLAIN = "plain Transformer-XL"
+OURS = ("real field", "score real", "score modulus")
+_VOCABULARY, _WIDTH, _FEED_FORWARD, _LAYERS, _HEADS = 27, 512, 2048, 4, 8
+SEGMENT, _BATCH = 256, 8
+
+
+def language_model(name: str) -> ComplexTransfoXLForCausalLM:
+    """A model of ``OURS``: 4 layers, hidden 512, feed-forward 2048, 8 heads, memory 256, the 27 letters of text8."""
+    torch.manual_seed(0)
+    fields = {"real field": {"number_field": "real", "embedding_type": "word"}}
+    return ComplexTransfoXLForCausalLM(
+        ComplexTransfoXLConfig(
+            vocab_size=_VOCABULARY,
+            hidden_size=_WIDTH,
+            intermediate_size=_FEED_FORWARD,
+            num_hidden_layers=_LAYERS,
+            num_attention_heads=_HEADS,
+            mem_len=SEGMENT,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            bos_token_id=None,
+            eos_token_id=None,
+            **fields.get(name, {"attention_score": name.split()[-1]}),
+        )
+    )
+
+
+def letters(length: int = 2 * SEGMENT + 1, batch: int = _BATCH) -> Tensor:
+    """Streams ``[batch, length]`` of random letters."""
+    return torch.randint(0, _VOCABULARY, (batch, length), generator=torch.Generator().manual_seed(1))
+
+
+# --- the plain network --------------------------------------------------------------------------------------------
+
+
+class _PlainLayer(nn.Module):
+    """Post-norm layer of Dai et al.: one product for q, k and v, the padded and reshaped shift, a masked softmax."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv_net = nn.Linear(_WIDTH, 3 * _WIDTH, bias=False)
+        self.r_net = nn.Linear(_WIDTH, _WIDTH, bias=False)
+        self.o_net = nn.Linear(_WIDTH, _WIDTH, bias=False)
+        self.content_bias = nn.Parameter(0.02 * torch.randn(_HEADS, _WIDTH // _HEADS))
+        self.position_bias = nn.Parameter(0.02 * torch.randn(_HEADS, _WIDTH // _HEADS))
+        self.attention_norm = nn.LayerNorm(_WIDTH)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(_WIDTH, _FEED_FORWARD), nn.ReLU(), nn.Linear(_FEED_FORWARD, _WIDTH)
+        )
+        self.feed_forward_norm = nn.LayerNorm(_WIDTH)
+
+    @staticmethod
+    def shift(x: Tensor) -> Tensor:
+        """Appendix B: ``[B, H, T, S]`` by distance S - 1, ..., 0 to scores by key."""
+        batch, heads, length, size = x.shape
+        padded = torch.cat([x.new_zeros(batch, heads, length, 1), x], dim=-1)
+        return padded.view(batch, heads, size + 1, length)[:, :, 1:].reshape(x.shape)
+
+    def forward(self, h: Tensor, memory: Tensor, r: Tensor, hidden: Tensor) -> Tensor:
+        length = h.shape[1]
+        query, key, value = self.qkv_net(torch.cat([memory, h], dim=1)).chunk(3, dim=-1)
+        query, key, value = (x.unflatten(-1, (_HEADS, -1)) for x in (query[:, -length:], key, value))
+        position = self.r_net(r).unflatten(-1, (_HEADS, -1))
+        by_content = torch.einsum("bihd,bjhd->bhij", query + self.content_bias, key)
+        by_position = self.shift(torch.einsum("bihd,jhd->bhij", query + self.position_bias, position))
+        scores = (by_content + by_position).mul(query.shape[-1] ** -0.5)
+        weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
+        context = torch.einsum("bhij,bjhd->bihd", weights, value).flatten(-2)
+        h = self.attention_norm(h + self.o_net(context))
+        return self.feed_forward_norm(h + self.feed_forward(h))
+
+
+class PlainTransformerXL(nn.Module):
+    """Transformer-XL as its paper describes it, with a memory of hidden states ``[B, M, width]`` for every layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(_VOCABULARY, _WIDTH)
+        self.layers = nn.ModuleList(_PlainLayer() for _ in range(_LAYERS))
+        self.head = nn.Linear(_WIDTH, _VOCABULARY)
+
+    def forward(self, ids: Tensor, memories: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        """Logits, and the hidden states that every layer has read."""
+        h = self.words(ids)
+        length, size = ids.shape[1], memories[0].shape[1] + ids.shape[1]
+        distance = torch.arange(size - 1, -1, -1.0)
+        angle = distance.unsqueeze(-1) * 10000 ** (-torch.arange(0.0, _WIDTH, 2.0) / _WIDTH)
+        r = torch.cat([angle.sin(), angle.cos()], dim=-1)
+        hidden = torch.ones(length, size, dtype=torch.bool).triu(size - length + 1)
+        read = []
+        for layer, memory in zip(self.layers, memories, strict=True):
+            read.append(h)
+            h = layer(h, memory, r, hidden)
+        return self.head(h), read
+
+    def copy_weights(self, model: ComplexTransfoXLForCausalLM) -> None:
+        """Those of our model in the real field, and its norms."""
+        pairs = [(self.words, model.model.embed_tokens), (self.head, model.lm_head.projection)]
+        with torch.no_grad():
+            for plain, ours in zip(self.layers, model.model.layers, strict=True):
+                attention = ours.self_attn
+                projections = attention.q_proj, attention.k_proj, attention.v_proj
+                plain.qkv_net.weight.copy_(torch.cat([p.weight for p in projections]))
+                plain.content_bias.copy_(attention.content_bias)
+                plain.position_bias.copy_(attention.position_bias)
+                pairs += [(plain.r_net, attention.r_proj), (plain.o_net, attention.out_proj)]
+                pairs += [(plain.feed_forward[0], ours.feed_forward.up_proj)]
+                pairs += [(plain.feed_forward[2], ours.feed_forward.down_proj)]
+                pairs += [(plain.attention_norm, ours.self_attn_norm)]
+                pairs += [(plain.feed_forward_norm, ours.feed_forward_norm)]
+            for plain, ours in pairs:
+                for name, parameter in plain.named_parameters():
+                    parameter.copy_(ours.get_parameter(name))
+
+
+# --- steps --------------------------------------------------------------------------------------------------------
+
+
+def training(model: nn.Module, streams: Tensor) -> Step:
+    """Forward and backward of a segment after a full memory; the memory is that of the segment before."""
+    first, segment, following = streams[:, :SEGMENT], streams[:, SEGMENT:-1], streams[:, SEGMENT + 1 :].contiguous()
+    model.train()
+    if isinstance(model, PlainTransformerXL):
+        with torch.no_grad():
+            _, memories = model(first, [torch.zeros(len(streams), 0, _WIDTH)] * _LAYERS)
+
+        def loss() -> Tensor:
+            logits, _ = model(segment, memories)
+            return F.cross_entropy(logits.flatten(0, 1), following.flatten())
+    else:
+        with torch.no_grad():
+            state = model(first, use_cache=True).past_key_values.state_dict()
+
+        def loss() -> Tensor:
+            memory = MemoryCache(model.config, keeps="states")
+            memory.load_state_dict(state)
+            return model(segment, shift_labels=following, past_key_values=memory).loss
+
+    def step() -> Tensor:
+        model.zero_grad(set_to_none=True)
+        value = loss()
+        value.backward()
+        return value.detach()
+
+    return step
+
+
+def _memory_after(model: ComplexTransfoXLForCausalLM, ids: Tensor) -> MemoryCache:
+    memory = MemoryCache(model.config)
+    with torch.no_grad():
+        for segment in ids.split(SEGMENT, dim=1):
+            model(segment, past_key_values=memory)
+    return memory
+
+
+def reading(model: ComplexTransfoXLForCausalLM, tokens: int, times: int) -> Step:
+    """Evaluation with a full memory: the loss of the next ``tokens`` letters of one stream, ``times`` times over."""
+    model.eval()
+    ids = letters(SEGMENT + tokens + 1, batch=1)
+    state = _memory_after(model, ids[:, :SEGMENT]).state_dict()
+    segments, following = ids[:, SEGMENT:-1].split(SEGMENT, dim=1), ids[:, SEGMENT + 1 :].split(SEGMENT, dim=1)
+
+    @torch.no_grad()
+    def step() -> float:
+        total = 0.0
+        for _ in range(times):
+            memory = MemoryCache(model.config)
+            memory.load_state_dict(state)
+            for segment, labels in zip(segments, following, strict=True):
+                total += model(segment, shift_labels=labels.contiguous(), past_key_values=memory).loss.item()
+        return total
+
+    return step
+
+
+def generation(model: ComplexTransfoXLForCausalLM, place: int, tokens: int) -> Step:
+    """Greedy decoding of ``tokens`` letters after ``place`` letters that have been read."""
+    model.eval()
+    prompt = letters(place, batch=1)
+    memory = _memory_after(model, prompt[:, :-1])
+    state = memory.state_dict()
+
+    def step() -> Tensor:
+        memory.load_state_dict(state)
+        out = model.generate(prompt, past_key_values=memory, max_new_tokens=tokens, do_sample=False)
+        if out.shape[1] != place + tokens or memory.get_seq_length() != place + tokens - 1:
+            raise AssertionError(f"{out.shape[1] - place} letters were written, not {tokens}")
+        return out
+
+    return step
+
+
+# --- checks -------------------------------------------------------------------------------------------------------
+
+
+def check_plain(plain: PlainTransformerXL, model: ComplexTransfoXLForCausalLM, streams: Tensor) -> None:
+    """Raise unless the plain network has the loss and the gradients of our real field; takes its weights first."""
+    plain.copy_weights(model)
+    losses = [training(network, streams)() for network in (plain, model)]
+    torch.testing.assert_close(*losses, rtol=1e-5, atol=1e-5)
+    for theirs, ours in zip(plain.layers, model.model.layers, strict=True):
+        attention = ours.self_attn
+        projections = attention.q_proj, attention.k_proj, attention.v_proj
+        grad = torch.cat([p.weight.grad for p in projections])
+        pairs = [(theirs.qkv_net.weight.grad, grad), (theirs.r_net.weight.grad, attention.r_proj.weight.grad)]
+        pairs += [(theirs.content_bias.grad, attention.content_bias.grad)]
+        pairs += [(theirs.position_bias.grad, attention.position_bias.grad)]
+        for expected, got in pairs:
+            torch.testing.assert_close(got, expected, rtol=1e-3, atol=1e-3 * expected.abs().max().item())
+
+
+@torch.no_grad()
+def check_reading(model: ComplexTransfoXLForCausalLM) -> None:
+    """Raise unless segments and single letters give the logits that one pass gives, within the memory's reach."""
+    model.eval()
+    ids = letters(64, batch=2)
+    whole = model(ids, use_cache=False).logits
+    for length in (16, 1):
+        memory = MemoryCache(model.config)
+        pieces = [model(segment, past_key_values=memory).logits for segment in ids.split(length, dim=1)]
+        torch.testing.assert_close(torch.cat(pieces, dim=1), whole, rtol=1e-3, atol=1e-3)
+
+
+def case(rounds: int) -> Outcome:
+    """Transformer-XLs of 4 layers (hidden 512, feed-forward 2048, 8 heads, segment 256, memory 256) over letters."""
+    models = {name: language_model(name) for name in OURS}
+    plain, streams = PlainTransformerXL(), letters()
+    check_plain(plain, models["real field"], streams)
+    for model in models.values():
+        check_reading(model)
+    networks = {PLAIN: plain, **models}
+    notes = [f"{name}: {size(model):,} parameters" for name, model in networks.items()]
+    steps = {name: training(model, streams) for name, model in networks.items()}
+    for name, model in networks.items():
+        check_gradients(name, model, steps[name])
+    comparisons = [Comparison("real field", PLAIN, 1.00)]
+    bars = {"score real": 1.00, "score modulus": 1.40}
+    comparisons += [Comparison(name, "real field", bar) for name, bar in bars.items()]
+    rows = race("8 x 256 tokens after 256, training step", steps, comparisons, rounds)
+    for name, model in models.items():
+        steps = {f"{count:,} tokens": reading(model, count, 4096 // count) for count in (1024, 4096)}
+        comparisons = [Comparison("4,096 tokens", "1,024 tokens", 1.10)]
+        rows += race(f"{name}, reading 4,096 tokens in streams of that length", steps, comparisons, rounds)
+        steps = {f"token {place:,}": generation(model, place, 64) for place in (1000, 10_000)}
+        comparisons = [Comparison("token 10,000", "token 1,000", 1.10)]
+        rows += race(f"{name}, generating 64 tokens", steps, comparisons, rounds)
+    return Outcome(rows, notes)

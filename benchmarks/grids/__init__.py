@@ -1,0 +1,12 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of every table, as data, for ``benchmarks.grid``."""
+
+from __future__ import annotations
+
+from benchmarks.grid import Grid
+from benchmarks.grids import paper, speech, stability, text
+
+__all__ = ["GRIDS"]
+
+GRIDS: dict[str, Grid] = {grid.name: grid for module in (text, speech, paper, stability) for grid in module.GRIDS}

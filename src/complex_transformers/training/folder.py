@@ -1,0 +1,156 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a run: whose checkpoints lie in it, which are whole, and that one run at a time writes there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+import warnings
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from transformers import TrainingArguments
+from transformers.trainer_utils import sort_checkpoints
+
+from .records import portable
+
+__all__ = [
+    "checksum",
+    "clear_checkpoint",
+    "last_complete_checkpoint",
+    "read_mark",
+    "run_folder",
+    "run_mark",
+    "write_mark",
+]
+
+MARK = "run.json"
+STATE = "trainer_state.json"  # what a Trainer writes last into a checkpoint
+# What a resumed training cannot have changed: Transformers would go on with the old value, or read other rows.
+_SAME = (
+    *("seed", "data_seed", "learning_rate", "lr_scheduler_type", "warmup_steps", "weight_decay", "max_grad_norm"),
+    *("optim", "label_smoothing_factor", "per_device_train_batch_size", "gradient_accumulation_steps"),
+    "train_sampling_strategy",
+)
+
+
+def checksum(part: Any) -> int:
+    """CRC-32 of what a part of the data holds, the same in every process.
+
+    Args:
+        part: a ``datasets.Dataset`` (its rows), a data set with a ``checksum`` of its own, or one of clips (their
+            file names and targets); of any other only the length counts.
+    """
+    if hasattr(part, "checksum"):
+        return int(part.checksum)
+    if hasattr(part, "targets"):
+        clips = [(Path(part.name(index)).name, target) for index, target in enumerate(part.targets)]
+        return zlib.crc32(repr((len(part), clips)).encode())
+    if not hasattr(part, "with_format"):
+        return zlib.crc32(str(len(part)).encode())
+    value = 0
+    for rows in part.with_format(None).iter(batch_size=1000):
+        value = zlib.crc32(repr(rows).encode("utf-8", "surrogatepass"), value)
+    return value
+
+
+def run_mark(args: TrainingArguments, config: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells one run from another: a name drawn for it, and checksums of data, configuration and training.
+
+    Args:
+        args: of the training. How long it is, where it runs and what it writes may change when it goes on.
+        config: of the model.
+        parts: ``train`` and ``validation`` count; a test part may be added later.
+    """
+    config = portable({name: value for name, value in config.items() if name != "transformers_version"})
+    training = {name: str(getattr(args, name)) for name in _SAME}
+    return {
+        "run": uuid.uuid4().hex[:12],
+        "data": "-".join(f"{checksum(parts[name]):08x}" for name in ("train", "validation")),
+        "configuration": f"{zlib.crc32(json.dumps(config, sort_keys=True, default=str).encode()):08x}",
+        "training": f"{zlib.crc32(json.dumps(training).encode()):08x}",
+    }
+
+
+def read_mark(folder: str | Path) -> dict[str, Any]:
+    """The mark of a folder or a checkpoint; empty where there is none."""
+    try:
+        return dict(json.loads((Path(folder) / MARK).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def write_mark(folder: str | Path, mark: Mapping[str, Any]) -> None:
+    """Mark a folder, which is made."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    (Path(folder) / MARK).write_text(json.dumps(mark, indent=2) + "\n", encoding="utf-8")
+
+
+def clear_checkpoint(folder: str | Path) -> None:
+    """Remove a checkpoint; one that is killed at it leaves a folder that is not taken for whole."""
+    (Path(folder) / STATE).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def last_complete_checkpoint(output_dir: str | Path) -> str | None:
+    """The newest checkpoint of a ``Trainer`` in ``output_dir`` to resume from; None where there is none.
+
+    A run that is killed while it writes leaves half a checkpoint, which would be taken for the newest. The state of
+    the Trainer is what it writes last: a folder without it, or with half of it, is passed over with a warning.
+    """
+    for checkpoint in reversed(_checkpoints(output_dir)):
+        try:
+            json.loads((Path(checkpoint) / STATE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            warnings.warn(f"{checkpoint} was not written to its end and is passed over", stacklevel=2)
+        else:
+            return checkpoint
+    return None
+
+
+def _checkpoints(output_dir: str | Path) -> list[str]:
+    """By their steps."""
+    found = sort_checkpoints(output_dir=str(output_dir)) if Path(output_dir).is_dir() else []
+    return sorted(found, key=lambda path: int(path.rsplit("-", 1)[-1]))
+
+
+@contextmanager
+def run_folder(output_dir: str | Path, mark: Mapping[str, Any], checkpoint: str | None) -> Iterator[dict[str, Any]]:
+    """Have the folder of a run to oneself; gives the mark of the run, that of ``checkpoint`` where it goes on.
+
+    A run that begins anew removes the checkpoints of an earlier one that came to its end or has the same mark.
+
+    Raises:
+        ValueError: another run is at work in the folder, or checkpoints of another lie there.
+    """
+    folder = Path(output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / "run.lock")  # the system releases it when a process is killed
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise ValueError(f"another run is at work in {folder}: choose another output_dir, or wait for it") from error
+    try:
+        before = read_mark(folder)
+        for path in _checkpoints(folder):
+            found = read_mark(path)
+            finished = found and checkpoint is None and before == {**found, "finished": True}
+            other = [name for name in mark if name != "run" and found.get(name) != mark[name]]
+            if other and not finished:
+                what = f"of run {found['run']}, with other {' and '.join(other)}" if found else "of an unknown run"
+                raise ValueError(f"{path} is {what}: choose another output_dir, or remove the checkpoints in {folder}")
+            if checkpoint is None:
+                clear_checkpoint(path)
+        mark = {**mark, "run": read_mark(checkpoint or "").get("run", mark["run"])}
+        write_mark(folder, mark)
+        yield mark
+        write_mark(folder, {**mark, "finished": True})
+    finally:
+        (folder / "run.lock").unlink(missing_ok=True)
+        lock.release()

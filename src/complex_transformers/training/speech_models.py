@@ -1,0 +1,300 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Networks for speech from a command line: a classifier or a model that transcribes, new or saved, and its items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import (
+    AutoConfig,
+    AutoFeatureExtractor,
+    AutoModelForAudioClassification,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from ..data.tokenization import build_ctc_tokenizer, build_tokenizer
+from ..models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
+from ..models.spectral_transformer.feature_extraction_spectral_transformer import SpectralFeatureExtractor
+from ..models.spectral_transformer.modeling_spectral_transformer import (
+    SpectralTransformerForAudioClassification,
+    SpectralTransformerForConditionalGeneration,
+    SpectralTransformerForCTC,
+    SpectralTransformerModel,
+)
+from ..models.spectral_transformer.processing_spectral_transformer import (
+    SpectralTransformerProcessor,
+    unknown_symbols,
+)
+from ..nn.checks import check_choice
+from .arguments import arguments_of
+
+__all__ = [
+    "SPEECH_NETWORKS",
+    "DecoderArguments",
+    "SpeechModelArguments",
+    "build_classifier",
+    "build_transcriber",
+    "classification_items",
+    "transcription_items",
+]
+
+DEFAULT_RATE = 16000
+# network -> features it reads unless told otherwise, and fields of its configuration
+SPEECH_NETWORKS: dict[str, tuple[str, dict[str, str]]] = {
+    "fully_spectral": ("spectrum", {"variant": "fully_spectral"}),
+    "spectral_scaled": ("frames", {"variant": "spectral_scaled"}),
+    "real": ("log_mel", {"number_field": "real"}),
+}
+_MODELS = {each.__name__: each for each in (SpectralTransformerForCTC, SpectralTransformerForConditionalGeneration)}
+# What suits translation (docs/decisions/0006-translation.md): waves with phases of their own, and the positions of
+# Vaswani et al. (2017) in a real decoder.
+_COMPLEX_SYMBOLS = {"embedding_type": "complex_order", "phase": "learned", "initializer_range": 0.3}
+_REAL_SYMBOLS = {"embedding_type": "sinusoidal_position", "initializer_range": 1.0}
+
+
+_NetworkArguments: Any = arguments_of(
+    SpectralTransformerConfig,
+    without=("variant", "number_field", "feature_size", "hop_length"),  # what `network` and the features say
+    hidden_size=128,
+    num_hidden_layers=4,
+    num_attention_heads=4,
+    intermediate_size=256,
+    time_pool_size=2,
+)
+
+
+@dataclass
+class SpeechModelArguments(_NetworkArguments):
+    """Features and network of a run on speech, and the fields of ``SpectralTransformerConfig``.
+
+    Args:
+        model_name_or_path: a saved model to fine-tune, with its features; all below is then its own.
+        network: ``fully_spectral``, ``spectral_scaled`` or ``real``, the twin of the same widths on real features.
+        feature_type: of ``SpectralFeatureExtractor``; default ``spectrum``, ``frames`` or ``log_mel``.
+        compression, num_mel_bins, normalize: of ``SpectralFeatureExtractor``.
+        window_ms, hop_ms: milliseconds.
+    """
+
+    model_name_or_path: str | None = field(
+        default=None, metadata={"help": "fine-tune this model, with its feature extractor"}
+    )
+    network: str = field(default="fully_spectral", metadata={"help": "fully_spectral, spectral_scaled or real"})
+    feature_type: str | None = field(
+        default=None,
+        metadata={"help": "spectrum, modulus, phase, frames, log_mel or mfcc; default: that of the network"},
+    )
+    compression: str = field(default="none", metadata={"help": "of the moduli of a spectrum: none or log"})
+    num_mel_bins: int = 80
+    normalize: bool = True
+    window_ms: float = 25.0
+    hop_ms: float = 10.0
+
+    @property
+    def is_real(self) -> bool:
+        """Whether all weights are real."""
+        return self.network != "fully_spectral"
+
+    def extractor(self, sampling_rate: int | None = None) -> SpectralFeatureExtractor:
+        """The feature extractor for audio of ``sampling_rate`` Hz, 16,000 where not given, or that of a saved model.
+
+        Raises:
+            ValueError: an unknown network, options that a saved model does not heed, another sampling rate than its
+                own; what the extractor raises.
+        """
+        if self.model_name_or_path is not None:
+            return self._saved_extractor(sampling_rate)
+        check_choice("network", self.network, tuple(SPEECH_NETWORKS))
+        sampling_rate = DEFAULT_RATE if sampling_rate is None else sampling_rate
+        return SpectralFeatureExtractor(
+            sampling_rate=sampling_rate,
+            feature_type=self.feature_type or SPEECH_NETWORKS[self.network][0],
+            compression=self.compression,
+            num_mel_bins=self.num_mel_bins,
+            normalize=self.normalize,
+            window_length=round(self.window_ms * sampling_rate / 1000),
+            hop_length=round(self.hop_ms * sampling_rate / 1000),
+        )
+
+    def _saved_extractor(self, sampling_rate: int | None) -> Any:
+        default = type(self)(model_name_or_path=self.model_name_or_path)
+        if idle := [name for name, value in vars(self).items() if value != getattr(default, name)]:
+            raise ValueError(f"{idle[0]} has no effect with model_name_or_path: leave it out")
+        extractor = AutoFeatureExtractor.from_pretrained(self.model_name_or_path)
+        if sampling_rate not in (None, extractor.sampling_rate):
+            raise ValueError(
+                f"sampling_rate={sampling_rate} does not fit {self.model_name_or_path}, which reads "
+                f"{extractor.sampling_rate} Hz: leave it out, audio is resampled"
+            )
+        return extractor
+
+    def config(self, extractor: SpectralFeatureExtractor, **fields: Any) -> SpectralTransformerConfig:
+        """The configuration of the network on that extractor; ``fields`` are those of a head."""
+        given = self.given()
+        if self.network == "real":  # as in `real_twin`
+            given = {"attention_normalization": "softmax", **given}
+        network = SPEECH_NETWORKS[self.network][1]
+        return SpectralTransformerConfig.from_extractor(extractor, **{**given, **network, **fields})
+
+
+@dataclass
+class DecoderArguments:
+    """The form of a model that transcribes.
+
+    Args:
+        decoder_layers: 0 for CTC (Graves et al. 2006); more: a decoder that writes symbol by symbol.
+        label_smoothing: of a decoder's training loss.
+    """
+
+    decoder_layers: int = field(default=0, metadata={"help": "0: CTC; more: a decoder that writes symbol by symbol"})
+    label_smoothing: float = field(default=0.0, metadata={"help": "of a decoder's training loss"})
+
+
+def build_classifier(
+    network: SpeechModelArguments, sampling_rate: int | None, labels: Sequence[str]
+) -> tuple[PreTrainedModel, Any]:
+    """A new classifier and its feature extractor, or a saved one to fine-tune; for other labels its head is new.
+
+    Args:
+        network: features and network, or the saved model: any classifier of audio.
+        sampling_rate: Hz; where not given 16,000, or that of the saved model.
+        labels: the names of the classes.
+
+    Raises:
+        ValueError: what ``SpeechModelArguments.extractor`` and the configuration raise.
+    """
+    extractor = network.extractor(sampling_rate)
+    names = {"id2label": dict(enumerate(labels)), "label2id": {label: index for index, label in enumerate(labels)}}
+    saved = network.model_name_or_path
+    if saved is None:
+        return SpectralTransformerForAudioClassification(network.config(extractor, **names)), extractor
+    model = AutoModelForAudioClassification.from_pretrained(saved)
+    if set(model.config.label2id) == set(labels):
+        return model, extractor
+    print(f"{saved} has the labels {sorted(model.config.label2id)}: the head for {list(labels)} is new")
+    model = AutoModelForAudioClassification.from_pretrained(saved, **names, ignore_mismatched_sizes=True)
+    model.classifier = type(model)(model.config).classifier  # also where the numbers of labels are equal
+    return model, extractor
+
+
+def classification_items(extractor: Any, label2id: Mapping[str, int]) -> Callable[[np.ndarray, str], dict[str, Any]]:
+    """For ``ClipDataset``: from a waveform and its label to features and ``labels``, its id."""
+
+    def prepare(waveform: np.ndarray, label: str) -> dict[str, Any]:
+        features = extractor(waveform, sampling_rate=extractor.sampling_rate)
+        return {**{name: values[0] for name, values in features.items()}, "labels": label2id[label]}
+
+    return prepare
+
+
+def build_transcriber(
+    network: SpeechModelArguments, decoder: DecoderArguments, sampling_rate: int | None, texts: list[str]
+) -> tuple[PreTrainedModel, SpectralTransformerProcessor]:
+    """A model and its processor: new, with the characters of the texts for symbols, or a saved one to fine-tune.
+
+    A saved model goes on as it is where it writes the texts already. For other symbols, after a classifier, and where
+    ``decoder_layers`` are given, only the encoder is that of the saved model.
+
+    Args:
+        network: features and encoder, or the saved model.
+        decoder: the form; without ``decoder_layers`` CTC, or that of the saved model.
+        sampling_rate: Hz; where not given 16,000, or that of the saved model.
+        texts: all transcripts, those of validation and test too.
+
+    Raises:
+        ValueError, TypeError: a saved model of another family, label smoothing of CTC; what
+            ``SpeechModelArguments.extractor``, ``build_ctc_tokenizer``, ``build_tokenizer`` and the configurations
+            raise.
+    """
+    extractor = network.extractor(sampling_rate)
+    if network.model_name_or_path is not None:
+        model, processor = _fine_tuned(network.model_name_or_path, extractor, decoder, texts)
+    else:
+        tokenizer, fields = _head(decoder, texts, network.is_real)
+        model = _model(network.config(extractor, **fields))
+        processor = SpectralTransformerProcessor(extractor, tokenizer)
+    if decoder.label_smoothing:
+        if not model.config.is_encoder_decoder:
+            raise ValueError(f"label_smoothing={decoder.label_smoothing} is of a decoder's loss, and this is CTC")
+        model.config.decoder.label_smoothing = decoder.label_smoothing  # a saved model has its own
+    return model, processor
+
+
+def _fine_tuned(
+    name_or_path: str, extractor: Any, decoder: DecoderArguments, texts: list[str]
+) -> tuple[PreTrainedModel, SpectralTransformerProcessor]:
+    """The saved model, or a new one with its encoder."""
+    config = AutoConfig.from_pretrained(name_or_path)
+    if not isinstance(config, SpectralTransformerConfig):
+        raise ValueError(
+            f"{name_or_path} is a {config.model_type}: fine-tune a spectral_transformer, or train a new model"
+        )
+    saved = _MODELS.get((config.architectures or [""])[0])
+    if saved is not None and decoder.decoder_layers == 0:
+        processor = SpectralTransformerProcessor.from_pretrained(name_or_path)
+        unknown = sorted({symbol for text in texts for symbol in unknown_symbols(processor.tokenizer, text)})
+        if not unknown:
+            return saved.from_pretrained(name_or_path), processor
+        print(f"{name_or_path} does not know the symbols {unknown}: what writes them is new")
+        decoder = replace(decoder, decoder_layers=config.decoder.decoder_layers if config.is_encoder_decoder else 0)
+    tokenizer, fields = _head(decoder, texts, config.number_field == "real")
+    model = _model(SpectralTransformerConfig.from_dict({**config.to_dict(), "decoder": None, **fields}))
+    model.model.load_state_dict(SpectralTransformerModel.from_pretrained(name_or_path).state_dict())
+    return model, SpectralTransformerProcessor(extractor, tokenizer)
+
+
+def _head(
+    decoder: DecoderArguments, texts: list[str], is_real: bool
+) -> tuple[PreTrainedTokenizerBase, dict[str, Any]]:
+    """A tokenizer of the characters of the texts, and the fields of a configuration whose head writes them."""
+    if decoder.decoder_layers == 0:
+        tokenizer = build_ctc_tokenizer(texts)
+        symbols = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+        return tokenizer, {**symbols, "ctc_loss_reduction": "mean"}
+    tokenizer = build_tokenizer(texts, kind="character", lowercase=False, append_eos=True)
+    return tokenizer, {
+        "decoder": {
+            "vocab_size": len(tokenizer),
+            "pad_token_id": tokenizer.pad_token_id,
+            "bos_token_id": tokenizer.bos_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            "decoder_start_token_id": tokenizer.bos_token_id,
+            "decoder_layers": decoder.decoder_layers,
+            "label_smoothing": decoder.label_smoothing,
+            **(_REAL_SYMBOLS if is_real else _COMPLEX_SYMBOLS),
+        }
+    }
+
+
+def _model(config: SpectralTransformerConfig) -> PreTrainedModel:
+    """A new model that transcribes, of the form of its configuration."""
+    return (SpectralTransformerForConditionalGeneration if config.is_encoder_decoder else SpectralTransformerForCTC)(
+        config
+    )
+
+
+def transcription_items(
+    model: PreTrainedModel, processor: SpectralTransformerProcessor
+) -> Callable[[np.ndarray, str], dict[str, Any]]:
+    """For ``ClipDataset``: from a waveform and its text to ``input_features [T, feature_size]`` and ``labels``.
+
+    Raises:
+        ValueError: when it is called, for a text that CTC cannot write in the frames of its clip, unless the model has
+            ``ctc_zero_infinity``.
+    """
+    rate = processor.feature_extractor.sampling_rate
+
+    def prepare(waveform: np.ndarray, text: str) -> dict[str, Any]:
+        """Features and labels of one clip."""
+        item = processor(audio=waveform, text=text, sampling_rate=rate)
+        features, labels = item["input_features"][0], item["labels"][0]
+        if isinstance(model, SpectralTransformerForCTC):
+            model.check_labels(torch.tensor([labels]), model.output_lengths(torch.tensor([len(features)])))
+        return {"input_features": features, "labels": labels}
+
+    return prepare

@@ -1,0 +1,53 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Models, tokenizers, processors and data sets pushed to a stand-in of the Hub and loaded: ``hub_client.py``."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hub_stand_in import TOKEN, hub
+
+CLIENT = Path(__file__).parent / "hub_client.py"
+CASES = re.findall(r"^    (\w+),$", CLIENT.read_text().partition("CASES = [")[2], flags=re.M)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """The hub after everything, and what went wrong in each case."""
+    home = tmp_path_factory.mktemp("home")
+    with hub() as server:
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGINGFACE"))
+        }
+        environment |= {"HF_ENDPOINT": server.url, "HF_HOME": str(home), "HF_TOKEN": TOKEN, "NO_PROXY": "127.0.0.1"}
+        environment |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+        client = subprocess.run(
+            [sys.executable, str(CLIENT), str(home / "answers.json")],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
+        assert client.returncode == 0, client.stderr
+    return server, json.loads((home / "answers.json").read_text())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pushed_and_loaded(done, case):
+    server, answers = done
+    assert answers[case] is None, answers[case]
+    assert server.unknown == []
+
+
+def test_shim_and_card_are_in_the_commit_of_the_weights(done):
+    server, _ = done
+    everything = {"config.json", "model.safetensors", "README.md", "complex_transformers_hub.py"}
+    for name in ("saved", "complex_order", "private"):
+        repository = server.repositories["models", f"us/{name}"]
+        assert set(repository.commits[1]) == everything
+        assert repository.private == (name == "private")

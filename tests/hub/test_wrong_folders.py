@@ -1,0 +1,107 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Folders, versions and inputs that are not what was asked for: what is said about them."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from transformers import AutoProcessor, BertConfig, BertModel, pipeline
+
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForMaskedLM,
+    ComplexOrderModel,
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    SpectralFeatureExtractor,
+    SpectralTransformerConfig,
+    SpectralTransformerForAudioClassification,
+    SpectralTransformerForCTC,
+    SpectralTransformerProcessor,
+    build_ctc_tokenizer,
+    build_tokenizer,
+)
+
+SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+
+
+def seq2seq(**fields):
+    return ComplexSeq2SeqConfig(vocab_size=20, encoder_layers=1, decoder_layers=1, **SIZES, **fields)
+
+
+@pytest.mark.parametrize(
+    "own_class", [ComplexOrderModel, ComplexOrderForMaskedLM, ComplexSeq2SeqForConditionalGeneration]
+)
+def test_a_folder_of_another_model_is_named(tmp_path, own_class):
+    BertModel(BertConfig(vocab_size=20, num_hidden_layers=1, **SIZES)).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=rf"of a 'bert' model, and {own_class.config_class.__name__} is for"):
+        own_class.from_pretrained(tmp_path)
+    with pytest.raises(
+        ValueError, match="of a 'complex_seq2seq' model, and ComplexOrderConfig is for 'complex_order'"
+    ):
+        ComplexOrderConfig.from_dict(seq2seq().to_dict())
+
+
+def test_a_model_type_of_ones_own_is_read_from_its_base_and_back():
+    class OwnConfig(ComplexOrderConfig):
+        model_type = "own"
+
+    assert OwnConfig.from_dict(ComplexOrderConfig(vocab_size=7).to_dict()).vocab_size == 7
+    assert ComplexOrderConfig.from_dict(OwnConfig(vocab_size=7).to_dict()).vocab_size == 7
+
+
+def test_a_feature_extractor_alone_is_the_processor_of_a_model_without_text(tmp_path):
+    extractor = SpectralFeatureExtractor(sampling_rate=8000)
+    SpectralTransformerForAudioClassification(
+        SpectralTransformerConfig.from_extractor(extractor, num_hidden_layers=1, **SIZES)
+    ).save_pretrained(tmp_path)
+    extractor.save_pretrained(tmp_path)
+    assert AutoProcessor.from_pretrained(tmp_path).to_dict() == extractor.to_dict()
+    with pytest.raises(OSError, match=r"has no tokenizer, .* load SpectralFeatureExtractor"):
+        SpectralTransformerProcessor.from_pretrained(tmp_path)
+    build_ctc_tokenizer(["ba"]).save_pretrained(tmp_path)
+    assert type(AutoProcessor.from_pretrained(tmp_path)) is SpectralTransformerProcessor
+
+
+def test_speech_to_text_of_a_ctc_folder_says_where_it_belongs(tmp_path):
+    tokenizer = build_ctc_tokenizer(["ba", "bada"])
+    config = SpectralTransformerConfig(feature_size=34, num_hidden_layers=1, vocab_size=len(tokenizer), **SIZES)
+    SpectralTransformerForCTC(config).save_pretrained(tmp_path)
+    SpectralFeatureExtractor(window_length=32, hop_length=8).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"CTC head is for AutoModelForCTC and pipeline\('automatic-speech-rec"):
+        pipeline("complex-speech2text", model=str(tmp_path))
+
+
+def test_text_to_text_of_a_dictionary_asks_for_what_is_in_it():
+    model = ComplexSeq2SeqForConditionalGeneration(seq2seq(decoder_start_token_id=3))
+    generate = pipeline("complex-text2text", model=model, tokenizer=build_tokenizer(["a cat sat"]))
+    with pytest.raises(TypeError, match=r"got dict: .*; give what is in it: the text, or a list"):
+        generate({"text": "a cat"})
+
+
+def test_ids_of_numpy_are_named_by_generate_too():
+    model = ComplexSeq2SeqForConditionalGeneration(seq2seq(decoder_start_token_id=3))
+    with pytest.raises(TypeError, match="got a numpy array: use torch"):
+        model.generate(np.array([[3, 4]]), max_new_tokens=2)
+
+
+def test_an_older_transformers_is_named_with_the_version_needed():
+    (needed,) = re.findall(r'"(transformers>=.*)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
+    code = """
+import importlib.metadata as metadata
+version = metadata.version
+metadata.version = lambda name: "5.1.0" if name == "transformers" else version(name)
+import complex_transformers
+complex_transformers.ComplexOrderConfig
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"{needed} is required" in done.stderr
+    assert (
+        f"but found transformers==5.1.0.\ncomplex_transformers needs it: pip install --upgrade '{needed}'"
+        in done.stderr
+    )

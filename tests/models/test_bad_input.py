@@ -1,0 +1,371 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What no model can use is refused with words that name it, in every family; empty texts and labels harm nothing."""
+
+from dataclasses import fields
+from functools import cache
+
+import pytest
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from transformers import DynamicCache
+
+import complex_transformers as ct
+
+TEXT = {"vocab_size": 20, "hidden_size": 16, "initializer_range": 0.5, "num_labels": 3}
+LAYERS = {**TEXT, "num_attention_heads": 2, "intermediate_size": 16}
+WRITES = {"decoder_layers": 2, "decoder_start_token_id": 1, "bos_token_id": 1, "eos_token_id": 2}
+SPEECH = {**LAYERS, "feature_size": 10, "num_hidden_layers": 1}
+SEQ2SEQ = {**LAYERS, **WRITES, "encoder_layers": 2}
+# name -> family, head, sizes
+HEADS = {
+    "encoder": ("ComplexOrder", "Model", LAYERS),
+    "masked words": ("ComplexOrder", "ForMaskedLM", {**LAYERS, "attention_score": "real"}),
+    "texts": ("ComplexOrder", "ForSequenceClassification", LAYERS),
+    "texts, batch norm": ("ComplexOrder", "ForSequenceClassification", {**LAYERS, "norm_type": "batch"}),
+    "texts, real": ("ComplexOrder", "ForSequenceClassification", {**LAYERS, "number_field": "real"}),
+    "tokens": ("ComplexOrder", "ForTokenClassification", {**LAYERS, "attention_normalization": "split_softmax"}),
+    "fasttext": ("ComplexFastText", "ForSequenceClassification", {**TEXT, "intermediate_size": 8}),
+    "cnn": ("ComplexTextCNN", "ForSequenceClassification", {**TEXT, "num_filters": 8, "intermediate_size": 8}),
+    "rnn": ("ComplexTextRNN", "ForSequenceClassification", {**TEXT, "recurrent_size": 8, "bidirectional": True}),
+    "rnn, real": (
+        "ComplexTextRNN",
+        "ForSequenceClassification",
+        {**TEXT, "recurrent_size": 8, "number_field": "real"},
+    ),
+    "gcn": ("ComplexTextGCN", "ForSequenceClassification", {**TEXT, "intermediate_size": 8}),
+    "translation": ("ComplexSeq2Seq", "ForConditionalGeneration", SEQ2SEQ),
+    "translation, real": ("ComplexSeq2Seq", "ForConditionalGeneration", {**SEQ2SEQ, "number_field": "real"}),
+    "language": ("ComplexTransfoXL", "ForCausalLM", {**LAYERS, "num_hidden_layers": 2, "mem_len": 8}),
+    "language, adaptive": ("ComplexTransfoXL", "ForCausalLM", {**LAYERS, "mem_len": 8, "cutoffs": [8]}),
+    "syntax": ("SynCoNMT", "ForConditionalGeneration", {**TEXT, **WRITES, "relation_vocab_size": 5}),
+    "syntax, luong": (
+        "SynCoNMT",
+        "ForConditionalGeneration",
+        {**TEXT, **WRITES, "relation_vocab_size": 5, "attention_type": "luong"},
+    ),
+    "syntax, real": (
+        "SynCoNMT",
+        "ForConditionalGeneration",
+        {**TEXT, **WRITES, "relation_vocab_size": 5, "number_field": "real", "rnn_type": "lstm"},
+    ),
+    "clips": ("SpectralTransformer", "ForAudioClassification", {**SPEECH, "time_pool_size": 2}),
+    "clips, scaled": ("SpectralTransformer", "ForAudioClassification", {**SPEECH, "variant": "spectral_scaled"}),
+    "ctc": ("SpectralTransformer", "ForCTC", SPEECH),
+    "transcription": (
+        "SpectralTransformer",
+        "ForConditionalGeneration",
+        {**SPEECH, "decoder": {"vocab_size": 20, **WRITES}},
+    ),
+}
+WITH_LABELS = [name for name in HEADS if name != "encoder"]
+WRITERS = ("translation", "translation, real", "syntax", "syntax, luong", "syntax, real", "transcription")
+every_head = pytest.mark.parametrize("head", HEADS)
+every_labelled = pytest.mark.parametrize("head", WITH_LABELS)
+
+
+@cache
+def build(head):
+    family, kind, sizes = HEADS[head]
+    torch.manual_seed(0)
+    model = getattr(ct, f"{family}{kind}")(getattr(ct, f"{family}Config")(**sizes)).eval()
+    for parameter in model.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    return model
+
+
+def source_of(head, batch=2, length=6):
+    model = build(head)
+    if model.main_input_name == "input_features":
+        return {"input_features": torch.randn(batch, length, 10)}
+    source = {"input_ids": torch.randint(3, 20, (batch, length))}
+    return {**source, "relation_ids": torch.randint(1, 5, (batch, length))} if "syntax" in head else source
+
+
+def labels_of(head, batch=2, length=3):
+    """Labels of every kind, by name; several a row for heads that give one for each token."""
+    if "ForSequence" in HEADS[head][1] or "ForAudio" in HEADS[head][1]:
+        return {"labels": torch.randint(0, 3, (batch,))}
+    if head in ("masked words", "tokens") or "language" in head:
+        length = 6
+    labels = torch.randint(1, 3, (batch, length))
+    return {"labels": labels, "relation_labels": labels} if "syntax" in head else {"labels": labels}
+
+
+def target_of(head, batch=2, length=3):
+    if head not in WRITERS:
+        return {}
+    target = {"decoder_input_ids": torch.randint(3, 20, (batch, length))}
+    return {**target, "decoder_relation_ids": torch.randint(1, 5, (batch, length))} if "syntax" in head else target
+
+
+def inputs_of(head, **changes):
+    return {**source_of(head), **target_of(head), **changes}
+
+
+def numbers(out):
+    """All floating-point tensors of an output that say something of a text."""
+    names = ("logits", "relation_logits", "last_hidden_state", "pooler_output", "encoder_last_hidden_state")
+    return {name: out[name] for name in names if out.get(name) is not None}
+
+
+@every_head
+def test_keywords_that_nothing_reads(head):
+    model = build(head)
+    for name, value, hint in (
+        ("atention_mask", torch.ones(2, 6), "did you mean attention_mask"),
+        ("cu_seq_lens_q", torch.tensor([0, 6]), "it reads input_"),
+        ("frobnicate", 1, "it reads input_"),
+    ):
+        with pytest.raises(TypeError, match=f"has no argument '{name}': {hint}"):
+            model(**inputs_of(head, **{name: value}))
+    common = {"output_hidden_states": True, "output_attentions": False, "return_dict": True, "token_type_ids": 0}
+    model(**inputs_of(head, **common, frobnicate=None))
+
+
+@every_head
+def test_positions(head):
+    model, places = build(head), torch.arange(1, 7).expand(2, 6)
+    if HEADS[head][0] in ("ComplexSeq2Seq", "ComplexTransfoXL", "SynCoNMT", "SpectralTransformer"):
+        with pytest.raises(TypeError, match="'position_ids': this model counts positions itself"):
+            model(**inputs_of(head, position_ids=places))
+        return
+    for wrong, error, words in (
+        (places[:, :5], ValueError, r"\[batch, length\] = \(2, 6\), or \[1, 6\], got \(2, 5\)"),
+        (places[0], ValueError, r"got \(6,\)"),
+        (places.float(), TypeError, "position_ids must be integers"),
+    ):
+        with pytest.raises(error, match=words):
+            model(**inputs_of(head, position_ids=wrong))
+    embeds = model.get_input_embeddings()(source_of(head)["input_ids"])
+    with pytest.raises(ValueError, match="inputs_embeds hold the positions: leave out position_ids"):
+        model(inputs_embeds=embeds, position_ids=places)
+
+
+@pytest.mark.parametrize("embedding_type", ["word", "complex_vanilla"])
+def test_positions_that_an_embedding_does_not_have(embedding_type):
+    model = ct.ComplexFastTextModel(ct.ComplexFastTextConfig(**TEXT, embedding_type=embedding_type))
+    with pytest.raises(ValueError, match=f"no effect with embedding_type='{embedding_type}': leave them out"):
+        model(torch.tensor([[4, 5]]), position_ids=torch.tensor([[1, 2]]))
+
+
+@every_head
+def test_numpy_is_not_torch(head):
+    inputs, name = inputs_of(head), build(head).main_input_name
+    with pytest.raises(TypeError, match=rf"{name} must be a torch.Tensor, got a numpy array: use torch.from_numpy"):
+        build(head)(**{**inputs, name: inputs[name].numpy()})
+    with pytest.raises(TypeError, match=f"{name} must be a torch.Tensor"):
+        build(head)(inputs[name].numpy())
+
+
+@every_head
+def test_masks_of_other_axes(head):
+    ones = torch.ones(2, 6, dtype=torch.long)
+    additive = torch.tensor([[0.0] * 5 + [float("-inf")]] * 2)
+    names = ("attention_mask", "decoder_attention_mask") if head in WRITERS else ("attention_mask",)
+    for name in names:
+        length = 3 if "decoder" in name else 6
+        for mask, words in (
+            (ones[0, :length], rf"got \({length},\)"),
+            (ones[:, None, :length], rf"got \(2, 1, {length}\)"),
+            (additive[:, -length:], "must be 1 for tokens and 0 for padding, got -inf"),
+            (ones[:, :1], rf"\(2, {length}\).* got \(2, 1\)"),
+        ):
+            with pytest.raises(ValueError, match=rf"^{name} .*{words}"):
+                build(head)(**inputs_of(head, **{name: mask}))
+        with pytest.raises((TypeError, ValueError), match=rf"^{name} .*(must be boolean .*int64|got \(2, 1, )"):
+            build(head)(**inputs_of(head, **{name: ones[:, None, None, :length].expand(2, 1, length, length)}))
+
+
+@every_labelled
+def test_labels_that_are_none(head):
+    model = build(head)
+    for name, labels in labels_of(head).items():
+        every = {**inputs_of(head), **labels_of(head)}
+        for wrong, error, words in (
+            (labels.where(labels != labels.flatten()[0], 20), ValueError, "got 20"),
+            (labels - 7, ValueError, r"got -[5-7]"),
+            (labels.new_zeros(2, 5, 2), ValueError, "labels must .*, got"),
+        ):
+            with pytest.raises(error, match=words):
+                model(**{**every, name: wrong})
+        if name == "labels" and labels.dim() == 2:
+            with pytest.raises(TypeError, match="labels must be integers"):
+                model(**{**every, name: labels.float()})
+
+
+@every_labelled
+def test_labels_of_any_integers(head):
+    inputs, labels = inputs_of(head), labels_of(head)
+    short = {name: value.to(torch.int32) for name, value in labels.items()}
+    assert torch.equal(build(head)(**inputs, **short).loss, build(head)(**inputs, **labels).loss)
+
+
+@every_labelled
+@pytest.mark.parametrize("num_items", [None, 0])
+def test_no_label_is_a_loss_of_0_with_a_graph(head, num_items):
+    """CTC has a loss there: that of saying nothing."""
+    model = build(head)
+    nothing = {name: torch.full_like(value, -100) for name, value in labels_of(head).items()}
+    loss = model(**inputs_of(head), **nothing, num_items_in_batch=num_items).loss
+    assert loss == 0 or (head == "ctc" and loss > 0)
+    loss.backward()
+    grads = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    model.zero_grad()
+    assert grads
+    assert all(grad.isfinite().all() for grad in grads)
+
+
+@every_labelled
+def test_the_loss_is_the_mean_over_labels(head):
+    if "ForSequence" in HEADS[head][1] or "ForAudio" in HEADS[head][1] or head == "ctc":
+        return
+    inputs, labels = inputs_of(head), labels_of(head)
+    for value in labels.values():
+        value[0, -1] = -100
+    count = (labels["labels"][:, 1 if "language" in head else 0 :] != -100).sum()
+    mean = build(head)(**inputs, **labels).loss
+    torch.testing.assert_close(mean, build(head)(**inputs, **labels, num_items_in_batch=count).loss)
+    torch.testing.assert_close(mean, 2 * build(head)(**inputs, **labels, num_items_in_batch=2 * count).loss)
+
+
+@every_head
+@pytest.mark.parametrize("training", [False, True])
+def test_an_empty_text_harms_no_other(head, training):
+    model = build(head).train(training)
+    inputs = inputs_of(head, attention_mask=torch.tensor([[0] * 6, [1] * 4 + [0] * 2]))
+    out = model(**inputs)
+    sum(value.square().mean() for value in numbers(out).values()).backward()
+    finite = all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+    model.zero_grad()
+    model.eval()
+    assert finite
+    assert all(value.isfinite().all() for value in numbers(out).values())
+    if training:
+        return
+    alone = model(**{name: value[1:] for name, value in inputs.items()})
+    for name, value in numbers(alone).items():
+        torch.testing.assert_close(numbers(out)[name][1:], value)
+
+
+@pytest.mark.parametrize(
+    "head", ["texts", "texts, real", "fasttext", "cnn", "rnn", "rnn, real", "gcn", "clips", "clips, scaled"]
+)
+def test_an_empty_text_is_classified_by_what_no_word_says(head):
+    """Not by its padding."""
+    model, mask = build(head), torch.tensor([[0] * 6, [1] * 6])
+    first, second = (model(**source_of(head), attention_mask=mask).logits[0] for _ in range(2))
+    torch.testing.assert_close(first, second)
+
+
+@pytest.mark.parametrize("head", WRITERS)
+def test_a_target_of_padding_alone(head):
+    mask = torch.tensor([[0] * 3, [1] * 3])
+    out = build(head)(**inputs_of(head, decoder_attention_mask=mask))
+    assert all(value.isfinite().all() for value in numbers(out).values())
+
+
+@pytest.mark.parametrize("head", WRITERS)
+def test_caches_of_other_texts(head):
+    model, inputs = build(head), inputs_of(head)
+    for words, wrong in (
+        ("hold 2 texts, the input 1|2 texts", {name: value[:1] for name, value in inputs.items()}),
+        ("another source", {**inputs, **source_of(head, length=5)}),
+        ("another source", {**inputs, **source_of(head)}),
+    ):
+        cache = model(**inputs, use_cache=True).past_key_values
+        step = {name: value[:, -1:] if name.startswith("decoder") else value for name, value in wrong.items()}
+        with pytest.raises(ValueError, match=words):
+            model(**step, past_key_values=cache)
+    cache = model(**inputs, use_cache=True).past_key_values
+    assert model(**inputs, past_key_values=cache).logits.isfinite().all()
+
+
+def test_a_plain_cache_of_other_streams():
+    model, cache = build("language"), DynamicCache()
+    model(**source_of("language"), past_key_values=cache)
+    with pytest.raises(ValueError, match="hold 2 texts, the input 1"):
+        model(**source_of("language", batch=1), past_key_values=cache)
+
+
+def test_targets_of_several_labels():
+    model = build("texts")
+    for problem, labels, words in (
+        ("multi_label_classification", torch.full((2, 3), 2.0), r"must lie in \[0, 1\], got 2"),
+        ("multi_label_classification", torch.zeros(2), r"shape \(2, 3\) of the logits, got \(2,\)"),
+        ("regression", torch.zeros(2, 1), r"shape \(2, 3\) of the logits, got \(2, 1\)"),
+    ):
+        model.config.problem_type = problem
+        with pytest.raises(ValueError, match=words):
+            model(**source_of("texts"), labels=labels)
+    integers = torch.tensor([[0, 1, 1], [1, 0, 0]])
+    for problem in ("multi_label_classification", "regression"):
+        model.config.problem_type = problem
+        inputs = source_of("texts")
+        assert model(**inputs, labels=integers).loss == model(**inputs, labels=integers.float()).loss
+    model.config.problem_type = None
+
+
+CONFIGS = {family: sizes for family, _, sizes in reversed(HEADS.values())}
+every_config = pytest.mark.parametrize("family", CONFIGS)
+
+
+@every_config
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_are_finite(family, value):
+    config = getattr(ct, f"{family}Config")
+    names = [field.name for field in fields(config) if "float" in str(field.type)]
+    assert "hidden_dropout_prob" in names
+    for name in names:
+        with pytest.raises(StrictDataclassError, match=name):
+            config(**{**CONFIGS[family], name: value})
+
+
+@every_config
+def test_special_tokens_are_words(family):
+    config = getattr(ct, f"{family}Config")
+    for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
+        for wrong in (20, -1):
+            with pytest.raises(StrictDataclassError, match=rf"{name} must lie in \[0, vocab_size=20\).*got {wrong}"):
+                config(**{**CONFIGS[family], name: wrong})
+
+
+def test_special_tokens_of_two_vocabularies():
+    with pytest.raises(StrictDataclassError, match=r"eos_token_id must lie in \[0, target_vocab_size=5\).*got 7"):
+        ct.SynCoNMTConfig(vocab_size=10, target_vocab_size=5, eos_token_id=7)
+    with pytest.raises(StrictDataclassError, match=r"pad_token_id must lie in \[0, vocab_size=4\).*got 4"):
+        ct.SynCoNMTConfig(vocab_size=4, target_vocab_size=5, pad_token_id=4)
+    assert ct.SynCoNMTConfig(vocab_size=4, target_vocab_size=5, eos_token_id=4).eos_token_id == 4
+
+
+UNREAD = [
+    ("ComplexOrder", "max_position_embeddings", 64, "use embedding_type='learned_position'"),
+    ("ComplexTextCNN", "max_position_embeddings", 64, "use embedding_type='learned_position'"),
+    ("ComplexSeq2Seq", "readout", "concat", "use lm_readout"),
+    ("ComplexSeq2Seq", "classifier_dropout", 0.5, "use hidden_dropout_prob"),
+    ("ComplexTransfoXL", "readout", "squared_modulus", "use lm_readout"),
+    ("ComplexTransfoXL", "classifier_dropout", 0.5, "use hidden_dropout_prob"),
+    ("SynCoNMT", "attention_window", 3, "use attention_type='luong'"),
+]
+
+
+@pytest.mark.parametrize(("family", "name", "value", "remedy"), UNREAD)
+def test_fields_without_effect(family, name, value, remedy):
+    config = getattr(ct, f"{family}Config")
+    sizes = CONFIGS[family]
+    with pytest.raises(StrictDataclassError, match=rf"{name}={value!r} has no effect .*leave it at .*{remedy}"):
+        config(**{**sizes, name: value})
+    # What an older version has saved holds every field, at its default.
+    saved = config(**sizes).to_dict()
+    assert name in saved
+    for again in (config.from_dict(saved), config.from_dict(config(**sizes).real_twin().to_dict())):
+        assert getattr(again, name) == again.default_of(name)
+
+
+def test_a_real_twin_forgets_what_it_does_not_read():
+    config = ct.ComplexOrderConfig(**LAYERS, phase="learned", frequency_sharing="word")
+    assert config.real_twin().phase == "learned"
+    twin = config.real_twin(embedding_type="word")
+    assert (twin.phase, twin.frequency_sharing) == ("none", "none")
+    with pytest.raises(StrictDataclassError, match="phase='learned' has no effect with embedding_type='word'"):
+        config.real_twin(embedding_type="word", phase="learned")
