@@ -6,7 +6,7 @@ import pytest
 import torch
 from laws import assert_same, gradients, law
 
-from families import batch, embedded, mask_of, numbers_of, result, results, rows
+from family_inputs import batch, embedded, mask_of, numbers_of, result, results, rows
 
 CLOSE = 1e-5
 NAN, INF = float("nan"), float("inf")

@@ -6,7 +6,7 @@ import pytest
 import torch
 from laws import as_dtype, law, law_of_first
 
-from families import batch, embedded, numbers_of, results, rows
+from family_inputs import batch, embedded, numbers_of, results, rows
 
 
 def target_names(model):
