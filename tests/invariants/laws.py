@@ -23,11 +23,6 @@ SPEECH_ENCODERS = tuple(
     for variant in ("symbols", "scaled", "real", "rotate", "real score", "scaled rotate")
 )
 SPEECH_DECODERS = tuple(f"spectral_transformer: {name}" for name in ("decoder", "real decoder", "scaled decoder"))
-STREAMS = tuple(
-    f"complex_transfo_xl: {name}"
-    for name in (*FAMILIES["complex_transfo_xl"].variants, *FAMILIES["complex_transfo_xl"].more)
-    if not name.startswith("adaptive")
-)
 ADAPTIVE = ("complex_transfo_xl: adaptive", "complex_transfo_xl: adaptive, tied")
 BATCH_NORMS = (
     *(f"complex_order: {name}" for name in ("tied, batch norm", "amplitudes", "bilinear", "real score, amplitudes")),
@@ -87,20 +82,6 @@ _FAULTY: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         ("padding_may_be_no_number",),
         ("complex_order", "complex_seq2seq", "complex_transfo_xl", *SPEECH_DECODERS),
     ): "a weight of zero times NaN is NaN: a Transformer does not set its padding to zero before the first layer",
-    (
-        (
-            "padding_holds_any_size",
-            "numbers_of_any_size_have_finite_gradients",
-            "low_precision_is_near_and_says_what_it_is",
-            "autocast_is_near_float32",
-            "checkpointing_gives_the_same_gradients",
-            "compiled_equals_eager",
-            "every_parameter_learns",
-            "the_loss_does_not_depend_on_how_a_batch_is_cut",
-            "no_seed_diverges_at_once",
-        ),
-        STREAMS,
-    ): "labels of a batch of several streams: following() makes a view that Transformers' loss cannot flatten",
     (("float16_at_the_ends_of_its_range",), ("complex_transfo_xl: real", "complex_transfo_xl: adaptive")): (
         "scores Re(q k^H) with relative positions are computed in float16 and overflow"
     ),
