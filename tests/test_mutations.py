@@ -12,4 +12,6 @@ def test_every_fault_fits_the_code(tmp_path):
     shutil.copytree(ROOT / "src", source)
     stale = {name: wrong for name, mutation in MUTATIONS.items() if (wrong := mutate(source, mutation))}
     assert not stale
-    assert all((ROOT / mutation.tests.partition("::")[0]).exists() for mutation in MUTATIONS.values())
+    for mutation in MUTATIONS.values():
+        path, _, name = mutation.tests.partition("::")
+        assert name in (ROOT / path).read_text(encoding="utf-8"), mutation.tests

@@ -34,7 +34,7 @@ TREC = Commands(
         "--per_device_train_batch_size 32 --train_sampling_strategy group_by_length --save_only_model true "
         "--hidden_dropout_prob 0.6 --norm_position pre --min_frequency 2"
     ),
-    seed_options="--seeds $SEED",
+    seed_options="--disable_tqdm true --seeds $SEED --resume_from_checkpoint last",
 )
 
 # --- language models ----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 import torch
 from laws import assert_same, gradients, law
 
-from families import batch, embedded, mask_of, numbers_of, result, results, rows
+from family_inputs import batch, embedded, mask_of, numbers_of, result, results, rows
 
 CLOSE = 1e-5
 NAN, INF = float("nan"), float("inf")
@@ -106,9 +106,8 @@ def test_positions_are_counted_where_none_are_given(case):
     for found in given:
         for row, want in zip(found, expected, strict=True):
             assert_same(row, want, CLOSE)
-    if model.config.embedding_type not in ("word", "complex_vanilla"):  # which have none
-        moved = results(model, {**inputs, "position_ids": positions + 3})
-        assert (moved[0]["hidden_states"] - expected[0]["hidden_states"]).abs().max() > 1e-3
+    moved = results(model, {**inputs, "position_ids": positions + 3})
+    assert (moved[0]["hidden_states"] - expected[0]["hidden_states"]).abs().max() > 1e-3
     spread = {"position_ids": torch.tensor([[3, 1, 4, 1, 5, 9]] * 2)}  # the truth, whatever the mask says
     embeds = {"inputs_embeds": model.get_input_embeddings()(inputs["input_ids"], **spread).detach()}
     for row, want in zip(results(model, {**inputs, **spread}), results(model, embeds), strict=True):

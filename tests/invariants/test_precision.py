@@ -6,12 +6,14 @@ import functools
 
 import pytest
 import torch
-from laws import LOW, as_dtype, assert_same, gradients, law, loss_of, narrow
+from laws import DEFAULT, LOW, as_dtype, assert_same, gradients, law, loss_of, narrow
 
-from families import CASES, batch, embedded, numbers_of, results, rows
+from families import CASES
+from family_inputs import batch, embedded, numbers_of, results, rows
 
 # A graph takes half a minute: the default variants, and all those of the encoder, which compile as one.
 COMPILED = [case for case in CASES if case.is_default or case.family == "complex_order"]
+law_of_default = functools.partial(law, cases=DEFAULT)
 law_of_compiled = functools.partial(law, cases=COMPILED)
 NEAR = {torch.bfloat16: 0.15, torch.float16: 0.03}
 
@@ -67,7 +69,7 @@ def test_numbers_of_any_size_have_finite_gradients(case):
         assert all(inputs[name].grad.isfinite().all() for name in numbers_of(inputs))
 
 
-@law
+@law_of_default
 def test_float16_at_the_ends_of_its_range(case):
     model = narrow(case, torch.float16)
     given = embedded(case.model(), batch(rows(model), "left"))

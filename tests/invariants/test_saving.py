@@ -12,7 +12,7 @@ from laws import LOW, as_dtype, assert_same, law, law_of_families, narrow, ties
 from torch import nn
 
 from complex_transformers.models import model_families
-from families import batch, results, rows
+from family_inputs import batch, results, rows
 
 TASKS = {
     "Model": "feature-extraction",

@@ -6,7 +6,7 @@ import pytest
 import torch
 from laws import assert_same, gradients, law, law_of_families, law_of_first, loss_of
 
-from families import batch, results, rows
+from family_inputs import batch, results, rows
 
 # Softmax does not change where all keys move alike.
 WITHOUT_EFFECT = ("k_proj.bias",)
