@@ -103,9 +103,7 @@ def unnamed_arguments(value: type | Callable[..., Any]) -> list[str]:
     listed = text.split("Args:")[1].split("\n\n")[0]
     own = list(inspect.signature(value.__init__ if inspect.isclass(value) else value).parameters)
     # Transformers documents its own fields; configurations and functions those that arguments are made from.
-    if inspect.isclass(value) and issubclass(
-        value, (PreTrainedConfig, TrainingArguments, GivenArguments)
-    ):
+    if inspect.isclass(value) and issubclass(value, (PreTrainedConfig, TrainingArguments, GivenArguments)):
         own = [field for field in own if field in value.__annotations__]
     return [p for p in own if p not in COMMON_ARGUMENTS and not re.search(rf"\b{p}\b", listed)]
 
