@@ -22,7 +22,6 @@ SPEECH_ENCODERS = tuple(
     f"spectral_transformer: {variant}"
     for variant in ("symbols", "scaled", "real", "rotate", "real score", "scaled rotate")
 )
-SPEECH_DECODERS = tuple(f"spectral_transformer: {name}" for name in ("decoder", "real decoder", "scaled decoder"))
 ADAPTIVE = ("complex_transfo_xl: adaptive", "complex_transfo_xl: adaptive, tied")
 BATCH_NORMS = (
     *(f"complex_order: {name}" for name in ("tied, batch norm", "amplitudes", "bilinear", "real score, amplitudes")),
@@ -78,10 +77,6 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
 SKIPS = {(name, place): reason for (names, places), reason in _SKIPPED.items() for name in names for place in places}
 # Laws, families or variants of them -> the fault of the code, which a test shows to be there still
 _FAULTY: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
-    (
-        ("padding_may_be_no_number",),
-        ("complex_order", "complex_seq2seq", "complex_transfo_xl", *SPEECH_DECODERS),
-    ): "a weight of zero times NaN is NaN: a Transformer does not set its padding to zero before the first layer",
     (("float16_at_the_ends_of_its_range",), ("complex_transfo_xl: real", "complex_transfo_xl: adaptive")): (
         "scores Re(q k^H) with relative positions are computed in float16 and overflow"
     ),

@@ -29,6 +29,7 @@ __all__ = [
     "padding_mask",
     "shows_values",
     "token_mask",
+    "without_padding",
 ]
 
 EMPTY = "leave out empty texts, or use a tokenizer that adds a token to every text"
@@ -190,3 +191,14 @@ def token_mask(attention_mask: Tensor | None, hidden_states: Tensor) -> Tensor:
     """``padding_mask``; every token of ``hidden_states [B, N, ...]`` counts where there is none."""
     mask = padding_mask(attention_mask)
     return hidden_states.new_ones(hidden_states.shape[:2], dtype=torch.bool) if mask is None else mask
+
+
+def without_padding(inputs_embeds: Tensor, attention_mask: Any) -> Tensor:
+    """Embeddings ``[B, N, d]`` with zeros in padding: a weight of zero times what is no number would be none, too.
+
+    ``attention_mask [B, P + N]`` may begin with the tokens of a cache.
+    """
+    tokens = padding_mask(attention_mask) if isinstance(attention_mask, Tensor) else None
+    if tokens is None:
+        return inputs_embeds
+    return inputs_embeds.masked_fill(~tokens[:, -inputs_embeds.shape[1] :].unsqueeze(-1), 0.0)

@@ -33,7 +33,14 @@ from ...nn import (
 )
 from ...nn.embedding import positions_from_mask
 from .configuration import LayersConfig, TransformerConfig
-from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask
+from .inputs import (
+    check_cache_batch,
+    check_mask,
+    check_source,
+    check_text_inputs,
+    padding_mask,
+    without_padding,
+)
 from .pretrained import ComplexPreTrainedModel
 from .text import TextModel
 
@@ -388,6 +395,8 @@ class TransformerDecoder(TransformerStack):
             assert input_ids is not None
             positions = token_positions(input_ids, attention_mask, past_length)
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
+        else:
+            inputs_embeds = without_padding(inputs_embeds, attention_mask)
         own_cache = past_key_values
         if isinstance(past_key_values, EncoderDecoderCache):
             own_cache = past_key_values.self_attention_cache

@@ -12,7 +12,7 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import ComplexOrderEmbedding, Readout, WordPositionEmbedding, masked_mean, number_field
 from .configuration import NetworkConfig, TextConfig
-from .inputs import check_mask, check_position_ids, check_text_inputs, padding_mask
+from .inputs import check_mask, check_position_ids, check_text_inputs, padding_mask, without_padding
 from .pretrained import ComplexPreTrainedModel
 
 __all__ = [
@@ -67,7 +67,7 @@ class TextModel(ComplexPreTrainedModel):
         if inputs_embeds is not None:
             if position_ids is not None:
                 raise ValueError("inputs_embeds hold the positions: leave out position_ids")
-            return inputs_embeds
+            return without_padding(inputs_embeds, attention_mask)
         assert input_ids is not None
         check_position_ids(position_ids, tuple(input_ids.shape))
         if position_ids is not None and self.config.embedding_type in ("word", "complex_vanilla"):

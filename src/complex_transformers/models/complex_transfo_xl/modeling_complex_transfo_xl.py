@@ -17,7 +17,7 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import AdaptiveReadout, Readout, RelativeMultiheadAttention, relative_positions
 from ..base.configuration import TransformerConfig
-from ..base.inputs import check_cache_batch, check_mask, check_text_inputs
+from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, without_padding
 from ..base.layers import EncoderLayer, LanguageModelHead, TransformerStack, token_positions
 from ..base.loss import check_labels, label_count
 from ..base.memory_cache import MemoryCache
@@ -117,6 +117,8 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
             if self.config.position_period is not None:
                 positions = (positions - 1) % self.config.position_period + 1
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
+        else:
+            inputs_embeds = without_padding(inputs_embeds, attention_mask)
         keys = length if past_key_values is None else past_key_values.get_mask_sizes(length, 0)[0]
         mask = self.score_mask(inputs_embeds, attention_mask, past_key_values, keys)
         relative = relative_positions(
