@@ -385,13 +385,6 @@ from transformers import pipeline
 generate = pipeline("complex-text2text", model=sys.argv[1])
 print(json.dumps(generate(json.loads(sys.argv[2]), batch_size=2, return_scores=True)))
 """
-ORDERS = {
-    "ours first": "import complex_transformers; from transformers import pipeline",
-    "theirs first": "from transformers import pipeline; import complex_transformers",
-    "class first": "from complex_transformers import TextToTextPipeline; from transformers import pipeline",
-    "model first": "from complex_transformers import ComplexOrderModel; from transformers import pipeline",
-    "module between": "import transformers.pipelines, complex_transformers; from transformers import pipeline",
-}
 
 
 def run(code: str, *arguments: str) -> str:
@@ -401,6 +394,11 @@ def run(code: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.parametrize(
+    "model",
+    ["complex", *(pytest.param(name, marks=pytest.mark.full) for name in MODELS if name != "complex")],
+    indirect=True,
+)
 def test_new_process_gives_the_same_text(generate, tmp_path):
     generate.save_pretrained(tmp_path)
     assert {path.name for path in tmp_path.glob("*.py")} <= {
@@ -411,18 +409,6 @@ def test_new_process_gives_the_same_text(generate, tmp_path):
     expected = generate(TEXTS, batch_size=2, return_scores=True)
     printed = run(FOLDER, str(tmp_path), json.dumps(TEXTS))
     same(json.loads(printed.splitlines()[-1]), expected)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_any_order_of_imports_registers(order):
-    check = """
-from transformers import AutoModelForSeq2SeqLM
-from transformers.pipelines import check_task
-from complex_transformers import TextToTextPipeline
-entry = check_task("complex-text2text")[1]
-assert entry["impl"] is TextToTextPipeline and entry["pt"] == (AutoModelForSeq2SeqLM,), entry
-"""
-    run(ORDERS[order] + check)
 
 
 def test_import_leaves_the_pipelines_alone():

@@ -124,9 +124,13 @@ def quietly(function: Callable[[Cell], dict[str, Any]]) -> Callable[[Cell, int],
     def run(cell: Cell, seed: int) -> dict[str, Any]:
         torch.set_num_threads(1)
         datasets.disable_progress_bars()
+        before = transformers.logging.get_verbosity()
         transformers.logging.set_verbosity_error()
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-            return function(replace(cell, seed=seed))
+        try:
+            with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+                return function(replace(cell, seed=seed))
+        finally:
+            transformers.logging.set_verbosity(before)
 
     return run
 

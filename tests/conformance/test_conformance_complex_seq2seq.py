@@ -76,6 +76,7 @@ class ComplexSdpaConformanceTest(_Conformance, unittest.TestCase):
 class ComplexTiedConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, the head tied to the amplitudes, other norms and normalisation."""
 
+    overfit_in_default_set = False
     config_changes = {
         "attention_normalization": "probability_amplitude",
         "hidden_act": "modrelu",

@@ -56,4 +56,5 @@ class RealTiedConformanceTest(_Conformance, unittest.TestCase):
 class ComplexAdaptiveConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, an adaptive softmax on moduli, tied to the amplitudes; the suite goes down to four words."""
 
+    overfit_in_default_set = False
     config_changes = {"cutoffs": [2, 3], "lm_readout": "feature_modulus", "tie_word_embeddings": True}

@@ -159,6 +159,7 @@ def test_prefix_and_half_precision():
     assert {value.dtype for value in state.values()} == {torch.float16}
 
 
+@pytest.mark.full
 def test_command_line(tmp_path):
     weights, known = release(**NETWORKS["words, tied"])
     file = tmp_path / "weights.pt"

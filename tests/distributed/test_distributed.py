@@ -57,10 +57,11 @@ def double(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return train(tmp_path_factory.mktemp("double"), processes=2, arguments=heads_in(request))
 
 
-FULL = [pytest.param(head, marks=pytest.mark.full) for head in ("classification", "fasttext", "cnn", "gcn")]
-HEADS = pytest.mark.parametrize("head", ["mlm", "rnn", "seq2seq", *FULL])
+FULL = [pytest.param(head, marks=pytest.mark.full) for head in ("classification", "fasttext", "cnn", "gcn", "rnn")]
+HEADS = pytest.mark.parametrize("head", ["mlm", "seq2seq", *FULL])
 
 
+@pytest.mark.full
 @HEADS
 def test_gradient_accumulation(single: dict[str, dict[str, Any]], head: str) -> None:
     assert_same_training(single[f"{head}-2"], single[f"{head}-1"])

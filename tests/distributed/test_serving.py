@@ -55,7 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", pytest.param("float32", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_same_translations_wherever_they_are_made(folder: Path, tmp_path: Path, dtype: str) -> None:
     here = pipeline("complex-text2text", model=str(folder), dtype=dtype)(SOURCES, num_beams=3)
     assert [answer[0]["generated_text"] for answer in here] == TARGETS

@@ -325,7 +325,9 @@ SMALL += ["--learning_rate", 0.01, "--warmup_steps", 10, "--per_device_train_bat
 TWIN = ["--number_field", "real", "--use_relations", "false", "--attention_type", "luong"]
 
 
-@pytest.mark.parametrize("network", [[], TWIN], ids=["complex", "words"])
+@pytest.mark.parametrize(
+    "network", [pytest.param([], marks=pytest.mark.full, id="complex"), pytest.param(TWIN, id="words")]
+)
 def test_a_network_learns_and_translates(
     tmp_path: Path, parsed: Path, network: list[str], capsys: pytest.CaptureFixture
 ) -> None:

@@ -108,6 +108,7 @@ def test_beginnings_are_not_read_in_chunks():
         build().generate(text(6), decoder_input_ids=text(5), prefill_chunk_size=2, max_new_tokens=2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_new_process_generates_the_same(tmp_path, dtype):
     model = build(share_embeddings=False).to(getattr(torch, dtype))

@@ -179,9 +179,9 @@ def test_wrong_settings_are_named(changes, message):
 
 def test_wrong_labels_and_layers_are_named():
     model = build(cutoffs=(8, 20), div_value=2)
-    with pytest.raises(ValueError, match=r"labels must lie in \[0, 40\), or be -100 to be ignored, got 40"):
+    with pytest.raises(ValueError, match=r"labels must lie in \[0, 40\), or be -100 for no prediction, got 40"):
         model(stream(5), labels=torch.full((1, 5), 40))
-    with pytest.raises(ValueError, match=r"labels must be \(1, 2\), one for each input, got \(1, 5\)"):
+    with pytest.raises(ValueError, match=r"labels must have the shape \(1, 2\), got \(1, 5\)"):
         model(stream(5), labels=stream(5), logits_to_keep=2)
     with pytest.raises(ValueError, match="no one layer has the logits of all words with div_value=2; replace lm_head"):
         model.set_output_embeddings(torch.nn.Linear(16, 40))

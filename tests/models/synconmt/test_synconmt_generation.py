@@ -315,6 +315,7 @@ print(out.sequences.tolist(), out.relations.tolist())
 """
 
 
+@pytest.mark.full
 def test_a_new_process_generates_the_same(tmp_path):
     model = build()
     source = source_of(model, 5, batch=4)

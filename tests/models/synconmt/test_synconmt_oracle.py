@@ -283,7 +283,7 @@ def test_without_imaginary_weights_and_relations_the_real_part_is_the_real_twin(
     The real twin is that of words alone at half the width. An imaginary score of zero is a uniform imaginary weight,
     so the decoder's state has an imaginary half, which ``concat`` leaves out here and ``modulus`` would read.
     """
-    sizes = {"rnn_type": rnn_type, "attention_type": attention_type, "attention_window": 2, "alpha": 1.0}
+    sizes = {"rnn_type": rnn_type, **VARIANTS[attention_type], "alpha": 1.0}
     model = build(gate="split", lm_readout="concat", **sizes).double()
     torch.manual_seed(0)
     settings = {**model.config.to_dict(), "number_field": "real", "use_relations": False, "hidden_size": 8}
@@ -353,7 +353,7 @@ def test_untrained_model_knows_nothing():
 @pytest.mark.parametrize("attention_type", ["bahdanau", "luong"])
 def test_one_word_at_a_time_is_the_decoder_step_of_the_paper(rnn_type, attention_type):
     """One step from a state in the cache: S 12 to 16 by hand, the state as it was stored."""
-    model = build(rnn_type=rnn_type, attention_type=attention_type, attention_window=2).double()
+    model = build(rnn_type=rnn_type, **VARIANTS[attention_type]).double()
     source = source_of(model, 5)
     first = run(model, **source, decoder_input_ids=torch.tensor([[START]]), decoder_relation_ids=torch.tensor([[0]]))
     cache = first.past_key_values

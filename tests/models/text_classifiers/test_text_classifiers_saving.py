@@ -46,6 +46,7 @@ print("equal")
 """
 
 
+@pytest.mark.full
 def test_saved_classifiers_load_in_a_new_process(tmp_path):
     inputs = {"input_ids": text(6, batch=2), "attention_mask": torch.tensor([[1] * 6, [0] * 2 + [1] * 4])}
     for family in FAMILIES:
