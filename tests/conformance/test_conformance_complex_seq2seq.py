@@ -63,7 +63,7 @@ class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
 class ComplexSdpaConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, score Re(q k^H): sdpa and eager are two different paths; two embeddings, pre-norm."""
 
-    overfit_in_default_set = False
+    is_further_variant = True
     config_changes = {
         "attention_score": "real",
         "phase": "learned",
@@ -76,7 +76,7 @@ class ComplexSdpaConformanceTest(_Conformance, unittest.TestCase):
 class ComplexTiedConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, the head tied to the amplitudes, other norms and normalisation."""
 
-    overfit_in_default_set = False
+    is_further_variant = True
     config_changes = {
         "attention_normalization": "probability_amplitude",
         "hidden_act": "modrelu",

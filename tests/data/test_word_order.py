@@ -21,6 +21,7 @@ def bag(text):
     return tuple(sorted(text.split()))
 
 
+@pytest.mark.full
 def test_splits_share_no_bag_of_words(splits):
     bags = {name: {bag(text) for text in split["text"]} for name, split in splits.items()}
     assert set(bags) == {"train", "validation", "test"}

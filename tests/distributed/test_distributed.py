@@ -67,6 +67,7 @@ def test_gradient_accumulation(single: dict[str, dict[str, Any]], head: str) -> 
     assert_same_training(single[f"{head}-2"], single[f"{head}-1"])
 
 
+@pytest.mark.full
 @HEADS
 @pytest.mark.parametrize("accumulation", [1, 2])
 def test_ddp(
@@ -77,6 +78,7 @@ def test_ddp(
     assert_same_training(result, single[f"{head}-1"])
 
 
+@pytest.mark.full
 @HEADS
 def test_fsdp2(single: dict[str, dict[str, Any]], double: dict[str, dict[str, Any]], head: str) -> None:
     result = double[f"{head}-sharded"]

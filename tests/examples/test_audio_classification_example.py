@@ -98,6 +98,7 @@ def test_networks_learn_two_tones(
     assert results["test"]["accuracy"] == np.mean([row["label"] == row["prediction"] for row in rows])
 
 
+@pytest.mark.full
 def test_a_run_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path, tables: list[str]) -> None:
     arguments = [CLASSIFICATION, *tables, *SMALL, "--network", "real", "--resume_from_checkpoint", "last"]
     first = run(*arguments, "--num_train_epochs", "1")

@@ -49,6 +49,7 @@ def test_classification_learns_and_stops_early(run: Callable[..., Any], tmp_path
     assert json.loads((tmp_path / "json" / "figures.json").read_text())["runs"] == results["runs"]
 
 
+@pytest.mark.full
 def test_every_seed_goes_on_from_its_own_checkpoint(run: Callable[..., Any], tmp_path: Path) -> None:
     arguments = [CLASSIFICATION, "--train_file", write(tmp_path / "train.csv", make_rows(40, seed=1)), *TINY]
     arguments += ["--seeds", "0", "1"]

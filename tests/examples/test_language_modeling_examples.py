@@ -113,6 +113,7 @@ def test_stream_of_words_with_the_adaptive_softmax(run: Callable[..., Any], tmp_
     assert results["texts"]["the cat"].startswith("the cat")
 
 
+@pytest.mark.full
 def test_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Path) -> None:
     steps = ["--save_steps", "40", "--eval_steps", "40", "--num_train_epochs", "2", "--seed", "3"]
     arguments = [CLM, *character_files(tmp_path), *TINY_XL, *steps, "--resume_from_checkpoint", "last"]

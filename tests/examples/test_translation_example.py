@@ -112,6 +112,7 @@ def test_translation_learns_and_translates(
         translate(monkeypatch, out, "one\n\none two three four five six", "--empty", "keep")
 
 
+@pytest.mark.full
 def test_translation_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path) -> None:
     files = parallel_files(tmp_path)
     by_loss = ["--metric_for_best_model", "loss", "--early_stopping_patience", "9", "--max_train_samples", "64"]
@@ -161,6 +162,7 @@ def test_bad_translation_options_are_named(
         run(TRANSLATION, *parallel_files(tmp_path), "--vocab_size", "300", *arguments)
 
 
+@pytest.mark.full
 def test_learned_positions_bound_texts_and_translations(run: Callable[..., Any], tmp_path: Path) -> None:
     learned = ["--vocab_size", "300", "--embedding_type", "learned_position", "--max_position_embeddings"]
     with pytest.raises(ValueError, match=r"have a (source|target) of more than 4 tokens"):

@@ -37,12 +37,14 @@ def done(tmp_path_factory):
     return server, json.loads((home / "answers.json").read_text())
 
 
+@pytest.mark.full
 def test_pushed_and_loaded(done):
     server, answers = done
     assert answers == dict.fromkeys(CASES)
     assert server.unknown == []
 
 
+@pytest.mark.full
 def test_shim_and_card_are_in_the_commit_of_the_weights(done):
     server, _ = done
     everything = {"config.json", "model.safetensors", "README.md", "complex_transformers_hub.py"}

@@ -86,6 +86,7 @@ def test_remote_code_loads_without_import_and_saves_again(tmp_path):
             assert (first / name / file).read_bytes() == (second / name / file).read_bytes(), file
 
 
+@pytest.mark.full
 def test_without_the_package_the_error_names_it(tmp_path):
     build(ComplexOrderModel).save_pretrained(tmp_path / "model")
     code = """

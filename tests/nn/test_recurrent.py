@@ -408,6 +408,7 @@ def test_dropout_between_layers_drops_whole_numbers_in_training():
 # --- stability -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("kind", "gate"), CELLS)
 def test_two_thousand_steps(kind, gate):
     layer = LAYERS[kind](8, 8, gate=gate)

@@ -48,6 +48,7 @@ print("equal")
 """
 
 
+@pytest.mark.full
 def test_saved_models_load_by_auto_classes_in_a_new_process(tmp_path):
     inputs = {"input_ids": text(6, batch=2), "attention_mask": torch.tensor([[1] * 6, [0] * 2 + [1] * 4])}
     for head in (ComplexOrderModel, *HEADS):

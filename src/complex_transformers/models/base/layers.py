@@ -395,8 +395,7 @@ class TransformerDecoder(TransformerStack):
             assert input_ids is not None
             positions = token_positions(input_ids, attention_mask, past_length)
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
-        else:
-            inputs_embeds = without_padding(inputs_embeds, attention_mask)
+        inputs_embeds = without_padding(inputs_embeds, attention_mask)
         own_cache = past_key_values
         if isinstance(past_key_values, EncoderDecoderCache):
             own_cache = past_key_values.self_attention_cache

@@ -74,7 +74,8 @@ class TextModel(ComplexPreTrainedModel):
             raise ValueError(
                 f"position_ids have no effect with embedding_type={self.config.embedding_type!r}: leave them out"
             )
-        return self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
+        inputs_embeds = self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
+        return without_padding(inputs_embeds, attention_mask)
 
 
 class ClassicPreTrainedModel(ComplexPreTrainedModel):

@@ -117,8 +117,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
             if self.config.position_period is not None:
                 positions = (positions - 1) % self.config.position_period + 1
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
-        else:
-            inputs_embeds = without_padding(inputs_embeds, attention_mask)
+        inputs_embeds = without_padding(inputs_embeds, attention_mask)
         keys = length if past_key_values is None else past_key_values.get_mask_sizes(length, 0)[0]
         mask = self.score_mask(inputs_embeds, attention_mask, past_key_values, keys)
         relative = relative_positions(
