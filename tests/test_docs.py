@@ -113,6 +113,7 @@ def test_docstrings_with_arguments_name_them_all() -> None:
     assert not missing, f"Args of the docstrings leave out {missing}"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("more", [(), pytest.param(sorted(DOCS.rglob("*.md")), marks=pytest.mark.full)], ids=len)
 def test_snippets_run(tmp_path: Path, more: Sequence[Path]) -> None:
     pages = [ROOT / "README.md", *(page for page in more if "\n```python\n" in page.read_text())]

@@ -141,6 +141,7 @@ def test_named_evaluation_data(tmp_path):
 # --- going on -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("accumulation", [1, pytest.param(3, marks=pytest.mark.full)])
 def test_resumed_training_is_the_uninterrupted_one(tmp_path, accumulation):
     straight = trainer(tmp_path, gradient_accumulation_steps=accumulation, save_steps=1)

@@ -394,6 +394,7 @@ def run(code: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "model",
     ["complex", *(pytest.param(name, marks=pytest.mark.full) for name in MODELS if name != "complex")],

@@ -138,7 +138,7 @@ def test_trainer_learns_evaluates_and_predicts(tmp_path):
     np.testing.assert_allclose(out.predictions, expected.numpy(), atol=1e-5)
 
 
-@pytest.mark.parametrize("strategy", ["random", "group_by_length"])
+@pytest.mark.parametrize("strategy", [pytest.param("random", marks=pytest.mark.full), "group_by_length"])
 def test_training_killed_at_any_step_ends_with_the_same_weights(tmp_path, strategy):
     # Dropout is on: the random state is part of what is restored. Four steps are an epoch.
     read = []
@@ -208,7 +208,7 @@ def test_smoothed_labels_of_a_causal_model_are_the_next_tokens(tmp_path, changes
     ("head", "kind"),
     [
         (ComplexOrderForMaskedLM, "lm"),
-        (ComplexOrderForTokenClassification, "token"),
+        pytest.param(ComplexOrderForTokenClassification, "token", marks=pytest.mark.full),
         (ComplexOrderForSequenceClassification, "sequence"),
     ],
 )

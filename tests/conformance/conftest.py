@@ -119,23 +119,6 @@ def fresh_compiler(request):
         torch.compiler.reset()
 
 
-# What takes long, and by default runs on the first class of a family in each field: learning, and ways of saving and
-# loading, which the laws of `tests/invariants` try on every variant.
-ONCE_A_FAMILY = {
-    "test_base_model_prefix_loads_base_weights",
-    "test_can_init_all_missing_weights",
-    "test_can_use_safetensors",
-    "test_correct_missing_keys",
-    "test_from_pretrained_no_checkpoint",
-    "test_load_contiguous_weights",
-    "test_load_save_without_tied_weights",
-    "test_model_outputs_equivalence",
-    "test_model_weights_reload_no_missing_tied_weights",
-    "test_save_load",
-    "test_training_overfit",
-}
-
-
 @cache
 def _has_two_attentions(test_class: type) -> bool:
     """Whether sdpa and eager are two functions: every other score or normalisation has one function for both names."""
@@ -147,10 +130,12 @@ def _has_two_attentions(test_class: type) -> bool:
 
 
 def _in_default_set(test_class: type, name: str) -> bool:
+    if getattr(test_class, "is_further_variant", False):
+        return False
+    if name == "test_training_overfit":
+        return getattr(test_class, "overfit_in_default_set", True)
     if name == "test_bc_torch_dtype":
         return (test_class.__module__.split(".")[-1], test_class.__name__) == OLD_KEYWORD_CLASS
-    if name in ONCE_A_FAMILY:
-        return not getattr(test_class, "is_further_variant", False)
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] in SDPA_PAIRS and _has_two_attentions(test_class)
     return True

@@ -44,7 +44,7 @@ class ComplexSdpaConformanceTest(_Conformance, unittest.TestCase):
 class ComplexPreNormConformanceTest(_Conformance, unittest.TestCase):
     """Complex field with the other kinds of parameters: an activation with a bias, RMS norms, tied tables."""
 
-    is_further_variant = True
+    overfit_in_default_set = False
     config_changes = {
         "attention_normalization": "probability_amplitude",
         "hidden_act": "modrelu",
@@ -58,7 +58,7 @@ class ComplexPreNormConformanceTest(_Conformance, unittest.TestCase):
 class ComplexBatchNormConformanceTest(_Conformance, unittest.TestCase):
     """Complex field with batch norms (buffers) and a learned position table."""
 
-    is_further_variant = True
+    overfit_in_default_set = False
     config_changes = {"norm_type": "batch", "embedding_type": "learned_position", "share_parts": True}
 
 

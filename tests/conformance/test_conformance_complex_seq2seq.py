@@ -63,7 +63,7 @@ class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
 class ComplexSdpaConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, score Re(q k^H): sdpa and eager are two different paths; two embeddings, pre-norm."""
 
-    is_further_variant = True
+    overfit_in_default_set = False
     config_changes = {
         "attention_score": "real",
         "phase": "learned",

@@ -36,7 +36,7 @@ class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
 class ComplexShortMemoryConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, score Re A; a memory shorter than the texts, which the same length makes exact; pre-norm."""
 
-    is_further_variant = True
+    overfit_in_default_set = False
     config_changes = {
         "attention_score": "real",
         "mem_len": 3,
@@ -56,5 +56,5 @@ class RealTiedConformanceTest(_Conformance, unittest.TestCase):
 class ComplexAdaptiveConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, an adaptive softmax on moduli, tied to the amplitudes; the suite goes down to four words."""
 
-    is_further_variant = True
+    overfit_in_default_set = False
     config_changes = {"cutoffs": [2, 3], "lm_readout": "feature_modulus", "tie_word_embeddings": True}

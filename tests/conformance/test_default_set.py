@@ -1,12 +1,18 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The default classes meet every pair of choices that the whole set meets, and every family in both fields."""
+"""The default tests meet every pair of choices that the whole set meets, and the suite every model in both fields.
+
+A pair of choices may be met by a default class of the suite or by a default variant of ``families.py``, on which all
+laws are tried.
+"""
 
 import importlib
 import inspect
 import itertools
 import unittest
 from pathlib import Path
+
+from families import CASES
 
 CHOICES = (
     "number_field",
@@ -28,28 +34,34 @@ def model_tests():
                 yield value
 
 
-def pairs(test_class):
-    """The pairs of choices one class makes; among them how its models generate, and its models with their field."""
+def config_of(test_class):
     test = test_class("test_config")
     test.setUp()
-    config = test.model_tester.get_config()
+    return test.model_tester.get_config()
+
+
+def pairs(config):
+    """The pairs of choices that a configuration makes."""
     given = config.to_dict()
     given = {**(given.get("decoder") or {}), **given}
-    choices = {name: str(given[name]) for name in CHOICES if name in given}
-    choices["cache"] = str(getattr(test, "has_static_cache", None)) if hasattr(test, "generating") else "none"
-    models = (test_class.all_model_classes, given["number_field"])
-    return {*itertools.combinations(sorted(choices.items()), 2), models}
+    return set(itertools.combinations([(name, str(given[name])) for name in CHOICES if name in given], 2))
 
 
 def is_full(test_class):
-    return any(mark.name == "full" for mark in getattr(test_class, "pytestmark", []))
+    marks = getattr(test_class, "pytestmark", [])
+    return getattr(test_class, "is_further_variant", False) or any(mark.name == "full" for mark in marks)
 
 
-def test_default_classes_meet_every_pair():
-    tests = list(model_tests())
-    default = [test_class for test_class in tests if not is_full(test_class)]
-    assert len(default) < len(tests)
-    met = set().union(*map(pairs, default))
-    for test_class in tests:
-        missing = pairs(test_class) - met
-        assert not missing, f"{test_class}: no class of the default set meets {missing}"
+def test_default_classes_meet_every_model_in_both_fields():
+    met = {(test.all_model_classes, config_of(test).number_field, is_full(test)) for test in model_tests()}
+    assert {full for _, _, full in met} == {True, False}
+    assert {(*key, False) for *key, _ in met} <= met
+
+
+def test_default_tests_meet_every_pair_of_choices():
+    variants = (case.config() for case in CASES if case.is_default)
+    default = [config_of(test) for test in model_tests() if not is_full(test)]
+    met = set().union(*map(pairs, (*default, *variants)))
+    for test_class in model_tests():
+        missing = pairs(config_of(test_class)) - met
+        assert not missing, f"{test_class}: no default test meets {missing}"

@@ -117,6 +117,7 @@ def test_a_run_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path
         run(CLASSIFICATION, *tables, *model, "--sampling_rate", "16000")
 
 
+@pytest.mark.full
 def test_a_model_learns_other_labels(
     run: Callable[..., Any], tmp_path: Path, tables: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

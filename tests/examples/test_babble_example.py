@@ -39,6 +39,7 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("task", "layers", "symbols"), [(1, "0", "()abhm"), (3, "1", "abhm"), (5, "0", "abhm")])
 def test_transcription_tasks(
     run: Callable[..., Any], folder: Path, tmp_path: Path, task: int, layers: str, symbols: str

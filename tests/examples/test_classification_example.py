@@ -17,7 +17,10 @@ from complex_transformers.data.text_files import split_by_label
 CLASSIFICATION = "text-classification/run_classification.py"
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "json", "jsonl.gz"])
+OTHER_FORMATS = [pytest.param(ending, marks=pytest.mark.full) for ending in ("csv", "json", "jsonl.gz")]
+
+
+@pytest.mark.parametrize("ending", ["tsv.gz", *OTHER_FORMATS])
 def test_classification_reads_every_format(run: Callable[..., Any], tmp_path: Path, ending: str) -> None:
     rows = make_rows(60, seed=1)
     train = write(tmp_path / f"train.{ending}", rows)

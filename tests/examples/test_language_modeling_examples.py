@@ -97,6 +97,7 @@ def test_stream_of_characters_is_learnt_and_written_on(run: Callable[..., Any], 
     assert (tmp_path / "out" / "README.md").is_file()
 
 
+@pytest.mark.full
 def test_stream_of_words_with_the_adaptive_softmax(run: Callable[..., Any], tmp_path: Path) -> None:
     files = [write_lines(tmp_path / f"{part}.txt.gz", seed) for seed, part in enumerate(("train", "validation"))]
     arguments = ["--train_file", files[0], "--validation_file", files[1], "--tokenizer", "whitespace", *TINY_XL]

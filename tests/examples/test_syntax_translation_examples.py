@@ -86,6 +86,7 @@ def test_a_parser_learns_the_language(trained: tuple[Path, dict[str, Any]]) -> N
     assert set(parser.relations) == {"det", "amod", "nsubj", "root", "obj", "punct", "dep", "parataxis"}
 
 
+@pytest.mark.full
 def test_a_parser_learns_where_sentences_end(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
     files = [f"--{name}_files={trained[0].parent / name}.conllu" for name in ("train", "dev")]
     sizes = ["--epochs", 12, "--width", 32, "--depth", 1, "--batch_words", 100, "--learning_rate", 0.01]
@@ -197,6 +198,7 @@ def write_texts(folder: Path, **parts: list[str]) -> list[object]:
     return options
 
 
+@pytest.mark.full
 def test_texts_are_parsed_into_a_folder(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
     texts = corpus(4, 12)[0]
     options = write_texts(tmp_path, train=texts[:9], validation=texts[9:])
@@ -265,6 +267,7 @@ def save_parser_of_stops(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_texts_of_several_sentences(tmp_path: Path) -> None:
     save_parser_of_stops(tmp_path / "words")
     options = write_texts(tmp_path, train=["one two", "three . four", "five"], validation=["six"])

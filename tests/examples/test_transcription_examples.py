@@ -115,6 +115,7 @@ def test_a_decoder_learns_to_write_and_is_served(run: Callable[..., Any], tmp_pa
     assert [texts[f"{number}.wav"] for number in range(12)] == predicted
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form", [[], ["--decoder_layers", "1", "--generation_max_length", "8"]])
 def test_fine_tuning_goes_on_from_what_was_saved(run: Callable[..., Any], tmp_path: Path, form: list[str]) -> None:
     files = corpus(tmp_path / "data", {"train": 16, "validation": 8}, longest=2)
@@ -150,6 +151,7 @@ def frame_by_frame(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+@pytest.mark.full
 def test_long_audio_is_read_in_chunks_without_loss(
     frame_by_frame: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,6 +221,7 @@ def test_every_file_of_a_folder_is_accounted_for(
     assert records(tmp_path / "texts.json") == {}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("network", "decoder_layers"), [("fully_spectral", "0"), ("spectral_scaled", "1")])
 def test_strings_are_drawn_from_single_clips(
     run: Callable[..., Any], tmp_path: Path, network: str, decoder_layers: str

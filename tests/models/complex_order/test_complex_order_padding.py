@@ -62,7 +62,7 @@ def test_hidden_states_and_attentions_on_request(score, normalization, field):
     out = model(input_ids=ids, attention_mask=mask, output_hidden_states=True, output_attentions=True)
     torch.testing.assert_close(out.logits, plain.logits)
     embeds = model.get_input_embeddings()(ids, attention_mask=mask)
-    torch.testing.assert_close(out.hidden_states[0], embeds)
+    torch.testing.assert_close(out.hidden_states[0], embeds * mask.unsqueeze(-1))
     assert len(out.hidden_states) == 3
     for weights in out.attentions:
         parts = weights.chunk(2, -1) if normalization == "split_softmax" else [weights]

@@ -97,6 +97,7 @@ def test_a_larger_vocabulary_keeps_its_results(tmp_path, changes):
     assert again(ids).logits.shape[-1] == VOCABULARY + 3
 
 
+@pytest.mark.full
 @every_head
 def test_accumulated_gradients_are_those_of_the_batch(tmp_path, changes):
     """Through ``Trainer``, which passes ``num_items_in_batch``; rows of different numbers of labels."""

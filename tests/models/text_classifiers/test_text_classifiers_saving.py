@@ -58,6 +58,7 @@ def test_saved_classifiers_load_in_a_new_process(tmp_path):
     assert run.stdout.strip().endswith("equal"), run.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize(("family", "changes"), VARIANTS, ids=name_of)
 def test_loaded_weights_are_never_drawn_again(tmp_path, family, changes, field):
