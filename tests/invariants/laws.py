@@ -11,12 +11,16 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from complex_transformers.models import family_class
+from complex_transformers.models.base.text import ClassicTextModel
 from families import CASES, FAMILIES, Case
 from family_inputs import Row
 
 LAWS: dict[str, Callable[..., None]] = {}
 
-CLASSIFIERS = ("complex_fasttext", "complex_text_cnn", "complex_text_rnn", "complex_text_gcn")
+MODELS = {name: family_class(name, "AutoModel") for name in FAMILIES}
+CLASSIFIERS = tuple(name for name, model in MODELS.items() if issubclass(model, ClassicTextModel))
+WITHOUT_STACK = tuple(name for name, model in MODELS.items() if not model.supports_gradient_checkpointing)
 ENCODERS = ("complex_order", *CLASSIFIERS)
 SPEECH_ENCODERS = tuple(
     f"spectral_transformer: {variant}"
@@ -38,6 +42,10 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         ("nothing_is_seen_before_its_time", "steps_equal_one_pass", "generation_needs_no_cache"),
         (*ENCODERS, *SPEECH_ENCODERS),
     ): "reads all at once and writes nothing",
+    (
+        ("a_common_phase_passes_through",),
+        tuple(name for name, family in FAMILIES.items() if family.commuting is None),
+    ): "no variant is named through which a phase passes",
     (("a_common_phase_passes_through",), ("complex_transfo_xl",)): (
         "relative positions and their biases have a phase of their own"
     ),
@@ -45,7 +53,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (("eager_equals_sdpa",), (*CLASSIFIERS, "complex_transfo_xl", "synconmt")): (
         "has no attention, or one that sdpa cannot compute, and refuses the name"
     ),
-    (("checkpointing_gives_the_same_gradients",), ("complex_fasttext", "complex_text_cnn")): (
+    (("checkpointing_gives_the_same_gradients",), WITHOUT_STACK): (
         "there is no stack of layers to compute again, and checkpointing is refused"
     ),
     (("float16_at_the_ends_of_its_range",), ("spectral_transformer: real",)): (
