@@ -84,7 +84,7 @@ def test_imports_that_failed_or_come_in_between() -> None:
     check(OTHER_ORDERS)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_every_public_name_beside_a_sample_of_theirs(ours_first: bool) -> None:
     assert len(THEIRS) >= 60

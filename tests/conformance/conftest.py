@@ -134,8 +134,6 @@ def _in_default_set(test_class: type, name: str) -> bool:
         return False
     if name == "test_training_overfit":
         return getattr(test_class, "overfit_in_default_set", True)
-    if name == "test_bc_torch_dtype":
-        return (test_class.__module__.split(".")[-1], test_class.__name__) == OLD_KEYWORD_CLASS
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] in SDPA_PAIRS and _has_two_attentions(test_class)
     return True
@@ -144,5 +142,9 @@ def _in_default_set(test_class: type, name: str) -> bool:
 def pytest_collection_modifyitems(items):
     """What takes long and says little more than its neighbours is ``full``, as are whole classes; see CONTRIBUTING."""
     for item in items:
-        if HERE in item.path.parents and item.cls is not None and not _in_default_set(item.cls, item.name):
+        if HERE not in item.path.parents or item.cls is None:
+            continue
+        if item.name == "test_bc_torch_dtype" and (item.path.stem, item.cls.__name__) != OLD_KEYWORD_CLASS:
+            item.add_marker(pytest.mark.slow)
+        elif item.name == "test_bc_torch_dtype" or not _in_default_set(item.cls, item.name):
             item.add_marker(pytest.mark.full)

@@ -80,6 +80,9 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         "two vocabularies cannot have one new size"
     ),
     (("positions_are_counted_where_none_are_given",), WITHOUT_POSITIONS): "words are embedded without a position",
+    (("autocast_is_near_float32",), ("complex_text_cnn: identity",)): (
+        "rounding moves the maximum of moduli to another window, and without an activation its feature is another one"
+    ),
     (("embeddings_stand_for_ids",), SPEECH_ENCODERS): "features are what is read: there are no ids",
 }
 SKIPS = {(name, place): reason for (names, places), reason in _SKIPPED.items() for name in names for place in places}

@@ -99,9 +99,10 @@ def check(model, config):
             parts = 2 if hasattr(parent, "imag") else 1
             assert_drawn(value, 2.0 / (size * (fan_in + fan_out)) / parts, name)
         else:
-            parts = 2 if isinstance(parent, ComplexLinear) and parent.imag is not None else 1
+            parts = 2 if isinstance(parent, ComplexLinear) else 1  # one weight that stands for both has half as well
             assert isinstance(module, nn.Linear), f"{name}: how does {type(module).__name__} start?"
-            variance = variance_of(config.weight_init, *value.shape, parts, config.initializer_range)
+            own = getattr(config, "decoder", None) if ".decoder." in f".{name}" else None
+            variance = variance_of(config.weight_init, *value.shape, parts, (own or config).initializer_range)
             assert_drawn(value, variance / parts, name)
 
 
@@ -116,6 +117,8 @@ def check_table(model, module, name, leaf, value):
     """Tables of words: rows of padding are zero."""
     if leaf == "frequency":
         expected = 10000.0 ** (-torch.arange(value.shape[1], dtype=torch.float64) / value.shape[1])
+        if value.shape[1] == 1:  # one for all dimensions of a word: the geometric mean of theirs
+            expected = torch.full((1,), 0.01, dtype=torch.float64)
         torch.testing.assert_close(value.double(), expected.expand_as(value), rtol=1e-6, atol=0, msg=name)
     elif leaf == "phase":
         assert value.abs().max() <= math.pi

@@ -27,6 +27,8 @@ def test_the_loss_does_not_depend_on_how_a_batch_is_cut(case):
     model = case.own()
     texts = rows(model, (6, 4, 7, 5), labels=True)
     whole = batch(texts)
+    if "labels" not in whole:
+        pytest.skip("a model without a head has no loss")
     pieces = [batch(texts[:1]), batch(texts[1:3], "left"), batch(texts[3:])]
     if getattr(model, "accepts_loss_kwargs", None) is False:  # a mean, or for CTC a sum, over rows
         summed = getattr(model.config, "ctc_loss_reduction", None) == "sum" and type(model).__name__.endswith("CTC")

@@ -12,6 +12,7 @@ from laws import LOW, as_dtype, assert_same, law, law_of_families, narrow, ties
 from torch import nn
 
 from complex_transformers.models import model_families
+from complex_transformers.nn import AttentiveRecurrent, ComplexGRU, ComplexLSTM, ComplexRNN
 from family_inputs import batch, results, rows
 
 TASKS = {
@@ -48,8 +49,10 @@ def assert_equal(found, expected):
         assert state[name].dtype == value.dtype, name
         assert torch.equal(state[name], value), name
     inputs = as_dtype(batch(rows(expected)), expected.dtype)
-    # torch's own recurrent layers add up in an order that depends on where in memory their weights are.
-    tolerance = 1e-6 if any(isinstance(module, nn.RNNBase) for module in expected.modules()) else 0.0
+    # Recurrent layers, torch's and ours, add up in an order that depends on where in memory their weights are.
+    recurrent = (nn.RNNBase, AttentiveRecurrent, ComplexGRU, ComplexLSTM, ComplexRNN)
+    is_recurrent = any(isinstance(module, recurrent) for module in expected.modules())
+    tolerance = 1e-6 if is_recurrent else 0.0
     for row, other in zip(results(found, inputs), results(expected, inputs), strict=True):
         assert_same(row, other, tolerance)
 
