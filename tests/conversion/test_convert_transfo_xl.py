@@ -285,7 +285,7 @@ def test_heads_must_fill_the_model():
         ({"pre_lnorm": True}, "pre_lnorm=True is another network: it has no norm after its last layer"),
         ({"sample_softmax": 10}, "a sampled softmax"),
         ({"ext_len": 4}, "ext_len must be 0, got 4"),
-        ({"mem_len": None}, "mem_len must be 1 or more, got None: the weights do not say .* --mem_len 1600"),
+        ({"mem_len": None}, "mem_len must be 1 or more, got None: the weights do not say .* mem_len=1600"),
         ({"mem_len": 0}, "mem_len must be 1 or more, got 0"),
         ({"mem_len": "12"}, "mem_len must be a whole number, got '12'"),
         ({"mem_len": 2.7, "n_layer": "2"}, r"n_layer must be .* got '2'; mem_len must be a whole number, got 2\.7"),

@@ -100,7 +100,7 @@ class Release:
         if not value or value < 1:
             raise ValueError(
                 f"mem_len must be 1 or more, got {value}: the weights do not say how long a memory is; give the one "
-                "to evaluate with, for instance --mem_len 1600"
+                "to evaluate with, for instance mem_len=1600"
             )
         return int(value)
 
@@ -166,7 +166,7 @@ class Release:
         if clusters and not self.tails:
             raise ValueError(
                 f"crit.cluster_weight is that of an adaptive softmax with {clusters} cutoffs, which are not in the "
-                "weights: give them, for instance --cutoffs 20000 40000 200000 for WikiText-103"
+                "weights: give them, for instance cutoffs 20000, 40000 and 200000 for WikiText-103"
             )
         if missing or extra:
             raise ValueError(
