@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from benchmarks.grid import Grid
-from benchmarks.grids import paper, speech, stability, text
+from benchmarks.grids import gates, paper, speech, stability, text
 
 __all__ = ["GRIDS"]
 
-GRIDS: dict[str, Grid] = {grid.name: grid for module in (text, speech, paper, stability) for grid in module.GRIDS}
+GRIDS: dict[str, Grid] = {grid.name: grid for module in (text, speech, paper, gates, stability) for grid in module.GRIDS}

@@ -19,11 +19,13 @@ cases = pytest.mark.parametrize(("name", "field"), CASES)
 
 def oracle(readout, x):
     """Logits by the formulas: SynCoNMT Eq. 15, Thesis 2.52, a real layer on halves or on moduli."""
-    p = readout.projection
-    if readout.readout == "modulus":
-        return np.abs(z(x) @ weight(p).T + bias(p))
-    if readout.readout == "squared_modulus":
-        return np.abs(z(x) @ weight(p).T + bias(p)) ** 2
+    p, name = readout.projection, readout.readout
+    if name.startswith("scaled"):
+        plain = Readout(readout.in_features, readout.out_features, name.removeprefix("scaled_"))
+        plain.projection = p
+        return r(readout.scale) * oracle(plain, x) + r(readout.bias)
+    if name in ("modulus", "squared_modulus"):
+        return np.abs(z(x) @ weight(p).T + bias(p)) ** (2 if name == "squared_modulus" else 1)
     features = np.abs(z(x)) if readout.readout == "feature_modulus" else r(x)
     return features @ r(p.weight).T + r(p.bias)
 
@@ -67,7 +69,7 @@ def test_phase_of_the_features_is_invisible_where_it_should_be():
 @pytest.mark.parametrize(("size", "mean"), [(5, True), (5, False), (2, True)])
 def test_resize(name, field, size, mean):
     readout = randomize(Readout(6, 3, name, field).double())
-    readout.projection.requires_grad_(False)
+    readout.requires_grad_(False)
     old = {n: p.clone() for n, p in readout.projection.named_parameters()}
     x = randn(4, 6)
     before = r(readout(x))
@@ -100,12 +102,12 @@ def test_nan_stays_in_its_row(name, field):
 
 def test_bad_values():
     with pytest.raises(
-        ValueError, match=r"readout must be one of \['concat', 'feature_modulus', 'modulus', 'squared_m"
+        ValueError, match=r"readout must be one of \['concat', 'feature_modulus', 'modulus', 'scaled_m"
     ):
         Readout(4, 2, "norm")
     with pytest.raises(ValueError, match=r"number_field must be one of \['complex', 'real'\], got 'dual'"):
         Readout(4, 2, "concat", "dual")
-    for name in ("modulus", "squared_modulus", "feature_modulus"):
+    for name in set(NAMES) - {"concat"}:
         with pytest.raises(ValueError, match="the real field has readout='concat'"):
             Readout(4, 2, name, "real")
         with pytest.raises(ValueError, match="even, got 5; use 6"):

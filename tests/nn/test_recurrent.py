@@ -20,7 +20,7 @@ import complex_transformers.nn.functional as CF
 from complex_transformers.nn import GATES, STATE_ACTIVATIONS, ComplexGRU, ComplexLinear, ComplexLSTM, ComplexRNN
 
 LAYERS = {"rnn": ComplexRNN, "lstm": ComplexLSTM, "gru": ComplexGRU}
-CELLS = [("rnn", "split"), ("lstm", "split"), ("lstm", "modulus"), ("gru", "split"), ("gru", "modulus")]
+CELLS = [("rnn", "split"), *((kind, gate) for kind in ("lstm", "gru") for gate in GATES)]
 ACTIVATIONS = ["split_tanh", "hirose_tanh", "split_relu"]
 NUM_GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 
@@ -32,9 +32,12 @@ def sigmoid(values):
     return 1.0 / (1.0 + np.exp(-values))
 
 
+# On v and the weights of a projection.
 GATE = {
-    "split": lambda v: sigmoid(v.real) + 1j * sigmoid(v.imag),
-    "modulus": lambda v: sigmoid(np.abs(v) ** 2),
+    "real_part": lambda v, w: sigmoid(v.real),
+    "projected": lambda v, w: sigmoid((np.conj(w) * v).real),
+    "modulus": lambda v, w: sigmoid(np.abs(v) ** 2),
+    "split": lambda v, w: sigmoid(v.real) + 1j * sigmoid(v.imag),
 }
 PHI = {
     "split_tanh": lambda v: np.tanh(v.real) + 1j * np.tanh(v.imag),
@@ -51,18 +54,25 @@ def rnn_step(inputs, recurrent, state, gate, phi):
 def lstm_step(inputs, recurrent, state, gate, phi):
     """Thesis 2.20."""
     i, f, g, o = np.split(inputs + recurrent, 4)
-    cell = gate(f) * state[1] + gate(i) * phi(g)
-    return gate(o) * phi(cell), cell
+    cell = gate(f, 1) * state[1] + gate(i, 0) * phi(g)
+    return gate(o, 2) * phi(cell), cell
 
 
 def gru_step(inputs, recurrent, state, gate, phi):
     """Thesis 2.21, with 1 - z and the reset gate after the product."""
     (in_r, in_z, in_n), (rec_r, rec_z, rec_n) = np.split(inputs, 3), np.split(recurrent, 3)
-    reset, update = gate(in_r + rec_r), gate(in_z + rec_z)
+    reset, update = gate(in_r + rec_r, 0), gate(in_z + rec_z, 1)
     return (update * state[0] + (1 - update) * phi(in_n + reset * rec_n),)
 
 
 STEP = {"rnn": rnn_step, "lstm": lstm_step, "gru": gru_step}
+
+
+def gate_of(layer, index):
+    """v and the number of a gate -> the gate."""
+    name = layer.gate
+    weights = z(layer.gate_weight[index].transpose(0, 1).flatten(1)) if name == "projected" else None
+    return lambda v, number: GATE[name](v, None if weights is None else weights[number])
 
 
 def kind_of(layer):
@@ -71,7 +81,7 @@ def kind_of(layer):
 
 def one_sequence(layer, values, first):
     """``[n, in]`` and first states of each layer and direction -> ``[n, out]`` and the last states."""
-    gate, phi, step = GATE[layer.gate], PHI[layer.activation], STEP[kind_of(layer)]
+    phi, step = PHI[layer.activation], STEP[kind_of(layer)]
     last, index = [], 0
     for _ in range(layer.num_layers):
         outputs = []
@@ -81,7 +91,7 @@ def one_sequence(layer, values, first):
             out = np.zeros((len(values), layer.hidden_size // 2), complex)
             for t in sorted(range(len(values)), reverse=reverse):
                 inputs, recurrent = weight(w) @ values[t] + bias(w), weight(u) @ state[0] + bias(u)
-                state = step(inputs, recurrent, state, gate, phi)
+                state = step(inputs, recurrent, state, gate_of(layer, index), phi)
                 out[t] = state[0]
             outputs.append(out)
             last.append(state)
@@ -488,6 +498,6 @@ def test_bad_inputs(kind):
         layer(x, (torch.zeros(1, 2, 4),) * states)
     with pytest.raises(ValueError, match=rf"hx must be {states} tensor"):
         layer(x, torch.zeros(1, 2, 6) if kind == "lstm" else (torch.zeros(1, 2, 6),) * 2)
-    assert f"gate='modulus', activation='split_tanh', bidirectional={layer.bidirectional}" in repr(layer)
+    assert f"gate='real_part', activation='split_tanh', bidirectional={layer.bidirectional}" in repr(layer)
     assert isinstance(layer.input_proj[0], ComplexLinear)
     assert CF.modulus(layer(x)[0]).shape == (5, 2, 3)

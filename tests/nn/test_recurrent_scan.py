@@ -21,8 +21,8 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(recurrent, "_MIN_SCAN_ROWS", 1)
 
 
-def make(**options):
-    return randomize(ComplexLSTM(4, 6, dtype=torch.float64, **options))
+def make(gate="real_part", **options):
+    return randomize(ComplexLSTM(4, 6, gate=gate, dtype=torch.float64, **options))
 
 
 def inputs(layer, batch=3, grad=True):
@@ -57,12 +57,13 @@ def close(one, two):
 # --- the same as step by step ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("gate", ["real_part", "projected"])
 @pytest.mark.parametrize("batch", [3, 1])
 @pytest.mark.parametrize("mask", [None, HOLES], ids=["whole", "holes"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("bidirectional", [False, True])
-def test_results_and_gradients(bidirectional, bias, mask, batch, monkeypatch, scans):
-    layer = make(num_layers=2, bias=bias, bidirectional=bidirectional)
+def test_results_and_gradients(bidirectional, bias, mask, batch, gate, monkeypatch, scans):
+    layer = make(gate, num_layers=2, bias=bias, bidirectional=bidirectional)
     x, hx = inputs(layer, batch)
     mask = None if mask is None else mask[:, :batch]
     weights = [torch.randn_like(value) for value in (layer(x, hx)[0], *hx)]
@@ -128,8 +129,9 @@ def test_frozen_parts_change_nothing(trained, monkeypatch):
 # --- derivatives -----------------------------------------------------------------------------------------------------
 
 
-def test_first_and_second_derivatives():
-    layer = randomize(ComplexLSTM(2, 2, bidirectional=True, dtype=torch.float64))
+@pytest.mark.parametrize("gate", ["real_part", "projected"])
+def test_first_and_second_derivatives(gate):
+    layer = randomize(ComplexLSTM(2, 2, gate=gate, bidirectional=True, dtype=torch.float64))
     names = [name for name, _ in layer.named_parameters()]
     mask = torch.tensor([[1, 1], [0, 1], [1, 0]])
 
@@ -170,13 +172,20 @@ def test_a_graph_can_be_gone_through_twice():
 
 def test_other_gates_changed_layers_and_inference_go_step_by_step(scans, monkeypatch):
     class Own(ComplexLSTM):
-        def step(self, inputs, product, state):
-            return tuple(0.5 * value for value in super().step(inputs, product, state))
+        def step(self, inputs, product, state, index=0):
+            return tuple(0.5 * value for value in super().step(inputs, product, state, index))
 
     hooked, wrapped = make(), make()
     hooked.recurrent_proj[0].real.register_forward_hook(lambda module, args, output: None)
     wrapped.input_proj[0] = torch.nn.Sequential(wrapped.input_proj[0])
-    others = [make(gate="split"), make(activation="hirose_tanh"), hooked, wrapped, Own(4, 6, dtype=torch.float64)]
+    others = [
+        make("split"),
+        make("modulus"),
+        make(activation="hirose_tanh"),
+        hooked,
+        wrapped,
+        Own(4, 6, dtype=torch.float64),
+    ]
     for layer in (*others, ComplexGRU(4, 6, dtype=torch.float64)):
         layer(randn(5, 3, 4))
     with torch.autocast("cpu", torch.bfloat16):

@@ -16,6 +16,8 @@ __all__ = ["READOUTS", "Readout"]
 READOUTS: dict[str, tuple[str, ...]] = {
     "modulus": ("complex",),
     "squared_modulus": ("complex",),
+    "scaled_modulus": ("complex",),
+    "scaled_squared_modulus": ("complex",),
     "concat": ("complex", "real"),
     "feature_modulus": ("complex",),
 }
@@ -26,6 +28,9 @@ class Readout(nn.Module):
 
     - ``modulus``: |W z + b| with a complex W (ComplexOrder App. B "taking their norm", SynCoNMT Eq. 15), >= 0.
     - ``squared_modulus``: |W z + b|^2 (Thesis 2.52, 2.53), >= 0.
+    - ``scaled_modulus``, ``scaled_squared_modulus``: s_k m_k + c_k of these moduli m, with a real scale and a real bias
+      for each logit, which start at 1 and 0. A modulus has no way to say that a word is rare or out of place: its
+      least value is 0, and it takes two equations to get there.
     - ``concat``: a real layer on the stored ``[real | imag]`` tensor; the only one of the real field.
     - ``feature_modulus``: a real layer on the moduli |z_j| of the features.
 
@@ -47,19 +52,28 @@ class Readout(nn.Module):
         self.out_features = out_features
         self.numbers = arithmetic(number_field)
         self.projection: ComplexLinear | RealLinear
-        if readout in ("modulus", "squared_modulus"):
+        if readout.endswith("modulus") and readout != "feature_modulus":
             self.projection = ComplexLinear(in_features, 2 * out_features)
         elif readout == "concat":
             self.projection = RealLinear(in_features, out_features)
         else:
             self.projection = RealLinear(self.numbers.num_features(in_features), out_features)
+        if readout.startswith("scaled"):
+            self.scale = nn.Parameter(torch.ones(out_features))
+            self.bias = nn.Parameter(torch.zeros(out_features))
+
+    def reset_parameters(self) -> None:
+        """Scale 1 and bias 0, where there are some; the projection has an initialiser of its own."""
+        if self.readout.startswith("scaled"):
+            torch.nn.init.ones_(self.scale)
+            torch.nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.readout == "modulus":
-            return self.numbers.modulus(self.projection(x))
-        if self.readout == "squared_modulus":
-            return self.numbers.squared_modulus(self.projection(x))
-        return self.projection(self.features(x))
+        if isinstance(self.projection, RealLinear):
+            return self.projection(self.features(x))
+        squared = self.readout.endswith("squared_modulus")
+        modulus = (self.numbers.squared_modulus if squared else self.numbers.modulus)(self.projection(x))
+        return torch.addcmul(self.bias, self.scale, modulus) if self.readout.startswith("scaled") else modulus
 
     def features(self, x: Tensor) -> Tensor:
         """What a real layer reads: ``x`` as it is, or the moduli of its features."""
@@ -69,6 +83,12 @@ class Readout(nn.Module):
     def resize(self, out_features: int, mean_resizing: bool = True) -> None:
         """Keep the first ``min(old, new)`` outputs; new ones start as the mean of the old, or by the initialiser."""
         self.projection = resized_layer(self.projection, self.out_features, out_features, mean_resizing)
+        if self.readout.startswith("scaled"):
+            for name, start in (("scale", 1.0), ("bias", 0.0)):
+                old = getattr(self, name)
+                mean = old.mean().item() if mean_resizing else start
+                new = nn.functional.pad(old.detach()[:out_features], (0, max(0, out_features - len(old))), value=mean)
+                setattr(self, name, nn.Parameter(new, requires_grad=old.requires_grad))
         self.out_features = out_features
 
     def extra_repr(self) -> str:

@@ -8,6 +8,7 @@ either side. Within a step halves ``[B, 2d]`` are viewed as ``[B, 2, d]``, so th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -44,18 +45,33 @@ _MIN_SCAN_ROWS = 16
 _hirose_tanh = HiroseTanh()
 
 
-def _modulus_gate(z: Tensor) -> Tensor:
-    # A square that overflows is harmless: the sigmoid of infinity is 1, and its gradient 0.
-    real, imag = z.unbind(1)
-    return torch.sigmoid(torch.addcmul(real.square(), imag, imag)).unsqueeze(1)
-
-
 def _hirose(z: Tensor) -> Tensor:
     return _hirose_tanh(z.flatten(1)).view_as(z)
 
 
-# On numbers [B, 2, ...] with the parts on axis 1; a real gate is [B, 1, ...].
-GATES: dict[str, Callable[[Tensor], Tensor]] = {"split": torch.sigmoid, "modulus": _modulus_gate}
+def _real_part(real: Tensor, imag: Tensor, weight: Tensor | None) -> Tensor:
+    return real
+
+
+def _projection(real: Tensor, imag: Tensor, weight: Tensor | None) -> Tensor:
+    assert weight is not None
+    return weight[0] * real + weight[1] * imag
+
+
+def _squared_modulus(real: Tensor, imag: Tensor, weight: Tensor | None) -> Tensor:
+    # A square that overflows is harmless: the sigmoid of infinity is 1, and its gradient 0.
+    return torch.addcmul(real.square(), imag, imag)
+
+
+# A real gate is the sigmoid of a real number that it reads from z.
+READINGS: dict[str, Callable[[Tensor, Tensor, Tensor | None], Tensor]] = {
+    "real_part": _real_part,
+    "projected": _projection,
+    "modulus": _squared_modulus,
+}
+LINEAR_READINGS = ("real_part", "projected")
+GATES = (*READINGS, "split")
+# On numbers [B, 2, ...] with the parts on axis 1.
 STATE_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "split_tanh": torch.tanh,
     "hirose_tanh": _hirose,
@@ -101,7 +117,7 @@ class _ComplexRecurrent(nn.Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        gate: str = "modulus",
+        gate: str = "real_part",
         activation: str = "split_tanh",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -130,10 +146,18 @@ class _ComplexRecurrent(nn.Module):
                 self.recurrent_proj.append(
                     ComplexLinear(hidden_size, gates, bias=bias and self.recurrent_bias, **factory)
                 )
+        if gate == "projected" and self.num_gates > 1:
+            shape = (2, self.num_gates - 1, hidden_size // 2)  # the candidate has none
+            self.gate_weight = nn.ParameterList(torch.empty(shape, **factory) for _ in self.input_proj)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Input weights of each gate by Glorot, recurrent weights of each gate unitary, biases 0."""
+        """Input weights of each gate by Glorot, recurrent weights of each gate unitary, biases 0.
+
+        A projected gate reads both parts alike, with the weights sqrt(1/2) that keep their variance.
+        """
+        for weight in getattr(self, "gate_weight", ()):
+            torch.nn.init.constant_(weight, math.sqrt(0.5))
         modules = [("glorot", module) for module in self.input_proj]
         modules += [("unitary", module) for module in self.recurrent_proj]
         for initializer, module in modules:
@@ -151,13 +175,27 @@ class _ComplexRecurrent(nn.Module):
         A split gate has a modulus of up to sqrt 2 and split_relu has no bound; with real gates below 1 and bounded
         candidates nothing can grow by more than a step's worth.
         """
-        if self.gate == "modulus" and self.activation != "split_relu":
+        if self.gate != "split" and self.activation != "split_relu":
             return z
         limit = torch.finfo(z.dtype).max / 8.0
         return z.clamp(-limit, limit)
 
-    def step(self, inputs: Tensor, product: Product, state: State) -> State:
-        """The next state from the input products ``[B, gates * hidden_size]``; ``product(h, c)`` is U h + c."""
+    def gates(self, z: Tensor, index: int) -> Tensor:
+        """Gates of z ``[B, 2, gates, d]`` in layer and direction ``index``, complex or real, ``[B, 1, gates, d]``."""
+        if self.gate == "split":
+            return torch.sigmoid(z)
+        return torch.sigmoid(self.read(*z.unbind(1), index)).unsqueeze(1)
+
+    def read(self, real: Tensor, imag: Tensor, index: int) -> Tensor:
+        """The real number ``[..., gates, d]`` that each real gate reads from z."""
+        weight = self.gate_weight[index] if self.gate == "projected" else None
+        return READINGS[self.gate](real, imag, weight)
+
+    def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
+        """The next state from the input products ``[B, gates * hidden_size]``; ``product(h, c)`` is U h + c.
+
+        ``index`` counts layers and directions, as those of ``input_products`` and ``state_product``.
+        """
         raise NotImplementedError
 
     def forward(
@@ -220,7 +258,7 @@ class _ComplexRecurrent(nn.Module):
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """One layer in one direction: the products of all inputs at once, then step by step."""
-        return self._steps(self.input_products(x, index), self.state_product(index), state, mask, reverse)
+        return self._steps(index, self.input_products(x, index), self.state_product(index), state, mask, reverse)
 
     def input_products(self, x: Tensor, index: int = 0) -> Tensor:
         """W x + b of layer and direction ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
@@ -231,14 +269,14 @@ class _ComplexRecurrent(nn.Module):
         return step_product(self.recurrent_proj[index], num_steps)
 
     def _steps(
-        self, inputs: Tensor, product: Product, state: State, mask: Tensor | None, reverse: bool
+        self, index: int, inputs: Tensor, product: Product, state: State, mask: Tensor | None, reverse: bool
     ) -> tuple[Tensor, State]:
         """Every ``step`` of one layer in one direction, from the input products ``[N, B, gates * hidden_size]``."""
         outputs: list[Tensor] = []
         order = range(len(inputs) - 1, -1, -1) if reverse else range(len(inputs))
         of_step, keep = inputs.unbind(0), None if mask is None else mask.unbind(0)
         for t in order:
-            new = self.step(of_step[t], product, state)
+            new = self.step(of_step[t], product, state, index)
             if keep is not None:
                 new = tuple(torch.where(keep[t], after, before) for after, before in zip(new, state, strict=True))
             state = new
@@ -330,9 +368,12 @@ class ComplexRNN(_ComplexRecurrent):
         input_size, hidden_size: stored widths ``[real | imag]``, twice the complex features.
         num_layers, bias, batch_first, dropout, bidirectional: as in ``torch.nn.RNN``; a dropped number loses both
             parts.
-        gate: ``modulus`` sigmoid(|z|^2), a real gate in [1/2, 1) (Thesis 4.3.4; default), or ``split``
-            sigmoid(re) + i sigmoid(im), which multiplies as a complex number of modulus up to sqrt 2 (ComplexOrder
-            App. B) and turns the state at every step. An RNN has none.
+        gate: of what a cell computes for it, z = W x + U h + b. ``real_part`` sigmoid(Re z), the gate in (0, 1)
+            that a real network has (default); ``projected`` sigmoid(alpha Re z + beta Im z) with two learned numbers
+            for each unit (Wolter & Yao 2018), the same functions with another gradient; ``modulus`` sigmoid(|z|^2) in
+            [1/2, 1), which cannot close (Thesis 4.3.4); ``split`` sigmoid(Re z) + i sigmoid(Im z), which multiplies as
+            a complex number of modulus up to sqrt 2 and turns the state at every step (ComplexOrder App. B). An RNN
+            has none.
         activation: f, ``split_tanh``, ``hirose_tanh`` (Thesis 2.51) or ``split_relu``.
 
     Raises:
@@ -341,7 +382,7 @@ class ComplexRNN(_ComplexRecurrent):
 
     num_gates = 1
 
-    def step(self, inputs: Tensor, product: Product, state: State) -> State:
+    def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
         """f(W z + b + U h)."""
         f = STATE_ACTIVATIONS[self.activation]
         return (f(_numbers(product(state[0], inputs))).flatten(1),)
@@ -358,48 +399,51 @@ class ComplexLSTM(_ComplexRecurrent):
     num_gates = 4
     num_states = 2
 
-    def step(self, inputs: Tensor, product: Product, state: State) -> State:
+    def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
         """c = f c + i phi(g), h = o phi(c)."""
-        gate, phi = GATES[self.gate], STATE_ACTIVATIONS[self.activation]
+        phi = STATE_ACTIVATIONS[self.activation]
         h, c = state
         z = _numbers(product(h, inputs), 4)
-        i, f, _, o = gate(z).unbind(2)  # one call for all is faster than one for each; that of the candidate is idle
-        c = self.saturate(_times(f, _numbers(c)) + _times(i, phi(z[:, :, 2])))
+        of_gates, candidate = torch.cat([z[:, :, :2], z[:, :, 3:]], dim=2), z[:, :, 2]
+        i, f, o = self.gates(of_gates, index).unbind(2)  # one call for all is faster than one for each
+        c = self.saturate(_times(f, _numbers(c)) + _times(i, phi(candidate)))
         return _times(o, phi(c)).flatten(1), c.flatten(1)
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
-        """With the default gates and activation, a training step takes all steps at once where that is faster."""
+        """With real gates of one product, a training step takes all steps at once where that is faster."""
         layer = self.input_proj[index]
         w, u = plain_weight(layer), plain_weight(self.recurrent_proj[index])
         if w is None or u is None or not self._is_fused(x, *state, *w, *u):
             return super()._scan(index, x, state, mask, reverse)
-        assert isinstance(layer, ComplexLinear)
         keep = None if mask is None else mask.squeeze(-1)
         if reverse:
             x, keep = x.flip(0), None if keep is None else keep.flip(0)
-        real, imag = (torch.cat(parts, dim=1) for parts in zip(w, u, strict=True))
-        out, *last = lstm_scan(self._joined_steps, x, state[0], state[1], keep, real, imag, layer.bias)
+        (a, b), (c, d) = w, u
+        of_parts = torch.stack([torch.cat([a, -b, c, -d], dim=1), torch.cat([b, a, d, c], dim=1)])
+        weight = self._rows(of_parts.mT, index).t()
+        bias = None if layer.bias is None else self._rows(layer.bias.view(2, 1, -1), index).squeeze(0)
+        out, *last = lstm_scan(x, *state, keep, weight, bias)
         out = out.flip(0) if reverse else out
         return (out if mask is None else out.masked_fill(~mask, 0.0)), tuple(last)
 
     def _is_fused(self, *tensors: Tensor) -> bool:
         """True where ``lstm_scan`` computes the step of this layer and its gradients pay."""
-        if self.gate != "modulus" or self.activation != "split_tanh" or type(self).step is not ComplexLSTM.step:
+        if (
+            self.gate not in LINEAR_READINGS
+            or self.activation != "split_tanh"
+            or type(self).step is not ComplexLSTM.step
+        ):
             return False
         x = tensors[0]
         if x.shape[1] < _MIN_SCAN_ROWS or not torch.is_grad_enabled() or not any(v.requires_grad for v in tensors):
             return False
         return all(CF.is_plain_cpu(v) and v.dtype == x.dtype for v in tensors)
 
-    def _joined_steps(
-        self, x: Tensor, h: Tensor, c: Tensor, mask: Tensor | None, real: Tensor, imag: Tensor, bias: Tensor | None
-    ) -> tuple[Tensor, ...]:
-        """``lstm_scan`` step by step."""
-        n = x.shape[-1] // 2
-        inputs = CF.linear(x, real[:, :n], imag[:, :n], bias)
-        product = block_product(real[:, n:], imag[:, n:], None)
-        out, last = self._steps(inputs, product, (h, c), None if mask is None else mask.unsqueeze(-1), reverse=False)
-        return (out, *last)
+    def _rows(self, numbers: Tensor, index: int) -> Tensor:
+        """Parts of the rows i, f, g, o ``[2, columns, 4d]`` as the rows of ``lstm_scan``, ``[columns, 5d]``."""
+        i, f, g, o = numbers.unflatten(-1, (4, -1)).unbind(-2)
+        gates = self.read(*torch.stack([i, f, o], dim=-2).unbind(0), index)
+        return torch.cat([gates, g.transpose(0, 1)], dim=-2).flatten(-2)
 
 
 class ComplexGRU(_ComplexRecurrent):
@@ -413,12 +457,12 @@ class ComplexGRU(_ComplexRecurrent):
     num_gates = 3
     recurrent_bias = True
 
-    def step(self, inputs: Tensor, product: Product, state: State) -> State:
+    def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
         """h = n + z (h - n)."""
-        gate, phi = GATES[self.gate], STATE_ACTIVATIONS[self.activation]
+        phi = STATE_ACTIVATIONS[self.activation]
         h = _numbers(state[0])
         of_inputs, of_state = _numbers(inputs, 3), _numbers(product(state[0], None), 3)
-        r, z = gate(of_inputs[:, :, :2] + of_state[:, :, :2]).unbind(2)
+        r, z = self.gates(of_inputs[:, :, :2] + of_state[:, :, :2], index).unbind(2)
         n = phi(of_inputs[:, :, 2] + _times(r, of_state[:, :, 2]))
         return (self.saturate(n + _times(z, h - n)).flatten(1),)
 
