@@ -9,4 +9,6 @@ from benchmarks.grids import gates, paper, speech, stability, text
 
 __all__ = ["GRIDS"]
 
-GRIDS: dict[str, Grid] = {grid.name: grid for module in (text, speech, paper, gates, stability) for grid in module.GRIDS}
+GRIDS: dict[str, Grid] = {
+    grid.name: grid for module in (text, speech, paper, gates, stability) for grid in module.GRIDS
+}

@@ -154,14 +154,19 @@ PARSERS = {
         "$DATA/syntax/zh_hk-all.conllu.gz --dev_split 0.1 --test_files $DATA/syntax/zh_gsd-test.conllu.gz"
     ),
 }
+PAPER_FORM = "--gate modulus --lm_readout modulus"
 TWIN, TWIN_OF_WORDS = "--number_field real", "--number_field real --use_relations false"
 SYNCONMT = Commands(
     "synconmt",
     {
-        "synconmt-b": "--attention_type bahdanau",
+        "synconmt-b": f"--attention_type bahdanau {PAPER_FORM}",
+        "synconmt-b-gates": "--attention_type bahdanau --gate real_part --lm_readout modulus",
+        "synconmt-b-scaled": "--attention_type bahdanau --gate real_part --lm_readout scaled_modulus",
+        "synconmt-b-concat": "--attention_type bahdanau --gate real_part --lm_readout concat",
         "bahdanau": f"--attention_type bahdanau {TWIN_OF_WORDS}",
         "bahdanau-relations": f"--attention_type bahdanau {TWIN}",
-        "synconmt-l": "--attention_type luong",
+        "synconmt-l": f"--attention_type luong {PAPER_FORM}",
+        "synconmt-l-concat": "--attention_type luong --gate real_part --lm_readout concat",
         "luong": f"--attention_type luong {TWIN_OF_WORDS}",
         "luong-relations": f"--attention_type luong {TWIN}",
     },

@@ -352,6 +352,9 @@ from .training.records import (
 from .training.records import (
     write_results as write_results,
 )
+from .training.relation_schedule import (
+    RelationSchedule as RelationSchedule,
+)
 from .training.run import (
     Run as Run,
 )

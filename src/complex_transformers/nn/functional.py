@@ -206,7 +206,8 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
     """W z + b with W = A + iB (Thesis 2.16, SynCoNMT Eq. 7): ``[..., 2 in] -> [..., 2 out]``.
 
     A = ``real`` and B = ``imag`` are ``[out, in]``, ``bias`` is ``[b_re | b_im]`` of width ``2 out``. Computed by
-    three real products, one block product or four products, whichever is fastest; all agree to rounding.
+    three real products, one block product or four products, whichever is fastest; all agree to the
+    rounding of |W| |z|.
     """
     path = linear_path(x, real)
     if path == "block":

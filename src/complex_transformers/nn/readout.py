@@ -28,9 +28,9 @@ class Readout(nn.Module):
 
     - ``modulus``: |W z + b| with a complex W (ComplexOrder App. B "taking their norm", SynCoNMT Eq. 15), >= 0.
     - ``squared_modulus``: |W z + b|^2 (Thesis 2.52, 2.53), >= 0.
-    - ``scaled_modulus``, ``scaled_squared_modulus``: s_k m_k + c_k of these moduli m, with a real scale and a real bias
-      for each logit, which start at 1 and 0. A modulus has no way to say that a word is rare or out of place: its
-      least value is 0, and it takes two equations to get there.
+    - ``scaled_modulus``, ``scaled_squared_modulus``: s_k m_k + c_k of these moduli m, a real scale and a real bias for
+      each logit, which start at 1 and 0. A modulus alone cannot say that a word is rare or out of place: its least
+      value is 0, and it takes two equations to get there.
     - ``concat``: a real layer on the stored ``[real | imag]`` tensor; the only one of the real field.
     - ``feature_modulus``: a real layer on the moduli |z_j| of the features.
 

@@ -278,28 +278,23 @@ def test_every_parameter_has_the_gradient_of_the_loss(changes):
 @pytest.mark.parametrize("rnn_type", ["gru", "lstm", "rnn"])
 @pytest.mark.parametrize("attention_type", ["bahdanau", "luong"])
 def test_without_imaginary_weights_and_relations_the_real_part_is_the_real_twin(rnn_type, attention_type):
-    """Relations all alike with a vector of zero, imaginary weights zero, the gates held real: half the width remains.
+    """Relations all alike with a vector of zero, imaginary weights zero, real gates: half the width remains.
 
     The real twin is that of words alone at half the width. An imaginary score of zero is a uniform imaginary weight,
     so the decoder's state has an imaginary half, which ``concat`` leaves out here and ``modulus`` would read.
     """
     sizes = {"rnn_type": rnn_type, **VARIANTS[attention_type], "alpha": 1.0}
-    model = build(gate="split", lm_readout="concat", **sizes).double()
+    gate = "split" if rnn_type == "rnn" else "real_part"
+    model = build(gate=gate, lm_readout="concat", **sizes).double()
     torch.manual_seed(0)
-    settings = {**model.config.to_dict(), "number_field": "real", "use_relations": False, "hidden_size": 8}
+    real = {"number_field": "real", "use_relations": False, "hidden_size": 8, "gate": None}
+    settings = {**model.config.to_dict(), **real}
     twin = SynCoNMTForConditionalGeneration(type(model.config).from_dict(settings)).eval().double()
     theirs = dict(twin.named_parameters())
-    gates = {"gru": 2, "lstm": 4, "rnn": 0}[rnn_type]
     for name, parameter in model.named_parameters():
         halves = parameter.data.shape[-1] // 2
         if name.endswith("embed_tokens.relation") or "imag.weight" in name:
             parameter.data.zero_()
-        elif name.endswith(("input_proj.0.bias", "input_proj.1.bias")):
-            imag = parameter.data[halves:].view({"gru": 3, "lstm": 4, "rnn": 1}[rnn_type], -1)
-            imag.zero_()
-            imag[:gates] = -1e4  # sigmoid 0: a real gate
-            if rnn_type == "lstm":
-                imag[2] = 0.0  # the candidate
         elif name.endswith(("place_readout.weight", "head.projection.weight")):
             parameter.data[:, halves:] = 0.0  # concat: the imaginary half is not read
         elif name.endswith("bias") and "head" not in name:

@@ -27,7 +27,8 @@ class ComplexTextRNNConfig(TextConfig):
         num_hidden_layers: recurrent layers.
         recurrent_size: width of the states of one direction, ``[real | imag]``, even.
         bidirectional: also read backwards; twice the width.
-        gate: ``modulus`` (default) or ``split``, see ``nn.ComplexRNN``; the real field and ``rnn`` have ``split``.
+        gate: ``real_part`` (default), ``projected``, ``modulus`` or ``split``, see ``nn.ComplexRNN``; the real field
+            and ``rnn`` have ``split``.
         state_activation: ``split_tanh``, ``hirose_tanh`` or ``split_relu``.
         pooling: ``last`` state, or ``mean`` of the states over the tokens.
     """
@@ -48,7 +49,7 @@ class ComplexTextRNNConfig(TextConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.gate is None:
-            self.gate = "split" if self.number_field == "real" or self.rnn_type == "rnn" else "modulus"
+            self.gate = "split" if self.number_field == "real" or self.rnn_type == "rnn" else "real_part"
         super().__post_init__(**kwargs)
 
     def real_twin(self, **changes: Any) -> "ComplexTextRNNConfig":

@@ -16,6 +16,7 @@ from ..base.configuration import ComplexConfig
 __all__ = ["SynCoNMTConfig"]
 
 RNN_TYPES = ("gru", "lstm", "rnn")
+RELATION_FEEDBACKS = ("gold", "predicted", "mixed")
 
 
 @strict
@@ -34,15 +35,21 @@ class SynCoNMTConfig(ComplexConfig):
         encoder_layers, decoder_layers: recurrent layers; ``num_hidden_layers`` is another name of the first.
         rnn_type: ``gru``, ``lstm`` or ``rnn``, of encoder and decoder.
         bidirectional: the encoder reads in both directions, with half the width each.
-        gate: ``modulus`` (default) or ``split``, see ``nn.ComplexRNN``; the real field and ``rnn`` have ``split``.
+        gate: ``real_part`` (default), ``projected``, ``modulus`` (the paper's) or ``split``, see ``nn.ComplexRNN``;
+            the real field and ``rnn`` have ``split``.
         state_activation: ``split_tanh``, ``hirose_tanh`` or ``split_relu``.
         attention_type: ``bahdanau``, global and additive, its context read by the first decoder layer; or ``luong``,
             local around a predicted place, its context joined to the states of the last decoder layer.
         attention_window: D of ``luong``, words to either side of the predicted place.
         use_relations: False for the real network of words alone; a complex network has relations.
         share_embeddings: one table of words and one of relations for both sides, for joint vocabularies.
-        lm_readout: of both heads: ``modulus`` (default, S 15, 16), ``squared_modulus``, ``concat`` or
-            ``feature_modulus``; the real field has ``concat``.
+        lm_readout: of both heads, see ``nn.Readout``: ``modulus`` (default, S 15, 16), ``scaled_modulus``, ``concat``
+            and the others; the real field has ``concat``.
+        relation_feedback: which relations the decoder reads where those of ``relation_labels`` are known: ``gold``
+            these (default, S 11), ``predicted`` its own, as in translation, or ``mixed``, where each word has its own
+            with the probability that ``RelationSchedule`` raises over training. They are found for all words at once
+            by a first pass over the true ones (Mihaylova & Martins 2019). Except in ``gold``, evaluation reads its
+            own: a loss with true relations flatters what will have none.
         alpha: weight of the words in the loss; that of the relations is 1 - alpha (S 17). The paper does not give
             its value. Without relations the loss is that of the words.
         label_smoothing: epsilon of both losses (Szegedy et al. 2016), while training only.
@@ -71,7 +78,10 @@ class SynCoNMTConfig(ComplexConfig):
         "decoder_layers",
         "attention_window",
     )
-    read_with: ClassVar[dict[str, Any]] = {"attention_window": ("attention_type", ("luong",))}
+    read_with: ClassVar[dict[str, Any]] = {
+        "attention_window": ("attention_type", ("luong",)),
+        "relation_feedback": ("use_relations", (True,)),
+    }
     complex_only: ClassVar[dict[str, Any]] = {"gate": None, "state_activation": "split_tanh", "lm_readout": None}
 
     relation_vocab_size: int = 64
@@ -89,6 +99,7 @@ class SynCoNMTConfig(ComplexConfig):
     use_relations: bool = True
     share_embeddings: bool = False
     lm_readout: str | None = None
+    relation_feedback: str = "gold"
     alpha: float | int = 0.5
     label_smoothing: float | int = 0.0
     initializer_range: float | int = 0.1
@@ -102,7 +113,7 @@ class SynCoNMTConfig(ComplexConfig):
     def __post_init__(self, **kwargs: Any) -> None:
         real = self.number_field == "real"
         if self.gate is None:
-            self.gate = "split" if real or self.rnn_type == "rnn" else "modulus"
+            self.gate = "split" if real or self.rnn_type == "rnn" else "real_part"
         if self.lm_readout is None:
             self.lm_readout = "concat" if real else "modulus"
         if self.decoder_start_relation_id is None:
@@ -152,6 +163,7 @@ class SynCoNMTConfig(ComplexConfig):
         super().validate_names()
         check_choice("rnn_type", self.rnn_type, RNN_TYPES)
         check_choice("attention_type", self.attention_type, tuple(ALIGNMENTS))
+        check_choice("relation_feedback", self.relation_feedback, RELATION_FEEDBACKS)
         assert self.gate is not None  # __post_init__ has filled in both
         assert self.lm_readout is not None
         check_recurrent(self.gate, self.state_activation, self.number_field, self.rnn_type)

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Syntax-aware complex-valued translation (SynCoNMT, Liu & Hou 2023) and its real twins, with ``generate()``."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -45,6 +48,18 @@ class SynCoNMTOutput(ModelOutput):
     encoder_last_hidden_state: Tensor | None = None
     encoder_hidden_states: tuple[Tensor, ...] | None = None
     encoder_attentions: tuple[Tensor, ...] | None = None
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """``model.eval()``; behind it every module is as it was."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
 
 
 class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
@@ -116,6 +131,9 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         self.lm_head = self.make_head(config.num_words[1])
         relations = config.num_relations[1]
         self.relation_head = None if relations is None else self.make_head(relations)
+        # While training; for `RelationSchedule` to change.
+        self.own_relations = 1.0 if config.relation_feedback == "predicted" else 0.0
+        self.training_alpha: float | None = None
         self.post_init()
 
     def make_head(self, out_features: int) -> Readout:
@@ -178,6 +196,17 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
                 decoder_relation_ids = self.prepare_decoder_relation_ids_from_labels(relation_labels)
             elif past_key_values is not None:
                 decoder_relation_ids = known_relations(past_key_values, decoder_input_ids)
+        if relation_labels is not None and decoder_input_ids is not None and self.config.relation_feedback != "gold":
+            decoder_relation_ids = self.feed_back(
+                decoder_relation_ids,
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                relation_ids=relation_ids,
+                inputs_embeds=inputs_embeds,
+                decoder_input_ids=decoder_input_ids,
+                decoder_attention_mask=decoder_attention_mask,
+                encoder_outputs=encoder_outputs,
+            )
         history = past_key_values if isinstance(past_key_values, RelationHistory) else None
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
         outputs = self.model(
@@ -223,6 +252,23 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
                 "label, or set config.alpha=1.0 and give decoder_relation_ids"
             )
 
+    @torch.no_grad()
+    def feed_back(self, relations: Tensor, **inputs: Any) -> Tensor:
+        """True relations ``[B, T]``, some of them replaced by those the model predicts where it reads the true ones.
+
+        While training as many as ``own_relations`` says, in evaluation all; that of the start and of padding stay.
+        """
+        share = self.own_relations if self.training else 1.0
+        if share == 0.0:
+            return relations
+        with evaluating(self):  # as in translation, where nothing is dropped
+            states = self.model(decoder_relation_ids=relations, use_cache=False, **inputs).last_hidden_state
+            following = self.predict_relations(self.relation_head(states))
+        own = torch.cat([relations[:, :1], following[:, :-1]], dim=-1)
+        special = (relations == self.config.pad_relation_id) | (relations == self.config.decoder_start_relation_id)
+        keep = special | (torch.rand(relations.shape, device=relations.device) >= share)
+        return torch.where(keep, relations, own)
+
     def remember_relations(
         self, cache: Cache, past_length: int, relations: Tensor | None, relation_logits: Tensor
     ) -> None:
@@ -253,9 +299,10 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         loss = self.smoothed_loss(logits, labels, count)
         if relation_logits is None:
             return loss
-        loss = self.config.alpha * loss
+        alpha = self.training_alpha if self.training and self.training_alpha is not None else self.config.alpha
+        loss = alpha * loss
         if relation_labels is None:
             return loss
         ignored = (labels == -100) | (relation_labels == self.config.pad_relation_id)
         relation_labels = relation_labels.masked_fill(ignored, -100)
-        return loss + (1.0 - self.config.alpha) * self.smoothed_loss(relation_logits, relation_labels, count)
+        return loss + (1.0 - alpha) * self.smoothed_loss(relation_logits, relation_labels, count)
