@@ -14,13 +14,13 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
-from ...nn import Readout, SpectralScaledAttention, masked_mean, number_field
+from ...nn import Readout, SpectralScaledAttention, number_field
 from ..base.encoder_decoder import WritingHead, as_encoder_output, join_outputs
 from ..base.generation import EncoderDecoderGenerationMixin
 from ..base.layers import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
 from ..base.loss import check_labels
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.text import classification_head
+from ..base.text import SequenceClassifier
 from ..complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
 from ..complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqDecoder
 from .configuration_spectral_transformer import SpectralTransformerConfig
@@ -134,22 +134,17 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
         return BaseModelOutput(last_hidden_state=hidden_states)
 
 
-class SpectralTransformerForAudioClassification(SpectralTransformerPreTrainedModel):
+class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTransformerPreTrainedModel):
     """Spectral Transformer, mean of the last hidden state over the frames, and the readout."""
 
-    # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
-    accepts_loss_kwargs = False
+    model_class = SpectralTransformerModel
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__(config)
-        self.num_labels = config.num_labels
-        self.model = SpectralTransformerModel(config)
-        self.dropout, self.classifier = classification_head(config)
         self.loss_type = "ForSequenceClassification"
-        self.post_init()
 
     @can_return_tuple
-    def forward(
+    def forward(  # type: ignore[override]
         self,
         input_features: Tensor,
         attention_mask: Tensor | None = None,
@@ -158,10 +153,8 @@ class SpectralTransformerForAudioClassification(SpectralTransformerPreTrainedMod
     ) -> SequenceClassifierOutput:
         """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``."""
         outputs = self.model(input_features, attention_mask=attention_mask, **kwargs)
-        hidden_states = outputs.last_hidden_state
-        pooled = masked_mean(hidden_states, self.output_mask(hidden_states, attention_mask))
-        logits = self.classifier(self.dropout(pooled))
-        loss = None if labels is None else self.classification_loss(logits, labels)
+        logits = self.logits_of(outputs, self.output_mask(outputs.last_hidden_state, attention_mask))
+        loss = None if labels is None else self.loss_of(logits, labels)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
