@@ -15,14 +15,7 @@ from ...nn.activation import ACT2CFN
 from ...nn.arithmetic import arithmetic
 from ...nn.attention import ATTENTION_SCORES, check_attention
 from ...nn.checks import check_choice
-from ...nn.embedding import (
-    DAMPINGS,
-    EMBEDDING_TYPES,
-    FREQUENCY_INITS,
-    PHASES,
-    SHARINGS,
-    check_words_differ,
-)
+from ...nn.embedding import DAMPINGS, EMBEDDING_TYPES, FREQUENCY_INITS, PHASES, SHARINGS, check_words_differ
 from ...nn.initialization import INITIALIZERS
 from ...nn.readout import check_readout
 from .. import model_families

@@ -23,24 +23,10 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from ...nn import (
-    ATTENTION_FUNCTIONS,
-    ComplexMultiheadAttention,
-    NumberField,
-    Readout,
-    complex_attention,
-    number_field,
-)
+from ...nn import ATTENTION_FUNCTIONS, ComplexMultiheadAttention, NumberField, Readout, complex_attention, number_field
 from ...nn.embedding import positions_from_mask
 from .configuration import LayersConfig, TransformerConfig
-from .inputs import (
-    check_cache_batch,
-    check_mask,
-    check_source,
-    check_text_inputs,
-    padding_mask,
-    without_padding,
-)
+from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
 from .pretrained import ComplexPreTrainedModel
 from .text import TextModel
 
