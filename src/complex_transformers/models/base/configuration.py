@@ -157,8 +157,8 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
                 raise ValueError(f"{name}={value!r} has no effect {where}; leave it at {default!r}, or use {instead}")
 
     def validate_probabilities(self) -> None:
-        """Dropout probabilities lie in [0, 1), deviations are positive."""
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"):
+        """Dropout probabilities and label smoothing lie in [0, 1), deviations are positive."""
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "label_smoothing"):
             value = getattr(self, name, None)
             if value is not None and not 0.0 <= value < 1.0:
                 raise ValueError(f"{name} must be in [0, 1), got {value}")

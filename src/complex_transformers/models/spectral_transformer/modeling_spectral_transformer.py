@@ -323,15 +323,11 @@ class SpectralTransformerForConditionalGeneration(
         """Logits ``[B, U, vocab_size]`` and, with ``labels [B, U]`` (-100 is ignored), the cross entropy.
 
         Args:
-            input_features, attention_mask: as in ``SpectralTransformerModel``; or give ``encoder_outputs`` of an
-                earlier call, with the same mask.
-            decoder_input_ids: ``[B, U]`` symbols before those to predict; made from labels where they are missing.
-            decoder_attention_mask: ``[B, past + U]``, 1 for symbols, 0 for padding on either side.
-            encoder_outputs: instead of ``input_features``.
-            past_key_values: an ``EncoderDecoderCache``, extended by this call.
-            decoder_inputs_embeds: ``[B, U, hidden_size]`` final embeddings (position included), as halves.
-            labels: the symbols that follow ``decoder_input_ids``.
-            use_cache: return a cache.
+            input_features, attention_mask: as in ``SpectralTransformerModel``.
+            encoder_outputs: of an earlier call, instead of ``input_features``, with the same mask.
+            decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds, past_key_values, use_cache: the target,
+                as in ``ComplexSeq2SeqModel``.
+            labels: the symbols that follow ``decoder_input_ids``, which are made from them where they are missing.
 
         Raises:
             ValueError: no features, no target, shapes that do not match, ids outside the vocabulary.
