@@ -34,11 +34,8 @@ _NO_DECAY_PATTERNS = [r"bias", r"layernorm", r"rmsnorm", r"(?:^|\.)norm(?:$|\.)"
 
 
 def _angles(model: nn.Module) -> set[str]:
-    names = set()
-    for prefix, module in model.named_modules():
-        for name in getattr(module, "no_weight_decay", ()):
-            names.add(f"{prefix}.{name}" if prefix else name)
-    return names
+    marked = ((prefix, getattr(module, "no_weight_decay", ())) for prefix, module in model.named_modules())
+    return {f"{prefix}.{name}".removeprefix(".") for prefix, names in marked for name in names}
 
 
 def decay_parameter_names(model: nn.Module) -> list[str]:

@@ -177,7 +177,9 @@ class SequenceClassifier(TextHead):
 
     def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
         """The readout of the pooled features."""
-        return self.classifier(self.dropout(pooled_features(outputs, attention_mask)))
+        pooled: Tensor | None = getattr(outputs, "pooler_output", None)
+        features = masked_mean(outputs.last_hidden_state, padding_mask(attention_mask)) if pooled is None else pooled
+        return self.classifier(self.dropout(features))
 
     def loss_of(self, logits: Tensor, labels: Tensor, **kwargs: Any) -> Tensor:
         """The loss of ``problem_type``."""
@@ -190,12 +192,6 @@ def classification_head(config: NetworkConfig, features: int | None = None) -> t
     size = config.hidden_size if features is None else features
     readout = Readout(size, config.num_labels, config.readout, config.number_field)
     return number_field(config.number_field).Dropout(probability), readout
-
-
-def pooled_features(outputs: BaseModelOutput | BaseModelOutputWithPooling, attention_mask: Tensor | None) -> Tensor:
-    """``pooler_output``, or the mean of the last hidden state over the tokens."""
-    pooled: Tensor | None = getattr(outputs, "pooler_output", None)
-    return masked_mean(outputs.last_hidden_state, padding_mask(attention_mask)) if pooled is None else pooled
 
 
 def run_recurrent(rnn: nn.Module, hidden_states: Tensor, mask: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:

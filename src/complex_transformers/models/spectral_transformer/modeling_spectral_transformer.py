@@ -144,7 +144,7 @@ class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTran
         self.loss_type = "ForSequenceClassification"
 
     @can_return_tuple
-    def forward(  # type: ignore[override]
+    def forward(
         self,
         input_features: Tensor,
         attention_mask: Tensor | None = None,
