@@ -23,12 +23,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from ..models.base.hub import ModelHubMixin, complete_card
 from .folder import clear_checkpoint, read_mark, write_mark
 
-__all__ = [
-    "ComplexSeq2SeqTrainer",
-    "ComplexTrainer",
-    "decay_parameter_names",
-    "optimizer_groups",
-]
+__all__ = ["ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"]
 
 _NO_DECAY_PATTERNS = [r"bias", r"layernorm", r"rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
 

@@ -105,10 +105,7 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
     @merge_with_config_defaults
     @capture_outputs
     def forward(
-        self,
-        input_features: Tensor,
-        attention_mask: Tensor | None = None,
-        **kwargs: TransformersKwargs,
+        self, input_features: Tensor, attention_mask: Tensor | None = None, **kwargs: TransformersKwargs
     ) -> BaseModelOutput:
         """Encode a batch of clips.
 
