@@ -146,7 +146,12 @@ class TextHead(ComplexPreTrainedModel):
         labels: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> Any:
-        """Inputs as in the model; logits and, with labels, the loss: their shapes are those of the class."""
+        """Logits and, with ``labels``, their loss; other arguments as in the model.
+
+        Of texts logits are ``[B, num_labels]``, labels ``[B]`` or ``[B, num_labels]``, and the loss is that of
+        ``problem_type``; of tokens they are ``[B, N, words or num_labels]`` and ``[B, N]`` (-100 is ignored), and the
+        loss is the cross entropy.
+        """
         outputs = self.model(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
         logits = self.logits_of(outputs, attention_mask)
         loss = None if labels is None else self.loss_of(logits, labels, **kwargs)
@@ -162,7 +167,6 @@ class SequenceClassifier(TextHead):
     """A text model, its pooled features, dropout and the readout (models of ComplexOrder Table 2).
 
     Pooled features are the model's ``pooler_output``, or the masked mean of the last hidden state where it has none.
-    Logits are ``[B, num_labels]``, labels ``[B]`` or ``[B, num_labels]``, and the loss that of ``problem_type``.
     """
 
     output_class = SequenceClassifierOutput

@@ -34,10 +34,7 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
 
 
 class ComplexOrderForMaskedLM(TextHead, ComplexOrderPreTrainedModel, LanguageModelHead):
-    """ComplexOrder encoder with a masked-language-model head: dense layer, activation, norm, ``lm_readout``.
-
-    Logits are ``[B, N, vocab_size]``, and ``labels [B, N]`` (-100 is ignored) have a cross entropy.
-    """
+    """ComplexOrder encoder with a masked-language-model head: dense layer, activation, norm, ``lm_readout``."""
 
     model_class = ComplexOrderModel
     output_class = MaskedLMOutput
@@ -65,10 +62,7 @@ class ComplexOrderForSequenceClassification(SequenceClassifier, ComplexOrderPreT
 
 
 class ComplexOrderForTokenClassification(TextHead, ComplexOrderPreTrainedModel):
-    """ComplexOrder encoder and the ``readout`` of every token.
-
-    Logits are ``[B, N, num_labels]``, and ``labels [B, N]`` (-100 is ignored) have a cross entropy.
-    """
+    """ComplexOrder encoder and the ``readout`` of every token."""
 
     model_class = ComplexOrderModel
     output_class = TokenClassifierOutput

@@ -29,7 +29,6 @@ class ComplexSeq2SeqPreTrainedModel(ComplexPreTrainedModel):
 
     config: ComplexSeq2SeqConfig
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
 
 
 class ComplexSeq2SeqEncoder(TransformerEncoder, ComplexSeq2SeqPreTrainedModel):

@@ -53,7 +53,6 @@ class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
 
     config: ComplexTransfoXLConfig
     _no_split_modules = ["TransfoXLLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
     # The relative scores are computed by the layer itself; a memory cannot be rolled back.
     _supports_sdpa = False
     _supports_attention_backend = False

@@ -67,7 +67,6 @@ class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
     input_modalities = ("audio",)
     _input_embed_layer = "embedding"  # of features; there are no words
     _no_split_modules = ["EncoderLayer", "SpectralScaledLayer", "DecoderLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
         """Frames of the output for ``lengths`` frames of features: ceil(T / time_pool_size)."""
