@@ -253,7 +253,7 @@ class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModel
         none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
         ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in ``ComplexTransfoXLModel``.
         """
-        outputs = self.model(input_ids, attention_mask, past_key_values, inputs_embeds, use_cache, **kwargs)
+        outputs = self.model(input_ids, attention_mask, past_key_values, inputs_embeds, use_cache=use_cache, **kwargs)
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         hidden_states = outputs.last_hidden_state[:, kept]
         logits = loss = None
