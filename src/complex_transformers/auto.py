@@ -15,6 +15,7 @@ import importlib.machinery
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 
 from .models import family_class, file_kind, model_families
@@ -52,17 +53,19 @@ def _register_pipelines() -> None:
         }
 
 
+# Module of Transformers -> what registers with it.
+_REGISTER = {
+    f"transformers.models.auto.{kind}_auto": partial(_register_kind, kind)
+    for kind in ("configuration", "feature_extraction", "modeling", "processing", "tokenization")
+} | {_PIPELINES: _register_pipelines}
+
+
 def _register_imported() -> None:
     """Register with every module of Transformers that has been imported since the last time."""
-    kinds = ("configuration", "feature_extraction", "modeling", "processing", "tokenization")
-    modules = {f"transformers.models.auto.{kind}_auto": kind for kind in kinds}
-    for module in (*modules, _PIPELINES):
+    for module, register in _REGISTER.items():
         if module in sys.modules and module not in _registered:
             _registered.add(module)
-            if module == _PIPELINES:
-                _register_pipelines()
-            else:
-                _register_kind(modules[module])
+            register()
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
@@ -111,8 +114,7 @@ def register_when_imported() -> None:
 
 def register_all() -> None:
     """Import Transformers' Auto classes and pipelines, and register everything now. Safe to call twice."""
-    importlib.import_module(_PIPELINES)
-    for kind in ("feature_extraction", "modeling", "processing", "tokenization"):
-        importlib.import_module(f"transformers.models.auto.{kind}_auto")
+    for module in _REGISTER:
+        importlib.import_module(module)
     _registered.clear()
     _register_imported()

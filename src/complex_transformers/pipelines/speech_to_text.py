@@ -58,8 +58,7 @@ class SpeechToTextPipeline(AutomaticSpeechRecognitionPipeline):
                     f"{name}={kwargs[name]!r} needs the frames of a CTC model ('automatic-speech-recognition'); cut "
                     "long audio at pauses and transcribe the pieces"
                 )
-        parameters: tuple[dict[str, Any], dict[str, Any], dict[str, Any]] = super()._sanitize_parameters(**kwargs)
-        return parameters
+        return super()._sanitize_parameters(**kwargs)
 
     def preprocess(self, inputs: Any, **kwargs: Any) -> Iterator[dict[str, Any]]:
         """As in Transformers, which would average channels and needs torchaudio for another rate."""

@@ -21,6 +21,12 @@ __all__ = ["TextToTextPipeline"]
 
 # New tokens at most, where neither the caller nor the model's generation configuration says how many.
 _DEFAULT_NEW_TOKENS = 256
+# The arguments of a call, by stage; all others are those of `generate`.
+_PARAMETERS = (
+    ("truncation",),
+    ("return_scores",),
+    ("return_text", "return_tensors", "return_relations", "skip_special_tokens", "clean_up_tokenization_spaces"),
+)
 # Transformers writes "no limit" as a model_max_length beyond this.
 _NO_LIMIT = int(1e20)
 
@@ -189,38 +195,20 @@ class TextToTextPipeline(Pipeline):
                 "bos_token_id), or pass decoder_start_token_id=... to pipeline()"
             )
 
-    def _sanitize_parameters(
-        self,
-        return_text: bool | None = None,
-        return_tensors: bool | None = None,
-        return_scores: bool | None = None,
-        return_relations: bool | None = None,
-        skip_special_tokens: bool | None = None,
-        clean_up_tokenization_spaces: bool | None = None,
-        truncation: bool | None = None,
-        **generate_kwargs: Any,
-    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        if return_text is False and return_tensors is False:
+    def _sanitize_parameters(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        for_input, for_scores, for_output = (
+            {name: value for name in names if (value := kwargs.pop(name, None)) is not None} for names in _PARAMETERS
+        )
+        if for_output.get("return_text") is False and for_output.get("return_tensors") is False:
             raise ValueError("return_text and return_tensors are both False: nothing would be returned; set one")
-        if truncation not in (None, True, False):
+        if (truncation := for_input.get("truncation")) not in (None, True, False):
             raise ValueError(f"truncation must be True or False, got {truncation!r}")
-        if return_relations and not self._writes_relations():
+        if for_output.get("return_relations") and not self._writes_relations():
             raise ValueError(
                 f"return_relations=True needs a model that writes relations, with its processor, but "
                 f"{type(self.model).__name__} gives words alone"
             )
-        for_output = {
-            "return_text": return_text,
-            "return_tensors": return_tensors,
-            "return_relations": return_relations,
-            "skip_special_tokens": skip_special_tokens,
-            "clean_up_tokenization_spaces": clean_up_tokenization_spaces,
-        }
-        return (
-            {} if truncation is None else {"truncation": truncation},
-            {**generate_kwargs, **({} if return_scores is None else {"return_scores": return_scores})},
-            {name: value for name, value in for_output.items() if value is not None},
-        )
+        return for_input, {**kwargs, **for_scores}, for_output
 
     def __call__(self, inputs: str | Iterable[str], **kwargs: Any) -> Any:
         """The texts generated for ``inputs``; ``kwargs`` as in the class and ``generate()``."""
@@ -239,37 +227,21 @@ class TextToTextPipeline(Pipeline):
             return []
         return super().__call__(inputs, **kwargs)
 
-    def run_single(
-        self,
-        inputs: Any,
-        preprocess_params: dict[str, Any],
-        forward_params: dict[str, Any],
-        postprocess_params: dict[str, Any],
-    ) -> list[dict[str, Any]]:
+    # The parameters of `postprocess` come last; it notes the length of every text.
+
+    def run_single(self, inputs: Any, *params: Any) -> list[dict[str, Any]]:
         """As in Transformers; one warning if the text was cut."""
         lengths: list[int] = []
-        postprocess_params = {**postprocess_params, "source_lengths": lengths}
-        outputs = super().run_single(inputs, preprocess_params, forward_params, postprocess_params)
+        outputs = super().run_single(inputs, *params[:-1], {**params[-1], "source_lengths": lengths})
         self._warn_of_cuts(lengths)
         return outputs
 
-    def get_iterator(
-        self,
-        inputs: Any,
-        num_workers: int,
-        batch_size: int,
-        preprocess_params: dict[str, Any],
-        forward_params: dict[str, Any],
-        postprocess_params: dict[str, Any],
-    ) -> _Outputs:
+    def get_iterator(self, inputs: Any, *params: Any) -> _Outputs:
         """As in Transformers, with the number of each text for errors; one warning for all texts that were cut."""
         indexed = isinstance(inputs, Sized) and not isinstance(inputs, IterableDataset)
         texts = _NumberedTexts(inputs) if indexed else (_Numbered(i, text) for i, text in enumerate(inputs))
         lengths: list[int] = []
-        postprocess_params = {**postprocess_params, "source_lengths": lengths}
-        outputs = super().get_iterator(
-            texts, num_workers, batch_size, preprocess_params, forward_params, postprocess_params
-        )
+        outputs = super().get_iterator(texts, *params[:-1], {**params[-1], "source_lengths": lengths})
         return _Outputs(outputs, inputs, lambda: self._warn_of_cuts(lengths))
 
     def encode(self, text: str, **options: Any) -> dict[str, Any]:

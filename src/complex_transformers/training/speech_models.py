@@ -27,10 +27,7 @@ from ..models.spectral_transformer.modeling_spectral_transformer import (
     SpectralTransformerForCTC,
     SpectralTransformerModel,
 )
-from ..models.spectral_transformer.processing_spectral_transformer import (
-    SpectralTransformerProcessor,
-    unknown_symbols,
-)
+from ..models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor, unknown_symbols
 from ..nn.checks import check_choice
 from .arguments import arguments_of
 

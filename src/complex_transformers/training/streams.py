@@ -130,25 +130,21 @@ class ComplexStreamTrainer(ComplexTrainer):
         return super().train(*args, **kwargs)
 
     def compute_loss(
-        self,
-        model: nn.Module,
-        inputs: dict[str, Tensor],
-        return_outputs: bool = False,
-        num_items_in_batch: Tensor | int | None = None,
+        self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """The loss of one segment, after those that the memory has read."""
-        segment: dict[str, Any] = dict(inputs)
-        memory = self._memory_before(int(segment.pop("segment")))
-        segment |= {"past_key_values": memory, "use_cache": True}
-        loss, outputs = super().compute_loss(model, segment, True, num_items_in_batch)
+        inputs = dict(inputs)
+        memory = self._memory_before(int(inputs.pop("segment")))
+        inputs |= {"past_key_values": memory, "use_cache": True}
+        loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
         self.memory = outputs.past_key_values
         return (loss, outputs) if return_outputs else loss
 
     def _memory_before(self, segment: int) -> MemoryCache | None:
         """The memory that ends where this segment begins."""
         start = segment * self.train_dataset.segment_length
-        if segment and (self.memory is None or self.memory.get_seq_length() != start):
-            read = 0 if self.memory is None else self.memory.get_seq_length()
+        read = 0 if self.memory is None else self.memory.get_seq_length()
+        if segment and read != start:
             raise ValueError(
                 f"segment {segment} begins at token {start} of each lane, but the memory has read {read}: resume with "
                 "the same lanes and the same segment length"
@@ -199,12 +195,7 @@ class ComplexStreamTrainer(ComplexTrainer):
     # --- evaluation ---
 
     def evaluation_loop(
-        self,
-        dataloader: DataLoader[dict[str, Tensor]],
-        description: str,
-        prediction_loss_only: bool | None = None,
-        ignore_keys: list[str] | None = None,
-        metric_key_prefix: str = "eval",
+        self, dataloader: DataLoader[dict[str, Tensor]], *args: Any, metric_key_prefix: str = "eval", **kwargs: Any
     ) -> EvalLoopOutput:
         """Read the lanes from their beginning; no predictions are kept."""
         model = self._wrap_model(self.model, training=False).eval()

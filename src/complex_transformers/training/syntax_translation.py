@@ -134,17 +134,11 @@ def parse_parallel_dataset(
         joined: set[int] = set()
         for side, parser in parsers.items():
             label = f"the {name} data, {side} of row"
-            sentences: Iterable[dict[str, Any]] = parser.pipe(part[side], n_process, batch_size, label)
-            if progress is not None:
-                sentences = progress(sentences, f"Parsing {name}, {side}", len(part))
-            columns: dict[str, list[Any]] = {column: [] for column in _COLUMNS}
-            for row, sentence in enumerate(sentences):
-                for column, values in columns.items():
-                    values.append(sentence[column])
-                if sentence["sentences"] > 1:
-                    joined.add(row)
-            for column, values in columns.items():
-                part = part.add_column(f"{side}_{column}", values)
+            parsing: Iterable[dict[str, Any]] = parser.pipe(part[side], n_process, batch_size, label)
+            sentences = list(parsing if progress is None else progress(parsing, f"Parsing {name}, {side}", len(part)))
+            joined |= {row for row, sentence in enumerate(sentences) if sentence["sentences"] > 1}
+            for column in _COLUMNS:
+                part = part.add_column(f"{side}_{column}", [sentence[column] for sentence in sentences])
         if joined:
             warnings.warn(
                 f"{len(joined)} of {len(part)} pairs of the {name} data have a text in which the parser finds several "

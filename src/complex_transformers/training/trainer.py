@@ -23,22 +23,14 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from ..models.base.hub import ModelHubMixin, complete_card
 from .folder import clear_checkpoint, read_mark, write_mark
 
-__all__ = [
-    "ComplexSeq2SeqTrainer",
-    "ComplexTrainer",
-    "decay_parameter_names",
-    "optimizer_groups",
-]
+__all__ = ["ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"]
 
 _NO_DECAY_PATTERNS = [r"bias", r"layernorm", r"rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
 
 
 def _angles(model: nn.Module) -> set[str]:
-    names = set()
-    for prefix, module in model.named_modules():
-        for name in getattr(module, "no_weight_decay", ()):
-            names.add(f"{prefix}.{name}" if prefix else name)
-    return names
+    marked = ((prefix, getattr(module, "no_weight_decay", ())) for prefix, module in model.named_modules())
+    return {f"{prefix}.{name}".removeprefix(".") for prefix, names in marked for name in names}
 
 
 def decay_parameter_names(model: nn.Module) -> list[str]:

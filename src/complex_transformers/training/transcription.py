@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import csv
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,9 +74,7 @@ class TranscriptionRun(Run):
         The transcriptions are ``predictions.csv`` in the output folder: ``reference`` and ``prediction`` of each clip
         of the part scored last, which is the test part where there is one.
         """
-        start = time.perf_counter()
         output = self.trainer.predict(self.parts[name])
-        seconds = round(time.perf_counter() - start, 1)
         references, predictions = self.texts(output.label_ids, output.predictions)
         if self.trainer.is_world_process_zero():
             with (self.folder / "predictions.csv").open("w", encoding="utf-8", newline="") as file:
@@ -85,6 +82,7 @@ class TranscriptionRun(Run):
                 table.writerow(("reference", "prediction"))
                 table.writerows(zip(references, predictions, strict=True))
         figures = TranscriptionMetric().compute(predictions=predictions, references=references)
+        seconds = round(output.metrics["test_runtime"], 1)
         return rounded({**figures, "loss": output.metrics["test_loss"], "seconds": seconds})
 
     def texts(self, labels: np.ndarray, predictions: np.ndarray) -> tuple[list[str], list[str]]:

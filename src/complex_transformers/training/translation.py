@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -153,11 +152,9 @@ class TranslationRun(Run):
         The figures also have ``loss`` (of the labels), ``num_beams`` and ``seconds``.
         """
         self.args.predict_with_generate, self.trainer.compute_metrics = True, None
-        start = time.perf_counter()
         output = self.trainer.predict(self.parts[name], num_beams=num_beams)
-        seconds = round(time.perf_counter() - start, 1)
         figures, texts = self.score_texts(output.predictions, self.parts[name])
-        loss = output.metrics["test_loss"]
+        loss, seconds = output.metrics["test_loss"], round(output.metrics["test_runtime"], 1)
         return rounded({**figures, "loss": loss, "num_beams": num_beams, "seconds": seconds}), texts
 
     def choose_length_penalty(self) -> dict[str, float]:

@@ -15,14 +15,7 @@ from ...nn.activation import ACT2CFN
 from ...nn.arithmetic import arithmetic
 from ...nn.attention import ATTENTION_SCORES, check_attention
 from ...nn.checks import check_choice
-from ...nn.embedding import (
-    DAMPINGS,
-    EMBEDDING_TYPES,
-    FREQUENCY_INITS,
-    PHASES,
-    SHARINGS,
-    check_words_differ,
-)
+from ...nn.embedding import DAMPINGS, EMBEDDING_TYPES, FREQUENCY_INITS, PHASES, SHARINGS, check_words_differ
 from ...nn.initialization import INITIALIZERS
 from ...nn.readout import check_readout
 from .. import model_families
@@ -164,8 +157,8 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
                 raise ValueError(f"{name}={value!r} has no effect {where}; leave it at {default!r}, or use {instead}")
 
     def validate_probabilities(self) -> None:
-        """Dropout probabilities lie in [0, 1), deviations are positive."""
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"):
+        """Dropout probabilities and label smoothing lie in [0, 1), deviations are positive."""
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "label_smoothing"):
             value = getattr(self, name, None)
             if value is not None and not 0.0 <= value < 1.0:
                 raise ValueError(f"{name} must be in [0, 1), got {value}")

@@ -109,15 +109,5 @@ class WritingHead(ComplexPreTrainedModel):
 
     def written(self, outputs: Seq2SeqModelOutput, loss: Tensor | None, logits: Tensor, **more: Any) -> Any:
         """The output of the head."""
-        return self.output_class(
-            loss=loss,
-            logits=logits,
-            **more,
-            past_key_values=outputs.past_key_values,
-            decoder_hidden_states=outputs.decoder_hidden_states,
-            decoder_attentions=outputs.decoder_attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
-            encoder_hidden_states=outputs.encoder_hidden_states,
-            encoder_attentions=outputs.encoder_attentions,
-        )
+        others = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
+        return self.output_class(loss=loss, logits=logits, **more, **others)

@@ -23,24 +23,10 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from ...nn import (
-    ATTENTION_FUNCTIONS,
-    ComplexMultiheadAttention,
-    NumberField,
-    Readout,
-    complex_attention,
-    number_field,
-)
+from ...nn import ATTENTION_FUNCTIONS, ComplexMultiheadAttention, NumberField, Readout, complex_attention, number_field
 from ...nn.embedding import positions_from_mask
 from .configuration import LayersConfig, TransformerConfig
-from .inputs import (
-    check_cache_batch,
-    check_mask,
-    check_source,
-    check_text_inputs,
-    padding_mask,
-    without_padding,
-)
+from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
 from .pretrained import ComplexPreTrainedModel
 from .text import TextModel
 
@@ -325,12 +311,9 @@ def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_lengt
         return positions_from_mask(input_ids) + past_length
     if attention_mask.dim() == 2:
         return positions_from_mask(input_ids, attention_mask)[:, -input_ids.shape[1] :]
-    seen = (
-        attention_mask
-        if attention_mask.dtype == torch.bool
-        else attention_mask > torch.finfo(attention_mask.dtype).min
-    )
-    return seen[:, 0].sum(-1).clamp(min=1)
+    if attention_mask.dtype != torch.bool:
+        attention_mask = attention_mask > torch.finfo(attention_mask.dtype).min
+    return attention_mask[:, 0].sum(-1).clamp(min=1)
 
 
 class TransformerDecoder(TransformerStack):
@@ -390,20 +373,17 @@ class TransformerDecoder(TransformerStack):
         check_cache_batch(past_key_values, len(encoder_hidden_states))
         self.check_source(past_key_values, encoder_hidden_states)
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
-        check_decoder_mask(attention_mask, target, past_length)  # type: ignore[arg-type]
+        if not torch.compiler.is_compiling():
+            covered = (target.shape[0], int(past_length) + target.shape[1])  # type: ignore[union-attr]
+            check_mask(attention_mask, covered, "decoder_attention_mask", "[batch, cached and new tokens]")
         if inputs_embeds is None:
             assert input_ids is not None
             positions = token_positions(input_ids, attention_mask, past_length)
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         inputs_embeds = without_padding(inputs_embeds, attention_mask)
-        own_cache = past_key_values
-        if isinstance(past_key_values, EncoderDecoderCache):
-            own_cache = past_key_values.self_attention_cache
+        own_cache = getattr(past_key_values, "self_attention_cache", past_key_values)
         score_mask = create_causal_mask(
-            config=self.config,
-            inputs_embeds=inputs_embeds,
-            attention_mask=attention_mask,
-            past_key_values=own_cache,
+            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask, past_key_values=own_cache
         )
         source_mask = create_bidirectional_mask(
             config=self.config,
@@ -434,13 +414,6 @@ class TransformerDecoder(TransformerStack):
             attention: Any = self.layers[0].cross_attn
             keys = past_key_values.cross_attention_cache.layers[0].keys
             check_source(keys, encoder_hidden_states, lambda source: attention.keys_and_values(source, None)[0])
-
-
-def check_decoder_mask(attention_mask: Any, target: Tensor, past_length: int | Tensor) -> None:
-    """Raise unless a mask of tokens covers those in the cache and the new ones, ``target [B, T, ...]``."""
-    if not torch.compiler.is_compiling():
-        covered = (target.shape[0], int(past_length) + target.shape[1])
-        check_mask(attention_mask, covered, "decoder_attention_mask", "[batch, cached and new tokens]")
 
 
 class LanguageModelHead(ComplexPreTrainedModel):

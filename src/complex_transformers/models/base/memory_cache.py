@@ -221,11 +221,7 @@ class MemoryCache(Cache):
         return _WrittenOnce(self)
 
     def _settings(self) -> dict[str, int]:
-        return {
-            "num_layers": len(self.layers),
-            "mem_len": self.mem_len,
-            "keeps_states": int(self.keeps == "states"),
-        }
+        return {"num_layers": len(self.layers), "mem_len": self.mem_len, "keeps_states": int(self.keeps == "states")}
 
     def state_dict(self) -> dict[str, Tensor]:
         """The memory as tensors by name, contiguous copies: what safetensors saves and ``load_state_dict`` reads."""

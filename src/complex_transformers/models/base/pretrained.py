@@ -29,6 +29,7 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     input_modalities = ("text",)
     supports_gradient_checkpointing = True
     _no_split_modules = ["EncoderLayer"]
+    _skip_keys_device_placement = ["past_key_values"]
     _supports_sdpa = True
     _supports_attention_backend = True
     _can_compile_fullgraph = True

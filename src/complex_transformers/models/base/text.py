@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling, SequenceClassifierOutput
-from transformers.utils import TransformersKwargs
+from transformers.utils import ModelOutput, TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
@@ -19,6 +19,7 @@ __all__ = [
     "ClassicPreTrainedModel",
     "ClassicTextModel",
     "SequenceClassifier",
+    "TextHead",
     "TextModel",
     "classification_head",
     "make_embedding",
@@ -114,23 +115,26 @@ class ClassicTextModel(TextModel, ClassicPreTrainedModel):
         return BaseModelOutputWithPooling(last_hidden_state=hidden_states, pooler_output=pooled)
 
 
-class SequenceClassifier(ComplexPreTrainedModel):
-    """A text model, its pooled features, dropout and the readout (models of ComplexOrder Table 2).
+class TextHead(ComplexPreTrainedModel):
+    """A text model and what a head makes of its states: logits and, with labels, their loss.
 
-    A subclass names the model by ``model_class``. Pooled features are its ``pooler_output``, or the masked mean of
-    the last hidden state where it has none.
+    A subclass names the model by ``model_class``, adds layers and calls ``post_init``.
     """
 
-    model_class: type[TextModel]
-    # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
-    accepts_loss_kwargs = False
+    model_class: type[ComplexPreTrainedModel]
+    output_class: type[ModelOutput]
 
-    def __init__(self, config: TextConfig) -> None:
+    def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
-        self.num_labels = config.num_labels
         self.model = self.model_class(config)
-        self.dropout, self.classifier = classification_head(config, getattr(self.model, "pooled_size", None))
-        self.post_init()
+
+    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
+        """The logits of the model's outputs."""
+        raise NotImplementedError
+
+    def loss_of(self, logits: Tensor, labels: Tensor, **kwargs: Any) -> Tensor:
+        """The loss of the logits: the cross entropy of every token."""
+        return self.token_loss(logits, labels, **kwargs)
 
     @can_return_tuple
     def forward(
@@ -141,23 +145,49 @@ class SequenceClassifier(ComplexPreTrainedModel):
         inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
         **kwargs: TransformersKwargs,
-    ) -> SequenceClassifierOutput:
-        """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``."""
-        outputs = self.model(
-            input_ids,
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            inputs_embeds=inputs_embeds,
-            **kwargs,
-        )
-        logits = self.classifier(self.dropout(pooled_features(outputs, attention_mask)))
-        loss = None if labels is None else self.classification_loss(logits, labels)
-        return SequenceClassifierOutput(
+    ) -> Any:
+        """Logits and, with ``labels``, their loss; other arguments as in the model.
+
+        Of texts logits are ``[B, num_labels]``, labels ``[B]`` or ``[B, num_labels]``, and the loss is that of
+        ``problem_type``; of tokens they are ``[B, N, words or num_labels]`` and ``[B, N]`` (-100 is ignored), and the
+        loss is the cross entropy.
+        """
+        outputs = self.model(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
+        logits = self.logits_of(outputs, attention_mask)
+        loss = None if labels is None else self.loss_of(logits, labels, **kwargs)
+        return self.output_class(
             loss=loss,
             logits=logits,
             hidden_states=outputs.hidden_states,
             attentions=getattr(outputs, "attentions", None),
         )
+
+
+class SequenceClassifier(TextHead):
+    """A text model, its pooled features, dropout and the readout (models of ComplexOrder Table 2).
+
+    Pooled features are the model's ``pooler_output``, or the masked mean of the last hidden state where it has none.
+    """
+
+    output_class = SequenceClassifierOutput
+    # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
+    accepts_loss_kwargs = False
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.dropout, self.classifier = classification_head(config, getattr(self.model, "pooled_size", None))
+        self.post_init()
+
+    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
+        """The readout of the pooled features."""
+        pooled: Tensor | None = getattr(outputs, "pooler_output", None)
+        features = masked_mean(outputs.last_hidden_state, padding_mask(attention_mask)) if pooled is None else pooled
+        return self.classifier(self.dropout(features))
+
+    def loss_of(self, logits: Tensor, labels: Tensor, **kwargs: Any) -> Tensor:
+        """The loss of ``problem_type``."""
+        return self.classification_loss(logits, labels)
 
 
 def classification_head(config: NetworkConfig, features: int | None = None) -> tuple[nn.Module, Readout]:
@@ -166,12 +196,6 @@ def classification_head(config: NetworkConfig, features: int | None = None) -> t
     size = config.hidden_size if features is None else features
     readout = Readout(size, config.num_labels, config.readout, config.number_field)
     return number_field(config.number_field).Dropout(probability), readout
-
-
-def pooled_features(outputs: BaseModelOutput | BaseModelOutputWithPooling, attention_mask: Tensor | None) -> Tensor:
-    """``pooler_output``, or the mean of the last hidden state over the tokens."""
-    pooled: Tensor | None = getattr(outputs, "pooler_output", None)
-    return masked_mean(outputs.last_hidden_state, padding_mask(attention_mask)) if pooled is None else pooled
 
 
 def run_recurrent(rnn: nn.Module, hidden_states: Tensor, mask: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:

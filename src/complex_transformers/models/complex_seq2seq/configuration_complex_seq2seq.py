@@ -60,8 +60,3 @@ class ComplexSeq2SeqConfig(TransformerConfig):
                 "norm_type='batch' is for encoders: its statistics would show a decoder the words it has to predict; "
                 "use 'layer' or 'rms'"
             )
-
-    def validate_smoothing(self) -> None:
-        """Label smoothing lies in [0, 1)."""
-        if not 0.0 <= self.label_smoothing < 1.0:
-            raise ValueError(f"label_smoothing must be in [0, 1), got {self.label_smoothing}")

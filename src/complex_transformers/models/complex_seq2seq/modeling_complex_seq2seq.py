@@ -29,7 +29,6 @@ class ComplexSeq2SeqPreTrainedModel(ComplexPreTrainedModel):
 
     config: ComplexSeq2SeqConfig
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
 
 
 class ComplexSeq2SeqEncoder(TransformerEncoder, ComplexSeq2SeqPreTrainedModel):
@@ -66,13 +65,10 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
 
         Args:
             input_ids, attention_mask, inputs_embeds: the source, as in ``ComplexOrderModel``.
-            decoder_input_ids: ``[B, T]`` the target, or its tokens that are not in the cache; or give
-                ``decoder_inputs_embeds``.
-            decoder_attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side.
+            decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds: the target, as in
+                ``ComplexSeq2SeqDecoder``.
             encoder_outputs: of an earlier call with the same source.
-            past_key_values: an ``EncoderDecoderCache``, extended by this call.
-            decoder_inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
-            use_cache: return a cache.
+            past_key_values, use_cache: of the decoder.
 
         Raises:
             ValueError: no target, empty input, shapes that do not match, ids outside the vocabulary, a cache

@@ -87,12 +87,9 @@ class ComplexTransfoXLConfig(TransformerConfig):
         """The memory has a length, and distances and positions are cut at a positive number that is reached."""
         if self.mem_len < 1:
             raise ValueError(f"mem_len must be 1 or more, got {self.mem_len}; without a memory, use use_cache=False")
-        if self.position_period is not None and self.position_period < 1:
-            raise ValueError(
-                f"position_period must be 1 or more, or None for positions that run on, got {self.position_period}"
-            )
-        if self.clamp_len is not None and self.clamp_len < 1:
-            raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {self.clamp_len}")
+        for name, otherwise in (("position_period", "positions that run on"), ("clamp_len", "distances as they are")):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"{name} must be 1 or more, or None for {otherwise}, got {value}")
         if self.same_length and self.clamp_len is not None and self.clamp_len >= self.mem_len:
             raise ValueError(
                 f"clamp_len={self.clamp_len} has no effect with same_length=True and mem_len={self.mem_len}, where no "

@@ -53,7 +53,6 @@ class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
 
     config: ComplexTransfoXLConfig
     _no_split_modules = ["TransfoXLLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
     # The relative scores are computed by the layer itself; a memory cannot be rolled back.
     _supports_sdpa = False
     _supports_attention_backend = False
@@ -254,14 +253,7 @@ class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, LanguageModel
         none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
         ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in ``ComplexTransfoXLModel``.
         """
-        outputs = self.model(
-            input_ids,
-            attention_mask=attention_mask,
-            past_key_values=past_key_values,
-            inputs_embeds=inputs_embeds,
-            use_cache=use_cache,
-            **kwargs,
-        )
+        outputs = self.model(input_ids, attention_mask, past_key_values, inputs_embeds, use_cache=use_cache, **kwargs)
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         hidden_states = outputs.last_hidden_state[:, kept]
         logits = loss = None

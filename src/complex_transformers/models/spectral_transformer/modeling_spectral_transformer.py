@@ -14,13 +14,13 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
-from ...nn import Readout, SpectralScaledAttention, masked_mean, number_field
+from ...nn import Readout, SpectralScaledAttention, number_field
 from ..base.encoder_decoder import WritingHead, as_encoder_output, join_outputs
 from ..base.generation import EncoderDecoderGenerationMixin
 from ..base.layers import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
 from ..base.loss import check_labels
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.text import classification_head
+from ..base.text import SequenceClassifier
 from ..complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
 from ..complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqDecoder
 from .configuration_spectral_transformer import SpectralTransformerConfig
@@ -67,7 +67,6 @@ class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
     input_modalities = ("audio",)
     _input_embed_layer = "embedding"  # of features; there are no words
     _no_split_modules = ["EncoderLayer", "SpectralScaledLayer", "DecoderLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
         """Frames of the output for ``lengths`` frames of features: ceil(T / time_pool_size)."""
@@ -105,10 +104,7 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
     @merge_with_config_defaults
     @capture_outputs
     def forward(
-        self,
-        input_features: Tensor,
-        attention_mask: Tensor | None = None,
-        **kwargs: TransformersKwargs,
+        self, input_features: Tensor, attention_mask: Tensor | None = None, **kwargs: TransformersKwargs
     ) -> BaseModelOutput:
         """Encode a batch of clips.
 
@@ -134,19 +130,14 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
         return BaseModelOutput(last_hidden_state=hidden_states)
 
 
-class SpectralTransformerForAudioClassification(SpectralTransformerPreTrainedModel):
+class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTransformerPreTrainedModel):
     """Spectral Transformer, mean of the last hidden state over the frames, and the readout."""
 
-    # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
-    accepts_loss_kwargs = False
+    model_class = SpectralTransformerModel
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__(config)
-        self.num_labels = config.num_labels
-        self.model = SpectralTransformerModel(config)
-        self.dropout, self.classifier = classification_head(config)
         self.loss_type = "ForSequenceClassification"
-        self.post_init()
 
     @can_return_tuple
     def forward(
@@ -158,10 +149,8 @@ class SpectralTransformerForAudioClassification(SpectralTransformerPreTrainedMod
     ) -> SequenceClassifierOutput:
         """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``."""
         outputs = self.model(input_features, attention_mask=attention_mask, **kwargs)
-        hidden_states = outputs.last_hidden_state
-        pooled = masked_mean(hidden_states, self.output_mask(hidden_states, attention_mask))
-        logits = self.classifier(self.dropout(pooled))
-        loss = None if labels is None else self.classification_loss(logits, labels)
+        logits = self.logits_of(outputs, self.output_mask(outputs.last_hidden_state, attention_mask))
+        loss = None if labels is None else self.loss_of(logits, labels)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
@@ -330,15 +319,11 @@ class SpectralTransformerForConditionalGeneration(
         """Logits ``[B, U, vocab_size]`` and, with ``labels [B, U]`` (-100 is ignored), the cross entropy.
 
         Args:
-            input_features, attention_mask: as in ``SpectralTransformerModel``; or give ``encoder_outputs`` of an
-                earlier call, with the same mask.
-            decoder_input_ids: ``[B, U]`` symbols before those to predict; made from labels where they are missing.
-            decoder_attention_mask: ``[B, past + U]``, 1 for symbols, 0 for padding on either side.
-            encoder_outputs: instead of ``input_features``.
-            past_key_values: an ``EncoderDecoderCache``, extended by this call.
-            decoder_inputs_embeds: ``[B, U, hidden_size]`` final embeddings (position included), as halves.
-            labels: the symbols that follow ``decoder_input_ids``.
-            use_cache: return a cache.
+            input_features, attention_mask: as in ``SpectralTransformerModel``.
+            encoder_outputs: of an earlier call, instead of ``input_features``, with the same mask.
+            decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds, past_key_values, use_cache: the target,
+                as in ``ComplexSeq2SeqModel``.
+            labels: the symbols that follow ``decoder_input_ids``, which are made from them where they are missing.
 
         Raises:
             ValueError: no features, no target, shapes that do not match, ids outside the vocabulary.

@@ -144,7 +144,9 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
         clips = [{"input_features": each["input_features"]} for each in features]
         batch = self.feature_extractor.pad(clips, **{"return_tensors": "pt", **kwargs})
         if "labels" in features[0]:
-            batch["labels"] = _pad_labels([list(each["labels"]) for each in features])
+            labels = [torch.tensor(list(each["labels"]), dtype=torch.long) for each in features]
+            # Losses leave out what comes after the end of each.
+            batch["labels"] = torch.nn.utils.rnn.pad_sequence(labels, batch_first=True, padding_value=-100)
         return batch
 
 
@@ -157,9 +159,3 @@ def unknown_symbols(tokenizer: PreTrainedTokenizerBase, text: str) -> list[str]:
     if unknown_id in tokenizer(text)["input_ids"]:
         unknown |= {c for c in text if c != " " and unknown_id in tokenizer(c)["input_ids"]} or {text}
     return sorted(unknown)
-
-
-def _pad_labels(labels: list[list[int]]) -> torch.Tensor:
-    """``[B, longest]`` with -100, which losses leave out, after the end of each."""
-    rows = [torch.tensor(row, dtype=torch.long) for row in labels]
-    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=-100)
