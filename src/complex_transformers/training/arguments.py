@@ -153,6 +153,8 @@ class RunArguments(Seq2SeqTrainingArguments):
     Args:
         disable_tqdm: no progress bars; by default they are drawn on a terminal only.
         learning_rate: 1e-3, as small models need it.
+        frequency_learning_rate, phase_learning_rate: of the frequencies and phases of embeddings, see
+            ``optimizer_groups``.
         eval_strategy, save_strategy, logging_strategy, save_total_limit: after each epoch; one checkpoint stays.
         load_best_model_at_end: the best epoch by ``metric_for_best_model``, of the validation part.
         dataloader_pin_memory: only where there is a GPU.
@@ -163,6 +165,8 @@ class RunArguments(Seq2SeqTrainingArguments):
 
     disable_tqdm: bool | None = field(default=None, metadata={"help": "default: where there is no terminal"})
     learning_rate: float = 1e-3
+    frequency_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
+    phase_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
     eval_strategy: str = "epoch"
     save_strategy: str = "epoch"
     logging_strategy: str = "epoch"

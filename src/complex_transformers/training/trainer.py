@@ -39,14 +39,52 @@ def decay_parameter_names(model: nn.Module) -> list[str]:
     return [name for name in names if name not in _angles(model)]
 
 
-def optimizer_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Two parameter groups for any torch optimizer: ``torch.optim.AdamW(optimizer_groups(model, 0.01), lr=1e-3)``."""
+def optimizer_groups(
+    model: nn.Module,
+    weight_decay: float,
+    frequency_learning_rate: float | None = None,
+    phase_learning_rate: float | None = None,
+) -> list[dict[str, Any]]:
+    """Parameter groups for any torch optimizer: ``torch.optim.AdamW(optimizer_groups(model, 0.01), lr=1e-3)``.
+
+    Two, with and without weight decay; frequencies and phases have groups of their own where a rate is given for them.
+
+    Args:
+        model: its parameters that are trained.
+        weight_decay: of the first group.
+        frequency_learning_rate, phase_learning_rate: of the frequencies and the phases of embeddings; default that of
+            the optimizer.
+
+    Raises:
+        ValueError: a rate below 0, or for what the model has not.
+    """
     decay = set(decay_parameter_names(model))
     parameters = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
-    return [
+    groups: list[dict[str, Any]] = [
         {"params": [value for name, value in parameters if name in decay], "weight_decay": weight_decay},
         {"params": [value for name, value in parameters if name not in decay], "weight_decay": 0.0},
     ]
+    return groups + _with_own_rates(groups, model, frequency_learning_rate, phase_learning_rate)
+
+
+def _with_own_rates(
+    groups: list[dict[str, Any]], model: nn.Module, frequency: float | None, phase: float | None
+) -> list[dict[str, Any]]:
+    """Groups of frequencies and phases with rates of their own, which are taken out of ``groups``."""
+    own = []
+    for kind, rate in {"frequency": frequency, "phase": phase}.items():
+        if rate is None:
+            continue
+        if not rate >= 0.0:
+            raise ValueError(f"{kind}_learning_rate must be 0 or more, got {rate}")
+        found = {id(p) for name, p in model.named_parameters() if name.rpartition(".")[2] == kind and p.requires_grad}
+        taken = [p for group in groups for p in group["params"] if id(p) in found]
+        if not taken:
+            raise ValueError(f"{kind}_learning_rate={rate}, but nothing of that name is trained: leave it out")
+        for group in groups:
+            group["params"] = [p for p in group["params"] if id(p) not in found]
+        own.append({"params": taken, "weight_decay": 0.0, "lr": rate})
+    return own
 
 
 class _LengthSampler(LengthGroupedSampler):
@@ -75,13 +113,23 @@ class ComplexTrainer(Trainer):
 
     Args:
         *args, **kwargs: of ``transformers.Trainer``.
+        frequency_learning_rate, phase_learning_rate: see ``optimizer_groups``; default those of ``RunArguments``, or
+            the learning rate of all.
     """
 
     label_smoother: Any
     mark: Mapping[str, Any] | None = None  # of the run, written into its checkpoints
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        frequency_learning_rate: float | None = None,
+        phase_learning_rate: float | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        given = {"frequency_learning_rate": frequency_learning_rate, "phase_learning_rate": phase_learning_rate}
+        self.own_rates = [getattr(self.args, name, None) if rate is None else rate for name, rate in given.items()]
         network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter
         if self.label_smoother is not None and type(network).__name__.endswith("ForCausalLM"):
             # Transformers shifts the labels of its own classes alone: others would learn to copy their input.
@@ -90,6 +138,16 @@ class ComplexTrainer(Trainer):
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
         """See ``decay_parameter_names``."""
         return decay_parameter_names(model)
+
+    def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
+        """As in Transformers, with the groups of frequencies and phases that have rates of their own."""
+        made = self.optimizer is None
+        optimizer = super().create_optimizer(model)
+        if made:
+            network = self.model if model is None else model
+            for group in _with_own_rates(optimizer.param_groups, network, *self.own_rates):
+                optimizer.add_param_group(group)
+        return optimizer
 
     def create_model_card(self, **kwargs: Any) -> None:
         """The card of the model with what Transformers' would say of its training, which alone says less.
