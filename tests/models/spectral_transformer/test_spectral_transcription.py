@@ -18,6 +18,7 @@ from complex_transformers import (
     ComplexSeq2SeqForConditionalGeneration,
     SpectralTransformerConfig,
     SpectralTransformerForConditionalGeneration,
+    SpectralTransformerForCTC,
     SpectralTransformerProcessor,
     build_ctc_tokenizer,
     build_tokenizer,
@@ -83,6 +84,23 @@ def test_loss_is_the_cross_entropy_of_labels_read_one_step_late():
         expected = F.cross_entropy(logits, labels.flatten(), label_smoothing=smoothing)
         torch.testing.assert_close(model(**batch, labels=labels).loss, expected)
         model.train()
+
+
+def test_an_encoder_trained_by_ctc_is_gone_on_with(tmp_path):
+    before = build(model_class=SpectralTransformerForCTC)
+    before.save_pretrained(tmp_path)
+    model, info = SpectralTransformerForConditionalGeneration.from_pretrained(
+        tmp_path, decoder=decoder("fully_spectral"), ignore_mismatched_sizes=True, output_loading_info=True
+    )
+    assert {name.split(".")[0] for name in info["missing_keys"]} == {"decoder", "lm_head"}
+    assert {name.split(".")[0] for name, *_ in info["mismatched_keys"]} == {"lm_head"}
+    for name, value in before.model.state_dict().items():
+        assert torch.equal(model.model.state_dict()[name], value), name
+
+
+def test_a_tied_head_is_the_table_of_the_decoder():
+    model = transcriber(decoder={"embedding_type": "word", "tie_word_embeddings": True})
+    assert model.lm_head.projection.weight is model.decoder.embed_tokens.weight
 
 
 def test_resizing_the_symbols_keeps_the_old_ones():
