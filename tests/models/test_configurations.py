@@ -67,10 +67,14 @@ def test_values_of_another_type(family):
 
 
 @every_family
-def test_integers_are_taken_where_floats_are_meant(family):
-    zeros = {name: 0 for name in names_of(family, "float") if name.endswith(("_prob", "_smoothing"))}
-    taken = CONFIGS[family](**zeros)
-    assert all(getattr(taken, name) == 0 for name in zeros)
+def test_every_field_is_kept_and_integers_are_taken_for_floats(family, tmp_path):
+    config_class = CONFIGS[family]
+    read = [n for n in names_of(family, "float") if not isinstance(config_class.read_with.get(n), str)]
+    changed = {name: 0 if name == "hidden_dropout_prob" else 0.25 for name in read}
+    changed |= {"weight_init": "unitary", "pad_token_id": 3, "num_labels": 5, "problem_type": "regression"}
+    config_class(**changed).save_pretrained(tmp_path)
+    again = config_class.from_pretrained(tmp_path)
+    assert {name: getattr(again, name) for name in changed} == changed
 
 
 @every_family

@@ -162,9 +162,8 @@ def test_bad_input():
 
 
 def processor(tokenizer=None):
-    texts = ["bada", "ma ba"]
-    tokenizer = tokenizer or build_tokenizer(texts, kind="character", append_eos=True)
-    return SpectralTransformerProcessor(extractor(), tokenizer)
+    own = tokenizer or build_tokenizer(["bada", "ma ba"], kind="character", append_eos=True)
+    return SpectralTransformerProcessor(extractor(), own)
 
 
 def test_processor_makes_features_and_labels():
@@ -218,10 +217,9 @@ def test_settings_of_a_tokenizer_leave_the_audio_alone(tmp_path):
 
 
 def test_processor_pads_labels_at_their_end():
-    texts = ["bada", "ma"]
-    tokenizer = build_tokenizer(texts, kind="character", append_eos=True)
-    tokenizer.padding_side = "left"  # a decoder would begin with padding
-    labels = processor(tokenizer)(text=texts, return_tensors="pt")["labels"]
+    both = processor()
+    both.tokenizer.padding_side = "left"  # a decoder would begin with padding
+    labels = both(text=["bada", "ma"], return_tensors="pt")["labels"]
     assert labels[1].tolist()[-2:] == [-100, -100]
     assert (labels[:, :3] >= 0).all()
 

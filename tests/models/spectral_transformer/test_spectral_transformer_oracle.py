@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.special import erf
 from small_spectral import FULL, NETWORKS, RATE, SCALED, build, clips, config, extractor, features, first
 
 from complex_transformers import SpectralTransformerForAudioClassification, SpectralTransformerForCTC
@@ -36,7 +37,7 @@ def dense(layer, x):
 
 
 def gelu(x):
-    return by_parts(lambda part: 0.5 * part * (1 + np.vectorize(math.erf)(part / math.sqrt(2))), x)
+    return by_parts(lambda part: 0.5 * part * (1 + erf(part / math.sqrt(2))), x)
 
 
 def norm(x):
