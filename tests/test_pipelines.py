@@ -6,7 +6,7 @@ import json
 
 import pytest
 import torch
-from transformers import AutoTokenizer, pipeline
+from transformers import pipeline
 
 from complex_transformers import build_tokenizer
 from complex_transformers.models import family_class, model_families
@@ -30,9 +30,7 @@ def saved(tmp_path):
     def save(task, family="complex_order", **options):
         tokenizer = build_tokenizer(TEXTS)
         sizes = {**FAMILIES[family].sizes, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
-        config = family_class(family, "AutoConfig")(
-            **sizes, id2label=dict(enumerate(NAMES)), label2id={name: number for number, name in enumerate(NAMES)}
-        )
+        config = family_class(family, "AutoConfig")(**sizes, id2label=dict(enumerate(NAMES)))
         torch.manual_seed(0)
         model = family_class(family, TASKS[task])(config).eval()
         model.save_pretrained(tmp_path)
@@ -40,7 +38,7 @@ def saved(tmp_path):
 
         def answer(text):
             with torch.no_grad():
-                return model(**AutoTokenizer.from_pretrained(tmp_path)(text, return_tensors="pt"))[0][0]
+                return model(**tokenizer(text, return_tensors="pt"))[0][0]
 
         return pipeline(task, model=str(tmp_path), **options), answer
 
