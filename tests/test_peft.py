@@ -5,8 +5,9 @@
 import pytest
 import torch
 
-from complex_transformers import ComplexOrderConfig, ComplexOrderForSequenceClassification, ComplexTrainer
+from complex_transformers import ComplexOrderForSequenceClassification, ComplexTrainer
 from complex_transformers.nn import functional as CF
+from families import Case
 
 peft = pytest.importorskip("peft")
 pytest.importorskip("accelerate")
@@ -14,16 +15,8 @@ pytest.importorskip("accelerate")
 
 @pytest.fixture
 def base(tmp_path):
-    config = ComplexOrderConfig(
-        vocab_size=20,
-        hidden_size=16,
-        num_attention_heads=2,
-        intermediate_size=16,
-        num_labels=3,
-        initializer_range=0.5,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
+    without_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config = Case("complex_order", "words").config(num_hidden_layers=1, **without_dropout)
     ComplexOrderForSequenceClassification(config).save_pretrained(tmp_path / "base")
     return tmp_path / "base"
 
@@ -57,10 +50,8 @@ def test_lora_trains_saves_loads_and_merges(base, tmp_path):
     assert (trained - before).abs().max() > 1e-2
 
     model.save_pretrained(tmp_path / "adapter")
-    assert {path.name for path in (tmp_path / "adapter").iterdir()} >= {
-        "adapter_config.json",
-        "adapter_model.safetensors",
-    }
+    files = {path.name for path in (tmp_path / "adapter").iterdir()}
+    assert files >= {"adapter_config.json", "adapter_model.safetensors"}
     again = peft.PeftModel.from_pretrained(load(base), tmp_path / "adapter")
     torch.testing.assert_close(answers(again), trained, atol=1e-6, rtol=1e-6)
 
@@ -75,9 +66,8 @@ def test_lora_trains_saves_loads_and_merges(base, tmp_path):
 
 
 def test_adapted_layer_is_a_complex_product_of_the_adapted_weights(base):
-    model = peft.get_peft_model(
-        load(base), peft.LoraConfig(r=2, target_modules=["real", "imag"], init_lora_weights=False)
-    )
+    lora = peft.LoraConfig(r=2, target_modules=["real", "imag"], init_lora_weights=False)
+    model = peft.get_peft_model(load(base), lora)
     layer = model.base_model.model.model.layers[0].self_attn.q_proj
     weights = [part.weight + part.get_delta_weight("default") for part in (layer.real, layer.imag)]
     x = torch.randn(4, 16)

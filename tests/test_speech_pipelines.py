@@ -22,6 +22,7 @@ from complex_transformers import (
 )
 
 RATE = 8000
+SIZES = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
 SYMBOLS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"abcdefgh"]
 NETWORKS = {
     "fully_spectral": ({}, {"time_pool_size": 2}),
@@ -39,20 +40,15 @@ def folder(request, tmp_path_factory):
     extractor = SpectralFeatureExtractor(sampling_rate=RATE, normalize=False, **settings)
     config = SpectralTransformerConfig.from_extractor(
         extractor,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
+        **SIZES,
         vocab_size=len(tokenizer),
         pad_token_id=tokenizer.pad_token_id,
         id2label={0: "yes", 1: "no", 2: "maybe"},
-        label2id={"yes": 0, "no": 1, "maybe": 2},
         **own,
     )
     torch.manual_seed(0)
     for head in (SpectralTransformerForAudioClassification, SpectralTransformerForCTC):
-        model = head(config)
-        model.save_pretrained(root / head.__name__)
+        head(config).save_pretrained(root / head.__name__)
         extractor.save_pretrained(root / head.__name__)
         tokenizer.save_pretrained(root / head.__name__)
     return root
@@ -63,35 +59,33 @@ def waves():
     return [rng.standard_normal(n).astype(np.float32) for n in (4000, 6400, 2000)]
 
 
+def logits_of(saved, wave):
+    """What the model of a pipeline says of one clip."""
+    with torch.no_grad():
+        return saved.model(**saved.feature_extractor(wave, sampling_rate=RATE, return_tensors="pt")).logits[0]
+
+
 def test_audio_classification(folder):
     path = str(folder / "SpectralTransformerForAudioClassification")
     classify = pipeline("audio-classification", model=path, top_k=3)
-    single = [classify(wave) for wave in waves()]
-    batched = classify(waves(), batch_size=3)
-    model = SpectralTransformerForAudioClassification.from_pretrained(path).eval()
-    extractor = SpectralFeatureExtractor.from_pretrained(path)
-    for wave, one, other in zip(waves(), single, batched, strict=True):
-        with torch.no_grad():
-            logits = model(**extractor(wave, sampling_rate=RATE, return_tensors="pt")).logits[0]
-        expected = dict(zip(("yes", "no", "maybe"), logits.softmax(-1).tolist(), strict=True))
-        for rows in (one, other):
-            assert {row["label"]: row["score"] for row in rows} == pytest.approx(expected, abs=1e-5)
+    for wave, batched in zip(waves(), classify(waves(), batch_size=3), strict=True):
+        expected = dict(zip(("yes", "no", "maybe"), logits_of(classify, wave).softmax(-1).tolist(), strict=True))
+        for found in (classify(wave), batched):
+            assert {row["label"]: row["score"] for row in found} == pytest.approx(expected, abs=1e-5)
+    with pytest.raises(ValueError, match="150 samples, less than one window of 200"):
+        classify(waves()[0][:150])
 
 
-def expected_text(path, wave):
+def best_path(recognize, wave):
     """The symbols of the best path: repeats merged, blanks left out, | as a space."""
-    model = SpectralTransformerForCTC.from_pretrained(path).eval()
-    extractor = SpectralFeatureExtractor.from_pretrained(path)
-    with torch.no_grad():
-        ids = model(**extractor(wave, sampling_rate=RATE, return_tensors="pt")).logits[0].argmax(-1).tolist()
+    ids = logits_of(recognize, wave).argmax(-1).tolist()
     merged = [s for t, s in enumerate(ids) if t == 0 or s != ids[t - 1]]
     return " ".join("".join(SYMBOLS[s] for s in merged if s != 0).replace("|", " ").split())
 
 
 def test_recognition_alone_and_in_a_batch(folder):
-    path = str(folder / "SpectralTransformerForCTC")
-    recognize = pipeline("automatic-speech-recognition", model=path)
-    expected = [expected_text(path, wave) for wave in waves()]
+    recognize = pipeline("automatic-speech-recognition", model=str(folder / "SpectralTransformerForCTC"))
+    expected = [best_path(recognize, wave) for wave in waves()]
     assert all(expected)
     assert [recognize(wave)["text"] for wave in waves()] == expected
     assert [out["text"] for out in recognize(waves(), batch_size=3)] == expected
@@ -99,8 +93,7 @@ def test_recognition_alone_and_in_a_batch(folder):
 
 
 def test_chunks_give_the_whole_where_frames_do_not_look_around(folder):
-    path = str(folder / "SpectralTransformerForCTC")
-    recognize = pipeline("automatic-speech-recognition", model=path)
+    recognize = pipeline("automatic-speech-recognition", model=str(folder / "SpectralTransformerForCTC"))
     model = recognize.model
     assert model.config.inputs_to_logits_ratio == 80 * model.config.time_pool_size
     # Without layers and positions a frame of logits is a function of its own samples: chunks must line up.
@@ -132,14 +125,8 @@ def test_chunks_of_long_steps_need_audio_of_whole_steps(folder, stride):
         assert recognize(filled, chunk_length_s=0.6, stride_length_s=stride)["text"] == whole
 
 
-def test_wrong_rate_and_short_clips_are_clear_errors(folder):
-    path = str(folder / "SpectralTransformerForAudioClassification")
-    with pytest.raises(ValueError, match="150 samples, less than one window of 200"):
-        pipeline("audio-classification", model=path)(waves()[0][:150])
-
-
 @pytest.fixture(scope="module")
-def decoder_folder(tmp_path_factory):
+def transcribe(tmp_path_factory):
     root = tmp_path_factory.mktemp("decoder")
     tokenizer = build_tokenizer(["abcdefgh"], kind="character", append_eos=True)
     extractor = SpectralFeatureExtractor(sampling_rate=RATE)
@@ -151,38 +138,36 @@ def decoder_folder(tmp_path_factory):
         "eos_token_id": tokenizer.eos_token_id,
         "initializer_range": 1.0,
     }
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     torch.manual_seed(0)
-    config = SpectralTransformerConfig.from_extractor(extractor, decoder=symbols, **sizes)
+    config = SpectralTransformerConfig.from_extractor(extractor, decoder=symbols, **SIZES)
     SpectralTransformerForConditionalGeneration(config).save_pretrained(root)
     SpectralTransformerProcessor(extractor, tokenizer).save_pretrained(root)
-    return str(root)
+    return pipeline("complex-speech2text", model=str(root))
 
 
-def test_speech_to_text_alone_and_in_a_batch(decoder_folder):
-    transcribe = pipeline("complex-speech2text", model=decoder_folder)
-    model, tokenizer, extractor = transcribe.model, transcribe.tokenizer, transcribe.feature_extractor
+def test_speech_to_text_alone_and_in_a_batch(transcribe):
     options = {"max_new_tokens": 7, "suppress_tokens": [0, 1, 2, 3, 4], "no_repeat_ngram_size": 1}
+    texts = {}
     for beams in (1, 3):
         expected = []
         for wave in waves():
-            inputs = extractor(wave, sampling_rate=RATE, return_tensors="pt")
-            ids = model.generate(**inputs, num_beams=beams, **options)[0]
-            expected.append(tokenizer.decode(ids, skip_special_tokens=True))
+            inputs = transcribe.feature_extractor(wave, sampling_rate=RATE, return_tensors="pt")
+            ids = transcribe.model.generate(**inputs, num_beams=beams, **options)[0]
+            expected.append(transcribe.tokenizer.decode(ids, skip_special_tokens=True))
         assert all(len(text) == 7 for text in expected)
-        single = [transcribe(wave, num_beams=beams, **options)["text"] for wave in waves()]
-        assert single == expected
+        assert [transcribe(wave, num_beams=beams, **options)["text"] for wave in waves()] == expected
         batched = transcribe(waves(), batch_size=3, num_beams=beams, **options)
         assert [out["text"] for out in batched] == expected
+        texts[beams] = expected
+    # By one beam where nothing else is said.
+    assert [transcribe(wave, **options)["text"] for wave in waves()] == texts[1] != texts[3]
 
 
-def test_speech_to_text_refuses_what_it_cannot_do(decoder_folder, folder):
-    transcribe = pipeline("complex-speech2text", model=decoder_folder)
-    with pytest.raises(ValueError, match="chunk_length_s=5 needs the frames of a CTC model"):
-        transcribe(waves()[0], chunk_length_s=5)
-    with pytest.raises(ValueError, match="return_timestamps='char' needs the frames of a CTC model"):
-        transcribe(waves()[0], return_timestamps="char")
-    recognize = pipeline("automatic-speech-recognition", model=decoder_folder)
+def test_speech_to_text_refuses_what_it_cannot_do(transcribe, folder):
+    for name, value in (("chunk_length_s", 5), ("return_timestamps", "char")):
+        with pytest.raises(ValueError, match=f"{name}={value!r} needs the frames of a CTC model"):
+            transcribe(waves()[0], **{name: value})
+    recognize = pipeline("automatic-speech-recognition", model=transcribe.model.name_or_path)
     with pytest.raises(ValueError, match=r"the target is missing: .* pipeline\('complex-speech2text'\) write it"):
         recognize(waves()[0])
     ctc = SpectralTransformerForCTC.from_pretrained(folder / "SpectralTransformerForCTC")
@@ -193,18 +178,7 @@ def test_speech_to_text_refuses_what_it_cannot_do(decoder_folder, folder):
         pipeline("complex-speech2text", model=transcribe.model, **parts)
 
 
-def test_speech_to_text_writes_by_one_beam_where_nothing_else_is_said(decoder_folder):
-    transcribe = pipeline("complex-speech2text", model=decoder_folder)
-    options = {"max_new_tokens": 7, "suppress_tokens": [0, 1, 2, 3, 4], "no_repeat_ngram_size": 1}
-    texts = {
-        beams: [transcribe(wave, **options, **({"num_beams": beams} if beams else {}))["text"] for wave in waves()]
-        for beams in (None, 1, 5)
-    }
-    assert texts[None] == texts[1] != texts[5]
-
-
-def test_speech_to_text_resamples_and_refuses_channels(decoder_folder):
-    transcribe = pipeline("complex-speech2text", model=decoder_folder)
+def test_speech_to_text_resamples_and_refuses_channels(transcribe):
     wave = waves()[0]
     for samples in (np.stack([wave, -wave]), torch.zeros(2, 4000)):
         with pytest.raises(ValueError, match=r"one waveform \[samples\] is transcribed, got \(2, \d+\); average"):

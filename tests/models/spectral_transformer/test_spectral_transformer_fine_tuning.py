@@ -2,13 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``build_transcriber`` and ``build_classifier`` from a saved model: what is kept and what is new."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 import torch
-from transformers import PreTrainedModel
 
 from complex_transformers import (
     ComplexOrderConfig,
@@ -26,7 +21,7 @@ FORMS = {"ctc": DecoderArguments(), "decoder": DecoderArguments(decoder_layers=1
 NETWORKS = ("fully_spectral", "spectral_scaled", "real")
 
 
-def saved(folder: Path, form: str, network: str = "fully_spectral") -> PreTrainedModel:
+def saved(folder, form, network="fully_spectral"):
     torch.manual_seed(0)
     arguments = SpeechModelArguments(network=network, num_mel_bins=20, **SIZES)
     if form == "classifier":
@@ -38,18 +33,23 @@ def saved(folder: Path, form: str, network: str = "fully_spectral") -> PreTraine
     return model
 
 
-def again(folder: Path, texts: list[str], layers: int = 0) -> tuple[PreTrainedModel, list[str]]:
+def continued(folder, texts=("abc",), **decoder):
+    """The model and the processor to fine-tune."""
+    arguments = SpeechModelArguments(model_name_or_path=str(folder))
+    return build_transcriber(arguments, DecoderArguments(**decoder), None, list(texts))
+
+
+def again(folder, texts, layers=0):
     """The model to fine-tune, and a text of all symbols written and read by its processor."""
     torch.manual_seed(1)
-    arguments = SpeechModelArguments(model_name_or_path=str(folder))
-    model, processor = build_transcriber(arguments, DecoderArguments(decoder_layers=layers), None, texts)
+    model, processor = continued(folder, texts, decoder_layers=layers)
     assert processor.feature_extractor.sampling_rate == 8000
     labels = processor(text=texts)["labels"]
     grouping = {} if model.can_generate() else {"group_tokens": False}
     return model, [processor.tokenizer.decode(ids, skip_special_tokens=True, **grouping) for ids in labels]
 
 
-def same(first: PreTrainedModel, second: PreTrainedModel, names: str) -> bool:
+def same(first, second, names):
     states = [{name: t for name, t in model.state_dict().items() if names in name} for model in (first, second)]
     assert states[0]
     return states[0].keys() == states[1].keys() and all(t.equal(states[1][name]) for name, t in states[0].items())
@@ -57,7 +57,7 @@ def same(first: PreTrainedModel, second: PreTrainedModel, names: str) -> bool:
 
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("form", FORMS)
-def test_known_symbols_go_on_as_they_were(tmp_path: Path, form: str, network: str) -> None:
+def test_known_symbols_go_on_as_they_were(tmp_path, form, network):
     before = saved(tmp_path, form, network)
     after, texts = again(tmp_path, ["ba", "a cc"])
     assert type(after) is type(before)
@@ -66,7 +66,7 @@ def test_known_symbols_go_on_as_they_were(tmp_path: Path, form: str, network: st
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_new_symbols_have_a_new_head_of_the_form(tmp_path: Path, form: str, capsys: pytest.CaptureFixture) -> None:
+def test_new_symbols_have_a_new_head_of_the_form(tmp_path, form, capsys):
     before = saved(tmp_path, form)
     after, texts = again(tmp_path, ["xbc", "ə x"])  # as many symbols as before
     assert "does not know the symbols ['x', 'ə']: what writes them is new" in capsys.readouterr().out
@@ -76,7 +76,7 @@ def test_new_symbols_have_a_new_head_of_the_form(tmp_path: Path, form: str, caps
     assert not same(before, after, "lm_head")
 
 
-def test_a_decoder_on_an_encoder_trained_by_ctc_and_back(tmp_path: Path) -> None:
+def test_a_decoder_on_an_encoder_trained_by_ctc_and_back(tmp_path):
     before = saved(tmp_path / "ctc", "ctc")
     after, _ = again(tmp_path / "ctc", ["abc"], layers=2)
     assert isinstance(after, SpectralTransformerForConditionalGeneration)
@@ -88,23 +88,19 @@ def test_a_decoder_on_an_encoder_trained_by_ctc_and_back(tmp_path: Path) -> None
     assert same(before, after, "model.layers")
 
 
-def test_other_families_and_idle_options_are_refused(tmp_path: Path) -> None:
+def test_other_families_and_idle_options_are_refused(tmp_path):
     saved(tmp_path, "ctc")
     arguments = SpeechModelArguments(model_name_or_path=str(tmp_path), hidden_size=64)
     with pytest.raises(ValueError, match="hidden_size has no effect with model_name_or_path: leave it out"):
         build_transcriber(arguments, DecoderArguments(), None, ["abc"])
     ComplexOrderModel(ComplexOrderConfig(vocab_size=8, **SIZES)).save_pretrained(tmp_path)
-    arguments = SpeechModelArguments(model_name_or_path=str(tmp_path))
     with pytest.raises(ValueError, match="is a complex_order: fine-tune a spectral_transformer, or train a new model"):
-        build_transcriber(arguments, DecoderArguments(), None, ["abc"])
+        continued(tmp_path)
 
 
-def test_label_smoothing_is_that_of_the_run(tmp_path: Path) -> None:
+def test_label_smoothing_is_that_of_the_run(tmp_path):
     saved(tmp_path / "decoder", "decoder")
-    arguments = SpeechModelArguments(model_name_or_path=str(tmp_path / "decoder"))
-    model, _ = build_transcriber(arguments, DecoderArguments(label_smoothing=0.3), None, ["abc"])
-    assert model.config.decoder.label_smoothing == 0.3
+    assert continued(tmp_path / "decoder", label_smoothing=0.3)[0].config.decoder.label_smoothing == 0.3
     saved(tmp_path / "ctc", "ctc")
-    arguments = SpeechModelArguments(model_name_or_path=str(tmp_path / "ctc"))
     with pytest.raises(ValueError, match=r"label_smoothing=0\.3 is of a decoder's loss, and this is CTC"):
-        build_transcriber(arguments, DecoderArguments(label_smoothing=0.3), None, ["abc"])
+        continued(tmp_path / "ctc", label_smoothing=0.3)

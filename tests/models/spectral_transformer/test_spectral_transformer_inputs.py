@@ -1,8 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Padding and batches, precision, the CTC loss, saving, and input that is refused."""
-
-import re
+"""The CTC loss, the real twin, and input that is refused."""
 
 import numpy as np
 import pytest
@@ -10,13 +8,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassClassValidationError
 from small_spectral import build, clips, config, extractor, features, first
 
-from complex_transformers import (
-    SpectralTransformerConfig,
-    SpectralTransformerForAudioClassification,
-    SpectralTransformerForCTC,
-)
-
-HEADS = (SpectralTransformerForAudioClassification, SpectralTransformerForCTC)
+from complex_transformers import SpectralTransformerConfig, SpectralTransformerForCTC
 
 
 def test_padding_says_blank():
@@ -61,7 +53,6 @@ def test_real_twin_has_the_same_widths_and_no_complex_numbers():
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"variant": "spectral"}, r"variant must be one of \['fully_spectral', 'spectral_scaled'\], got 'spectral'"),
         ({"variant": "spectral_scaled", "number_field": "complex"}, "has real weights: use number_field='real'"),
         ({"number_field": "real", "position_phase": "rotate"}, "'rotate' needs complex numbers"),
         ({"number_field": "real", "frequency_kernel": True}, "frequency_kernel=True .* leave them out"),
@@ -69,9 +60,6 @@ def test_real_twin_has_the_same_widths_and_no_complex_numbers():
         ({"feature_size": 401}, "feature_size=401 holds .* must be even; .* 2 \\(L // 2 \\+ 1\\)"),
         ({"bin_pool_size": 300}, "bin_pool_size=300 is more than the 201 bins"),
         ({"input_projection": False}, "use hidden_size=202, got 512"),
-        ({"time_pool_size": 0}, "time_pool_size must be positive, got 0"),
-        ({"pooling": "sum"}, r"pooling must be one of \['average', 'max'\], got 'sum'"),
-        ({"ctc_loss_reduction": "none"}, r"ctc_loss_reduction must be one of \['mean', 'sum'\]"),
         ({"variant": "spectral_scaled", "attention_normalization": "split_softmax"}, "makes complex weights"),
         ({"variant": "spectral_scaled", "hidden_size": 12, "num_attention_heads": 4}, "the 6 complex features of q"),
     ],
@@ -93,12 +81,15 @@ def test_extractor_that_does_not_fit(feature_type, settings, match):
         SpectralTransformerConfig.from_extractor(extractor(feature_type=feature_type), **settings)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_labels_on_a_gpu_are_checked_too():
-    model = build(model_class=SpectralTransformerForCTC, vocab_size=5).cuda()
-    batch = features("fully_spectral", clips(100, 64)).to("cuda")
-    with pytest.raises(ValueError, match=r"labels of row 1 need 4 frames and the clip has 3"):
-        model(**batch, labels=torch.tensor([[1, 2, 3, 4], [1, 1, 2, -100]], device="cuda"))
+GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=GPU)])
+def test_labels_longer_than_their_clip(device):
+    model = build(model_class=SpectralTransformerForCTC, vocab_size=5).to(device)
+    batch = features("fully_spectral", clips(100, 64)).to(device)
+    with pytest.raises(ValueError, match=r"labels of row 1 need 4 frames and the clip has 3: .*zero_infinity=True"):
+        model(**batch, labels=torch.tensor([[1, 2, 3, 4], [1, 1, 2, -100]], device=device))
 
 
 def test_bad_input():
@@ -111,13 +102,7 @@ def test_bad_input():
         model(x[:, :0])
     with pytest.raises(TypeError, match=r"complex64; convert complex bins with .*from_complex"):
         model(torch.zeros(2, 6, 17, dtype=torch.complex64))
-    for wrong in (5, -1, -99):
-        with pytest.raises(ValueError, match=rf"labels must lie in \[0, 5\), or be -100 .*, got {wrong}$"):
-            model(**batch, labels=torch.tensor([[1, 2], [1, wrong]]))
-    for shape in ((2,), (3, 2), (1, 2), (2, 2, 1)):
-        with pytest.raises(ValueError, match=rf"labels must be \[batch=2, symbols\], got {re.escape(str(shape))}"):
-            model(**batch, labels=torch.ones(shape, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"labels of row 1 need 4 frames and the clip has 3: .*zero_infinity=True"):
-        model(**batch, labels=torch.tensor([[1, 2, 3, 4], [1, 1, 2, -100]]))
+    with pytest.raises(ValueError, match=r"labels must be \[batch=2, symbols\], got \(1, 2\)"):
+        model(**batch, labels=torch.ones(1, 2, dtype=torch.long))
     with pytest.raises(ValueError, match=r"the blank of CTC is pad_token_id, got None; use tokenizer\.pad_token_id"):
         SpectralTransformerForCTC(config(vocab_size=5, pad_token_id=None))

@@ -1,69 +1,17 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The four families of text classifiers as the tests build them."""
+"""The five text classifiers as the tests build them: those of ``families.py``."""
 
 import torch
-from torch import nn
 
-from complex_transformers import (
-    ComplexFastTextConfig,
-    ComplexFastTextForSequenceClassification,
-    ComplexFastTextModel,
-    ComplexTextCNNConfig,
-    ComplexTextCNNForSequenceClassification,
-    ComplexTextCNNModel,
-    ComplexTextGCNConfig,
-    ComplexTextGCNForSequenceClassification,
-    ComplexTextGCNModel,
-    ComplexTextRNNConfig,
-    ComplexTextRNNForSequenceClassification,
-    ComplexTextRNNModel,
-)
+from complex_transformers.models import family_class
+from families import FAMILIES, FIRST_WORD
 
+CLASSIC = ("complex_fasttext", "complex_text_cnn", "complex_text_rnn", "complex_text_gcn")
+TEXTS = ("complex_order", *CLASSIC)
 FIELDS = ("complex", "real")
 EMBEDDINGS = ("complex_order", "complex_vanilla", "word", "learned_position", "sinusoidal_position")
-# family -> configuration, model, classifier, small sizes
-FAMILIES = {
-    "fasttext": (
-        ComplexFastTextConfig,
-        ComplexFastTextModel,
-        ComplexFastTextForSequenceClassification,
-        {"intermediate_size": 12},
-    ),
-    "cnn": (
-        ComplexTextCNNConfig,
-        ComplexTextCNNModel,
-        ComplexTextCNNForSequenceClassification,
-        {"num_filters": 10, "intermediate_size": 12, "kernel_sizes": [2, 3, 5]},
-    ),
-    "rnn": (
-        ComplexTextRNNConfig,
-        ComplexTextRNNModel,
-        ComplexTextRNNForSequenceClassification,
-        {"recurrent_size": 12},
-    ),
-    "gcn": (
-        ComplexTextGCNConfig,
-        ComplexTextGCNModel,
-        ComplexTextGCNForSequenceClassification,
-        {"intermediate_size": 12},
-    ),
-}
-# Every kind of network once, with options that both number fields have.
-VARIANTS = [
-    ("fasttext", {}),
-    ("cnn", {}),
-    ("cnn", {"kernel_sizes": [1]}),
-    ("cnn", {"hidden_act": "identity"}),  # the maximum is that of the modulus, negative numbers and all
-    ("rnn", {}),
-    ("rnn", {"bidirectional": True, "num_hidden_layers": 2}),
-    ("rnn", {"rnn_type": "gru", "pooling": "mean", "bidirectional": True}),
-    ("rnn", {"rnn_type": "gru", "num_hidden_layers": 2}),
-    ("rnn", {"rnn_type": "rnn", "pooling": "mean"}),
-    ("rnn", {"rnn_type": "rnn", "state_activation": "split_relu"}),
-    ("gcn", {}),
-    ("gcn", {"num_hidden_layers": 3, "window_size": 1}),
-]
+WORDS = FAMILIES["complex_order"].sizes["vocab_size"]
 
 
 def name_of(value):
@@ -71,25 +19,10 @@ def name_of(value):
     return ",".join(f"{k}={v}" for k, v in value.items()) or "default" if isinstance(value, dict) else None
 
 
-def config(family, **changes):
-    sizes = {
-        "vocab_size": 40,
-        "hidden_size": 16,
-        "num_labels": 3,
-        # Large enough that words, and not the positions alone, decide the result.
-        "initializer_range": 0.5,
-        **FAMILIES[family][3],
-    }
-    return FAMILIES[family][0](**{**sizes, **changes})
-
-
-def model(family, **changes):
-    """A base model in evaluation mode."""
-    return FAMILIES[family][1](config(family, **changes)).eval()
-
-
 def classifier(family, **changes):
-    return FAMILIES[family][2](config(family, **changes)).eval()
+    """In evaluation mode, as it is initialised."""
+    config = family_class(family, "AutoConfig")(**{**FAMILIES[family].sizes, **changes})
+    return family_class(family, "AutoModelForSequenceClassification")(config).eval()
 
 
 def shaken(module, scale=0.1):
@@ -100,16 +33,10 @@ def shaken(module, scale=0.1):
     return module
 
 
-def text(length, batch=1, vocab_size=40):
-    return torch.randint(3, vocab_size, (batch, length))
+def text(length, batch=1):
+    return torch.randint(FIRST_WORD, WORDS, (batch, length))
 
 
-def padded_batch(*rows):
-    """Rows of words and of None for padding, each with its own mask; padding holds words of its own."""
-    ids = torch.tensor([[5 + place if word is None else int(word) for place, word in enumerate(row)] for row in rows])
-    return ids, torch.tensor([[0 if word is None else 1 for word in row] for row in rows])
-
-
-def first(module: nn.Module, **inputs):
+def first(module, **inputs):
     with torch.no_grad():
         return module(**inputs)[0]

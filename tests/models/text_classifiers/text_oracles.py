@@ -1,11 +1,14 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The text classifiers in complex128 (real twins in float64), from the weights alone, one text at a time.
+"""The five text classifiers in complex128 (real twins in float64), from the weights alone, one text at a time.
 
 ``w`` are the weights by name. Texts are ``[n, d]`` arrays of numbers: real tokens, padding left out.
 """
 
+import math
+
 import numpy as np
+from scipy.special import erf
 
 
 def numbers(array):
@@ -22,8 +25,12 @@ def relu(values):
     return parts(lambda x: np.maximum(x, 0.0), values)
 
 
+def gelu(values):
+    return parts(lambda x: 0.5 * x * (1.0 + erf(x / math.sqrt(2.0))), values)
+
+
 def activate(config, values):
-    return {"split_relu": relu, "identity": lambda v: v}[config.hidden_act](values)
+    return {"split_relu": relu, "split_gelu": gelu, "identity": lambda v: v}[config.hidden_act](values)
 
 
 def sigmoid(values):
@@ -158,7 +165,40 @@ def gcn(w, config, x, adjacency=None):
     return x.mean(0)
 
 
-NETWORKS = {"fasttext": fasttext, "cnn": cnn, "rnn": rnn, "gcn": gcn}
+def layer_norm(w, config, name, x):
+    """Each part on its own."""
+
+    def standard(part):
+        part = part - part.mean(-1, keepdims=True)
+        return part / np.sqrt((part**2).mean(-1, keepdims=True) + config.layer_norm_eps)
+
+    gain, shift = numbers(w[f"{name}.weight"]), numbers(w[f"{name}.bias"])
+    return standard(x.real) * gain.real + shift.real + 1j * (standard(x.imag) * gain.imag + shift.imag)
+
+
+def encoder(w, config, x):
+    """ComplexOrder Eq. 13, 14 and App. B: the defaults of the complex field."""
+    for layer in range(config.num_hidden_layers):
+        name = f"model.layers.{layer}"
+        q, k, v = (dense(w, f"{name}.self_attn.{part}_proj", x) for part in "qkv")
+        heads = []
+        for part in np.split(np.arange(q.shape[1]), config.num_attention_heads):
+            score = np.exp(np.abs(q[:, part] @ k[:, part].conj().T) / math.sqrt(len(part)))
+            heads.append(score / score.sum(-1, keepdims=True) @ v[:, part])
+        attended = dense(w, f"{name}.self_attn.out_proj", np.concatenate(heads, -1))
+        x = layer_norm(w, config, f"{name}.self_attn_norm", x + attended)
+        hidden = activate(config, dense(w, f"{name}.feed_forward.up_proj", x))
+        x = layer_norm(w, config, f"{name}.feed_forward_norm", x + dense(w, f"{name}.feed_forward.down_proj", hidden))
+    return x.mean(0)
+
+
+NETWORKS = {
+    "complex_order": encoder,
+    "complex_fasttext": fasttext,
+    "complex_text_cnn": cnn,
+    "complex_text_rnn": rnn,
+    "complex_text_gcn": gcn,
+}
 
 
 # --- classifiers ----------------------------------------------------------------------------------------------------
@@ -174,12 +214,12 @@ def read_out(w, config, pooled):
     return np.abs(dense(w, name, pooled)) ** (2 if config.readout == "squared_modulus" else 1)
 
 
-def logits(classifier, family, ids, mask, adjacency=None):
+def logits(classifier, ids, mask, adjacency=None):
     """The logits of every text of a batch on its own."""
     w = {name: value.double().numpy() for name, value in classifier.state_dict().items()}
     config, rows = classifier.config, []
     for index, (words, keep) in enumerate(zip(ids.numpy(), mask.numpy().astype(bool), strict=True)):
         x = embed(w, config, words[keep])
         graph = () if adjacency is None else (adjacency[index].double().numpy()[np.ix_(keep, keep)],)
-        rows.append(read_out(w, config, NETWORKS[family](w, config, x, *graph)))
+        rows.append(read_out(w, config, NETWORKS[config.model_type](w, config, x, *graph)))
     return np.stack(rows)

@@ -1,0 +1,215 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations: every wrong value of every family names itself and the remedy; defaults; the real twin."""
+
+from dataclasses import fields
+
+import pytest
+from transformers import PreTrainedConfig
+
+from complex_transformers.models import family_class
+from families import FAMILIES, REAL, Case
+
+CONFIGS = {name: family_class(name, "AutoConfig") for name in FAMILIES}
+CLASSIC = ("complex_fasttext", "complex_text_cnn", "complex_text_rnn", "complex_text_gcn")
+TEXTS = ("complex_order", *CLASSIC)
+WIDTHS = ("hidden_size", "intermediate_size", "recurrent_size", "num_filters")
+every_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+def names_of(family, kind=""):
+    """The fields of a family whose type allows ``kind``."""
+    common = {field.name for field in fields(PreTrainedConfig)}
+    return [f.name for f in fields(CONFIGS[family]) if f.name not in common and kind in str(f.type)]
+
+
+def refuse(family, changes, *parts):
+    """An error that has all parts."""
+    with pytest.raises(Exception, match=r".") as caught:
+        CONFIGS[family](**changes)
+    assert [part for part in parts if part not in str(caught.value)] == [], caught.value
+
+
+@every_family
+def test_names_that_there_are_not(family):
+    for name in (*names_of(family, "str"), "number_field"):
+        refuse(family, {name: "xavier"}, name.removeprefix("state_"), "must be one of ['", "got 'xavier'")
+    for name, some in (("hidden_act", ("split_gelu", "modrelu", "cardioid")), ("weight_init", ("glorot", "unitary"))):
+        if name in names_of(family):
+            refuse(family, {name: "xavier"}, *some)
+
+
+@every_family
+def test_numbers_out_of_their_range(family):
+    floats = names_of(family, "float")
+    counts = [
+        n for n in names_of(family, "int") if n not in floats and "_id" not in n and n != "max_position_embeddings"
+    ]
+    for name in counts:
+        wrong = [0] if name in ("kernel_sizes", "cutoffs") else 0
+        refuse(family, {name: wrong, **({"attention_type": "luong"} if name == "attention_window" else {})}, name, "0")
+    for name in set(WIDTHS) & set(counts):
+        refuse(family, {name: 33}, name, "halves", "33")
+    for name in floats:
+        refuse(family, {name: -0.1}, name, "-0.1")
+        if name.endswith(("_prob", "_dropout", "_smoothing")):
+            refuse(family, {name: 1.0}, name, "[0, 1)", "1.0")
+        elif name != "alpha":
+            refuse(family, {name: 0}, name, "positive", "0")
+
+
+@every_family
+def test_values_of_another_type(family):
+    for name in names_of(family):
+        refuse(family, {name: object()}, name)
+        if "int" in str(CONFIGS[family].__dataclass_fields__[name].type):
+            refuse(family, {name: "512"}, name)
+
+
+@every_family
+def test_every_field_is_kept_and_integers_are_taken_for_floats(family, tmp_path):
+    config_class = CONFIGS[family]
+    read = [n for n in names_of(family, "float") if not isinstance(config_class.read_with.get(n), str)]
+    changed = {name: 0 if name == "hidden_dropout_prob" else 0.25 for name in read}
+    changed |= {"weight_init": "unitary", "pad_token_id": 3, "num_labels": 5, "problem_type": "regression"}
+    config_class(**changed).save_pretrained(tmp_path)
+    again = config_class.from_pretrained(tmp_path)
+    assert {name: getattr(again, name) for name in changed} == changed
+
+
+@every_family
+def test_a_wrong_value_set_later_is_refused_when_saved(family, tmp_path):
+    changed = CONFIGS[family]()
+    changed.hidden_size = 511
+    with pytest.raises(Exception, match="hidden_size"):
+        changed.save_pretrained(tmp_path)
+
+
+# Of all text encoders: fields that contradict each other.
+CONTRADICTIONS = [
+    ({"hidden_size": 33}, ["even", "33; use 34"]),
+    ({**REAL, "readout": "modulus"}, ["readout='modulus'", "number_field='complex'", "concat"]),
+    ({"embedding_type": "word", "phase": "learned"}, ["phase='learned'", "no effect", "'word'", "complex_order"]),
+    (
+        {"embedding_type": "complex_vanilla", "frequency_init": "normal"},
+        ["frequency_init='normal'", "no effect", "complex_vanilla"],
+    ),
+    (
+        {"amplitude_sharing": "word", "frequency_sharing": "word"},
+        ["every word the same embedding", "share one of the two", "phase='learned'"],
+    ),
+]
+OWN = {
+    "complex_order": [
+        ({"hidden_size": 32, "num_attention_heads": 5}, ["num_attention_heads", "16 complex features", "5"]),
+        # 8 heads divide the width, but not the complex features.
+        ({"hidden_size": 40, "num_attention_heads": 8}, ["num_attention_heads", "20 complex features", "8"]),
+        ({**REAL, "attention_score": "modulus"}, ["'modulus'", "number_field='complex'", "'real'"]),
+        ({**REAL, "share_parts": True}, ["share_parts=True", "number_field='complex'"]),
+        (
+            {"attention_score": "real", "attention_normalization": "split_softmax"},
+            ["split_softmax", "modulus", "bilinear_modulus"],
+        ),
+        ({"tie_word_embeddings": True}, ["tie_word_embeddings=True", "lm_readout='feature_modulus'", "'concat'"]),
+        (
+            {"tie_word_embeddings": True, "lm_readout": "feature_modulus", "amplitude_sharing": "dimension"},
+            ["tie_word_embeddings=True", "amplitude_sharing='dimension'"],
+        ),
+    ],
+    "complex_text_cnn": [
+        ({"kernel_sizes": []}, ["kernel_sizes", "at least one", "[]"]),
+        ({"kernel_sizes": [3, 0]}, ["kernel_sizes", "positive", "[3, 0]"]),
+        ({"kernel_sizes": [3.5]}, ["kernel_sizes"]),
+    ],
+    "complex_text_rnn": [
+        ({"rnn_type": "rnn", "gate": "modulus"}, ["gate='modulus'", "no effect", "rnn_type='rnn'", "'split'"]),
+        ({"hidden_act": "split_relu"}, ["hidden_act='split_relu'", "no effect", "'split_gelu'", "state_activation"]),
+        ({**REAL, "gate": "modulus"}, ["gate='modulus'", "number_field='complex'", "split"]),
+        ({**REAL, "state_activation": "hirose_tanh"}, ["hirose_tanh", "number_field='complex'", "split_tanh"]),
+        ({**REAL, "state_activation": "split_relu"}, ["split_relu", "number_field='complex'", "split_tanh"]),
+    ],
+}
+
+
+@pytest.mark.parametrize("family", TEXTS)
+def test_fields_that_contradict_each_other(family):
+    for changes, parts in (*CONTRADICTIONS, *OWN.get(family, ())):
+        refuse(family, changes, *parts)
+
+
+PAPER = {
+    "complex_order": {
+        "num_hidden_layers": 1,
+        "num_attention_heads": 8,
+        "intermediate_size": 1024,
+        "attention_score": "modulus",
+        "attention_normalization": "softmax",
+        "norm_type": "layer",
+        "norm_position": "post",
+    },
+    "complex_fasttext": {},
+    "complex_text_cnn": {"kernel_sizes": [3, 4, 5], "num_filters": 256, "hidden_act": "split_relu"},
+    "complex_text_rnn": {"rnn_type": "lstm", "num_hidden_layers": 1, "pooling": "last", "gate": "modulus"},
+    "complex_text_gcn": {"num_hidden_layers": 2, "window_size": 2},
+}
+# What depends on the number field or on another choice where it is not given.
+FOLLOWS = [
+    ("complex_order", REAL, {"attention_score": "real"}),
+    ("complex_text_rnn", REAL, {"gate": "split"}),
+    ("complex_text_rnn", {"rnn_type": "rnn"}, {"gate": "split"}),
+    *((family, REAL, {"readout": "concat"}) for family in TEXTS),
+    *((family, {}, {"readout": "modulus", "embedding_type": "complex_order"}) for family in TEXTS),
+    *((family, {}, {"hidden_size": 512, "complex_size": 256, **paper}) for family, paper in PAPER.items()),
+]
+
+
+def test_defaults_are_the_paper_and_follow_the_field():
+    for family, changes, expected in FOLLOWS:
+        config = CONFIGS[family](**changes)
+        assert {name: getattr(config, name) for name in expected} == expected
+
+
+# Family -> what only complex numbers have -> what the real twin has instead.
+COMPLEX_ONLY = {
+    "complex_order": {
+        "attention_score": ("bilinear_modulus", "real"),
+        "attention_normalization": ("split_softmax", "softmax"),
+        "lm_readout": ("modulus", "concat"),
+        "share_parts": (True, False),
+    },
+    "complex_text_rnn": {"gate": ("modulus", "split"), "state_activation": ("hirose_tanh", "split_tanh")},
+}
+
+
+@pytest.mark.parametrize("family", TEXTS)
+def test_the_real_twin_differs_in_the_field_alone(family):
+    own = {"readout": ("squared_modulus", "concat"), **COMPLEX_ONLY.get(family, {})}
+    kept = {"hidden_dropout_prob": 0.25, "weight_init": "unitary", "pad_token_id": 3, "num_labels": 5}
+    waves = {"frequency_sharing": "word", "phase": "per_dimension", "damping": "learned", "frequency_init": "uniform"}
+    config = CONFIGS[family](**kept, **waves, **{name: values[0] for name, values in own.items()})
+    before, twin = config.to_dict(), config.real_twin()
+    assert config.to_dict() == before
+    expected = {"number_field": "real", **{name: values[1] for name, values in own.items()}}
+    assert {name: value for name, value in twin.to_dict().items() if before[name] != value} == expected
+    assert config.real_twin(hidden_size=96).hidden_size == 96
+
+
+def test_the_real_twin_keeps_the_activation_where_the_real_field_has_it():
+    for rnn_type, ours, expected in (
+        ("rnn", "split_relu", "split_relu"),
+        ("rnn", "hirose_tanh", "split_tanh"),
+        ("lstm", "split_relu", "split_tanh"),
+    ):
+        twin = CONFIGS["complex_text_rnn"](rnn_type=rnn_type, state_activation=ours).real_twin()
+        assert twin.state_activation == expected
+
+
+@pytest.mark.parametrize("family", TEXTS)
+def test_the_real_twin_has_twice_the_weights_of_every_layer(family):
+    ours = Case(family, next(iter(FAMILIES[family].variants))).build()
+    twin = type(ours)(ours.config.real_twin())
+
+    def layers(model):
+        return {name: p.numel() for name, p in model.model.named_parameters() if p.dim() > 1 and "embed" not in name}
+
+    assert sum(layers(twin).values()) == 2 * sum(layers(ours).values()) > 0
