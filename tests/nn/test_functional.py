@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, finite, halves, r, randn, softmax, z
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, softmax, z
 from torch.autograd import gradcheck, gradgradcheck
 
 import complex_transformers.nn.functional as CF
@@ -40,48 +40,21 @@ def test_concatenate_puts_features_side_by_side(widths, dtype):
     assert_close(z(out), np.concatenate([z(x) for x in tensors], axis=-1), 0.0)
 
 
-def test_concatenate_refuses_halves_that_do_not_match():
-    with pytest.raises(ValueError, match=r"must be even, got shape \(2, 3\)"):
-        CF.concatenate([torch.zeros(2, 4), torch.zeros(2, 3)])
-    with pytest.raises(TypeError, match="complex64"):
-        CF.concatenate((torch.zeros(2, 4), torch.zeros(2, 4, dtype=torch.complex64)))
-
-
 def test_from_complex_resolves_a_lazy_conjugate():
     native = torch.randn(3, 4, dtype=torch.complex128)
     np.testing.assert_array_equal(z(CF.from_complex(native.conj())), native.numpy().conj())
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        CF.split,
-        CF.conj,
-        CF.modulus,
-        CF.squared_modulus,
-        CF.to_complex,
-        CF.split_softmax,
-        CF.probability_amplitude,
-        lambda x: CF.multiply(x, x),
-        lambda x: CF.scale(x, torch.ones(1)),
-        lambda x: CF.rotate(x, torch.ones(1)),
-        lambda x: CF.hermitian_inner(x, x),
-    ],
-)
-def test_bad_layout_is_refused_by_name(function):
-    with pytest.raises(TypeError, match=r"complex64.*from_complex"):
-        function(torch.zeros(2, 4, dtype=torch.complex64))
-    with pytest.raises(ValueError, match=r"must be even, got shape \(2, 5\)"):
-        function(torch.zeros(2, 5))
-    with pytest.raises(TypeError, match=r"int64"):
-        function(torch.zeros(2, 4, dtype=torch.int64))
-    with pytest.raises(ValueError, match="even"):
-        function(torch.tensor(1.0))
-
-
-def test_from_complex_refuses_real_numbers():
-    with pytest.raises(TypeError, match="float32"):
-        CF.from_complex(torch.zeros(4))
+def test_bad_layout_is_refused_by_name():
+    native = torch.zeros(2, 4, dtype=torch.complex64)
+    for function in (CF.split, CF.to_complex):
+        assert_refused(r"complex64.*from_complex", function, native, error=TypeError)
+        assert_refused("int64", function, torch.zeros(2, 4, dtype=torch.int64), error=TypeError)
+        assert_refused(r"must be even, got shape \(2, 5\)", function, torch.zeros(2, 5))
+        assert_refused("even", function, torch.tensor(1.0))
+    assert_refused(r"must be even, got shape \(2, 3\)", CF.concatenate, [torch.zeros(2, 4), torch.zeros(2, 3)])
+    assert_refused("complex64", CF.concatenate, (torch.zeros(2, 4), native), error=TypeError)
+    assert_refused("float32", CF.from_complex, torch.zeros(4), error=TypeError)
 
 
 # --- arithmetic ------------------------------------------------------------------------------------------------------
@@ -126,35 +99,6 @@ def test_inner_product_is_linear_in_the_first_and_conjugate_linear_in_the_second
     assert_close(z(CF.hermitian_inner(halves(factor * z(q)), k)), factor * value)
     assert_close(z(CF.hermitian_inner(q, halves(factor * z(k)))), np.conj(factor) * value)
     assert_close(z(CF.hermitian_inner(q, q))[..., 0], (np.abs(z(q)) ** 2).sum(-1).astype(complex))
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        CF.conj,
-        CF.modulus,
-        CF.squared_modulus,
-        lambda x: CF.multiply(x, x + 1.0),
-        lambda x: CF.hermitian_inner(x, x.flip(0) + 0.3),
-        lambda x: CF.rotate(x, x[..., :3]),
-        lambda x: CF.scale(x, x[..., :3]),
-        CF.squared_modulus_softmax,
-        CF.squared_modulus_sigmoid,
-        CF.probability_amplitude,
-        CF.probability_amplitude_sigmoid,
-        CF.split_softmax,
-        lambda x: CF.masked_mean(x, torch.tensor([True, False, True, True])),
-        lambda x: CF.complex_mse(x, x.flip(0) ** 2),
-        lambda x: CF.concatenate([x, x**2, x[:, :2]]),
-        lambda x: CF.block_matrix(x[:, :3], x[:, 3:] ** 2),
-    ],
-)
-def test_gradients(function):
-    assert gradcheck(function, (randn(4, 6, grad=True),))
-
-
-def test_modulus_has_second_derivatives():
-    assert gradgradcheck(CF.modulus, (randn(4, 6, grad=True),))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-6])
@@ -403,8 +347,7 @@ def test_masked_mean_in_float16_does_not_overflow_in_its_sum():
 def test_complex_mse():
     x, y = randn(3, 4, 6), randn(3, 4, 6)
     assert_close(r(CF.complex_mse(x, y)), np.mean(np.abs(z(x) - z(y)) ** 2))
-    with pytest.raises(ValueError, match=r"\(3, 4, 6\) and \(4, 6\)"):
-        CF.complex_mse(x, y[0])
+    assert_refused(r"\(3, 4, 6\) and \(4, 6\)", CF.complex_mse, x, y[0])
 
 
 @given(st.integers(1, 800), st.integers(1, 50), st.integers(0, 8), st.integers(20_000, 500_000))
@@ -420,8 +363,7 @@ def test_parameter_budget_is_met(n, c, k, budget):
 
 
 def test_parameter_budget_bad_values():
-    with pytest.raises(ValueError, match=r"\['complex', 'real'\].*'quaternion'"):
-        CF.parameter_budget_width(10, 2, 1, 1000, "quaternion")
+    message = r"\['complex', 'real'\].*'quaternion'"
+    assert_refused(message, CF.parameter_budget_width, 10, 2, 1, 1000, "quaternion")
     for bad in ((0, 2, 1, 1000), (10, 0, 1, 1000), (10, 2, -1, 1000), (10, 2, 1, 0)):
-        with pytest.raises(ValueError, match="positive"):
-            CF.parameter_budget_width(*bad)
+        assert_refused("positive", CF.parameter_budget_width, *bad)
