@@ -91,12 +91,8 @@ def test_loud_narrow_samples_stay_finite():
 
 
 def test_bad_values():
-    hann, hamming, samples, spectrum = (
-        make_window("hann", 8),
-        make_window("hamming", 8),
-        torch.zeros(20),
-        torch.zeros(3, 10),
-    )
+    hann, hamming = (make_window(name, 8) for name in ("hann", "hamming"))
+    samples, spectrum = torch.zeros(20), torch.zeros(3, 10)
     for length, hop in ((8, 0), (0, 4), (8, -1)):
         assert_refused(f"positive numbers of samples, got {length} and {hop}", frame, samples, length, hop)
     message = r"window must be one of \['hamming', 'hann', 'rectangular'\], got 'kaiser'"

@@ -11,7 +11,7 @@ from oracles import assert_close, assert_refused, r, randn, randomize, softmax, 
 
 from complex_transformers.nn import SpectralScaledAttention, positional_phase
 
-CHOICES = itertools.product(("modulus", "real"), ("probability_amplitude", "softmax"), ("add", "rotate", "none"))
+CHOICES = [*itertools.product(("modulus", "real"), ("probability_amplitude", "softmax"), ("add", "rotate", "none"))]
 
 
 def phase_oracle(length: int, d: int) -> np.ndarray:
