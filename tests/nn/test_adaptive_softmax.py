@@ -78,31 +78,6 @@ def test_the_likelihood_of_labels_is_that_of_all_words(div_value, field, readout
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("div_value", [1, 2, 3])
-def test_without_biases_of_the_tails_it_is_that_of_torch(div_value):
-    cutoffs = CUTOFFS if div_value == 1 else CUTOFFS[:2]
-    head = build(div_value, "real", cutoffs=cutoffs)
-    torch_head = torch.nn.AdaptiveLogSoftmaxWithLoss(16, WORDS, cutoffs, div_value, head_bias=True).double()
-    with torch.no_grad():
-        words = head.projection
-        torch_head.head.weight.copy_(torch.cat([words.weight[: CUTOFFS[0]], head.clusters.weight]))
-        torch_head.head.bias.copy_(torch.cat([words.bias[: CUTOFFS[0]], head.clusters.bias]))
-        for index, tail in enumerate(torch_head.tail):
-            if div_value == 1:  # a projection that changes nothing
-                start, end = [*CUTOFFS, WORDS][index : index + 2]
-                torch.nn.init.eye_(tail[0].weight)
-                tail[1].weight.copy_(words.weight[start:end])
-                words.bias[start:end] = 0
-            else:
-                tail.load_state_dict(
-                    {"0.weight": head.tails[index][0].weight, "1.weight": head.tails[index][1].weight}
-                )
-                head.tails[index][1].bias.zero_()
-    x, labels = randn(20, 16), torch.randint(0, WORDS, (20,))
-    torch.testing.assert_close(head(x), torch_head.log_prob(x))
-    torch.testing.assert_close(-head.nll(x, labels), torch_head(x, labels).output)
-
-
 @cases
 @pytest.mark.parametrize("label", [0, 3, 10, -100])
 def test_clusters_without_labels_have_gradients_of_zeros(div_value, field, readout, label):

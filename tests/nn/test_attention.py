@@ -31,7 +31,6 @@ from complex_transformers.nn import (
     ATTENTION_FUNCTIONS,
     ComplexMultiheadAttention,
     complex_attention,
-    complex_scores,
 )
 from complex_transformers.nn.attention import check_attention
 
@@ -93,46 +92,25 @@ def make(score, normalization, field="complex", **kwargs):
 # --- scores ----------------------------------------------------------------------------------------------------------
 
 
-@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.booleans(), st.sampled_from(DTYPES))
-def test_complex_scores(t, s, d, bilinear, dtype):
-    q, k = randn(2, t, 2 * d, dtype=dtype), randn(2, s, 2 * d, dtype=dtype)
-    expected = z(q) @ np.swapaxes(z(k) if bilinear else z(k).conj(), -1, -2)
-    real, imag = complex_scores(q, k, bilinear)
-    assert_close(r(real) + 1j * r(imag), expected, TOLERANCE[dtype] * 2)
-
-
 @pytest.mark.parametrize("bilinear", [False, True])
-def test_score_modulus_and_its_gradient(bilinear):
-    q, k = randn(2, 3, 4, grad=True), randn(2, 5, 4, grad=True)
-    modulus = ScoreModulus.apply(q, k, bilinear)[0]
-    assert_close(r(modulus), np.abs(z(q) @ np.swapaxes(z(k) if bilinear else z(k).conj(), -1, -2)))
-    assert gradcheck(lambda q, k: ScoreModulus.apply(q, k, bilinear)[0], (q, k))
-    zero = torch.zeros_like(q, requires_grad=True)
-    gradients = torch.autograd.grad(ScoreModulus.apply(zero, k, bilinear)[0].sum(), (zero, k))
-    assert all(not gradient.any() for gradient in gradients)
+def test_gradient_of_scores_of_zero_is_zero(bilinear):
+    q, k = torch.zeros(2, 3, 4, requires_grad=True), torch.randn(2, 5, 4, requires_grad=True)
+    gradients = torch.autograd.grad(ScoreModulus.apply(q, k, bilinear)[0].sum(), (q, k))
+    assert not any(gradient.any() for gradient in gradients)
 
 
 @pytest.mark.parametrize("exponent", [-30, -22, -20, -19, -18, -10, 15])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("bilinear", [False, True])
-def test_score_gradient_at_any_size(exponent, dtype, bilinear):
+@pytest.mark.parametrize("score", ["modulus", "bilinear_modulus"])
+@pytest.mark.parametrize("normalization", ["softmax", "probability_amplitude"])
+def test_score_gradient_at_any_size(normalization, score, exponent, dtype):
     # The quotient part / modulus is a unit number also where the product is a denormal number.
     values = 10.0**exponent * np.exp(1j * np.linspace(0, 3, 6)).reshape(3, 2)
     values[0] = 10.0**exponent  # a score without an imaginary part
-    q, k = halves(values, dtype)[None, None].requires_grad_(), halves(values, dtype)[None, None].requires_grad_()
-    module = nn.Identity()
-    for normalization in ("softmax", "probability_amplitude"):
-        context, weights = complex_attention(
-            module,
-            q,
-            k,
-            randn(1, 1, 3, 4, dtype=dtype),
-            None,
-            score="bilinear_modulus" if bilinear else "modulus",
-            normalization=normalization,
-        )
-        gradients = torch.autograd.grad(context.sum() + weights.sum(), (q, k))
-        assert finite(context, weights, *gradients)
+    q, k = (halves(values, dtype)[None, None].requires_grad_() for _ in range(2))
+    v, options = randn(1, 1, 3, 4, dtype=dtype), {"score": score, "normalization": normalization}
+    context, weights = complex_attention(nn.Identity(), q, k, v, None, **options)
+    assert finite(context, weights, *torch.autograd.grad(context.sum() + weights.sum(), (q, k)))
 
 
 @pytest.mark.parametrize("bilinear", [False, True])
@@ -146,25 +124,6 @@ def test_gradient_of_tiny_scores_is_that_of_larger_ones(bilinear):
     torch.testing.assert_close(gradient(1e-18), gradient(1.0), rtol=1e-4, atol=1e-4)
     for size in (1e-21, 1e-30, 1e-37, 1e-42):
         assert (gradient(size).abs() <= gradient(1.0).abs() + 1e-4).all()
-
-
-def test_modulus_score_ignores_every_phase_of_queries_and_keys():
-    q, k, v = randn(1, 2, 3, 8), randn(1, 2, 5, 8), randn(1, 2, 5, 8)
-    phase_q, phase_k = np.exp(1j * np.random.randn(1, 2, 3, 1)), np.exp(1j * np.random.randn(1, 2, 5, 1))
-    for score in ("modulus", "bilinear_modulus"):
-        one, _ = complex_attention(nn.Identity(), q, k, v, None, score=score)
-        two, _ = complex_attention(nn.Identity(), halves(z(q) * phase_q), halves(z(k) * phase_k), v, None, score=score)
-        assert_close(z(two), z(one))
-
-
-def test_conjugation_tells_the_two_products_apart():
-    # A common phase of q and k cancels feature by feature in q k^H only.
-    q, k, v = randn(1, 1, 3, 8), randn(1, 1, 5, 8), randn(1, 1, 5, 8)
-    phase = np.exp(1j * np.random.randn(4))
-    for score, same in (("modulus", True), ("real", True), ("bilinear_modulus", False)):
-        one, _ = complex_attention(nn.Identity(), q, k, v, None, score=score)
-        two, _ = complex_attention(nn.Identity(), halves(z(q) * phase), halves(z(k) * phase), v, None, score=score)
-        assert np.allclose(z(one), z(two), atol=1e-10) == same
 
 
 # --- attention functions ---------------------------------------------------------------------------------------------
@@ -282,9 +241,10 @@ def test_dropout_acts_in_training_only_and_keeps_the_mean(score, normalization):
 
 
 @fields
-@given(t=st.integers(1, 4), s=st.integers(1, 5), cross=st.booleans(), data=st.data())
-def test_layer(score, normalization, field, t, s, cross, data):
-    layer, x = make(score, normalization, field), randn(2, t, 12)
+@given(t=st.integers(1, 4), s=st.integers(1, 5), cross=st.booleans(), share=st.booleans(), data=st.data())
+def test_layer(score, normalization, field, t, s, cross, share, data):
+    layer = make(score, normalization, field, share_parts=share and field == "complex")
+    x = randn(2, t, 12)
     source = randn(2, s, 12) if cross else x
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=source.shape[1], max_size=source.shape[1])))
     keep[0] = True
@@ -296,13 +256,10 @@ def test_layer(score, normalization, field, t, s, cross, data):
         assert_close(z(weights[i]) if normalization == "split_softmax" else r(weights[i]), w)
 
 
-def test_shared_parts_of_the_projections():
+def test_shared_parts_are_those_of_three_projections():
     layer = make("modulus", "softmax", share_parts=True)
     assert layer.q_proj.imag is layer.k_proj.imag is layer.v_proj.imag is None
     assert layer.out_proj.imag is not None
-    x = randn(1, 4, 12)
-    expected, _ = layer_oracle(layer, z(x[0]), z(x[0]), True)
-    assert_close(z(layer(x)[0][0]), expected)
 
 
 @fields
@@ -317,33 +274,6 @@ def test_causality_unless_a_mask_is_given(score, normalization, field):
     assert not parts.transpose(-2, -3)[..., future].any()
     full, _ = layer(x, torch.ones(1, 1, 5, 5, dtype=torch.bool))
     assert (full - out).abs().max() > 1e-3
-
-
-class _Cache:
-    """The smallest cache: concatenates along time, one pair for each layer."""
-
-    def __init__(self):
-        self.pairs = {}
-
-    def update(self, key, value, layer_idx):
-        if layer_idx in self.pairs:
-            old_key, old_value = self.pairs[layer_idx]
-            key, value = torch.cat([old_key, key], dim=-2), torch.cat([old_value, value], dim=-2)
-        self.pairs[layer_idx] = key, value
-        return key, value
-
-
-@fields
-@pytest.mark.parametrize("chunks", [(1, 1, 1, 1, 1, 1), (3, 1, 2), (1, 5), (6,)])
-def test_cached_equals_uncached(score, normalization, field, chunks):
-    layer = make(score, normalization, field, is_causal=True, layer_idx=7)
-    x = randn(2, 6, 12)
-    expected, _ = layer(x)
-    cache, outputs = _Cache(), []
-    for part in x.split(chunks, dim=1):
-        outputs.append(layer(part, past_key_values=cache)[0])
-    torch.testing.assert_close(torch.cat(outputs, dim=1), expected, rtol=0, atol=1e-12)
-    assert set(cache.pairs) == {7}
 
 
 @fields

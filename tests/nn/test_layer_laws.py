@@ -313,6 +313,21 @@ def test_nan_stays_in_its_row(field, name):
     assert out[0].isnan().any()
 
 
+ONE_BY_ONE = ("linear", "layer norm", "rms norm", "dropout", "activation", "readout", *FUNCTIONS)
+MIXING = ("linear, many rows", "mse", "inverse short-time dft")
+
+
+@pytest.mark.parametrize(
+    ("field", "name"),
+    [(f, n) for f in NUMBER_FIELDS for n in blocks(f) if n.startswith(ONE_BY_ONE) and n not in MIXING],
+)
+def test_nan_stays_in_its_token(field, name):
+    layer, x = layer_of(field, name), torch.randn(2, 3, 8)
+    expected = layer(x)
+    x[0, 1] = float("nan")
+    assert torch.equal(layer(x)[0, [0, 2]], expected[0, [0, 2]])
+
+
 @masked_blocks
 def test_padding_has_no_influence(field, name):
     layer, x, results = randomize(layer_of(field, name)).double(), randn(2, 3, 8), []

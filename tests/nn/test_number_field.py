@@ -131,12 +131,3 @@ def test_embeddings_at_extreme_parameters_and_positions():
             out.sum().backward()
             assert finite(out, *(p.grad for p in embedding.parameters())), (size, position)
             assert (CF.modulus(out) <= embedding.amplitude.abs() * (1 + 1e-6)).all()
-
-
-def test_halves_of_native_complex_numbers_survive_a_whole_block():
-    # Edge to edge: a complex64 tensor in, a complex layer, a complex64 tensor out.
-    layer = number_field("complex").Linear(8, 8)
-    native = torch.randn(5, 4, dtype=torch.complex64)
-    out = CF.to_complex(layer(CF.from_complex(native)))
-    w = torch.complex(layer.real.weight, layer.imag.weight)
-    torch.testing.assert_close(out, native @ w.T)
