@@ -74,6 +74,13 @@ def softmax(values: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
+def of_parts(function: Callable, values: np.ndarray) -> np.ndarray:
+    """A real function of both parts of complex numbers, or of real ones."""
+    if np.iscomplexobj(values):
+        return function(values.real) + 1j * function(values.imag)
+    return function(values)
+
+
 def randomize(module: torch.nn.Module, scale: float = 0.5) -> torch.nn.Module:
     """Fill every parameter with normal numbers, so that no test passes because a bias is 0 or a gain is 1."""
     with torch.no_grad():

@@ -68,14 +68,6 @@ def test_the_likelihood_of_labels_is_that_of_all_words(div_value, field, readout
     assert nll.shape == labels.shape
     expected = -head(x).gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
     torch.testing.assert_close(nll, expected.masked_fill(labels == -100, 0.0), rtol=1e-12, atol=1e-12)
-    weights = randn(5, 9)
-    values = (*head.parameters(),)
-    for one, other in zip(
-        torch.autograd.grad((nll * weights).sum(), values),
-        torch.autograd.grad((expected * weights.masked_fill(labels == -100, 0.0)).sum(), values),
-        strict=True,
-    ):
-        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
 
 
 @cases

@@ -14,7 +14,6 @@ from oracles import (
     assert_refused,
     bias,
     finite,
-    halves,
     r,
     randn,
     randomize,
@@ -97,20 +96,6 @@ def test_gradient_of_scores_of_zero_is_zero(bilinear):
     q, k = torch.zeros(2, 3, 4, requires_grad=True), torch.randn(2, 5, 4, requires_grad=True)
     gradients = torch.autograd.grad(ScoreModulus.apply(q, k, bilinear)[0].sum(), (q, k))
     assert not any(gradient.any() for gradient in gradients)
-
-
-@pytest.mark.parametrize("exponent", [-30, -22, -20, -19, -18, -10, 15])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("score", ["modulus", "bilinear_modulus"])
-@pytest.mark.parametrize("normalization", ["softmax", "probability_amplitude"])
-def test_score_gradient_at_any_size(normalization, score, exponent, dtype):
-    # The quotient part / modulus is a unit number also where the product is a denormal number.
-    values = 10.0**exponent * np.exp(1j * np.linspace(0, 3, 6)).reshape(3, 2)
-    values[0] = 10.0**exponent  # a score without an imaginary part
-    q, k = (halves(values, dtype)[None, None].requires_grad_() for _ in range(2))
-    v, options = randn(1, 1, 3, 4, dtype=dtype), {"score": score, "normalization": normalization}
-    context, weights = complex_attention(nn.Identity(), q, k, v, None, **options)
-    assert finite(context, weights, *torch.autograd.grad(context.sum() + weights.sum(), (q, k)))
 
 
 @pytest.mark.parametrize("bilinear", [False, True])

@@ -145,16 +145,6 @@ def test_modulus_saturates():
 # --- linear maps -----------------------------------------------------------------------------------------------------
 
 
-@given(st.integers(1, 300), st.integers(1, 6), st.integers(1, 6), st.booleans(), st.sampled_from(DTYPES))
-def test_linear_is_the_complex_product_on_both_paths(rows, d_in, d_out, with_bias, dtype):
-    x = randn(rows, 2 * d_in, dtype=dtype)
-    a, b = randn(d_out, d_in, dtype=dtype), randn(d_out, d_in, dtype=dtype)
-    bias = randn(2 * d_out, dtype=dtype) if with_bias else None
-    expected = z(x) @ (r(a) + 1j * r(b)).T + (z(bias) if with_bias else 0.0)
-    assert_close(z(CF.linear(x, a, b, bias)), expected, TOLERANCE[dtype])
-    assert_close(z(CF.block_linear(x, a, b, bias)), expected, TOLERANCE[dtype])
-
-
 @given(st.integers(1, 4), st.integers(1, 4), st.lists(st.integers(1, 3), max_size=2))
 def test_block_matrix_multiplies_halves_by_a_complex_matrix(d_out, d_in, kernel):
     # Axes after the first two are those of a kernel: each of its places holds a matrix of its own.

