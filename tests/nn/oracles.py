@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-LOW_PRECISION = (torch.float16, torch.bfloat16)
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 # Error of a short chain of operations relative to the size of the result.
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 2e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}

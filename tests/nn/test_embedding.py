@@ -47,11 +47,9 @@ def make(dtype=torch.float64, **scheme):
     return randomize(WordPositionEmbedding(V, 2 * D, max_position_embeddings=POSITIONS, **scheme)).to(dtype)
 
 
-def table(parameter, ids, default=0.0):
-    """A table of any sharing scheme as ``[..., D]`` for ids."""
-    if parameter is None:
-        return np.full((*ids.shape, D), default)
-    return np.broadcast_to(r(parameter), (V, D))[ids]
+def table(parameter, ids):
+    """A table of any sharing scheme as ``[..., D]`` for ids, 0 without one."""
+    return np.broadcast_to(0.0 if parameter is None else r(parameter), (V, D))[ids]
 
 
 def oracle(embedding, ids, positions):

@@ -5,18 +5,7 @@ from __future__ import annotations
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import (
-    DTYPES,
-    TOLERANCE,
-    assert_close,
-    assert_refused,
-    bias,
-    r,
-    randn,
-    randomize,
-    weight,
-    z,
-)
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, r, randn, randomize, weight, z
 from torch import nn
 
 from complex_transformers.nn import ComplexLinear, RealLinear
@@ -48,32 +37,6 @@ def test_layout_of_the_checkpoint():
     shared = {name: tuple(value.shape) for name, value in ComplexLinear(6, 4, share_parts=True).state_dict().items()}
     assert shared == {"real.weight": (2, 3), "bias": (4,)}
     assert set(ComplexLinear(6, 4, bias=False).state_dict()) == {"real.weight", "imag.weight"}
-
-
-class _LowRank(nn.Module):
-    """A x + B2 (B1 x), as LoRA does it, with the attributes of the layer it wraps."""
-
-    def __init__(self, layer, rank=1):
-        super().__init__()
-        self.base_layer = layer
-        self.down = randn(rank, layer.in_features)
-        self.up = randn(layer.out_features, rank)
-
-    @property
-    def weight(self):
-        return self.base_layer.weight
-
-    def forward(self, x):
-        return self.base_layer(x) + x @ self.down.T @ self.up.T
-
-
-def test_low_rank_update_of_both_parts_is_a_complex_update():
-    layer = make(4, 3)
-    layer.real, layer.imag = _LowRank(layer.real), _LowRank(layer.imag)
-    low_rank = [r(part.up) @ r(part.down) for part in (layer.real, layer.imag)]
-    w = r(layer.real.weight) + low_rank[0] + 1j * (r(layer.imag.weight) + low_rank[1])
-    x = randn(5, 8)
-    assert_close(z(layer(x)), z(x) @ w.T + bias(layer))
 
 
 def test_sublayer_with_a_bias_of_its_own_is_not_ignored():

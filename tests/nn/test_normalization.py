@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -111,19 +112,6 @@ def test_rms_norm(batch, d, dtype, affine):
     assert_close(z(layer(x)), expected * r(layer.weight) if affine else expected, TOLERANCE[dtype] * 2)
 
 
-def test_rms_norm_counts_eps_once_for_a_complex_number():
-    # At |z|^2 = eps the norm is z / sqrt(2 eps): an eps counted for each part would show.
-    x = halves(np.full((1, 4), np.sqrt(EPS) * np.exp(0.3j)))
-    assert_close(np.abs(z(ComplexRMSNorm(8, eps=EPS, dtype=torch.float64)(x))), np.full((1, 4), np.sqrt(0.5)))
-
-
-def test_phase_rotation_of_whitened_features():
-    x, angle = randn(5, 8), np.exp(2.2j)
-    rotated = halves(z(x) * angle)
-    whitening = ComplexLayerNorm(8, norm="whitening", dtype=torch.float64)
-    assert_close(z(whitening(rotated)), z(whitening(x)) * angle, 1e-6)
-
-
 # --- batch norm ------------------------------------------------------------------------------------------------------
 
 
@@ -173,24 +161,21 @@ def test_batch_norm_with_a_mask(norm, batch, length, c, data):
     assert torch.equal(layer.running_mean, before)
 
 
-@pytest.mark.parametrize("norm", ["split", "whitening"])
-def test_batch_norm_of_images(norm):
-    layer = randomize(ComplexBatchNorm2d(4, eps=EPS, norm=norm, dtype=torch.float64)).double()
-    rows = z(correlated(2 * 3 * 3, 2))
-    x = halves(rows).view(2, 3, 3, 4).permute(0, 3, 1, 2)
-    keep = np.arange(18) % 4 != 0
-    out = layer(x, torch.from_numpy(keep).view(2, 3, 3))
-    assert_close(z(out.permute(0, 2, 3, 1).reshape(18, 4)), batch_oracle(layer, rows, keep), 1e-8)
-
-
-def test_real_images_with_a_mask_are_the_batch_norm_of_the_kept_cells():
-    layer, twin = RealBatchNorm2d(4).double(), nn.BatchNorm1d(4, dtype=torch.float64)
-    twin.load_state_dict(randomize(layer).state_dict(), strict=False)
-    rows, keep = randn(2 * 3 * 5, 4), torch.arange(30) % 4 != 0
-    out = layer(rows.view(2, 3, 5, 4).permute(0, 3, 1, 2), keep.view(2, 3, 5))
-    assert_close(r(out.permute(0, 2, 3, 1).reshape(30, 4)[keep]), r(twin(rows[keep])))
-    assert_close(r(layer.running_mean), r(twin.running_mean))
-    assert_close(r(layer.running_var), r(twin.running_var))
+@pytest.mark.parametrize(
+    ("images", "vectors"),
+    [
+        (ComplexBatchNorm2d, ComplexBatchNorm1d),
+        (partial(ComplexBatchNorm2d, norm="whitening"), partial(ComplexBatchNorm1d, norm="whitening")),
+        (RealBatchNorm2d, RealBatchNorm1d),
+    ],
+)
+def test_images_are_normalized_as_vectors_of_the_kept_cells(images, vectors):
+    images, vectors = randomize(images(4).double()), vectors(4).double()
+    vectors.load_state_dict(images.state_dict())
+    rows, keep = correlated(30, 2), torch.arange(30) % 4 != 0
+    out = images(rows.view(2, 3, 5, 4).permute(0, 3, 1, 2), keep.view(2, 3, 5)).permute(0, 2, 3, 1).reshape(30, 4)
+    torch.testing.assert_close(out[keep], vectors(rows[keep]))
+    torch.testing.assert_close(images.state_dict(), vectors.state_dict())
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e12, 1e20, 3e38])

@@ -74,14 +74,6 @@ def test_stride_defaults_to_the_window():
     assert ModulusAvgPool2d((3, 2))(randn(1, 4, 7, 7)).shape == (1, 4, 2, 3)
 
 
-def test_largest_modulus_keeps_its_phase_and_takes_the_gradient():
-    x = halves(np.array([[[1 + 1j], [-3 - 4j], [4.0 + 0j]]])).requires_grad_()
-    out = modulus_max_pool(x)
-    assert z(out).item() == -3 - 4j
-    out.sum().backward()
-    assert_close(z(x.grad)[0, :, 0], np.array([0, 1 + 1j, 0]))
-
-
 def test_first_of_equal_moduli_wins():
     x = halves(np.array([[[0.0 + 0j], [3 + 4j], [4 + 3j], [-5.0]]]))
     assert z(modulus_max_pool(x)).item() == 3 + 4j

@@ -62,11 +62,6 @@ def test_inverse_of_a_changed_spectrum_is_the_nearest_signal():
     assert_close(r(best), r(torch.linalg.lstsq(weighted, frames).solution), 1e-9)
 
 
-def test_frames_of_a_piece_are_frames_of_the_signal():
-    x = torch.arange(40.0)
-    assert torch.equal(frame(x[12:], 8, 4), frame(x, 8, 4)[3:])
-
-
 @given(st.integers(1, 7), st.integers(1, 9), st.integers(0, 20))
 def test_padding_the_end_keeps_every_sample(length, hop, more):
     x = torch.arange(1.0, length + more + 1)
