@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What every block of both fields owes: finite numbers, true gradients, rows and padding apart, turns, kind errors."""
+"""What every block of both fields owes: finite numbers, true gradients, rows and padding apart, turns, refusals."""
 
 from __future__ import annotations
 
