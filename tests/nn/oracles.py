@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
+from torch.autograd import gradcheck, gradgradcheck
 
-LOW_PRECISION = (torch.float16, torch.bfloat16)
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 # Error of a short chain of operations relative to the size of the result.
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 2e-5, torch.float16: 1e-2, torch.bfloat16: 6e-2}
@@ -37,15 +40,24 @@ def randn(*shape: int, dtype: torch.dtype = torch.float64, grad: bool = False) -
 
 
 def weight(layer: torch.nn.Module) -> np.ndarray:
-    """W = A + iB of a complex layer with sub-layers ``real`` and ``imag`` (A = B when ``imag`` is None)."""
+    """W = A + iB of a complex layer of sub-layers ``real`` and ``imag`` (A = B when it is None), W of a twin."""
+    if not hasattr(layer, "real"):
+        return r(layer.weight)
     a = r(layer.real.weight)
     b = a if layer.imag is None else r(layer.imag.weight)
     return a + 1j * b
 
 
 def bias(layer: torch.nn.Module) -> np.ndarray | float:
-    """The complex bias of a layer, 0 without one."""
-    return 0.0 if layer.bias is None else z(layer.bias)
+    """The bias of a layer in the numbers of its field, 0 without one."""
+    if layer.bias is None:
+        return 0.0
+    return z(layer.bias) if hasattr(layer, "real") else r(layer.bias)
+
+
+def numbers(field: str, x: Tensor) -> np.ndarray:
+    """A tensor of a field as an array of its numbers."""
+    return z(x) if field == "complex" else r(x)
 
 
 def assert_close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e-11) -> None:
@@ -61,6 +73,13 @@ def softmax(values: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
+def of_parts(function: Callable, values: np.ndarray) -> np.ndarray:
+    """A real function of both parts of complex numbers, or of real ones."""
+    if np.iscomplexobj(values):
+        return function(values.real) + 1j * function(values.imag)
+    return function(values)
+
+
 def randomize(module: torch.nn.Module, scale: float = 0.5) -> torch.nn.Module:
     """Fill every parameter with normal numbers, so that no test passes because a bias is 0 or a gain is 1."""
     with torch.no_grad():
@@ -72,3 +91,25 @@ def randomize(module: torch.nn.Module, scale: float = 0.5) -> torch.nn.Module:
 def finite(*tensors: Tensor | None) -> bool:
     """True when every tensor holds finite numbers only."""
     return all(bool(torch.isfinite(t).all()) for t in tensors if t is not None)
+
+
+def assert_slopes(layer: torch.nn.Module, *inputs: Tensor, twice: bool = False) -> None:
+    """Gradients in the inputs and in every parameter are those of differences; with ``twice``, theirs too."""
+    layer = layer.double()
+    names = [name for name, _ in layer.named_parameters()]
+
+    def function(*values):
+        parameters = dict(zip(names, values[len(inputs) :], strict=True))
+        return torch.func.functional_call(layer, parameters, values[: len(inputs)])
+
+    values = [*inputs, *(p.detach().clone().requires_grad_() for p in layer.parameters())]
+    assert gradcheck(function, values)
+    assert not twice or gradgradcheck(function, values)
+
+
+def assert_refused(
+    message: str, function: Callable, *arguments: object, error: type[Exception] = ValueError, **options: object
+) -> None:
+    """The call is refused with an error of this kind whose text matches."""
+    with pytest.raises(error, match=message):
+        function(*arguments, **options)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from oracles import DTYPES, TOLERANCE, assert_close, finite, r, randn, randomize, z
-from torch.autograd import gradcheck
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, r, randn, randomize, z
 
 from complex_transformers.nn import AdaptiveReadout
 
@@ -69,67 +68,6 @@ def test_the_likelihood_of_labels_is_that_of_all_words(div_value, field, readout
     assert nll.shape == labels.shape
     expected = -head(x).gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
     torch.testing.assert_close(nll, expected.masked_fill(labels == -100, 0.0), rtol=1e-12, atol=1e-12)
-    weights = randn(5, 9)
-    values = (*head.parameters(),)
-    for one, other in zip(
-        torch.autograd.grad((nll * weights).sum(), values),
-        torch.autograd.grad((expected * weights.masked_fill(labels == -100, 0.0)).sum(), values),
-        strict=True,
-    ):
-        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("div_value", [1, 2, 3])
-def test_without_biases_of_the_tails_it_is_that_of_torch(div_value):
-    if div_value == 1:
-        head = build(1, "real")
-        torch_head = torch.nn.AdaptiveLogSoftmaxWithLoss(16, WORDS, CUTOFFS, div_value=1, head_bias=True).double()
-    else:
-        head = build(div_value, "real", cutoffs=CUTOFFS[:2])
-        torch_head = torch.nn.AdaptiveLogSoftmaxWithLoss(16, WORDS, CUTOFFS[:2], div_value, head_bias=True).double()
-    with torch.no_grad():
-        words = head.projection
-        torch_head.head.weight.copy_(torch.cat([words.weight[: CUTOFFS[0]], head.clusters.weight]))
-        torch_head.head.bias.copy_(torch.cat([words.bias[: CUTOFFS[0]], head.clusters.bias]))
-        for index, tail in enumerate(torch_head.tail):
-            if div_value == 1:  # a projection that changes nothing
-                start, end = [*CUTOFFS, WORDS][index : index + 2]
-                torch.nn.init.eye_(tail[0].weight)
-                tail[1].weight.copy_(words.weight[start:end])
-                words.bias[start:end] = 0
-            else:
-                tail.load_state_dict(
-                    {"0.weight": head.tails[index][0].weight, "1.weight": head.tails[index][1].weight}
-                )
-                head.tails[index][1].bias.zero_()
-    x, labels = randn(20, 16), torch.randint(0, WORDS, (20,))
-    torch.testing.assert_close(head(x), torch_head.log_prob(x))
-    torch.testing.assert_close(-head.nll(x, labels), torch_head(x, labels).output)
-
-
-@cases
-def test_gradients(div_value, field, readout):
-    head = build(div_value, field, readout)
-    labels = torch.tensor([0, 3, 10, -100, 5])
-    names = [name for name, _ in head.named_parameters()]
-
-    def function(x, *values):
-        return torch.func.functional_call(
-            Likelihood(head), dict(zip([f"head.{n}" for n in names], values, strict=True)), (x, labels)
-        )
-
-    assert gradcheck(
-        function, (randn(5, 16, grad=True), *(p.detach().clone().requires_grad_() for p in head.parameters()))
-    )
-
-
-class Likelihood(torch.nn.Module):
-    def __init__(self, head):
-        super().__init__()
-        self.head = head
-
-    def forward(self, x, labels):
-        return self.head.nll(x, labels)
 
 
 @cases
@@ -149,18 +87,13 @@ def test_clusters_without_labels_have_gradients_of_zeros(div_value, field, reado
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @cases
-def test_autocast_and_large_logits(div_value, field, readout, dtype):
+def test_large_logits_under_autocast(div_value, field, readout, dtype):
     head = build(div_value, field, readout).float()
-    x, labels = randn(12, 16, dtype=torch.float32), torch.arange(12) % WORDS
-    expected = head.nll(x, labels)
+    x = (100 * randn(12, 16, dtype=torch.float32)).requires_grad_()
     with torch.autocast("cpu", dtype=dtype):
-        nll = head.nll(x, labels)
-    assert nll.dtype == torch.float32
-    torch.testing.assert_close(nll, expected, rtol=0.05, atol=0.1)
-    x = (100 * x).requires_grad_()
-    with torch.autocast("cpu", dtype=dtype):
-        nll = head.nll(x, labels)
+        nll = head.nll(x, torch.arange(12) % WORDS)
     nll.sum().backward()
+    assert nll.dtype == torch.float32
     assert finite(nll, x.grad)
 
 
@@ -226,16 +159,14 @@ def test_clusters_are_shown():
     ],
 )
 def test_bad_settings(changes, message):
-    with pytest.raises(ValueError, match=message):
-        build(**changes)
+    assert_refused(message, build, **changes)
 
 
 def test_bad_labels():
     head, x = build(), randn(2, 3, 16)
-    with pytest.raises(ValueError, match=r"labels must be \(2, 3\), one for each input, got \(6,\)"):
-        head.nll(x, torch.zeros(6, dtype=torch.long))
+    message = r"labels must be \(2, 3\), one for each input, got \(6,\)"
+    assert_refused(message, head.nll, x, torch.zeros(6, dtype=torch.long))
     for bad in (11, -1):
-        with pytest.raises(ValueError, match=rf"labels must lie in \[0, 11\), or be -100 to be ignored, got {bad}"):
-            head.nll(x, torch.full((2, 3), bad))
-    with pytest.raises(ValueError, match="the last cluster begins at word 8, and 8 words would leave none in it"):
-        head.resize(8)
+        message = rf"labels must lie in \[0, 11\), or be -100 to be ignored, got {bad}"
+        assert_refused(message, head.nll, x, torch.full((2, 3), bad))
+    assert_refused("the last cluster begins at word 8, and 8 words would leave none in it", head.resize, 8)

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention of recurrent decoders against native complex128, steps of recurrent layers against whole sequences."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
-from oracles import assert_close, bias, r, randn, randomize, softmax, weight, z
+from oracles import assert_close, assert_refused, bias, numbers, of_parts, r, randn, randomize, softmax, weight, z
 
 from complex_transformers.nn import (
-    ALIGNMENTS,
     AdditiveAttention,
     AttentiveRecurrent,
     ComplexGRU,
@@ -31,28 +32,6 @@ every_layer = pytest.mark.parametrize(
 masks = pytest.mark.parametrize("side", ["none", "left", "right"])
 
 
-def numbers(field):
-    return z if field == "complex" else r
-
-
-def matrix(field, layer):
-    return weight(layer) if field == "complex" else r(layer.weight)
-
-
-def shift(field, layer):
-    if field == "complex":
-        return bias(layer)
-    return 0.0 if layer.bias is None else r(layer.bias)
-
-
-def tanh(values):
-    return np.tanh(values.real) + 1j * np.tanh(values.imag) if np.iscomplexobj(values) else np.tanh(values)
-
-
-def both_softmax(values):
-    return softmax(values.real) + 1j * softmax(values.imag) if np.iscomplexobj(values) else softmax(values)
-
-
 def mask_of(side, batch, length):
     if side == "none":
         return None
@@ -62,59 +41,49 @@ def mask_of(side, batch, length):
     return mask if side == "right" else mask.flip(1)
 
 
-def inputs(batch=3, queries=4, length=6, size=8):
-    return randn(batch, queries, size), randn(batch, length, size)
+def additive_oracle(layer, s, h):
+    """Weights of words ``h`` for a state ``s`` (SynCoNMT Eq. 10, 14)."""
+    hidden = of_parts(np.tanh, weight(layer.query_proj) @ s + h @ weight(layer.key_proj).T + bias(layer.key_proj))
+    return of_parts(softmax, (hidden @ weight(layer.score_proj).T)[:, 0])
+
+
+def local_oracle(layer, s, h):
+    """Of the words around a predicted place (Luong et al. 2015, Eq. 9, 10)."""
+    inner = of_parts(np.tanh, weight(layer.place_proj) @ s)
+    stored = np.concatenate([inner.real, inner.imag]) if np.iscomplexobj(inner) else inner
+    place = len(h) / (1.0 + np.exp(-float(weight(layer.place_readout)[0] @ stored)))
+    near = [j for j in range(1, len(h) + 1) if abs(j - place) <= layer.window]
+    assert near
+    of_near = of_parts(softmax, np.array([s.conj() @ (weight(layer.key_proj) @ h[j - 1]) for j in near]))
+    expected = np.zeros(len(h), dtype=of_near.dtype)
+    for j, value in zip(near, of_near, strict=True):
+        expected[j - 1] = value * np.exp(-((j - place) ** 2) / (2.0 * (layer.window / 2.0) ** 2))
+    return expected
 
 
 @masks
+@pytest.mark.parametrize(
+    ("make", "oracle"),
+    [
+        (AdditiveAttention, additive_oracle),
+        (partial(LocalAttention, window=1), local_oracle),
+        (partial(LocalAttention, window=2), local_oracle),
+        (partial(LocalAttention, window=10), local_oracle),
+    ],
+)
 @pytest.mark.parametrize("field", FIELDS)
-def test_additive_attention_is_the_formula(field, side):
-    layer = randomize(AdditiveAttention(8, field).double())
-    query, source = inputs()
-    mask = mask_of(side, 3, 6)
-    context, weights = layer(query, layer.keys(source), source, mask)
-    number = numbers(field)
-    w_s, w_h, v = (matrix(field, part) for part in (layer.query_proj, layer.key_proj, layer.score_proj))
-    for row in range(3):
-        words = slice(None) if mask is None else mask[row].numpy()
-        h = number(source)[row][words]
-        for step in range(4):
-            hidden = tanh(w_s @ number(query)[row, step] + h @ w_h.T + shift(field, layer.key_proj))
-            expected = both_softmax((hidden @ v.T)[:, 0])
-            found = number(weights)[row, step]
-            assert_close(found[words], expected)
-            assert mask is None or not found[~words].any()
-            assert_close(number(context)[row, step], expected @ h)
-
-
-@masks
-@pytest.mark.parametrize("window", [1, 2, 10])
-@pytest.mark.parametrize("field", FIELDS)
-def test_local_attention_is_the_formula(field, window, side):
-    layer = randomize(LocalAttention(8, window, field).double())
-    query, source = inputs()
-    mask = mask_of(side, 3, 6)
-    context, weights = layer(query, layer.keys(source), source, mask)
-    number = numbers(field)
-    w, w_p = matrix(field, layer.key_proj), matrix(field, layer.place_proj)
+def test_attention_is_the_formula(field, make, oracle, side):
+    layer = randomize(make(8, number_field=field).double())
+    query, source, mask = randn(3, 4, 8), randn(3, 6, 8), mask_of(side, 3, 6)
+    context, weights = (numbers(field, x) for x in layer(query, layer.keys(source), source, mask))
     for row in range(3):
         words = np.ones(6, dtype=bool) if mask is None else mask[row].numpy()
-        h = number(source)[row][words]
+        h = numbers(field, source)[row][words]
         for step in range(4):
-            s = number(query)[row, step]
-            inner = tanh(w_p @ s)
-            stored = np.concatenate([inner.real, inner.imag]) if field == "complex" else inner
-            place = len(h) / (1.0 + np.exp(-float(r(layer.place_readout.weight)[0] @ stored)))
-            near = [j for j in range(1, len(h) + 1) if abs(j - place) <= window]
-            assert near
-            of_near = both_softmax(np.array([s.conj() @ (w @ h[j - 1]) for j in near]))
-            expected = np.zeros(len(h), dtype=of_near.dtype)
-            for j, value in zip(near, of_near, strict=True):
-                expected[j - 1] = value * np.exp(-((j - place) ** 2) / (2.0 * (window / 2.0) ** 2))
-            found = number(weights)[row, step]
-            assert_close(found[words], expected)
-            assert not found[~words].any()
-            assert_close(number(context)[row, step], expected @ h)
+            expected = oracle(layer, numbers(field, query)[row, step], h)
+            assert_close(weights[row, step][words], expected)
+            assert not weights[row, step][~words].any()
+            assert_close(context[row, step], expected @ h)
 
 
 @pytest.mark.parametrize("value", [-1e4, 1e4])
@@ -129,33 +98,7 @@ def test_a_place_at_the_very_end_has_a_word_in_its_window(value):
 
 
 def test_a_window_without_a_word_is_refused():
-    with pytest.raises(ValueError, match="window must be 1 or more, so that there is always a word in it, got 0"):
-        LocalAttention(8, 0)
-
-
-@pytest.mark.parametrize("name", ALIGNMENTS)
-@pytest.mark.parametrize("field", FIELDS)
-def test_gradients_of_the_attention(name, field):
-    layer = randomize(ALIGNMENTS[name](4, number_field=field).double())
-    query, source = randn(2, 2, 4, grad=True), randn(2, 3, 4, grad=True)
-    mask = torch.tensor([[1, 1, 1], [0, 1, 1]])
-
-    def function(query, source, *parameters):
-        return layer(query, layer.keys(source), source, mask)
-
-    assert torch.autograd.gradcheck(function, (query, source, *layer.parameters()))
-
-
-@pytest.mark.parametrize("name", ALIGNMENTS)
-@pytest.mark.parametrize("field", FIELDS)
-def test_values_of_padding_do_not_reach_the_context(name, field):
-    layer = randomize(ALIGNMENTS[name](8, number_field=field).double())
-    query, source = inputs()
-    mask = mask_of("right", 3, 6)
-    expected = layer(query, layer.keys(source), source, mask)
-    other = source.masked_fill(~mask.unsqueeze(-1), 1e6)
-    for one, two in zip(layer(query, layer.keys(other), other, mask), expected, strict=True):
-        torch.testing.assert_close(one, two)
+    assert_refused("window must be 1 or more, so that there is always a word in it, got 0", LocalAttention, 8, 0)
 
 
 @masks
@@ -205,8 +148,8 @@ def test_last_states_are_those_of_the_layer(field, layer_class, bidirectional):
         mask = mask_of(side, 3, 6)
         out, last = layer(x, mask=mask)
         last = last[0] if isinstance(last, tuple) else last
-        found = numbers(field)(last_states(out, mask, bidirectional, field))
-        assert_close(found, np.concatenate([numbers(field)(part) for part in last], -1))
+        found = numbers(field, last_states(out, mask, bidirectional, field))
+        assert_close(found, np.concatenate([numbers(field, part) for part in last], -1))
 
 
 def test_hooked_layers_are_called_in_every_step():
@@ -234,10 +177,7 @@ def test_syntax_embedding_is_word_and_relation():
     embedding.resize(12)
     assert torch.equal(embedding.relation, before)
     assert embedding.weight.shape == (12, 3)
-    with pytest.raises(ValueError, match="relation_ids are missing: every word has a dependency relation"):
-        embedding(ids)
-    with pytest.raises(ValueError, match="words alone: leave out relation_ids"):
-        SyntaxEmbedding(9, None, 6)(ids, relations)
-    with pytest.raises(ValueError, match="must be even, got 5"):
-        SyntaxEmbedding(9, 5, 5)
+    assert_refused("relation_ids are missing: every word has a dependency relation", embedding, ids)
+    assert_refused("words alone: leave out relation_ids", SyntaxEmbedding(9, None, 6), ids, relations)
+    assert_refused("must be even, got 5", SyntaxEmbedding, 9, 5, 5)
     assert SyntaxEmbedding(9, None, 5)(ids).shape == (1, 3, 5)

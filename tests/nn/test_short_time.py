@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, finite, r, randn, z
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, r, randn, z
 from torch.autograd import gradcheck
 
 from complex_transformers.nn import frame, inverse_short_time_dft, make_window, num_frames, short_time_dft
@@ -41,15 +41,6 @@ def test_windows_are_those_of_scipy(name, length):
     assert_close(r(make_window(name, length, torch.float64)), expected, 1e-12)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_short_time_dft_is_that_of_scipy(dtype):
-    x, window = randn(3, 400, dtype=dtype), make_window("hann", 64, dtype)
-    _, _, expected = signal.stft(
-        r(x), window=r(window), nperseg=64, noverlap=40, boundary=None, padded=False, scaling="spectrum"
-    )
-    assert_close(z(short_time_dft(x, window, 24)), expected.swapaxes(-1, -2) * r(window).sum(), TOLERANCE[dtype] * 10)
-
-
 @given(st.integers(2, 12), st.integers(1, 12), st.integers(0, 30), st.sampled_from(DTYPES[:2]))
 def test_overlap_add_is_the_exact_inverse(length, hop, more, dtype):
     x, window = randn(2, length + more, dtype=dtype), make_window("hamming", length)
@@ -71,11 +62,6 @@ def test_inverse_of_a_changed_spectrum_is_the_nearest_signal():
     assert_close(r(best), r(torch.linalg.lstsq(weighted, frames).solution), 1e-9)
 
 
-def test_frames_of_a_piece_are_frames_of_the_signal():
-    x = torch.arange(40.0)
-    assert torch.equal(frame(x[12:], 8, 4), frame(x, 8, 4)[3:])
-
-
 @given(st.integers(1, 7), st.integers(1, 9), st.integers(0, 20))
 def test_padding_the_end_keeps_every_sample(length, hop, more):
     x = torch.arange(1.0, length + more + 1)
@@ -88,10 +74,7 @@ def test_padding_the_end_keeps_every_sample(length, hop, more):
     assert padded.tolist() == expected
 
 
-def test_gradients():
-    window = make_window("hamming", 6, torch.float64)
-    assert gradcheck(lambda x: short_time_dft(x, window, 2), (randn(2, 11, grad=True),))
-    assert gradcheck(lambda x: inverse_short_time_dft(x, window, 2), (randn(2, 3, 8, grad=True),))
+def test_gradient_of_the_window():
     assert gradcheck(lambda w: short_time_dft(torch.ones(9, dtype=torch.float64), w, 2), (randn(5, grad=True),))
 
 
@@ -103,25 +86,22 @@ def test_loud_narrow_samples_stay_finite():
 
 
 def test_bad_values():
-    window = make_window("hann", 8)
-    with pytest.raises(ValueError, match="5 samples is shorter than one window of 8; pad it with zeros to 8"):
-        short_time_dft(torch.zeros(5), window, 4)
-    for sizes in ((8, 0), (0, 4), (8, -1)):
-        with pytest.raises(ValueError, match=f"positive numbers of samples, got {sizes[0]} and {sizes[1]}"):
-            frame(torch.zeros(20), *sizes)
-    with pytest.raises(ValueError, match=r"window must be one of \['hamming', 'hann', 'rectangular'\], got 'kaiser'"):
-        make_window("kaiser", 8)
-    with pytest.raises(TypeError, match=r"dtype torch.int16; convert it with .float\(\)"):
-        short_time_dft(torch.zeros(20, dtype=torch.int16), window, 4)
-    with pytest.raises(TypeError, match="complex64"):
-        short_time_dft(torch.zeros(20, dtype=torch.complex64), window, 4)
-    with pytest.raises(ValueError, match=r"a window is a vector, got shape \(1, 8\)"):
-        short_time_dft(torch.zeros(20), window.unsqueeze(0), 4)
-    with pytest.raises(ValueError, match=r"sample 0 has no weight in any frame .* use window='hamming'"):
-        inverse_short_time_dft(torch.zeros(3, 10), window, 4)
-    with pytest.raises(ValueError, match=r"sample 8 has no weight .* at most 8"):
-        inverse_short_time_dft(torch.zeros(3, 10), make_window("hamming", 8), 9)
-    with pytest.raises(ValueError, match="5 bins, so a spectrum is 10 wide, got 12"):
-        inverse_short_time_dft(torch.zeros(3, 12), window, 4)
-    with pytest.raises(ValueError, match="3 frames cover 16 samples, length=17"):
-        inverse_short_time_dft(torch.zeros(3, 10), make_window("hamming", 8), 4, length=17)
+    hann, hamming = (make_window(name, 8) for name in ("hann", "hamming"))
+    samples, spectrum = torch.zeros(20), torch.zeros(3, 10)
+    for length, hop in ((8, 0), (0, 4), (8, -1)):
+        assert_refused(f"positive numbers of samples, got {length} and {hop}", frame, samples, length, hop)
+    message = r"window must be one of \['hamming', 'hann', 'rectangular'\], got 'kaiser'"
+    assert_refused(message, make_window, "kaiser", 8)
+    message = "5 samples is shorter than one window of 8; pad it with zeros to 8"
+    assert_refused(message, short_time_dft, samples[:5], hann, 4)
+    assert_refused(r"a window is a vector, got shape \(1, 8\)", short_time_dft, samples, hann.unsqueeze(0), 4)
+    message = r"dtype torch.int16; convert it with .float\(\)"
+    assert_refused(message, short_time_dft, samples.to(torch.int16), hann, 4, error=TypeError)
+    assert_refused("complex64", short_time_dft, samples.to(torch.complex64), hann, 4, error=TypeError)
+    message = "sample 0 has no weight in any frame .* use window='hamming'"
+    assert_refused(message, inverse_short_time_dft, spectrum, hann, 4)
+    assert_refused("sample 8 has no weight .* at most 8", inverse_short_time_dft, spectrum, hamming, 9)
+    message = "5 bins, so a spectrum is 10 wide, got 12"
+    assert_refused(message, inverse_short_time_dft, torch.zeros(3, 12), hann, 4)
+    message = "3 frames cover 16 samples, length=17"
+    assert_refused(message, inverse_short_time_dft, spectrum, hamming, 4, length=17)

@@ -7,8 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import DTYPES, LOW_PRECISION, TOLERANCE, assert_close, finite, halves, r, randn, randomize, z
-from torch.autograd import gradcheck
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, randomize, z
 
 from complex_transformers.nn import FrequencyKernel, ZTransform, dct, dft, inverse_dft
 
@@ -74,15 +73,6 @@ def test_z_transform_of_a_wide_model_keeps_its_phase():
     assert np.abs(np.angle(turn)).max() < 1e-3
 
 
-def test_z_transform_mixes_no_tokens_and_no_features():
-    layer = randomize(ZTransform(8))
-    x = torch.randn(2, 3, 8)
-    expected = layer(x)
-    x[1, 2, 3] = float("nan")
-    changed = ~torch.isclose(layer(x), expected, equal_nan=False)
-    assert changed.nonzero().tolist() == [[1, 2, 3], [1, 2, 7]]
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_powers_do_not_overflow(dtype):
     layer = ZTransform(2000).to(dtype)
@@ -95,8 +85,11 @@ def test_powers_do_not_overflow(dtype):
         assert finite(out, x.grad, layer.log_modulus.grad, layer.phase.grad)
 
 
-@pytest.mark.parametrize("dtype", LOW_PRECISION)
-@pytest.mark.parametrize("function", [dft, inverse_dft, dct, ZTransform(64), FrequencyKernel(64)])
+TRANSFORMS = [dft, inverse_dft, dct, ZTransform(64), FrequencyKernel(64)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES[2:])
+@pytest.mark.parametrize("function", TRANSFORMS)
 def test_narrow_numbers_are_computed_in_float32(function, dtype):
     if isinstance(function, torch.nn.Module):
         randomize(function, scale=0.1).to(dtype)
@@ -106,7 +99,7 @@ def test_narrow_numbers_are_computed_in_float32(function, dtype):
     assert torch.equal(out, expected.to(dtype))
 
 
-@pytest.mark.parametrize("function", [dft, inverse_dft, dct, ZTransform(64), FrequencyKernel(64)])
+@pytest.mark.parametrize("function", TRANSFORMS)
 def test_loud_narrow_numbers_stay_finite(function):
     if isinstance(function, torch.nn.Module):
         randomize(function).half()
@@ -138,31 +131,6 @@ def test_frequency_kernel_starts_as_the_identity_and_resets():
     assert torch.equal(layer(x), x)
 
 
-@pytest.mark.parametrize("function", [dft, inverse_dft, dct])
-def test_gradients_of_the_transforms(function):
-    assert gradcheck(function, (randn(2, 6, grad=True),))
-
-
-@pytest.mark.parametrize("layer", [ZTransform(6), FrequencyKernel(6)])
-def test_gradients_of_the_layers(layer):
-    layer = randomize(layer.double())
-    names = [name for name, _ in layer.named_parameters()]
-
-    def function(x, *values):
-        return torch.func.functional_call(layer, dict(zip(names, values, strict=True)), (x,))
-
-    parameters = [p.detach().clone().requires_grad_() for p in layer.parameters()]
-    assert gradcheck(function, (randn(2, 6, grad=True), *parameters))
-
-
-def test_bad_values():
-    for layer in (ZTransform, FrequencyKernel):
-        with pytest.raises(ValueError, match="even, got 7; use 8"):
-            layer(7)
-        with pytest.raises(TypeError, match="complex64"):
-            layer(4)(torch.zeros(2, 4, dtype=torch.complex64))
-    for function in (dft, inverse_dft):
-        with pytest.raises(ValueError, match="even"):
-            function(torch.zeros(2, 3))
-        with pytest.raises(TypeError, match="complex64"):
-            function(torch.zeros(2, 4, dtype=torch.complex64))
+@pytest.mark.parametrize("layer", [ZTransform, FrequencyKernel])
+def test_odd_widths(layer):
+    assert_refused("even, got 7; use 8", layer, 7)
