@@ -149,7 +149,7 @@ PAPER = {
     },
     "complex_fasttext": {},
     "complex_text_cnn": {"kernel_sizes": [3, 4, 5], "num_filters": 256, "hidden_act": "split_relu"},
-    "complex_text_rnn": {"rnn_type": "lstm", "num_hidden_layers": 1, "pooling": "last", "gate": "modulus"},
+    "complex_text_rnn": {"rnn_type": "lstm", "num_hidden_layers": 1, "pooling": "last", "gate": "real_part"},
     "complex_text_gcn": {"num_hidden_layers": 2, "window_size": 2},
 }
 # What depends on the number field or on another choice where it is not given.

@@ -64,7 +64,9 @@ class Oracle:
         )
 
     def gate(self, z):
-        return expit(np.abs(z) ** 2) if self.config.gate == "modulus" else sigmoid_of_parts(z)
+        if self.config.gate == "split":
+            return sigmoid_of_parts(z)
+        return expit(z.real if self.config.gate == "real_part" else np.abs(z) ** 2)
 
     def cell(self, of_inputs, of_state, state):
         """One step of ``rnn_type`` from both products."""

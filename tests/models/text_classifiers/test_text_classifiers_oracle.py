@@ -8,6 +8,7 @@ import torch
 from small_classifiers import CLASSIC, EMBEDDINGS, FIELDS, TEXTS, classifier, first, name_of, shaken, text
 from text_oracles import logits
 
+from complex_transformers.nn import READOUTS
 from families import FAMILIES
 
 CASES = [
@@ -18,8 +19,12 @@ CASES = [
     ],
     *[(family, {"number_field": f, "embedding_type": e}) for family in CLASSIC for f in FIELDS for e in EMBEDDINGS],
     *[("complex_order", {"embedding_type": e}) for e in EMBEDDINGS],
-    *[(family, {"readout": name}) for family in TEXTS for name in ("squared_modulus", "concat", "feature_modulus")],
-    *[("complex_text_rnn", {"rnn_type": kind, "gate": "split"}) for kind in ("lstm", "gru")],
+    *[(family, {"readout": name}) for family in TEXTS for name in sorted({*READOUTS} - {"modulus"})],
+    *[
+        ("complex_text_rnn", {"rnn_type": kind, "gate": gate})
+        for kind in ("lstm", "gru")
+        for gate in ("modulus", "split")
+    ],
     *[("complex_text_rnn", {"rnn_type": kind, "state_activation": "hirose_tanh"}) for kind in ("lstm", "gru", "rnn")],
     ("complex_text_rnn", {"rnn_type": "lstm", "state_activation": "split_relu"}),
 ]

@@ -121,7 +121,11 @@ PHI = {
     "split_relu": relu,
     "hirose_tanh": lambda v: np.tanh(np.abs(v)) * np.exp(1j * np.angle(v)),
 }
-GATES = {"split": lambda v: parts(sigmoid, v), "modulus": lambda v: sigmoid(np.abs(v) ** 2)}
+GATES = {
+    "real_part": lambda v: sigmoid(v.real),
+    "modulus": lambda v: sigmoid(np.abs(v) ** 2),
+    "split": lambda v: parts(sigmoid, v),
+}
 
 
 def recurrent_weights(w, config, layer, direction):
@@ -211,7 +215,10 @@ def read_out(w, config, pooled):
         return dense(w, name, stored)
     if config.readout == "feature_modulus":
         return dense(w, name, np.abs(pooled))
-    return np.abs(dense(w, name, pooled)) ** (2 if config.readout == "squared_modulus" else 1)
+    modulus = np.abs(dense(w, name, pooled)) ** (2 if config.readout.endswith("squared_modulus") else 1)
+    if config.readout.startswith("scaled"):
+        return w["classifier.scale"] * modulus + w["classifier.bias"]
+    return modulus
 
 
 def logits(classifier, ids, mask, adjacency=None):
