@@ -45,6 +45,7 @@ def test_exceptions_are_needed(name, place, tmp_path):
         "case": case,
         "tmp_path": tmp_path,
         "angle": 0.7,
+        "penalty": 1.0,
         "poison": float("nan"),
         "seeds": range(1),
         "reentrant": False,
