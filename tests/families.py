@@ -178,6 +178,10 @@ FAMILIES = {
             "learned positions": ("ForCausalLM", LEARNED),
             "adaptive, tied": ("ForCausalLM", {**TIED_MODULI, "cutoffs": [8, 20]}),
             "real words": ("ForCausalLM", {**REAL, "embedding_type": "word"}),
+            "adaptive, real words": (
+                "ForCausalLM",
+                {**REAL, "embedding_type": "word", "cutoffs": [8, 20], "tie_word_embeddings": True},
+            ),
         },
     ),
     "complex_fasttext": Family(

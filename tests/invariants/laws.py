@@ -26,7 +26,7 @@ SPEECH_ENCODERS = tuple(
     f"spectral_transformer: {variant}"
     for variant in ("symbols", "scaled", "real", "rotate", "real score", "scaled rotate")
 )
-ADAPTIVE = ("complex_transfo_xl: adaptive", "complex_transfo_xl: adaptive, tied")
+ADAPTIVE = tuple(str(case) for case in CASES if "adaptive" in case.variant)
 BATCH_NORMS = (
     *(f"complex_order: {name}" for name in ("tied, batch norm", "amplitudes", "bilinear", "real score, amplitudes")),
     *("complex_order: real tied", "spectral_transformer: rotate", "spectral_transformer: scaled rotate"),
