@@ -7,11 +7,7 @@ import unittest
 import pytest
 from conformance_common import WritingConformance
 
-from complex_transformers import (
-    ComplexSeq2SeqConfig,
-    ComplexSeq2SeqForConditionalGeneration,
-    ComplexSeq2SeqModel,
-)
+from complex_transformers import ComplexSeq2SeqConfig, ComplexSeq2SeqForConditionalGeneration, ComplexSeq2SeqModel
 
 
 class _Conformance(WritingConformance):

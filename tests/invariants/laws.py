@@ -77,10 +77,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         ("a_resized_vocabulary_keeps_its_words",),
         ADAPTIVE,
     ): "log-probabilities are normalised over the new words as well",
-    (
-        ("low_precision_is_near_and_says_what_it_is",),
-        ADAPTIVE,
-    ): "log-probabilities are float32 at least",
+    (("low_precision_is_near_and_says_what_it_is",), ADAPTIVE): "log-probabilities are float32 at least",
     (("a_resized_vocabulary_keeps_its_words",), ("synconmt: rnn, two vocabularies",)): (
         "two vocabularies cannot have one new size"
     ),
@@ -95,7 +92,7 @@ SKIPS = {(name, place): reason for (names, places), reason in _SKIPPED.items() f
 _FAULTY: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (("float16_at_the_ends_of_its_range",), ("complex_transfo_xl: real", "complex_transfo_xl: adaptive")): (
         "scores Re(q k^H) with relative positions are computed in float16 and overflow"
-    ),
+    )
 }
 FAULTS = {(name, place): reason for (names, places), reason in _FAULTY.items() for name in names for place in places}
 
