@@ -25,6 +25,7 @@ __all__ = [
     "race_table",
     "row",
     "size",
+    "sizes",
 ]
 
 THREADS = 2
@@ -78,6 +79,11 @@ def race(
 def size(model: nn.Module) -> int:
     """Real parameters."""
     return sum(p.numel() * (2 if p.is_complex() else 1) for p in model.parameters())
+
+
+def sizes(models: Mapping[str, nn.Module], kind: str = "parameters") -> list[str]:
+    """A note for each model."""
+    return [f"{name}: {size(model):,} {kind}" for name, model in models.items()]
 
 
 def _check_output(name: str, out: Tensor, shape: torch.Size) -> None:

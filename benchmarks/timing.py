@@ -18,8 +18,20 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
-__all__ = ["Quartiles", "Step", "check_gradients", "loss_step", "ratio", "time_rounds", "training_step"]
+__all__ = [
+    "Quartiles",
+    "Step",
+    "check_gradients",
+    "loss_step",
+    "model_steps",
+    "random_step",
+    "ratio",
+    "time_rounds",
+    "training_step",
+    "writing_step",
+]
 
 Step = Callable[[], object]
 
@@ -104,6 +116,11 @@ def training_step(call: Callable[..., Tensor], parameters: list[nn.Parameter], *
     return step
 
 
+def random_step(layer: nn.Module, *shape: int) -> Step:
+    """A training step of a layer on random numbers."""
+    return training_step(layer, list(layer.parameters()), torch.randn(shape))
+
+
 def loss_step(model: nn.Module, **batch: Any) -> Step:
     """Forward and backward of a model that gives its loss."""
 
@@ -111,6 +128,27 @@ def loss_step(model: nn.Module, **batch: Any) -> Step:
         model.train()
         model.zero_grad(set_to_none=True)
         model(**batch).loss.backward()
+
+    return step
+
+
+def model_steps(models: Mapping[str, nn.Module], batch: Callable[[nn.Module], Mapping[str, Any]]) -> dict[str, Step]:
+    """A training step of each model on its batch, with its gradients checked."""
+    steps = {}
+    for name, model in models.items():
+        steps[name] = loss_step(model, **batch(model))
+        check_gradients(name, model, steps[name])
+    return steps
+
+
+def writing_step(model: PreTrainedModel, read: int, count: int, inputs: Callable[[], Mapping[str, Any]]) -> Step:
+    """``count`` tokens behind ``read`` ones, no fewer; ``inputs`` are those of ``generate()``, anew for each step."""
+
+    def step() -> None:
+        model.eval()
+        out = model.generate(**inputs(), max_new_tokens=count, min_new_tokens=count, do_sample=False)
+        if out.shape[1] != read + count:
+            raise AssertionError(f"{type(model).__name__} wrote {out.shape[1] - read} tokens, not {count}")
 
     return step
 

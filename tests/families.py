@@ -30,6 +30,15 @@ DECODER = {"vocab_size": 30, "decoder_layers": 2, "initializer_range": 0.5, **WR
 TIED_MODULI = {"tie_word_embeddings": True, "lm_readout": "feature_modulus"}
 LEARNED = {"embedding_type": "learned_position", "max_position_embeddings": 32}
 SINUSOIDS = {"embedding_type": "sinusoidal_position"}
+REAL_SCORE = {"attention_score": "real"}
+BILINEAR = {"attention_score": "bilinear_modulus"}
+AMPLITUDES = {"attention_normalization": "probability_amplitude"}
+SPLIT_SOFTMAX = {"attention_normalization": "split_softmax"}
+SOFTMAX = {"attention_normalization": "softmax"}
+WORD = {"embedding_type": "word"}
+VANILLA = {"embedding_type": "complex_vanilla"}
+PRE_NORM = {"norm_position": "pre"}
+LUONG = {"attention_type": "luong"}
 CLASSIFIER = "ForSequenceClassification"
 WRITER = "ForConditionalGeneration"
 
@@ -56,54 +65,23 @@ FAMILIES = {
             "real": ("ForMaskedLM", REAL),
             "real score": (
                 CLASSIFIER,
-                {
-                    "attention_score": "real",
-                    "norm_type": "rms",
-                    "norm_position": "pre",
-                    "phase": "learned",
-                    "damping": "learned",
-                },
+                {**REAL_SCORE, "norm_type": "rms", **PRE_NORM, "phase": "learned", "damping": "learned"},
             ),
             "tied, batch norm": ("ForMaskedLM", {**TIED_MODULI, "norm_type": "batch"}),
         },
         {
-            "complex weights": (
-                "ForTokenClassification",
-                {"attention_normalization": "split_softmax", "norm_type": "rms", "embedding_type": "word"},
-            ),
-            "amplitudes": (
-                "Model",
-                {
-                    "attention_normalization": "probability_amplitude",
-                    "norm_type": "batch",
-                    "norm_position": "pre",
-                    "embedding_type": "complex_vanilla",
-                },
-            ),
-            "bilinear": (
-                "ForMaskedLM",
-                {
-                    "attention_score": "bilinear_modulus",
-                    "norm_type": "batch",
-                    "lm_readout": "modulus",
-                    **LEARNED,
-                },
-            ),
+            "complex weights": ("ForTokenClassification", {**SPLIT_SOFTMAX, "norm_type": "rms", **WORD}),
+            "amplitudes": ("Model", {**AMPLITUDES, "norm_type": "batch", **PRE_NORM, **VANILLA}),
+            "bilinear": ("ForMaskedLM", {**BILINEAR, "norm_type": "batch", "lm_readout": "modulus", **LEARNED}),
             "bilinear amplitudes": (
                 CLASSIFIER,
-                {
-                    "attention_score": "bilinear_modulus",
-                    "attention_normalization": "probability_amplitude",
-                    "norm_type": "rms",
-                    "share_parts": True,
-                    **SINUSOIDS,
-                },
+                {**BILINEAR, **AMPLITUDES, "norm_type": "rms", "share_parts": True, **SINUSOIDS},
             ),
             "bilinear complex weights": (
                 "ForTokenClassification",
                 {
-                    "attention_score": "bilinear_modulus",
-                    "attention_normalization": "split_softmax",
+                    **BILINEAR,
+                    **SPLIT_SOFTMAX,
                     "hidden_act": "modrelu",
                     "frequency_sharing": "dimension",
                     "phase": "per_dimension",
@@ -112,8 +90,8 @@ FAMILIES = {
             "real score, amplitudes": (
                 "ForMaskedLM",
                 {
-                    "attention_score": "real",
-                    "attention_normalization": "probability_amplitude",
+                    **REAL_SCORE,
+                    **AMPLITUDES,
                     "norm_type": "batch",
                     "amplitude_sharing": "word",
                     "lm_readout": "squared_modulus",
@@ -123,18 +101,9 @@ FAMILIES = {
                 "ForMaskedLM",
                 {"amplitude_sharing": "dimension", "frequency_sharing": "word", "damping": "learned"},
             ),
-            "tied phases": ("ForMaskedLM", {**TIED_MODULI, "embedding_type": "complex_vanilla"}),
-            "tied words": ("ForMaskedLM", {"tie_word_embeddings": True, "embedding_type": "word"}),
-            "real amplitudes": (
-                CLASSIFIER,
-                {
-                    **REAL,
-                    "attention_normalization": "probability_amplitude",
-                    "norm_type": "rms",
-                    "norm_position": "pre",
-                    "embedding_type": "word",
-                },
-            ),
+            "tied phases": ("ForMaskedLM", {**TIED_MODULI, **VANILLA}),
+            "tied words": ("ForMaskedLM", {"tie_word_embeddings": True, **WORD}),
+            "real amplitudes": (CLASSIFIER, {**REAL, **AMPLITUDES, "norm_type": "rms", **PRE_NORM, **WORD}),
             "real tied": ("ForMaskedLM", {**REAL, **SINUSOIDS, "tie_word_embeddings": True, "norm_type": "batch"}),
             "real tokens": ("ForTokenClassification", {**REAL, **LEARNED}),
         },
@@ -142,19 +111,13 @@ FAMILIES = {
     ),
     "complex_seq2seq": Family(
         {**TEXT, **LAYERS, **WRITES, "encoder_layers": 2, "decoder_layers": 2},
+        {"modulus": (WRITER, {}), "real": (WRITER, {**REAL, **SINUSOIDS, "tie_word_embeddings": True})},
         {
-            "modulus": (WRITER, {}),
-            "real": (WRITER, {**REAL, **SINUSOIDS, "tie_word_embeddings": True}),
-        },
-        {
-            "real score": (
-                WRITER,
-                {"attention_score": "real", "norm_position": "pre", "share_embeddings": False, "norm_type": "rms"},
-            ),
+            "real score": (WRITER, {**REAL_SCORE, **PRE_NORM, "share_embeddings": False, "norm_type": "rms"}),
             "tied amplitudes": (WRITER, {**TIED_MODULI, "share_embeddings": False}),
-            "tied and shared": (WRITER, {**TIED_MODULI, "norm_position": "pre"}),
-            "vanilla": (WRITER, {"embedding_type": "complex_vanilla", "attention_score": "bilinear_modulus"}),
-            "complex weights": (WRITER, {"attention_normalization": "split_softmax", "lm_readout": "modulus"}),
+            "tied and shared": (WRITER, {**TIED_MODULI, **PRE_NORM}),
+            "vanilla": (WRITER, {**VANILLA, **BILINEAR}),
+            "complex weights": (WRITER, {**SPLIT_SOFTMAX, "lm_readout": "modulus"}),
             "learned positions": (WRITER, LEARNED),
         },
         (WRITER, {"norm_type": "rms", "hidden_act": "modrelu", "lm_readout": "modulus"}),
@@ -164,28 +127,26 @@ FAMILIES = {
         {
             "modulus": ("ForCausalLM", {}),
             "real": ("ForCausalLM", {**REAL, **SINUSOIDS, "tie_word_embeddings": True}),
-            "adaptive": ("ForCausalLM", {"cutoffs": [8, 20], "div_value": 2, "attention_score": "real"}),
+            "adaptive": ("ForCausalLM", {"cutoffs": [8, 20], "div_value": 2, **REAL_SCORE}),
         },
         {
-            "real score": ("ForCausalLM", {"attention_score": "real", "phase": "learned", "damping": "learned"}),
-            "pre-norm": ("ForCausalLM", {"norm_position": "pre", "norm_type": "rms", "clamp_len": 2}),
+            "real score": ("ForCausalLM", {**REAL_SCORE, "phase": "learned", "damping": "learned"}),
+            "pre-norm": ("ForCausalLM", {**PRE_NORM, "norm_type": "rms", "clamp_len": 2}),
             "tied amplitudes": ("ForCausalLM", {**TIED_MODULI, "share_parts": True}),
-            "probabilities": (
-                "ForCausalLM",
-                {"attention_normalization": "probability_amplitude", "attention_score": "bilinear_modulus"},
-            ),
+            "probabilities": ("ForCausalLM", {**AMPLITUDES, **BILINEAR}),
             "sum of moduli": ("ForCausalLM", {"attention_score": "sum_of_moduli", "same_length": True}),
             "learned positions": ("ForCausalLM", LEARNED),
             "adaptive, tied": ("ForCausalLM", {**TIED_MODULI, "cutoffs": [8, 20]}),
-            "real words": ("ForCausalLM", {**REAL, "embedding_type": "word"}),
+            "real words": ("ForCausalLM", {**REAL, **WORD}),
+            "adaptive, real words": ("ForCausalLM", {**REAL, **WORD, "cutoffs": [8, 20], "tie_word_embeddings": True}),
         },
     ),
     "complex_fasttext": Family(
         {**TEXT, "intermediate_size": 12, "num_labels": 3},
         {"complex": (CLASSIFIER, {}), "real": (CLASSIFIER, REAL)},
         {
-            "vanilla": (CLASSIFIER, {"embedding_type": "complex_vanilla"}),
-            "words": ("Model", {"embedding_type": "word"}),
+            "vanilla": (CLASSIFIER, VANILLA),
+            "words": ("Model", WORD),
             "learned positions": (CLASSIFIER, {**LEARNED, "readout": "concat"}),
             "real sinusoids": (CLASSIFIER, {**REAL, **SINUSOIDS}),
         },
@@ -197,8 +158,8 @@ FAMILIES = {
         {
             "one word": (CLASSIFIER, {"kernel_sizes": [1], **LEARNED}),
             # The maximum is that of the modulus, negative numbers and all.
-            "identity": (CLASSIFIER, {"hidden_act": "identity", "embedding_type": "complex_vanilla"}),
-            "real one word": (CLASSIFIER, {**REAL, "kernel_sizes": [1], "embedding_type": "word"}),
+            "identity": (CLASSIFIER, {"hidden_act": "identity", **VANILLA}),
+            "real one word": (CLASSIFIER, {**REAL, "kernel_sizes": [1], **WORD}),
             "real identity": ("Model", {**REAL, **SINUSOIDS, "hidden_act": "identity"}),
         },
         (CLASSIFIER, {"hidden_act": "modrelu"}),
@@ -210,10 +171,10 @@ FAMILIES = {
             "real gru": (CLASSIFIER, {**REAL, "rnn_type": "gru", "pooling": "mean", "bidirectional": True}),
         },
         {
-            "one lstm": (CLASSIFIER, {"embedding_type": "complex_vanilla"}),
+            "one lstm": (CLASSIFIER, VANILLA),
             "gru": (CLASSIFIER, {"rnn_type": "gru", "num_hidden_layers": 2, **SINUSOIDS}),
             "gru of parts": (CLASSIFIER, {"rnn_type": "gru", "gate": "split", "pooling": "mean"}),
-            "rnn": (CLASSIFIER, {"rnn_type": "rnn", "pooling": "mean", "embedding_type": "word"}),
+            "rnn": (CLASSIFIER, {"rnn_type": "rnn", "pooling": "mean", **WORD}),
             "relu": (CLASSIFIER, {"rnn_type": "rnn", "state_activation": "split_relu"}),
             "real lstm": ("Model", {**REAL, "bidirectional": True, "num_hidden_layers": 2}),
             "real relu": (CLASSIFIER, {**REAL, "rnn_type": "rnn", "state_activation": "split_relu"}),
@@ -224,12 +185,9 @@ FAMILIES = {
         {**TEXT, "intermediate_size": 12, "num_labels": 3},
         {"complex": (CLASSIFIER, {}), "real": (CLASSIFIER, REAL)},
         {
-            "deep": (
-                CLASSIFIER,
-                {"num_hidden_layers": 3, "window_size": 1, **LEARNED, "readout": "concat"},
-            ),
-            "vanilla": ("Model", {"embedding_type": "complex_vanilla"}),
-            "real words": (CLASSIFIER, {**REAL, "num_hidden_layers": 3, "window_size": 1, "embedding_type": "word"}),
+            "deep": (CLASSIFIER, {"num_hidden_layers": 3, "window_size": 1, **LEARNED, "readout": "concat"}),
+            "vanilla": ("Model", VANILLA),
+            "real words": (CLASSIFIER, {**REAL, "num_hidden_layers": 3, "window_size": 1, **WORD}),
         },
         (CLASSIFIER, {"hidden_act": "modrelu"}),
     ),
@@ -239,13 +197,7 @@ FAMILIES = {
             "bahdanau": (WRITER, {}),
             "real luong": (
                 WRITER,
-                {
-                    **REAL,
-                    "attention_type": "luong",
-                    "attention_window": 2,
-                    "use_relations": False,
-                    "rnn_type": "lstm",
-                },
+                {**REAL, **LUONG, "attention_window": 2, "use_relations": False, "rnn_type": "lstm"},
             ),
         },
         {
@@ -253,16 +205,10 @@ FAMILIES = {
                 WRITER,
                 {"rnn_type": "lstm", "decoder_layers": 2, "encoder_layers": 2, "share_embeddings": True},
             ),
-            "luong": (WRITER, {"attention_type": "luong", "attention_window": 2}),
+            "luong": (WRITER, {**LUONG, "attention_window": 2}),
             "luong, complex gates": (
                 WRITER,
-                {
-                    "attention_type": "luong",
-                    "attention_window": 3,
-                    "gate": "split",
-                    "decoder_layers": 2,
-                    "bidirectional": False,
-                },
+                {**LUONG, "attention_window": 3, "gate": "split", "decoder_layers": 2, "bidirectional": False},
             ),
             "rnn, two vocabularies": (
                 WRITER,
@@ -272,18 +218,11 @@ FAMILIES = {
         },
     ),
     "spectral_transformer": Family(
-        {
-            "feature_size": 18,
-            "hidden_size": 16,
-            "num_hidden_layers": 2,
-            "num_labels": 3,
-            "vocab_size": 6,
-            **LAYERS,
-        },
+        {"feature_size": 18, "hidden_size": 16, "num_hidden_layers": 2, "num_labels": 3, "vocab_size": 6, **LAYERS},
         {
             "symbols": ("ForCTC", {}),
             "scaled": ("ForCTC", {"variant": "spectral_scaled", "time_pool_size": 2}),
-            "real": ("ForAudioClassification", {**REAL, "attention_normalization": "softmax"}),
+            "real": ("ForAudioClassification", {**REAL, **SOFTMAX}),
             "decoder": (WRITER, {"decoder": DECODER}),
         },
         {
@@ -298,17 +237,14 @@ FAMILIES = {
                     "time_pool_size": 3,
                 },
             ),
-            "real score": (
-                "ForAudioClassification",
-                {"attention_score": "real", "attention_normalization": "softmax", "time_pool_size": 2},
-            ),
+            "real score": ("ForAudioClassification", {**REAL_SCORE, **SOFTMAX, "time_pool_size": 2}),
             "scaled rotate": (
                 "ForAudioClassification",
                 {
                     "variant": "spectral_scaled",
                     "position_phase": "rotate",
-                    "attention_score": "real",
-                    "attention_normalization": "softmax",
+                    **REAL_SCORE,
+                    **SOFTMAX,
                     "norm_type": "batch",
                 },
             ),
@@ -316,7 +252,7 @@ FAMILIES = {
                 WRITER,
                 {
                     **REAL,
-                    "attention_normalization": "softmax",
+                    **SOFTMAX,
                     "time_pool_size": 2,
                     "decoder": {**DECODER, **SINUSOIDS, "tie_word_embeddings": True},
                 },

@@ -1,19 +1,26 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Texts and clips for a model of any family, batches of them, and what the model says about each."""
+"""Texts and clips for a model of any family, batches of them, what the model says about each and learns from it."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from families import FIRST_WORD, WRITER
+from families import FIRST_WORD, TEXT, WRITER
 
 Row = dict[str, Tensor]
+
+
+def words(length: int, count: int = 1) -> Tensor:
+    """Random texts of one length, of the words that all families have."""
+    return torch.randint(FIRST_WORD, TEXT["vocab_size"], (count, length))
 
 
 def rows(
@@ -142,10 +149,27 @@ def _own(model: PreTrainedModel, name: str, value: Tensor, row: int, inputs: dic
     if mask is None:
         return value[row]
     if not target and hasattr(model, "output_lengths"):  # frames come first
-        return value[row, : int(model.output_lengths(mask[row].sum()))]
+        return value[row, : int(model.output_lengths(mask[row].bool().sum()))]
     return value[row][mask[row].bool()]
 
 
 def result(model: PreTrainedModel, row: Row) -> dict[str, Tensor]:
     """All that the model says about a row alone."""
     return results(model, batch([row]))[0]
+
+
+def assert_slopes(model: PreTrainedModel, loss: Callable[[], Tensor]) -> None:
+    """The gradient of every parameter is the slope of the loss, in float64, along a random direction."""
+    model.zero_grad()
+    loss().backward()
+    generator = torch.Generator().manual_seed(1)
+    for name, parameter in model.named_parameters():
+        direction = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        values, step = [], 1e-6
+        with torch.no_grad():
+            for sign in (1, -1):
+                parameter.add_(direction, alpha=sign * step)
+                values.append(loss().item())
+                parameter.sub_(direction, alpha=sign * step)
+        slope = (values[0] - values[1]) / (2 * step)
+        assert slope == pytest.approx((parameter.grad * direction).sum().item(), rel=1e-4, abs=1e-7), name

@@ -195,12 +195,13 @@ def test_half_written_checkpoints_are_passed_over(tmp_path):
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
-def test_lanes_must_be_the_batch(tmp_path):
+def test_training_data_that_does_not_fit_is_refused(tmp_path):
     run = trainer(tmp_path, lanes=3)
     with pytest.raises(ValueError, match="train data has 3 lanes, but per_device_train_batch_size=4 on 1 process"):
         run.train()
-    with pytest.raises(ValueError, match="eval data has 3 lanes, but per_device_eval_batch_size=2"):
-        run.evaluate(StreamDataset(tokens(90), 3, 9))
+    run.train_dataset = [{"input_ids": [1, 2]}]
+    with pytest.raises(TypeError, match="train data must be a StreamDataset, got list"):
+        run.train()
 
 
 def test_evaluation_that_cannot_be_is_refused_before_training(tmp_path):
@@ -216,18 +217,13 @@ def test_evaluation_that_cannot_be_is_refused_before_training(tmp_path):
         (StreamDataset(tokens(90), 3, 9), ValueError, "eval data has 3 lanes, but per_device_eval_batch_size=2"),
         ([{"input_ids": [1]}], TypeError, "eval data must be a StreamDataset, got list"),
     ):
+        with pytest.raises(error, match=message):
+            run.evaluate(data)
         for given in (data, {"good": good, "bad": data}):
             run.eval_dataset = given
             with pytest.raises(error, match=message):
                 run.train()
     assert run.state.global_step == 0
-
-
-def test_other_data_is_refused(tmp_path):
-    run = trainer(tmp_path)
-    run.train_dataset = [{"input_ids": [1, 2]}]
-    with pytest.raises(TypeError, match="train data must be a StreamDataset, got list"):
-        run.train()
 
 
 @pytest.mark.parametrize("changes", [{"label_smoothing_factor": 0.1}, {"compute_loss_func": torch.nn.MSELoss()}])

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 import warnings
@@ -16,7 +14,6 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from torch.utils.data import Dataset, IterableDataset
 from transformers import (
-    AutoTokenizer,
     BartConfig,
     BartForConditionalGeneration,
     GenerationConfig,
@@ -28,50 +25,28 @@ from transformers import (
 from transformers.pipelines import PIPELINE_REGISTRY
 from transformers.pipelines.pt_utils import KeyDataset
 
-from complex_transformers import (
-    ComplexOrderConfig,
-    ComplexOrderForMaskedLM,
-    ComplexSeq2SeqConfig,
-    ComplexSeq2SeqForConditionalGeneration,
-    TextToTextPipeline,
-)
+from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, TextToTextPipeline
 from complex_transformers.auto import register_all
 from complex_transformers.models.base.hub import TEXT_TO_TEXT_TASK
+from families import Case
 
 SPECIAL = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
 WORDS = ["the", "a", "small", "big", "old", "cat", "dog", "mat", "sat", "ran", "on", "near", "and", "bites", "man"]
 TEXTS = ["the cat sat on the mat", "a dog ran", "the small dog sat on a big old mat near the cat", "man bites dog"]
 VOCABULARY = [*SPECIAL.values(), *WORDS]
-SIZES = {
-    "d_model": 16,
-    "max_position_embeddings": 24,
-    "vocab_size": len(VOCABULARY),
-    "init_std": 0.7,
-    "tie_word_embeddings": False,
-}
-SIZES |= {f"{side}_layers": 1 for side in ("encoder", "decoder")}
-SIZES |= {f"{side}_attention_heads": 2 for side in ("encoder", "decoder")}
-SIZES |= {f"{side}_ffn_dim": 16 for side in ("encoder", "decoder")}
-IDS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "forced_eos_token_id": None}
-COMPLEX_SIZES = {
-    "hidden_size": 16,
-    "intermediate_size": 16,
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-    "num_attention_heads": 2,
-    "embedding_type": "learned_position",
-    "max_position_embeddings": SIZES["max_position_embeddings"],
-    "vocab_size": len(VOCABULARY),
-    "initializer_range": 1.0,
-    "decoder_start_token_id": 2,
-    **{name: value for name, value in IDS.items() if name != "forced_eos_token_id"},
-}
+SIZES = {"max_position_embeddings": 24, "vocab_size": len(VOCABULARY)}
+SIZES |= {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+THEIRS = {**SIZES, "d_model": 16, "init_std": 0.7, "tie_word_embeddings": False, "forced_eos_token_id": None}
+for side in ("encoder", "decoder"):
+    THEIRS |= {f"{side}_layers": 1, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 16}
+OURS = {**SIZES, "encoder_layers": 1, "decoder_layers": 1, "initializer_range": 1.0, "decoder_start_token_id": 2}
+COMPLEX = Case("complex_seq2seq", "learned positions")
 # Models of AutoModelForSeq2SeqLM over VOCABULARY, untrained, each with a seed by which it has different answers, some
 # of them finished. The decoder starts with <pad> in Marian, with </s> in BART.
 MODELS = {
-    "marian": (1, lambda: MarianMTModel(MarianConfig(**SIZES, **IDS, decoder_start_token_id=0))),
-    "bart": (5, lambda: BartForConditionalGeneration(BartConfig(**SIZES, **IDS, decoder_start_token_id=3))),
-    "complex": (0, lambda: ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqConfig(**COMPLEX_SIZES))),
+    "marian": (1, lambda: MarianMTModel(MarianConfig(**THEIRS, decoder_start_token_id=0))),
+    "bart": (5, lambda: BartForConditionalGeneration(BartConfig(**THEIRS, decoder_start_token_id=3))),
+    "complex": (3, lambda: COMPLEX.model_class(COMPLEX.config(**OURS))),
 }
 
 
@@ -95,9 +70,14 @@ def model(request):
     return build_model(request.param)
 
 
+def build_pipeline(model, tokenizer=None, **options) -> TextToTextPipeline:
+    model = build_model(model) if isinstance(model, str) else model
+    return pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=tokenizer or build_tokenizer(), **options)
+
+
 @pytest.fixture(scope="module")
 def generate(model) -> TextToTextPipeline:
-    return pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=build_tokenizer())
+    return build_pipeline(model)
 
 
 def same(records, others) -> None:
@@ -125,17 +105,15 @@ def test_one_text_and_its_model(model, generate):
     assert generate(TEXTS[0]) == [{"generated_text": tokenizer.decode(expected, skip_special_tokens=True)}]
     for wanted in ({"return_tensors": True}, {"return_text": False}):
         assert generate(TEXTS[0], **wanted) == [{"generated_token_ids": expected.tolist()}]
-    assert set(generate(TEXTS[0], return_tensors=True, return_text=True)[0]) == {
-        "generated_text",
-        "generated_token_ids",
-    }
+    both = generate(TEXTS[0], return_tensors=True, return_text=True)[0]
+    assert both.keys() == {"generated_text", "generated_token_ids"}
     assert len({generate(text)[0]["generated_text"] for text in TEXTS}) > 1  # it does look at its input
 
 
 @pytest.mark.parametrize("options", [{}, {"num_beams": 3, "num_return_sequences": 2}], ids=["greedy", "beams"])
 @pytest.mark.parametrize("padding_side", ["right", "left"])
 def test_batched_is_single(model, options, padding_side):
-    generate = pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=build_tokenizer(padding_side=padding_side))
+    generate = build_pipeline(model, build_tokenizer(padding_side=padding_side))
     options = {**options, "return_text": True, "return_tensors": True, "return_scores": True}
     single = [generate(text, **options) for text in TEXTS]
     for batch_size in (1, 3, 4):
@@ -214,7 +192,7 @@ def test_score_is_the_log_probability_under_the_model(model, generate, options):
 
 def test_arguments_of_generate(model, generate):
     tokenizer = build_tokenizer()
-    at_construction = pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=tokenizer, max_new_tokens=3, min_new_tokens=3)
+    at_construction = build_pipeline(model, tokenizer, max_new_tokens=3, min_new_tokens=3)
 
     def count(records):
         return len(records[0]["generated_token_ids"]) - 1
@@ -231,9 +209,8 @@ def test_arguments_of_generate(model, generate):
         generate(TEXTS[0], num_return_sequences=2)
     tokenizer = build_tokenizer()
     tokenizer.decode = lambda ids, **options: (ids, options)
-    record = pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=tokenizer, clean_up_tokenization_spaces=True)(
-        TEXTS[0], skip_special_tokens=False
-    )[0]
+    cleaning = build_pipeline(model, tokenizer, clean_up_tokenization_spaces=True)
+    record = cleaning(TEXTS[0], skip_special_tokens=False)[0]
     assert record["generated_text"][1] == {"skip_special_tokens": False, "clean_up_tokenization_spaces": True}
 
 
@@ -254,7 +231,7 @@ def test_length_without_a_limit_anywhere_is_that_of_the_positions():
     model = build_model("bart")
     model.generation_config.max_new_tokens = model.generation_config.max_length = None
     model.generation_config.suppress_tokens = [3]  # never an end
-    generate = pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=build_tokenizer(), return_tensors=True)
+    generate = build_pipeline(model, return_tensors=True)
     assert len(generate(TEXTS[0])[0]["generated_token_ids"]) == 1 + SIZES["max_position_embeddings"]
 
 
@@ -275,7 +252,7 @@ def test_length_without_a_limit_anywhere_is_that_of_the_positions():
     ],
 )
 def test_bad_text(inputs, error, message):
-    generate = pipeline(TEXT_TO_TEXT_TASK, model=build_model("marian"), tokenizer=build_tokenizer())
+    generate = build_pipeline("marian")
     with pytest.raises(error, match=message):
         list(generate(inputs))
 
@@ -284,7 +261,7 @@ def test_text_without_tokens_and_contradictory_arguments():
     tokenizer = build_tokenizer()
     tokenizer.backend_tokenizer.normalizer = normalizers.Replace("zap", "")
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
-    generate = pipeline(TEXT_TO_TEXT_TASK, model=build_model("marian"), tokenizer=tokenizer)
+    generate = build_pipeline("marian", tokenizer)
     with pytest.raises(ValueError, match="text 1 has no token in this vocabulary: 'zap'"):
         generate(["cat", "zap"])
     with pytest.raises(ValueError, match="nothing would be returned"):
@@ -297,7 +274,7 @@ def test_text_without_tokens_and_contradictory_arguments():
 def test_long_text_is_refused_or_cut_with_one_warning(model, limit):
     tokenizer = build_tokenizer(**({"model_max_length": 6} if "tokenizer" in limit else {}))
     most = 6 if "tokenizer" in limit else SIZES["max_position_embeddings"]
-    generate = pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=tokenizer)
+    generate = build_pipeline(model, tokenizer)
     long, longer = ("cat " * most).strip(), ("cat dog " * most).strip()
     fits = ("cat " * (most - 1)).strip()
     message = rf"has {most + 1} tokens, but {limit} is {most}: split it, or pass truncation=True"
@@ -325,15 +302,15 @@ def test_models_that_cannot(tmp_path):
     tokenizer = build_tokenizer()
     encoder = ComplexOrderForMaskedLM(ComplexOrderConfig(vocab_size=20, hidden_size=16, num_attention_heads=2))
     with pytest.raises(ValueError, match="ComplexOrderForMaskedLM cannot turn text into text"):
-        pipeline(TEXT_TO_TEXT_TASK, model=encoder, tokenizer=tokenizer)
+        build_pipeline(encoder, tokenizer)
     with pytest.raises(ValueError, match="needs a tokenizer"):
         TextToTextPipeline(model=build_model("marian"))
     model = build_model("marian")
     model.generation_config.decoder_start_token_id = model.generation_config.bos_token_id = None
     with pytest.raises(ValueError, match=r"no first token.*generation_config\.decoder_start_token_id"):
-        pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=tokenizer)
-    generate = pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=tokenizer, decoder_start_token_id=0)
-    expected = pipeline(TEXT_TO_TEXT_TASK, model=build_model("marian"), tokenizer=tokenizer)(TEXTS)
+        build_pipeline(model, tokenizer)
+    generate = build_pipeline(model, tokenizer, decoder_start_token_id=0)
+    expected = build_pipeline("marian", tokenizer)(TEXTS)
     assert generate(TEXTS) == expected
     tokenizer.pad_token = None
     assert generate(TEXTS) == expected
@@ -341,9 +318,11 @@ def test_models_that_cannot(tmp_path):
         generate(TEXTS, batch_size=2)
 
 
-def test_half_precision_and_inference_mode(model, tmp_path):
-    model.save_pretrained(tmp_path)
-    build_tokenizer().save_pretrained(tmp_path)
+def test_a_folder_in_half_precision_and_inference_mode(generate, tmp_path):
+    generate.save_pretrained(tmp_path)
+    code = {path.name for path in tmp_path.glob("*.py")}
+    assert code <= {"complex_transformers_hub.py"}  # nothing of the pipeline's
+    assert "custom_pipelines" not in (tmp_path / "config.json").read_text()
     half = pipeline(TEXT_TO_TEXT_TASK, model=str(tmp_path), dtype=torch.bfloat16)
     assert half.model.dtype == torch.bfloat16
     for options in ({}, {"num_beams": 2}):
@@ -352,6 +331,7 @@ def test_half_precision_and_inference_mode(model, tmp_path):
         assert all(isinstance(record["score"], float) and -20 < record["score"] < 0 for record in records)
     full = pipeline(TEXT_TO_TEXT_TASK, model=str(tmp_path))
     expected = full(TEXTS, batch_size=2, return_scores=True)
+    same(expected, generate(TEXTS, batch_size=2, return_scores=True))
     with torch.inference_mode():
         assert full(TEXTS, batch_size=2, return_scores=True) == expected
 
@@ -372,52 +352,16 @@ def test_a_processor_makes_the_features():
 
     parser = Parser()
     model = build_model("marian")
-    expected = pipeline(TEXT_TO_TEXT_TASK, model=model, tokenizer=build_tokenizer())(TEXTS)
+    expected = build_pipeline(model)(TEXTS)
     texts = [text.replace("cat", "feline") for text in TEXTS]
     assert TextToTextPipeline(model=model, processor=parser)(texts, batch_size=2) == expected
     assert parser.padded == [2, 2]
 
 
-FOLDER = """
-import json, sys
-import complex_transformers
-from transformers import pipeline
-generate = pipeline("complex-text2text", model=sys.argv[1])
-print(json.dumps(generate(json.loads(sys.argv[2]), batch_size=2, return_scores=True)))
-"""
-
-
-def run(code: str, *arguments: str) -> str:
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "model",
-    ["complex", *(pytest.param(name, marks=pytest.mark.full) for name in MODELS if name != "complex")],
-    indirect=True,
-)
-def test_new_process_gives_the_same_text(generate, tmp_path):
-    generate.save_pretrained(tmp_path)
-    assert {path.name for path in tmp_path.glob("*.py")} <= {
-        "complex_transformers_hub.py"
-    }  # nothing of the pipeline's
-    assert "custom_pipelines" not in json.loads((tmp_path / "config.json").read_text())
-    assert AutoTokenizer.from_pretrained(tmp_path)(TEXTS[0])["input_ids"][-1] == 3
-    expected = generate(TEXTS, batch_size=2, return_scores=True)
-    printed = run(FOLDER, str(tmp_path), json.dumps(TEXTS))
-    same(json.loads(printed.splitlines()[-1]), expected)
-
-
 def test_import_leaves_the_pipelines_alone():
-    heavy = "('transformers.pipelines', 'transformers', 'torch')"
-    code = f"import sys, complex_transformers; print([n for n in {heavy} if n in sys.modules])"
-    assert run(code).strip() == "[]"
-    code = f"import sys, transformers, complex_transformers; print([n for n in {heavy}[:1] if n in sys.modules])"
-    assert run(code).strip() == "[]"
+    code = "import sys, transformers, complex_transformers; print('transformers.pipelines' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_registered_once_under_one_name():
@@ -427,7 +371,7 @@ def test_registered_once_under_one_name():
 
 
 def test_an_end_token_in_the_beginning_ends_nothing() -> None:
-    generate = pipeline(TEXT_TO_TEXT_TASK, model=build_model("complex"), tokenizer=build_tokenizer())
+    generate = build_pipeline("complex")
     for beginning in ([[2, 3, 5, 6]], [[3, 5, 6]]):  # with the first token, and without
         options = {"decoder_input_ids": torch.tensor(beginning), "max_new_tokens": 3, "min_new_tokens": 3}
         (record,) = generate("the cat", return_tensors=True, return_text=True, **options)
@@ -439,6 +383,6 @@ def test_an_end_token_in_the_beginning_ends_nothing() -> None:
 
 
 def test_half_of_a_surrogate_pair_is_named() -> None:
-    generate = pipeline(TEXT_TO_TEXT_TASK, model=build_model("complex"), tokenizer=build_tokenizer())
+    generate = build_pipeline("complex")
     with pytest.raises(ValueError, match="text 1 holds half of a surrogate pair at character 4"):
         generate(["the cat", "the \ud800 cat"])

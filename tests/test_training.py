@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 import pytest
 import torch
+from torch.nn.utils.rnn import pad_sequence
 from transformers import Seq2SeqTrainingArguments, TrainingArguments
 
 from complex_transformers import (
@@ -58,7 +59,11 @@ def rows(kind, count=16, length=6):
     return data
 
 
-def arguments(folder, **changes):
+def stacked(data):
+    return {name: torch.stack([row[name] for row in data]) for name in data[0]}
+
+
+def arguments(folder, kind=TrainingArguments, **changes):
     settings = {
         "output_dir": str(folder),
         "use_cpu": True,
@@ -71,7 +76,7 @@ def arguments(folder, **changes):
         "disable_tqdm": True,
         "seed": 7,
     }
-    return TrainingArguments(**{**settings, **changes})
+    return kind(**{**settings, **changes})
 
 
 # --- weight decay ---------------------------------------------------------------------------------------------------
@@ -132,9 +137,8 @@ def test_trainer_learns_evaluates_and_predicts(tmp_path):
     out = trainer.predict(data)
     assert out.predictions.shape == (24, 3)
     assert out.predictions.dtype == np.float32
-    batch = {name: torch.stack([row[name] for row in data]) for name in ("input_ids", "attention_mask")}
     with torch.no_grad():
-        expected = model.eval()(**batch).logits
+        expected = model.eval()(**stacked(data)).logits
     np.testing.assert_allclose(out.predictions, expected.numpy(), atol=1e-5)
 
 
@@ -145,7 +149,7 @@ def test_training_killed_at_any_step_ends_with_the_same_weights(tmp_path, strate
 
     def collate(batch):
         read.append([tuple(row["input_ids"].tolist()) for row in batch])
-        return {name: torch.stack([row[name] for row in batch]) for name in batch[0]}
+        return stacked(batch)
 
     def train(folder, checkpoint=None, **changes):
         model = build()
@@ -193,7 +197,7 @@ def test_smoothed_labels_of_a_causal_model_are_the_next_tokens(tmp_path, changes
     model = build(
         ComplexTransfoXLForCausalLM, ComplexTransfoXLConfig, num_hidden_layers=1, hidden_dropout_prob=0.0, **changes
     )
-    ids = torch.stack([row["input_ids"] for row in rows("lm", count=4)])
+    ids = stacked(rows("lm", count=4))["input_ids"]
     settings = arguments(tmp_path, label_smoothing_factor=0.3)
     loss = ComplexTrainer(model, settings).compute_loss(model, {"input_ids": ids, "labels": ids})
     logits = model(ids).logits[:, :-1].flatten(0, 1)
@@ -239,9 +243,7 @@ def test_accumulated_batches_equal_the_full_batch(tmp_path, head, kind):
         torch.testing.assert_close(accumulated[name], value, atol=1e-5, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
     # The loss is the plain one of the whole batch.
     model = build(head, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    data = rows(kind)
-    batch = {name: torch.stack([row[name] for row in data]) for name in data[0]}
-    assert loss == pytest.approx(model(**batch).loss.item(), rel=1e-5)
+    assert loss == pytest.approx(model(**stacked(rows(kind))).loss.item(), rel=1e-5)
     assert max(value.abs().max() for value in gradients.values()) > 1e-3
 
 
@@ -249,37 +251,26 @@ def test_accumulated_batches_equal_the_full_batch(tmp_path, head, kind):
 
 
 def test_translations_come_back_in_the_order_of_the_data(tmp_path):
-    sizes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
-    config = ComplexSeq2SeqConfig(
-        vocab_size=30,
-        encoder_layers=1,
-        decoder_layers=1,
-        bos_token_id=1,
-        eos_token_id=2,
-        decoder_start_token_id=1,
-        **sizes,
-    )
+    tokens = {"bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
+    layers = {"encoder_layers": 1, "decoder_layers": 1}
+    model = build(ComplexSeq2SeqForConditionalGeneration, ComplexSeq2SeqConfig, **layers, **tokens)
     lengths = [3, 9, 2, 7, 5, 4, 8, 6, 1, 2]
     data = [{"input_ids": [row + 3] * length, "labels": [row + 3, 2]} for row, length in enumerate(lengths)]
 
     def collate(examples):
-        width = max(len(example["input_ids"]) for example in examples)
-        ids = torch.tensor([e["input_ids"] + [0] * (width - len(e["input_ids"])) for e in examples])
+        ids = pad_sequence([torch.tensor(example["input_ids"]) for example in examples], batch_first=True)
         labels = torch.tensor([example["labels"] for example in examples])
         return {"input_ids": ids, "attention_mask": (ids > 0).long(), "labels": labels}
 
-    args = Seq2SeqTrainingArguments(
-        output_dir=str(tmp_path),
+    args = arguments(
+        tmp_path,
+        Seq2SeqTrainingArguments,
         train_sampling_strategy="group_by_length",
         per_device_eval_batch_size=2,
         predict_with_generate=True,
         generation_max_length=4,
-        use_cpu=True,
-        disable_tqdm=True,
         remove_unused_columns=False,
     )
-    trainer = ComplexSeq2SeqTrainer(
-        ComplexSeq2SeqForConditionalGeneration(config), args, eval_dataset=data, data_collator=collate
-    )
+    trainer = ComplexSeq2SeqTrainer(model, args, eval_dataset=data, data_collator=collate)
     assert trainer.get_decay_parameter_names(trainer.model) == decay_parameter_names(trainer.model)
     assert trainer.predict(data).label_ids[:, 0].tolist() == [row + 3 for row in range(len(data))]

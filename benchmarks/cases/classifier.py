@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from benchmarks.race import Comparison, Outcome, race
-from benchmarks.timing import check_gradients, loss_step
+from benchmarks.timing import model_steps
 from complex_transformers import ComplexTextCNNConfig, ComplexTextCNNForSequenceClassification
 
 __all__ = ["case"]
@@ -31,11 +31,7 @@ def text_cnn(number_field: str) -> nn.Module:
 def case(rounds: int) -> Outcome:
     """The convolutional classifier (embedding included) on 50 texts of 24 words against its real twin."""
     ids, labels = torch.randint(1, 10_000, (50, 24)), torch.randint(0, 6, (50,))
-    contestants = {}
-    for field in ("complex", "real"):
-        model = text_cnn(field)
-
-        contestants[f"{field} CNN"] = loss_step(model, input_ids=ids, labels=labels)
-        check_gradients(field, model, contestants[f"{field} CNN"])
+    models = {f"{field} CNN": text_cnn(field) for field in ("complex", "real")}
+    contestants = model_steps(models, lambda _: {"input_ids": ids, "labels": labels})
     comparisons = [Comparison("complex CNN", "real CNN", 1.05)]
     return Outcome(race("training step", contestants, comparisons, rounds), [])

@@ -14,49 +14,21 @@ from complex_transformers import ComplexOrderConfig, ComplexOrderModel
 from complex_transformers.models.base.layers import EncoderLayer
 from complex_transformers.nn import to_complex
 
-__all__ = ["case", "complex_layer"]
+__all__ = ["case", "our_layer"]
+
+SIZES = {"hidden_size": 512, "intermediate_size": 2048, "num_attention_heads": 8}
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
-def _config(hidden_size: int, intermediate_size: int, heads: int, **changes: str) -> ComplexOrderConfig:
-    return ComplexOrderConfig(
-        vocab_size=8,
-        hidden_size=hidden_size,
-        intermediate_size=intermediate_size,
-        num_attention_heads=heads,
-        hidden_act="split_gelu",
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        attn_implementation="sdpa",
-        **changes,
-    )
+def our_layer(**fields: str) -> EncoderLayer:
+    """Our encoder layer, out of a model, so that it is initialised and connected as users get it."""
+    fields = {"hidden_act": "split_gelu", "attn_implementation": "sdpa", **fields}
+    return ComplexOrderModel(ComplexOrderConfig(vocab_size=8, **SIZES, **NO_DROPOUT, **fields)).train().layers[0]
 
 
-def _layer(config: ComplexOrderConfig) -> EncoderLayer:
-    # Out of a model, so that it is initialised and connected as users get it.
-    return ComplexOrderModel(config).train().layers[0]
-
-
-def complex_layer(hidden_size: int, intermediate_size: int, heads: int, score: str) -> EncoderLayer:
-    """Our encoder layer; sizes are stored widths."""
-    return _layer(_config(hidden_size, intermediate_size, heads, attention_score=score))
-
-
-def real_twin(hidden_size: int, intermediate_size: int, heads: int) -> EncoderLayer:
-    """Our encoder layer over the real numbers."""
-    return _layer(_config(hidden_size, intermediate_size, heads, number_field="real"))
-
-
-def bert_layer(hidden_size: int, intermediate_size: int, heads: int) -> BertLayer:
+def bert_layer() -> BertLayer:
     """Transformers' encoder layer with ``sdpa`` and GELU."""
-    config = BertConfig(
-        hidden_size=hidden_size,
-        intermediate_size=intermediate_size,
-        num_attention_heads=heads,
-        hidden_act="gelu",
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        layer_norm_eps=1e-5,
-    )
+    config = BertConfig(hidden_act="gelu", layer_norm_eps=1e-5, **SIZES, **NO_DROPOUT)
     config._attn_implementation = "sdpa"
     return BertLayer(config).train()
 
@@ -101,14 +73,13 @@ def check_score(layer: EncoderLayer, score: str, x: Tensor) -> None:
 
 def case(rounds: int) -> Outcome:
     """An encoder layer (hidden 512, feed-forward 2048, 8 heads) on 16 x 128 tokens against Transformers' BertLayer."""
-    sizes = 512, 2048, 8
     x = torch.randn(16, 128, 512)
-    bert, twin = bert_layer(*sizes), real_twin(*sizes)
+    bert, twin = bert_layer(), our_layer(number_field="real")
     check_real_twin(bert, twin, x)
     layers = {
         "BertLayer": bert,
-        "score real": complex_layer(*sizes, "real"),
-        "score modulus": complex_layer(*sizes, "modulus"),
+        "score real": our_layer(attention_score="real"),
+        "score modulus": our_layer(attention_score="modulus"),
         "real twin": twin,
     }
     check_score(layers["score real"], "real", x[:2])

@@ -9,21 +9,20 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-import torch
 from torch import nn
 
-from benchmarks.cases.encoder import complex_layer
+from benchmarks.cases.encoder import our_layer
 from benchmarks.peak import peak
 from benchmarks.race import Comparison, Outcome, row
-from benchmarks.timing import Step, training_step
+from benchmarks.timing import Step, random_step
 
 __all__ = ["case", "peak_steps"]
 
 
 def peak_steps(score: str) -> tuple[nn.Module, Callable[[int], Step]]:
     """An encoder layer, and its steps on one sentence of some length."""
-    layer = complex_layer(512, 2048, 8, score)
-    return layer, lambda length: training_step(layer, list(layer.parameters()), torch.randn(1, length, 512))
+    layer = our_layer(attention_score=score)
+    return layer, lambda length: random_step(layer, 1, length, 512)
 
 
 def case(rounds: int) -> Outcome:

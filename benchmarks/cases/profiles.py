@@ -9,14 +9,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import torch
+from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.cases.encoder import complex_layer
+from benchmarks.cases.encoder import our_layer
 from benchmarks.cases.recurrent import States
 from benchmarks.race import Outcome
 from benchmarks.reporting import machine_line, markdown_table
-from benchmarks.timing import Step, training_step
+from benchmarks.timing import Step, random_step
 from complex_transformers.nn import ComplexGRU, ComplexLinear, ComplexLSTM
 
 __all__ = ["STEPS", "case", "table"]
@@ -36,20 +36,17 @@ KINDS = {
 
 def linear_step() -> Step:
     """A training step of ComplexLinear(1024, 1024) on 4096 tokens."""
-    layer = ComplexLinear(1024, 1024)
-    return training_step(layer, list(layer.parameters()), torch.randn(4096, 1024))
+    return random_step(ComplexLinear(1024, 1024), 4096, 1024)
 
 
 def encoder_step(score: str, batch: int, length: int) -> Step:
     """A training step of the encoder layer."""
-    layer = complex_layer(512, 2048, 8, score)
-    return training_step(layer, list(layer.parameters()), torch.randn(batch, length, 512))
+    return random_step(our_layer(attention_score=score), batch, length, 512)
 
 
-def recurrent_step(kind: str) -> Step:
+def recurrent_step(layer: type[nn.Module]) -> Step:
     """A training step of a recurrent layer of 256 complex features on 64 sequences of 40 steps."""
-    layer = States({"ComplexLSTM": ComplexLSTM, "ComplexGRU": ComplexGRU}[kind](512, 512))
-    return training_step(layer, list(layer.parameters()), torch.randn(40, 64, 512))
+    return random_step(States(layer(512, 512)), 40, 64, 512)
 
 
 def shares(step: Step, steps: int) -> dict[str, float]:
@@ -71,7 +68,7 @@ STEPS: dict[str, dict[str, Callable[[], Step]]] = {
     "profile-linear": {"ComplexLinear": linear_step},
     "profile-encoder": {score: partial(encoder_step, score, 16, 128) for score in ("real", "modulus")},
     "profile": {score: partial(encoder_step, score, 2, 1024) for score in ("real", "modulus")},
-    "profile-recurrent": {kind: partial(recurrent_step, kind) for kind in ("ComplexLSTM", "ComplexGRU")},
+    "profile-recurrent": {kind.__name__: partial(recurrent_step, kind) for kind in (ComplexLSTM, ComplexGRU)},
 }
 
 

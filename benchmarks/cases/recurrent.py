@@ -7,7 +7,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -30,29 +29,20 @@ class States(nn.Module):
         return self.layer(x)[0]
 
 
-@dataclass(frozen=True)
-class Recurrent:
-    """A recurrent layer and whether it takes native complex numbers."""
-
-    layer: nn.Module
-    native: bool
-
-
-def recurrent_layers(kind: str, features: int) -> dict[str, Recurrent]:
-    """LSTM or GRU of ``features`` complex features: ours, torch's of the same stored width, complex ones of others."""
+def recurrent_layers(kind: str, features: int) -> tuple[dict[str, nn.Module], dict[str, nn.Module]]:
+    """LSTM or GRU of ``features`` complex features on halves, ours and torch's, and on native complex numbers."""
     ours: Callable[..., nn.Module] = {"LSTM": ComplexLSTM, "GRU": ComplexGRU}[kind]
     torch_layer: Callable[..., nn.Module] = getattr(nn, kind)
     width = 2 * features
-    layers = {
-        f"Complex{kind}": Recurrent(ours(width, width), native=False),
-        f"Complex{kind}, split gates": Recurrent(ours(width, width, gate="split"), native=False),
-        f"torch.nn.{kind}": Recurrent(torch_layer(width, width), native=False),
-        f"torch.nn.{kind}, complex64": Recurrent(torch_layer(features, features, dtype=torch.complex64), native=True),
+    halves = {
+        f"Complex{kind}": ours(width, width),
+        f"Complex{kind}, split gates": ours(width, width, gate="split"),
+        f"torch.nn.{kind}": torch_layer(width, width),
     }
+    native = {f"torch.nn.{kind}, complex64": torch_layer(features, features, dtype=torch.complex64)}
     if importlib.util.find_spec("complextorch") is not None:
-        peer = getattr(importlib.import_module("complextorch").nn, kind)
-        layers[f"complextorch {kind}"] = Recurrent(peer(features, features), native=True)
-    return {name: Recurrent(States(r.layer), r.native) for name, r in layers.items()}
+        native[f"complextorch {kind}"] = getattr(importlib.import_module("complextorch").nn, kind)(features, features)
+    return halves, native
 
 
 def lstm_products(steps: int, batch: int, features: int) -> Step:
@@ -84,27 +74,26 @@ def case(rounds: int) -> Outcome:
     x = torch.view_as_real(z).transpose(-1, -2).flatten(-2)
     rows, notes = [], []
     for kind in ("LSTM", "GRU"):
-        contestants, names = {}, {}
-        for name, contestant in recurrent_layers(kind, features).items():
-            layer = contestant.layer
+        contestants: dict[str, Step] = {}
+        halves, native = recurrent_layers(kind, features)
+        for name, layer in (halves | native).items():
             try:
-                contestants |= layer_steps({name: layer}, z if contestant.native else x)
+                contestants |= layer_steps({name: States(layer)}, x if name in halves else z)
             except (RuntimeError, AssertionError) as error:
                 notes.append(f"{name} does not train and was left out: {str(error).splitlines()[0]}")
                 continue
-            names[name] = contestant
             notes.append(f"{name}: {size(layer):,} real parameters")
         ours = f"Complex{kind}"
         bars = {f"torch.nn.{kind}": 2.5, f"torch.nn.{kind}, complex64": 1 / 3, f"complextorch {kind}": 1 / 3}
         comparisons = [
             Comparison(ours, name, round(bar, 3) if kind == "LSTM" else None)
             for name, bar in bars.items()
-            if name in names
+            if name in contestants
         ]
         comparisons.append(Comparison(f"{ours}, split gates", f"torch.nn.{kind}"))
         if kind == "LSTM":
             floor = "its products alone"
             contestants[floor] = lstm_products(steps, batch, features)
-            comparisons += [Comparison(floor, name) for name in (ours, *bars) if name in names]
+            comparisons += [Comparison(floor, name) for name in (ours, *bars) if name in contestants]
         rows += race(f"{kind}, training step", contestants, comparisons, rounds)
     return Outcome(rows, notes)

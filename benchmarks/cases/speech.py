@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from transformers import pipeline
 
-from benchmarks.race import Comparison, Outcome, race, row
+from benchmarks.race import Comparison, Outcome, race, row, sizes
 from benchmarks.timing import Step, check_gradients, loss_step, time_rounds
 from complex_transformers import (
     SpectralFeatureExtractor,
@@ -117,7 +117,6 @@ def reading(recognize: Any, seconds: float) -> Step:
 def case(rounds: int) -> Outcome:
     """CTC models of speech (6 layers, stored width 512, feed-forward 2048): training, features, reading in chunks."""
     models = {name: network(name) for name in NETWORKS}
-    notes = [f"{name}: {model.num_parameters():,} parameters" for name, model in models.items()]
     steps = {name: training(model, name) for name, model in models.items()}
     for name, model in models.items():
         check_gradients(name, model, steps[name])
@@ -135,4 +134,4 @@ def case(rounds: int) -> Outcome:
         linear_in_length = Comparison(f"text of {long} s, a chunk", f"text of {short} s, a chunk", 1.10)
         chunk_of_long, chunk_of_short = ([ms / n for ms in taken[what]] for what, n in (("long", LONG), (text, SHORT)))
         rows.append(row(name, linear_in_length, chunk_of_long, chunk_of_short, "ms"))
-    return Outcome(rows, notes)
+    return Outcome(rows, sizes(models))

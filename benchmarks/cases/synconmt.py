@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.race import Comparison, Outcome, race, size
-from benchmarks.timing import Step, check_gradients, loss_step
+from benchmarks.race import Comparison, Outcome, race, sizes
+from benchmarks.timing import Step, model_steps, writing_step
 from complex_transformers import SynCoNMTConfig, SynCoNMTForConditionalGeneration
 
 __all__ = ["case"]
@@ -61,16 +61,7 @@ def _source(batch: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def search(model: SynCoNMTForConditionalGeneration, batch: dict[str, Tensor], num_beams: int) -> Step:
     """``NEW_WORDS`` words for every source, greedily or with beams."""
-
-    def step() -> None:
-        model.eval()
-        new = model.generate(
-            **_source(batch), num_beams=num_beams, max_new_tokens=NEW_WORDS, min_new_tokens=NEW_WORDS, do_sample=False
-        )
-        if new.shape[1] != NEW_WORDS + 1:
-            raise AssertionError(f"{new.shape[1] - 1} words were written, not {NEW_WORDS}")
-
-    return step
+    return writing_step(model, 1, NEW_WORDS, lambda: {**_source(batch), "num_beams": num_beams})
 
 
 def continuation(model: SynCoNMTForConditionalGeneration, batch: dict[str, Tensor], place: int) -> Step:
@@ -84,20 +75,12 @@ def continuation(model: SynCoNMTForConditionalGeneration, batch: dict[str, Tenso
         out = model(**_source(batch), **decoder, use_cache=True)
     text = torch.cat([begun[0], out.logits[:, -1:].argmax(-1)], dim=1)
 
-    def step() -> None:
-        new = model.generate(
-            **_source(batch),
-            decoder_input_ids=text,
-            decoder_attention_mask=torch.ones_like(text),
-            past_key_values=copy.deepcopy(out.past_key_values),
-            max_new_tokens=NEW_WORDS,
-            min_new_tokens=NEW_WORDS,
-            do_sample=False,
-        )
-        if new.shape[1] != place + 1 + NEW_WORDS:
-            raise AssertionError(f"{new.shape[1] - place - 1} words were written, not {NEW_WORDS}")
+    begun_text = {"decoder_input_ids": text, "decoder_attention_mask": torch.ones_like(text)}
 
-    return step
+    def inputs() -> dict[str, Any]:
+        return {**_source(batch), **begun_text, "past_key_values": copy.deepcopy(out.past_key_values)}
+
+    return writing_step(model, place + 1, NEW_WORDS, inputs)
 
 
 def random_targets(batch: int, length: int) -> tuple[Tensor, Tensor]:
@@ -136,10 +119,8 @@ def case(rounds: int) -> Outcome:
     for attention in ("bahdanau", "luong"):
         models = {name: translator(name, attention, 1024) for name in FIELDS}
         check_twins(models)
-        notes += [f"{attention}, {name}: {size(model):,} parameters" for name, model in models.items()]
-        steps = {name: loss_step(model, **pairs(model, 32, 24)) for name, model in models.items()}
-        for name, model in models.items():
-            check_gradients(name, model, steps[name])
+        notes += [f"{attention}, {note}" for note in sizes(models)]
+        steps = model_steps(models, lambda model: pairs(model, 32, 24))
         comparisons = [Comparison("complex", "real twin", 1.30), Comparison("complex", "real twin, words", 1.30)]
         rows += race(f"{attention}, training step", steps, comparisons, rounds)
         model = models["complex"]

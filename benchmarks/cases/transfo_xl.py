@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.race import Comparison, Outcome, race, size
+from benchmarks.race import Comparison, Outcome, race, sizes
 from benchmarks.timing import Step, check_gradients
 from complex_transformers import ComplexTransfoXLConfig, ComplexTransfoXLForCausalLM, MemoryCache
 
@@ -109,24 +111,25 @@ class PlainTransformerXL(nn.Module):
             h = layer(h, memory, r, hidden)
         return self.head(h), read
 
-    def copy_weights(self, model: ComplexTransfoXLForCausalLM) -> None:
-        """Those of our model in the real field, and its norms."""
+    def same_parameters(self, model: ComplexTransfoXLForCausalLM) -> Iterator[tuple[Tensor, list[Tensor]]]:
+        """Each parameter, and those of our real field that are the same: here q, k and v are one."""
         pairs = [(self.words, model.model.embed_tokens), (self.head, model.lm_head.projection)]
-        with torch.no_grad():
-            for plain, ours in zip(self.layers, model.model.layers, strict=True):
-                attention = ours.self_attn
-                projections = attention.q_proj, attention.k_proj, attention.v_proj
-                plain.qkv_net.weight.copy_(torch.cat([p.weight for p in projections]))
-                plain.content_bias.copy_(attention.content_bias)
-                plain.position_bias.copy_(attention.position_bias)
-                pairs += [(plain.r_net, attention.r_proj), (plain.o_net, attention.out_proj)]
-                pairs += [(plain.feed_forward[0], ours.feed_forward.up_proj)]
-                pairs += [(plain.feed_forward[2], ours.feed_forward.down_proj)]
-                pairs += [(plain.attention_norm, ours.self_attn_norm)]
-                pairs += [(plain.feed_forward_norm, ours.feed_forward_norm)]
-            for plain, ours in pairs:
-                for name, parameter in plain.named_parameters():
-                    parameter.copy_(ours.get_parameter(name))
+        for plain, ours in zip(self.layers, model.model.layers, strict=True):
+            attention = ours.self_attn
+            yield plain.qkv_net.weight, [p.weight for p in (attention.q_proj, attention.k_proj, attention.v_proj)]
+            yield plain.content_bias, [attention.content_bias]
+            yield plain.position_bias, [attention.position_bias]
+            pairs += [
+                (plain.r_net, attention.r_proj),
+                (plain.o_net, attention.out_proj),
+                (plain.attention_norm, ours.self_attn_norm),
+                (plain.feed_forward[0], ours.feed_forward.up_proj),
+                (plain.feed_forward[2], ours.feed_forward.down_proj),
+                (plain.feed_forward_norm, ours.feed_forward_norm),
+            ]
+        for plain, ours in pairs:
+            for name, parameter in plain.named_parameters():
+                yield parameter, [ours.get_parameter(name)]
 
 
 # --- steps --------------------------------------------------------------------------------------------------------
@@ -211,18 +214,16 @@ def generation(model: ComplexTransfoXLForCausalLM, place: int, tokens: int) -> S
 
 def check_plain(plain: PlainTransformerXL, model: ComplexTransfoXLForCausalLM, streams: Tensor) -> None:
     """Raise unless the plain network has the loss and the gradients of our real field; takes its weights first."""
-    plain.copy_weights(model)
+    same = list(plain.same_parameters(model))
+    with torch.no_grad():
+        for parameter, ours in same:
+            parameter.copy_(torch.cat(ours))
     losses = [training(network, streams)() for network in (plain, model)]
     torch.testing.assert_close(*losses, rtol=1e-5, atol=1e-5)
-    for theirs, ours in zip(plain.layers, model.model.layers, strict=True):
-        attention = ours.self_attn
-        projections = attention.q_proj, attention.k_proj, attention.v_proj
-        grad = torch.cat([p.weight.grad for p in projections])
-        pairs = [(theirs.qkv_net.weight.grad, grad), (theirs.r_net.weight.grad, attention.r_proj.weight.grad)]
-        pairs += [(theirs.content_bias.grad, attention.content_bias.grad)]
-        pairs += [(theirs.position_bias.grad, attention.position_bias.grad)]
-        for expected, got in pairs:
-            torch.testing.assert_close(got, expected, rtol=1e-3, atol=1e-3 * expected.abs().max().item())
+    for parameter, ours in same:
+        expected = parameter.grad
+        tolerance = 1e-3 * expected.abs().max().item()
+        torch.testing.assert_close(torch.cat([p.grad for p in ours]), expected, rtol=1e-3, atol=tolerance)
 
 
 @torch.no_grad()
@@ -245,7 +246,6 @@ def case(rounds: int) -> Outcome:
     for model in models.values():
         check_reading(model)
     networks = {PLAIN: plain, **models}
-    notes = [f"{name}: {size(model):,} parameters" for name, model in networks.items()]
     steps = {name: training(model, streams) for name, model in networks.items()}
     for name, model in networks.items():
         check_gradients(name, model, steps[name])
@@ -260,4 +260,4 @@ def case(rounds: int) -> Outcome:
         steps = {f"token {place:,}": generation(model, place, 64) for place in (1000, 10_000)}
         comparisons = [Comparison("token 10,000", "token 1,000", 1.10)]
         rows += race(f"{name}, generating 64 tokens", steps, comparisons, rounds)
-    return Outcome(rows, notes)
+    return Outcome(rows, sizes(networks))

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from transformers import MarianConfig, MarianMTModel, PreTrainedModel
 
 from benchmarks.peak import peak
-from benchmarks.race import Comparison, Outcome, race, row, size
-from benchmarks.timing import Step, check_gradients, loss_step
+from benchmarks.race import Comparison, Outcome, race, row, sizes
+from benchmarks.timing import Step, loss_step, model_steps, writing_step
 from complex_transformers import ComplexSeq2SeqConfig, ComplexSeq2SeqForConditionalGeneration
 
 __all__ = ["case", "peak_steps"]
@@ -67,33 +67,15 @@ def peak_steps(name: str) -> tuple[nn.Module, Callable[[int], Step]]:
     return model, lambda length: loss_step(model, **texts(32, length))
 
 
-def decoding_step(model: PreTrainedModel, batch: dict[str, Tensor]) -> Step:
-    """Greedy decoding with a cache, ``NEW_TOKENS`` tokens for every text."""
-    source = {name: batch[name] for name in ("input_ids", "attention_mask")}
-
-    def step() -> None:
-        model.eval()
-        new = model.generate(
-            **source, max_new_tokens=NEW_TOKENS, min_new_tokens=NEW_TOKENS, do_sample=False, num_beams=1
-        )
-        if new.shape[1] != NEW_TOKENS + 1:
-            raise AssertionError(f"{type(model).__name__} wrote {new.shape[1] - 1} tokens, not {NEW_TOKENS}")
-
-    return step
-
-
 def case(rounds: int) -> Outcome:
     """Encoder-decoders of 6 + 6 layers (hidden 512, feed-forward 2048, 8 heads, 8,000 words) against Marian's."""
     models = {name: translator(name) for name in (MARIAN, *OURS)}
-    notes = [f"{name}: {size(model):,} parameters" for name, model in models.items()]
     batch = texts(32, 32)
-    steps = {name: loss_step(model, **batch) for name, model in models.items()}
-    for name, model in models.items():
-        check_gradients(name, model, steps[name])
+    source = {name: batch[name] for name in ("input_ids", "attention_mask")} | {"num_beams": 1}
     bars = {"score real": 1.00, "score modulus": 1.10}
     comparisons = [Comparison(name, MARIAN, bars.get(name)) for name in OURS]
-    rows = race("32 x 32 tokens, training step", steps, comparisons, rounds)
-    steps = {name: decoding_step(model, batch) for name, model in models.items()}
+    rows = race("32 x 32 tokens, training step", model_steps(models, lambda _: batch), comparisons, rounds)
+    steps = {name: writing_step(model, 1, NEW_TOKENS, lambda: source) for name, model in models.items()}
     comparisons = [Comparison(name, MARIAN, None if name == "real twin" else 1.15) for name in OURS]
     rows += race(f"32 x {NEW_TOKENS} tokens, greedy decoding", steps, comparisons, rounds)
     peaks = {name: [peak(__name__, name, 64) for _ in range(3)] for name in models}
@@ -103,4 +85,4 @@ def case(rounds: int) -> Outcome:
             row("32 x 64 tokens, peak memory of a training step", comparison, peaks[name], peaks[MARIAN], "MiB")
         )
         print(f"  peak memory: {name} / {MARIAN} = {rows[-1]['ratio']['median']:.3f}", flush=True)
-    return Outcome(rows, notes)
+    return Outcome(rows, sizes(models))

@@ -1,20 +1,22 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the tables of training runs share: the seeds of one network, mean and deviation, cells."""
+"""What the tables of training runs share: a row is the seeds of one network, a column a function of them."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reporting import read_lines
+from benchmarks.reporting import markdown_table, read_lines
 
-__all__ = ["MISSING", "parameters", "read_runs", "seeds", "spread", "training_time"]
+__all__ = ["MISSING", "SIZE", "each", "find_runs", "read_runs", "run_table", "score", "seeds", "spread"]
 
 MISSING = "not measured yet"
 Runs = list[dict[str, Any]]
+Column = Callable[[Runs], str]
 
 
 def read_runs(path: Path, row: str) -> Runs:
@@ -30,6 +32,19 @@ def read_runs(path: Path, row: str) -> Runs:
     return sorted(runs, key=lambda run: run["seed"])
 
 
+def find_runs(path: Path, names: Iterable[str]) -> dict[str, Runs]:
+    """The networks that were run, and their results."""
+    return {name: runs for name in names if (runs := read_runs(path, name))}
+
+
+def run_table(
+    labels: Sequence[str], columns: Mapping[str, Column], rows: Mapping[str, Sequence[str]], found: Mapping[str, Runs]
+) -> str:
+    """A row for each network that was found: its labels, then every column."""
+    cells = [[*rows[name], *(column(runs) for column in columns.values())] for name, runs in found.items()]
+    return markdown_table([*labels, *columns], cells)
+
+
 def seeds(runs: Runs) -> str:
     """The seeds."""
     return " ".join(str(run["seed"]) for run in runs)
@@ -42,6 +57,25 @@ def spread(values: Iterable[float], digits: int, scale: float = 1.0) -> str:
     return f"{statistics.mean(values):.{digits}f}{deviation}"
 
 
+def _figures(runs: Runs, place: str) -> list[float | None]:
+    return [reduce(lambda found, key: found.get(key), place.split("/"), run) for run in runs]
+
+
+def score(place: str, digits: int = 1, scale: float = 100) -> Column:
+    """Mean and deviation of a figure, ``test/accuracy`` or the like; empty where the runs have none."""
+
+    def cell(runs: Runs) -> str:
+        values = _figures(runs, place)
+        return "" if None in values else spread(values, digits, scale)
+
+    return cell
+
+
+def each(place: str, digits: int = 1, scale: float = 100) -> Column:
+    """A figure of every seed."""
+    return lambda runs: " ".join(f"{scale * value:.{digits}f}" for value in _figures(runs, place))
+
+
 def parameters(runs: Runs) -> str:
     """Millions of parameters."""
     return f"{runs[0]['parameters'] / 1e6:.2f} M"
@@ -51,3 +85,6 @@ def training_time(runs: Runs) -> str:
     """Median seconds of the runs that were not stopped in between: one may have shared the machine."""
     seconds = [run["seconds"] for run in runs if not run["resumed"]]
     return f"{statistics.median(seconds):,.0f} s" if seconds else "stopped and resumed"
+
+
+SIZE: dict[str, Column] = {"parameters": parameters, "training": training_time}

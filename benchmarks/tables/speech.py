@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from benchmarks.grids.speech import SPEAKERS
 from benchmarks.reporting import markdown_table
-from benchmarks.tables.runs import MISSING, Runs, parameters, read_runs, seeds, spread, training_time
+from benchmarks.tables.runs import MISSING, SIZE, each, find_runs, read_runs, run_table, score, seeds, spread
 
 __all__ = ["TABLES", "leave_out_table", "official_table", "phase_table", "transcription_table"]
 
@@ -33,25 +33,26 @@ TRANSCRIBERS = {  # name of a run -> network and form
     "fully_spectral-decoder": ("Fully Spectral", "decoder"),
     "real-decoder": ("real, log-mel", "decoder"),
 }
+OFFICIAL = {
+    "seeds": seeds,
+    "validation": score("validation/accuracy"),
+    "test": score("test/accuracy"),
+    "test, seed by seed": each("test/accuracy"),
+    **SIZE,
+}
+TRANSCRIPTION = {
+    "seeds": seeds,
+    "validation": score("validation/label_error_rate"),
+    "test": score("test/label_error_rate"),
+    "sequences without an error": score("test/sequence_accuracy"),
+    **SIZE,
+}
 
 
 def official_table(results: Path) -> str:
     """The official split of the spoken digits: speakers that the network knows."""
-    rows = []
-    for name, words in NETWORKS.items():
-        if runs := read_runs(results / "fsdd.jsonl", name):
-            cells = [
-                seeds(runs),
-                _percent(_accuracies(runs, "validation")),
-                _percent(_accuracies(runs)),
-                " ".join(f"{100 * accuracy:.1f}" for accuracy in _accuracies(runs)),
-                parameters(runs),
-                training_time(runs),
-            ]
-            rows.append([*words, *cells])
-    return markdown_table(
-        ["network", "features", "seeds", "validation", "test", "test, seed by seed", "parameters", "training"], rows
-    )
+    found = find_runs(results / "fsdd.jsonl", NETWORKS)
+    return run_table(["network", "features"], OFFICIAL, NETWORKS, found)
 
 
 def leave_out_table(results: Path) -> str:
@@ -71,7 +72,7 @@ def phase_table(results: Path) -> str:
         for features, words in PHASE.items():
             if runs := read_runs(results / "fsdd.jsonl", network + features):
                 left_out = _over_speakers(_by_speaker(results, network + features))
-                rows.append([words, window, seeds(runs), _percent(_accuracies(runs)), left_out])
+                rows.append([words, window, seeds(runs), OFFICIAL["test"](runs), left_out])
     return markdown_table(
         ["bins of Fully Spectral", "windows", "seeds", "official test", "speaker left out, mean over speakers"], rows
     )
@@ -79,39 +80,19 @@ def phase_table(results: Path) -> str:
 
 def transcription_table(results: Path, data: str) -> str:
     """Label error rates of CTC and of decoders, in %."""
-    rows = []
-    for name, words in TRANSCRIBERS.items():
-        if runs := read_runs(results / f"{data}.jsonl", name):
-            cells = [
-                seeds(runs),
-                _percent(run["validation"]["label_error_rate"] for run in runs),
-                _percent(run["test"]["label_error_rate"] for run in runs),
-                _percent(run["test"]["sequence_accuracy"] for run in runs),
-                parameters(runs),
-                training_time(runs),
-            ]
-            rows.append([*words, *cells])
-    header = ["network", "form", "seeds", "validation", "test", "sequences without an error", "parameters", "training"]
-    return markdown_table(header, rows)
-
-
-def _percent(values: Iterable[float]) -> str:
-    return spread(values, 1, 100)
-
-
-def _accuracies(runs: Runs, part: str = "test") -> list[float]:
-    return [run[part]["accuracy"] for run in runs]
+    found = find_runs(results / f"{data}.jsonl", TRANSCRIBERS)
+    return run_table(["network", "form"], TRANSCRIPTION, TRANSCRIBERS, found)
 
 
 def _by_speaker(results: Path, name: str) -> dict[str, float]:
     """Mean test accuracy over the seeds, for each speaker that was left out."""
     runs = {speaker: read_runs(results / "fsdd-leave-out.jsonl", f"{speaker}/{name}") for speaker in SPEAKERS}
-    return {speaker: statistics.mean(_accuracies(of)) for speaker, of in runs.items() if of}
+    return {speaker: statistics.mean(run["test"]["accuracy"] for run in of) for speaker, of in runs.items() if of}
 
 
 def _over_speakers(scores: dict[str, float]) -> str:
     """Mean and standard deviation over the speakers, once all are measured."""
-    return _percent(scores.values()) if len(scores) == len(SPEAKERS) else MISSING
+    return spread(scores.values(), 1, 100) if len(scores) == len(SPEAKERS) else MISSING
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {

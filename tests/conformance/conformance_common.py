@@ -5,6 +5,7 @@
 import unittest
 
 import torch
+from hf_suite.generation.test_utils import GenerationTesterMixin
 from hf_suite.test_configuration_common import ConfigTester
 from hf_suite.test_modeling_common import ModelTesterMixin, ids_tensor, random_attention_mask
 from hf_suite.test_training_mixin import TrainingTesterMixin
@@ -61,7 +62,21 @@ class TextTester:
         return self.get_config(), inputs
 
 
-class TextConformance(ModelTesterMixin, TrainingTesterMixin):
+class Conformance(ModelTesterMixin):
+    """The suite on any family."""
+
+    def test_config(self):
+        self.config_tester.run_common_tests()
+
+    def test_can_init_all_missing_weights(self):
+        # The suite skips it for old models, which it tells by the year in the configuration's first line.
+        try:
+            super().test_can_init_all_missing_weights()
+        except unittest.SkipTest as error:
+            self.fail(f"must run, but was skipped: {error}")
+
+
+class TextConformance(Conformance, TrainingTesterMixin):
     """The suite on one family; a subclass names its classes, sizes and options."""
 
     config_class = None
@@ -89,9 +104,6 @@ class TextConformance(ModelTesterMixin, TrainingTesterMixin):
             **{"hidden_size": 40, **heads, **self.config_changes},
         )
 
-    def test_config(self):
-        self.config_tester.run_common_tests()
-
     def test_model_get_set_embeddings(self):
         # The suite asks for nn.Embedding and nn.Linear; waves and complex layers are ours.
         for model_class in self.all_model_classes:
@@ -103,13 +115,6 @@ class TextConformance(ModelTesterMixin, TrainingTesterMixin):
             output = model.get_output_embeddings()
             self.assertTrue((output is None) == (not model_class.__name__.endswith(self.language_models)))
             self.assertTrue(output is None or isinstance(output, torch.nn.Linear | ComplexLinear))
-
-    def test_can_init_all_missing_weights(self):
-        # The suite skips it for old models, which it tells by the year in the configuration's first line.
-        try:
-            super().test_can_init_all_missing_weights()
-        except unittest.SkipTest as error:
-            self.fail(f"must run, but was skipped: {error}")
 
     def test_training_overfit(self):
         # To fit one batch exactly is the point here: without the noise of dropout.
@@ -123,3 +128,39 @@ class TextConformance(ModelTesterMixin, TrainingTesterMixin):
         # The suite embeds ids without the mask along which our positions count: compare texts without padding.
         self.model_tester.padding = False
         super().test_inputs_embeds_matches_input_ids()
+
+
+class WritingConformance(TextConformance, GenerationTesterMixin):
+    """The suite, and our generation tests, on a family that writes targets beside sources."""
+
+    is_encoder_decoder = True
+    sizes = {"encoder_layers": 2, "decoder_layers": 2, "bos_token_id": 1, "decoder_start_token_id": 1}
+    num_hidden_states = 3
+    # Of the configuration that is overfitted, besides the dropout.
+    overfit_changes = {}
+
+    def texts_to_learn(self):
+        """Sources, and their targets as labels."""
+        source, target = torch.randint(3, 99, (2, 6, 8))
+        return {"input_ids": source}, {"labels": target}
+
+    def test_training_overfit(self):
+        # The suite's own gives a decoder the training text to go on with; here the text depends on a source.
+        torch.manual_seed(0)
+        changes = {"hidden_dropout_prob": 0.0, "eos_token_id": None, **self.overfit_changes}
+        model = self.all_model_classes[-1](
+            self.config_class(**{**self.model_tester.get_config().to_dict(), **changes})
+        )
+        source, labels = self.texts_to_learn()
+        optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+        for _ in range(400):
+            loss = model(**source, **labels).loss
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if loss < 0.02:
+                break
+        self.assertLess(loss.item(), 0.05)
+        out = model.eval().generate(**source, max_new_tokens=8, return_dict_in_generate=True)
+        for name, found in zip(labels, (out.sequences, out.get("relations")), strict=False):
+            self.assertEqual(found[:, 1:].tolist(), labels[name].tolist())

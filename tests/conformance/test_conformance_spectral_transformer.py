@@ -10,9 +10,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from conformance_common import Conformance
 from hf_suite.generation.test_utils import GenerationTesterMixin
 from hf_suite.test_configuration_common import ConfigTester
-from hf_suite.test_modeling_common import ModelTesterMixin, floats_tensor, ids_tensor, random_attention_mask
+from hf_suite.test_modeling_common import floats_tensor, ids_tensor, random_attention_mask
 from hf_suite.test_processing_common import ProcessorTesterMixin
 from hf_suite.test_sequence_feature_extraction_common import SequenceFeatureExtractionTestMixin
 
@@ -61,7 +62,7 @@ class SpectralTester:
         return self.get_config(), {"input_features": features, "attention_mask": random_attention_mask(shape)}
 
 
-class _Conformance(ModelTesterMixin):
+class _Conformance(Conformance):
     all_model_classes = (
         SpectralTransformerModel,
         SpectralTransformerForCTC,
@@ -80,16 +81,6 @@ class _Conformance(ModelTesterMixin):
             num_attention_heads=4,
             **self.changes,
         )
-
-    def test_config(self):
-        self.config_tester.run_common_tests()
-
-    def test_can_init_all_missing_weights(self):
-        # The suite skips it for old models, which it tells by the year in the configuration's first line.
-        try:
-            super().test_can_init_all_missing_weights()
-        except unittest.SkipTest as error:
-            self.fail(f"must run, but was skipped: {error}")
 
     def test_model_get_set_embeddings(self):
         # The suite asks for a table of words. Features enter by a layer of their own; a decoder has its symbols.

@@ -7,8 +7,8 @@ import unittest
 
 import pytest
 import torch
-from conformance_common import TextConformance
-from hf_suite.generation.test_utils import NEW_TOKENS, GenerationTesterMixin
+from conformance_common import WritingConformance
+from hf_suite.generation.test_utils import NEW_TOKENS
 from hf_suite.test_modeling_common import ids_tensor
 
 from complex_transformers import (
@@ -23,21 +23,13 @@ from complex_transformers.nn import SyntaxEmbedding
 RELATIONS = 7
 
 
-class _Conformance(TextConformance, GenerationTesterMixin):
+class _Conformance(WritingConformance):
     config_class = SynCoNMTConfig
     all_model_classes = (SynCoNMTModel, SynCoNMTForConditionalGeneration)
-    is_encoder_decoder = True
     has_attentions = False  # of a text to itself
     has_static_cache = False
     common_properties = ("hidden_size", "num_hidden_layers")
-    sizes = {
-        "encoder_layers": 2,
-        "decoder_layers": 2,
-        "relation_vocab_size": RELATIONS,
-        "bos_token_id": 1,
-        "decoder_start_token_id": 1,
-    }
-    num_hidden_states = 3
+    sizes = {**WritingConformance.sizes, "relation_vocab_size": RELATIONS}
 
     @property
     def has_relations(self):
@@ -87,9 +79,7 @@ class _Conformance(TextConformance, GenerationTesterMixin):
         super().test_encoder_decoder_loss_no_double_shift()
 
     def test_resize_embeddings_untied(self):
-        self.with_changes(
-            lm_readout="concat"
-        )  # the suite looks at ``weight``; other readouts: test_synconmt_inputs.py
+        self.with_changes(lm_readout="concat")  # the suite looks at ``weight``; other readouts: our laws
         super().test_resize_embeddings_untied()
 
     def embedded(self, model, inputs):
@@ -121,20 +111,6 @@ class _Conformance(TextConformance, GenerationTesterMixin):
             found = self.generate(model, {**others, "inputs_embeds": embeds}, **any_word)
             self.assertEqual(found.tolist(), expected.tolist())
 
-    def test_steps_equal_one_pass(self):
-        """The scores of the steps are the logits of one pass over the words with the relations that were fed back."""
-        for model, inputs in self.generating():
-            out = self.generate(model, inputs, return_dict_in_generate=True, output_logits=True)
-            given = {"decoder_input_ids": out.sequences[:, :-1]}
-            if self.has_relations:
-                given["decoder_relation_ids"] = out.relations[:, :-1]
-            with torch.no_grad():
-                once = model(**inputs, **given)
-            torch.testing.assert_close(torch.stack(out.logits, 1), once.logits, rtol=1e-4, atol=1e-4)
-            if self.has_relations:
-                predicted = model.predict_relations(once.relation_logits)
-                self.assertEqual(out.relations[:, 1:].tolist(), predicted.tolist())
-
     def test_generate_continue_from_past_key_values(self):
         for model, inputs in self.generating():
             whole = self.generate(model, inputs, return_dict_in_generate=True)
@@ -154,50 +130,12 @@ class _Conformance(TextConformance, GenerationTesterMixin):
                 if self.has_relations:
                     self.assertEqual(rest.relations.tolist(), whole.relations.tolist())
 
-    def test_relations_cached_equal_uncached(self):
-        if not self.has_relations:
-            self.skipTest("words alone")
-        for model, inputs in self.generating():
-            for options in (
-                {},
-                {"num_beams": 3, "num_return_sequences": 2},
-                {"do_sample": True},
-                {"do_sample": True, "num_return_sequences": 2},
-                {"do_sample": True, "num_beams": 2},
-            ):
-                outputs = []
-                for use_cache in (True, False):
-                    torch.manual_seed(1)
-                    outputs.append(
-                        self.generate(model, inputs, use_cache=use_cache, return_dict_in_generate=True, **options)
-                    )
-                self.assertEqual(outputs[0].sequences.tolist(), outputs[1].sequences.tolist())
-                self.assertEqual(outputs[0].relations.tolist(), outputs[1].relations.tolist())
-                self.assertEqual(outputs[0].relations.shape, outputs[0].sequences.shape)
-
-    def test_training_overfit(self):
-        # The suite's own gives a decoder the training text to go on with; here the text depends on a source.
-        torch.manual_seed(0)
-        config = self.config_class(**{**self.model_tester.get_config().to_dict(), "hidden_dropout_prob": 0.0})
-        config.eos_token_id = None
-        model = SynCoNMTForConditionalGeneration(config)
-        source, target = torch.randint(3, 99, (2, 6, 8))
+    def texts_to_learn(self):
+        source, labels = super().texts_to_learn()
         relations, target_relations = torch.randint(1, RELATIONS, (2, 6, 8))
-        inputs = {"relation_ids": relations} if self.has_relations else {}
-        labels = {"relation_labels": target_relations} if self.has_relations else {}
-        optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-        for _ in range(400):
-            loss = model(source, labels=target, **inputs, **labels).loss
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            if loss < 0.02:
-                break
-        self.assertLess(loss.item(), 0.05)
-        out = model.eval().generate(source, max_new_tokens=8, return_dict_in_generate=True, **inputs)
-        self.assertEqual(out.sequences[:, 1:].tolist(), target.tolist())
-        if self.has_relations:
-            self.assertEqual(out.relations[:, 1:].tolist(), target_relations.tolist())
+        if not self.has_relations:
+            return source, labels
+        return {**source, "relation_ids": relations}, {**labels, "relation_labels": target_relations}
 
 
 class BahdanauConformanceTest(_Conformance, unittest.TestCase):

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import random
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +22,9 @@ import transformers
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TINY = ["--hidden_size", "16", "--num_attention_heads", "2", "--intermediate_size", "32"]
 ONE_EPOCH = ["--num_train_epochs", "1"]
+# Learned filters of the bins, and the moduli of their outputs: what is left of the phase is that within a frame.
+PHASE_WITHIN_FRAMES = ["--compression", "log", "--pooling", "average", "--bin_pool_size", "1"]
+PHASE_WITHIN_FRAMES += ["--position_phase", "rotate"]
 Rows = list[tuple[str, str]]
 
 
@@ -49,6 +53,22 @@ def run_example(path: str, *arguments: Any) -> Any:
     return result
 
 
+def assert_refused(
+    call: Callable[..., Any], *cases: tuple[Sequence[Any], str], error: type[Exception] = ValueError
+) -> None:
+    """Each command line is refused with its message."""
+    for arguments, message in cases:
+        with pytest.raises(error, match=message):  # noqa: PT012 - a loop has to say which case is not refused
+            call(*arguments)
+            pytest.fail(f"not refused: {message}")
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a csv file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def make_rows(number: int, seed: int) -> Rows:
     """Distinct texts with a label that their words give away; commas and a quote must survive the files."""
     generator = random.Random(seed)
@@ -71,6 +91,3 @@ def write(path: Path, rows: Rows, columns: tuple[str, str] = ("text", "label")) 
         else:
             file.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
     return path
-
-
-CLASSIFICATION = "text-classification/run_classification.py"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import csv
 import io
 import json
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from example_runs import ONE_EPOCH, TINY, load_example, write
+from example_runs import ONE_EPOCH, PHASE_WITHIN_FRAMES, TINY, assert_refused, load_example, read_table, write
 from transformers import AutoFeatureExtractor, pipeline
 
 from complex_transformers import read_audio
@@ -24,9 +23,6 @@ RATE = 8000
 TONES = {"low": 400.0, "high": 1500.0}
 SMALL = [*TINY, "--num_hidden_layers", "1", "--num_mel_bins", "20", "--sampling_rate", str(RATE)]
 SMALL += ["--hop_ms", "20", "--hidden_dropout_prob", "0", "--attention_probs_dropout_prob", "0"]
-# Learned filters of the bins, and the moduli of their outputs: what is left of the phase is that within a frame.
-PHASE_WITHIN_FRAMES = ["--compression", "log", "--pooling", "average", "--bin_pool_size", "1"]
-PHASE_WITHIN_FRAMES += ["--position_phase", "rotate"]
 
 
 def tone(label: str, seed: int) -> np.ndarray:
@@ -88,8 +84,7 @@ def test_networks_learn_two_tones(
 
     # What was saved gives the predictions of the run, and they give its accuracy.
     classify = pipeline("audio-classification", model=str(out))
-    with (out / "predictions.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_table(out / "predictions.csv")
     assert len(rows) == 10
     for row in rows:
         best = classify(read_audio(tmp_path / "data" / "clips" / row["audio"], RATE))[0]
@@ -111,10 +106,11 @@ def test_a_run_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path
     tuned = run(CLASSIFICATION, *tables, *model, "--learning_rate", "0")
     assert tuned["validation"] == second["validation"]  # the same weights, features and order of labels
     assert AutoFeatureExtractor.from_pretrained(tmp_path / "tuned").num_mel_bins == 20
-    with pytest.raises(ValueError, match=r"^network has no effect with model_name_or_path: leave it out"):
-        run(CLASSIFICATION, *tables, *model, "--network", "real")
-    with pytest.raises(ValueError, match=r"^sampling_rate=16000 does not fit .* reads 8000 Hz"):
-        run(CLASSIFICATION, *tables, *model, "--sampling_rate", "16000")
+    assert_refused(
+        lambda *arguments: run(CLASSIFICATION, *tables, *model, *arguments),
+        (["--network", "real"], r"^network has no effect with model_name_or_path: leave it out"),
+        (["--sampling_rate", "16000"], r"^sampling_rate=16000 does not fit .* reads 8000 Hz"),
+    )
 
 
 @pytest.mark.full
@@ -122,8 +118,8 @@ def test_a_model_learns_other_labels(
     run: Callable[..., Any], tmp_path: Path, tables: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(CLASSIFICATION, *tables, *SMALL, "--network", "real", *ONE_EPOCH)
-    with (tmp_path / "data" / "train.csv").open(encoding="utf-8") as file:
-        rows = [(row["path"], f"{row['label']}-{index % 4 // 2}") for index, row in enumerate(csv.DictReader(file))]
+    train = enumerate(read_table(tmp_path / "data" / "train.csv"))
+    rows = [(row["path"], f"{row['label']}-{index % 4 // 2}") for index, row in train]
     more = write(tmp_path / "data" / "more.jsonl", rows, ("file", "tone"))
     results = run(
         *(CLASSIFICATION, "--train_file", more, "--audio_column", "file", "--target_column", "tone", *ONE_EPOCH),
@@ -171,41 +167,27 @@ def test_a_data_set_with_audio_and_classes(run: Callable[..., Any], tmp_path: Pa
     results = run(CLASSIFICATION, *options, *SMALL, *ONE_EPOCH)
     assert results["rows"] == {"train": 8, "validation": 2, "test": 4}
     assert sorted(results["config"]["id2label"].values()) == ["high", "low"]  # names, not numbers
-    with (tmp_path / "out" / "predictions.csv").open(encoding="utf-8") as file:
-        assert [row["label"] for row in csv.DictReader(file)] == ["high", "low"] * 2
+    assert [row["label"] for row in read_table(tmp_path / "out" / "predictions.csv")] == ["high", "low"] * 2
 
 
 def test_bad_audio_data_is_refused(run: Callable[..., Any], tmp_path: Path, tables: list[str]) -> None:
     clips = tmp_path / "data" / "clips"
-    with pytest.raises(ValueError, match="give one of train_file, data_dir and dataset_name"):
-        run(CLASSIFICATION, *tables, "--data_dir", clips)
-    with pytest.raises(ValueError, match=r"no column 'sound', only \['path', 'label'\].*audio_column"):
-        run(CLASSIFICATION, *tables, "--audio_column", "sound")
-    with pytest.raises(ValueError, match=r"network must be one of .* got 'fourier'"):
-        run(CLASSIFICATION, *tables, "--network", "fourier")
     (tmp_path / "empty" / "label").mkdir(parents=True)
-    with pytest.raises(ValueError, match="has no audio file: every folder in data_dir is a label"):
-        run(CLASSIFICATION, "--data_dir", tmp_path / "empty")
-    with pytest.raises(ValueError, match="data_dir needs one folder of audio files for each label"):
-        run(CLASSIFICATION, "--data_dir", clips)
     other = write(tmp_path / "data" / "other.csv", [("clips/test-0-low.wav", "middle")], ("path", "label"))
-    with pytest.raises(ValueError, match=r"test data has labels \['middle'\] that the training data lacks"):
-        run(CLASSIFICATION, *tables, "--test_file", other)
+    assert_refused(
+        lambda *arguments: run(CLASSIFICATION, *arguments),
+        ([*tables, "--data_dir", clips], "give one of train_file, data_dir and dataset_name"),
+        ([*tables, "--audio_column", "sound"], r"no column 'sound', only \['path', 'label'\].*audio_column"),
+        ([*tables, "--network", "fourier"], r"network must be one of .* got 'fourier'"),
+        (["--data_dir", tmp_path / "empty"], "has no audio file: every folder in data_dir is a label"),
+        (["--data_dir", clips], "data_dir needs one folder of audio files for each label"),
+        ([*tables, "--test_file", other], r"test data has labels \['middle'\] that the training data lacks"),
+    )
     (clips / "test-0-low.wav").write_bytes((clips / "train-0-low.wav").read_bytes())
     with pytest.raises(ValueError, match=r"1 row\(s\) of the train data have a recording that is also in the test"):
         run(CLASSIFICATION, *tables)
-
-    # All clips that cannot be used are named at once.
-    (clips / "test-0-low.wav").write_bytes((clips / "test-1-low.wav").read_bytes()[:-100])
-    soundfile.write(clips / "train-3-high.wav", np.ones(150), RATE)
-    soundfile.write(clips / "train-4-high.wav", np.zeros((2000, 2)), RATE)
-    with pytest.raises(ValueError, match="2 of 48 clips cannot be used:") as caught:
-        run(CLASSIFICATION, *tables, *SMALL)
-    assert "train-3-high.wav: waveform has 150 samples, less than one window of 200" in str(caught.value)
-    assert "train-4-high.wav has 2 channels" in str(caught.value)
-    for name in ("train-3-high.wav", "train-4-high.wav"):
-        soundfile.write(clips / name, tone("high", len(name) + int(name[6])), RATE)
-    with pytest.raises(ValueError, match=r"1 of 10 clips .*\n.*test-0-low\.wav is truncated"):
+    soundfile.write(clips / "test-0-low.wav", np.ones(150), RATE)
+    with pytest.raises(ValueError, match=r"1 of 10 clips .*\n.*test-0-low\.wav: .* 150 samples, less than one window"):
         run(CLASSIFICATION, *tables, *SMALL)
     for name in ("train-7-low.wav", "validation-0-high.wav"):
         (clips / name).unlink()
@@ -238,8 +220,7 @@ def test_spoken_digits_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         counts = load_example("speech/fsdd.py").main()
         parts = {}
         for part, count in counts.items():
-            with (tmp_path / "data" / f"{part}.csv").open(encoding="utf-8") as file:
-                parts[part] = list(csv.DictReader(file))
+            parts[part] = read_table(tmp_path / "data" / f"{part}.csv")
             assert len(parts[part]) == count
         assert {row["path"] for rows in parts.values() for row in rows} == set(names)
         return parts

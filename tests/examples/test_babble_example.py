@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from example_runs import ONE_EPOCH, TINY, read_table, write
 from transformers import pipeline
 
 from complex_transformers import read_audio
@@ -17,8 +17,7 @@ from complex_transformers import read_audio
 RUN = "phonetic-transcription/run_babble.py"
 RATE = 8000
 PITCH = {"b": 440, "a": 880, "m": 1760, "h": 2600}
-SMALL = ["--sampling_rate", "8000", "--hidden_size", "16", "--num_hidden_layers", "1", "--num_attention_heads", "2"]
-SMALL += ["--intermediate_size", "16", "--num_train_epochs", "1", "--use_cpu", "true"]
+SMALL = [*TINY, *ONE_EPOCH, "--num_hidden_layers", "1", "--sampling_rate", "8000", "--use_cpu", "true"]
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder of the data set's layout, with a tone for each symbol; unclear symbols stand in parentheses."""
     root, generator = tmp_path / "babble", np.random.default_rng(0)
     (root / "recordings").mkdir(parents=True)
-    rows = [("file_path", "full_ipa")]
+    rows = []
     for number in range(40):
         text = ["ba", "mama", "(h)a", "baba", "h", "m"][number % 6]
         symbols = text.replace("(", "").replace(")", "")
@@ -34,8 +33,7 @@ def folder(tmp_path: Path) -> Path:
         wave = np.concatenate([np.sin(2 * np.pi * (PITCH[s] * time + generator.random())) for s in symbols])
         soundfile.write(root / "recordings" / f"{number}.wav", 0.5 * wave, RATE)
         rows.append((f"recordings/{number}.wav", text))
-    with (root / "babble.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
+    write(root / "babble.csv", rows, ("file_path", "full_ipa"))
     return root
 
 
@@ -49,8 +47,7 @@ def test_transcription_tasks(
     assert sum(results["rows"].values()) == 40
     assert results["rows"]["train"] > 2 * results["rows"]["test"] > 0
     assert results["test"]["labels"] > 0
-    with (tmp_path / "out" / "predictions.csv").open() as file:
-        references = {row["reference"] for row in csv.DictReader(file)}
+    references = [row["reference"] for row in read_table(tmp_path / "out" / "predictions.csv")]
     assert set("".join(references)) <= set(symbols)
     vocabulary = results["config"]["decoder"]["vocab_size"] if layers == "1" else results["config"]["vocab_size"]
     assert vocabulary == len(symbols) + (5 if layers == "1" else 3)
@@ -63,8 +60,7 @@ def test_babble_or_not(run: Callable[..., Any], folder: Path, tmp_path: Path) ->
     results = run(RUN, "--folder", folder, "--task", "7", "--make_tasks", *SMALL, "--network", "spectral_scaled")
     assert set(results["test"]) == {"accuracy", "loss"}
     classify = pipeline("audio-classification", model=str(tmp_path / "out"))
-    with (tmp_path / "out" / "predictions.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = read_table(tmp_path / "out" / "predictions.csv")
     assert {row["label"] for row in rows} == {"babble", "other"}
     for row in rows:
         assert classify(read_audio(folder / "recordings" / row["audio"], RATE))[0]["label"] == row["prediction"]

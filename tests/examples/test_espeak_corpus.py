@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import os
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from example_runs import EXAMPLES, load_example
+from example_runs import EXAMPLES, assert_refused, load_example, read_table
 
 from complex_transformers import ipa_category, load_babble
 from complex_transformers.data.babble import load_babble_index
@@ -79,11 +78,6 @@ def corpus(example: ModuleType, text: Path, tmp_path_factory: pytest.TempPathFac
         return folder, example.main()
 
 
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     return {name: data for name, data in files.items() if name != "corpus.json"}  # which has the command
@@ -107,7 +101,7 @@ def test_a_text_sounds_the_same_whatever_was_said_before(espeak: Any) -> None:
 
 def test_parts_share_no_sentence(corpus: tuple[Path, dict[str, Any]]) -> None:
     folder, written = corpus
-    rows = {part: table(folder / f"{part}.csv") for part in PARTS}
+    rows = {part: read_table(folder / f"{part}.csv") for part in PARTS}
     texts = {part: {row["text"] for row in rows[part]} for part in PARTS}
     assert [len(texts[part]) for part in PARTS] == [4, 1, 1]
     assert set.union(*texts.values()) == set(SENTENCES)
@@ -120,7 +114,7 @@ def test_parts_share_no_sentence(corpus: tuple[Path, dict[str, Any]]) -> None:
 
 def test_recordings_are_what_the_tables_say(corpus: tuple[Path, dict[str, Any]]) -> None:
     folder, written = corpus
-    rows = [row for part in PARTS for row in table(folder / f"{part}.csv")]
+    rows = [row for part in PARTS for row in read_table(folder / f"{part}.csv")]
     seconds: dict[tuple[str, str], dict[str, float]] = {}
     for row in rows:
         info = soundfile.info(folder / row["path"])
@@ -137,7 +131,7 @@ def test_recordings_are_what_the_tables_say(corpus: tuple[Path, dict[str, Any]])
 
 def test_transcriptions_have_the_symbols_of_the_chart(corpus: tuple[Path, dict[str, Any]]) -> None:
     folder, written = corpus
-    rows = [row for part in PARTS for row in table(folder / f"{part}.csv")]
+    rows = [row for part in PARTS for row in read_table(folder / f"{part}.csv")]
     assert all(ipa_category(symbol) for row in rows for symbol in row["ipa"].replace(" ", ""))
     assert written["symbols_outside_chart"] == []
     assert sum(written["symbols"].values()) == sum(len(row["ipa"]) for row in rows)
@@ -186,7 +180,7 @@ def test_long_lines_are_cut_into_even_pieces(example: ModuleType, tmp_path: Path
 def test_the_folder_of_babble(run: Callable[..., Any], text: Path, tmp_path: Path) -> None:
     folder = tmp_path / "babble"
     written = run("--text_files", text, "--utterances", 6, "--babble", "--min_count", 1, "--output_dir", folder)
-    rows = {row["file_path"]: row["full_ipa"] for row in table(folder / "babble.csv")}
+    rows = {row["file_path"]: row["full_ipa"] for row in read_table(folder / "babble.csv")}
     assert len(rows) == 6
     assert not list(folder.glob("t*.csv"))
     for task in (1, 4):
@@ -209,7 +203,7 @@ def test_what_espeak_cannot_say_is_reported(run: Callable[..., Any], tmp_path: P
         run("--text_files", text, "--utterances", 7, "--output_dir", folder)
     written = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     assert [each["text"] for each in written["failed"]] == ["_"]
-    assert sum(len(table(folder / f"{part}.csv")) for part in PARTS) == 6 == written["utterances"]
+    assert sum(len(read_table(folder / f"{part}.csv")) for part in PARTS) == 6 == written["utterances"]
 
 
 @pytest.mark.parametrize(
@@ -242,15 +236,14 @@ def test_files_that_will_not_do(run: Callable[..., Any], text: Path, tmp_path: P
 
 
 def test_errors_of_one_text(espeak: Any) -> None:
-    for arguments, message in (
+    assert_refused(
+        espeak.say,
         ((" ",), "must not be empty"),
         (("a\0b",), "zero characters"),
         (("a", "en-us", 451), r"speed must lie in \[80, 450\], got 451"),
         (("a", "en-us", 160, -1), r"pitch must lie in \[0, 99\], got -1"),
         (("...",), "says nothing for '...': the text needs letters or figures"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            espeak.say(*arguments)
+    )
 
 
 def test_a_copy_that_fails_is_no_silence(path_of_the_example: None) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_runs import ONE_EPOCH, TINY
-from huggingface_hub.errors import StrictDataclassError
+from example_runs import ONE_EPOCH, TINY, assert_refused
 from transformers import AutoTokenizer, pipeline
 
 MLM = "language-modeling/run_mlm.py"
@@ -39,14 +38,8 @@ def test_masked_language_model(run: Callable[..., Any], tmp_path: Path) -> None:
     assert len(results["fill_mask"]["the <mask> sat on the mat ."]) == 3
 
 
-def test_bad_language_model_data_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_sentences_without_a_mask_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     train, valid = write_lines(tmp_path / "train.txt.gz", 0), write_lines(tmp_path / "valid.txt.gz", 1)
-    with pytest.raises(ValueError, match=r"no part 'validation'.*give validation_file"):
-        run(MLM, "--train_file", train)
-    with pytest.raises(ValueError, match="the parts share a file"):
-        run(MLM, "--train_file", train, "--validation_file", train)
-    with pytest.raises(ValueError, match="no column 'words'"):
-        run(MLM, "--train_file", train, "--validation_file", valid, "--text_column", "words")
     with pytest.raises(ValueError, match="--fill_mask needs sentences with <mask>"):
         run(MLM, "--train_file", train, "--validation_file", valid, "--fill_mask", "no gap")
 
@@ -127,34 +120,22 @@ def test_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Path
     assert again["test"] == whole["test"]
 
 
-def test_bad_streams_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_foreign_symbols_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     files = character_files(tmp_path)
     (tmp_path / "validation.txt").write_text("the caté sat 7", encoding="utf-8")
     with pytest.raises(ValueError, match=r"the validation data: the texts hold 2 symbol\(s\) .*\['7', 'é'\]"):
         run(CLM, *files, *TINY_XL)
-    write_characters(tmp_path / "validation.txt", 300, 1)
-    with pytest.raises(ValueError, match="4 lanes with a segment of 2000 tokens each need a stream of 8001 tokens"):
-        run(CLM, *files, *TINY_XL, "--segment_length", "2000")
-    (tmp_path / "empty.txt").write_text("", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"empty\.txt holds no line"):
-        run(CLM, "--train_file", tmp_path / "empty.txt", *files[2:], *TINY_XL)
-    with pytest.raises(ValueError, match="eval_mem_len=0: mem_len must be 1 or more"):
-        run(CLM, *files, *TINY_XL, "--eval_mem_len", "0")
-    for name, value, message in [("mem_len", "0", "mem_len must be 1 or more"), ("clamp_len", "-1", "clamp_len must")]:
-        with pytest.raises(StrictDataclassError, match=message):
-            run(CLM, *files, *TINY_XL, f"--{name}", value)
 
 
 def test_prompts_that_cannot_be_read_are_found_before_training(run: Callable[..., Any], tmp_path: Path) -> None:
     files = character_files(tmp_path)
-    for arguments, message in (
+    assert_refused(
+        lambda *arguments: run(CLM, *files, *TINY_XL, *arguments),
         (["--prompt", "the cat", "Hello"], r"--prompt 'Hello': the texts hold 2 symbol\(s\) .*\['H', 'l'\]"),
         (["--prompt", ""], "--prompt '': the texts hold no token"),
         (["--prompt", "the cat", "--max_new_tokens", "-5"], "max_new_tokens must be 1 or more, got -5"),
         (["--max_train_tokens", "-2000"], "max_train_tokens must be 1 or more, got -2000"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            run(CLM, *files, *TINY_XL, *arguments)
+    )
     assert not (tmp_path / "out").exists()
 
 

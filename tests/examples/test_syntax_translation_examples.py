@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_runs import load_example, run_example
+from example_runs import assert_refused, load_example, run_example
 from huggingface_hub.errors import StrictDataclassClassValidationError
 
 from complex_transformers import SyntaxParser, build_syntax_processor, encode_syntax_dataset
@@ -145,28 +145,27 @@ def test_bad_treebanks_and_languages(tmp_path: Path) -> None:
     good, circle = tmp_path / "good.conllu", tmp_path / "circle.conllu"
     good.write_text(corpus(1, 3)[1], encoding="utf-8")
     circle.write_text("1\ta\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n", encoding="utf-8")
-    files = ["--train_files", good, "--dev_files", good, "--output_dir", tmp_path / "out"]
-    with pytest.raises(ValueError, match=r"circle.conllu: sentence 1: no word has the head 0.*\(line 1\)"):
-        run("train_parser", "--language", "en", *files, "--test_files", circle)
+    empty = tmp_path / "empty.conllu"
+    empty.write_text("# nothing\n", encoding="utf-8")
+    train, dev = ["--train_files", good], ["--dev_files", good]
+    assert_refused(
+        lambda *arguments: run("train_parser", "--output_dir", tmp_path / "out", "--language", *arguments),
+        (
+            ["en", *train, *dev, "--test_files", circle],
+            r"circle.conllu: sentence 1: no word has the head 0.*\(line 1\)",
+        ),
+        (["en", *train, *dev, "--segmenter", "jieba"], "--segmenter is for --language zh .*got 'jieba' for 'en'"),
+        (["zh", *train, *dev, "--segmenter", "words"], "--segmenter is for --language zh .*got 'words' for 'zh'"),
+        (["en", *train], "give either --dev_files or --dev_split"),
+        (["en", *train, *dev, "--dev_split", 0.1], "give either --dev_files or --dev_split"),
+        (["en", *train, "--dev_split", 1], "--dev_split must lie between 0 and 1, got 1"),
+        (["en", *train, "--dev_split", 0.1], r"--dev_split 0\.1 of 3 sentences leaves no sentence on one side"),
+        (["en", *train, *dev, "--epochs", 0], "--epochs must be at least 1, got 0"),
+        (["en", *train, *dev, "--sentences_per_text", 0], "--sentences_per_text must be at least 1, got 0"),
+        (["en", *train, "--dev_files", empty], r"no sentences in .*empty.conllu"),
+    )
     with pytest.raises(ImportError, match=r"--language qq: .*--language xx splits"):
-        run("train_parser", "--language", "qq", *files)
-    for language, segmenter in (("en", "jieba"), ("zh", "words")):
-        with pytest.raises(ValueError, match=f"--segmenter is for --language zh .*got '{segmenter}' for '{language}'"):
-            run("train_parser", "--language", language, "--segmenter", segmenter, *files)
-    both = ["--train_files", good, "--output_dir", tmp_path / "out"]
-    for options in ([], ["--dev_files", good, "--dev_split", 0.1]):
-        with pytest.raises(ValueError, match="give either --dev_files or --dev_split"):
-            run("train_parser", "--language", "en", *both, *options)
-    with pytest.raises(ValueError, match="--dev_split must lie between 0 and 1, got 1"):
-        run("train_parser", "--language", "en", *both, "--dev_split", 1)
-    with pytest.raises(ValueError, match=r"--dev_split 0\.1 of 3 sentences leaves no sentence on one side"):
-        run("train_parser", "--language", "en", *both, "--dev_split", 0.1)
-    for name in ("--epochs", "--sentences_per_text"):
-        with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
-            run("train_parser", "--language", "en", *files, name, 0)
-    (tmp_path / "empty.conllu").write_text("# nothing\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"no sentences in .*empty.conllu"):
-        run("train_parser", "--language", "en", *files[:3], tmp_path / "empty.conllu", *files[4:])
+        run("train_parser", "--language", "qq", *train, *dev)
 
 
 def test_languages_that_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,14 +176,14 @@ def test_languages_that_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(spacy, "blank", blank)
     example = load_example("syntax-translation/train_parser.py")
-    for language, segmenter, remedy in (
-        ("ja", None, r"pip install spacy\[ja\]"),
-        ("vi", None, "pip install pyvi"),
-        ("zh", "jieba", "pip install jieba"),
-        ("qq", None, "--language xx splits at spaces and punctuation"),
-    ):
-        with pytest.raises(ImportError, match=f"--language {language}: a package is missing; {remedy}$"):
-            example.blank_pipeline(language, segmenter)
+    assert_refused(
+        example.blank_pipeline,
+        (("ja", None), r"--language ja: a package is missing; pip install spacy\[ja\]$"),
+        (("vi", None), "--language vi: a package is missing; pip install pyvi$"),
+        (("zh", "jieba"), "--language zh: a package is missing; pip install jieba$"),
+        (("qq", None), "--language qq: a package is missing; --language xx splits at spaces and punctuation$"),
+        error=ImportError,
+    )
 
 
 def write_texts(folder: Path, **parts: list[str]) -> list[object]:
@@ -233,12 +232,13 @@ def test_conllu_pairs_keep_their_trees(tmp_path: Path) -> None:
     assert {name: len(part) for name, part in parts.items()} == {"train": 8, "validation": 2}
     assert sorted([*parts["train"]["source"], *parts["validation"]["source"]]) == sorted(texts)
     assert parts["train"][0]["source_relations"][-1] == "punct"
-    with pytest.raises(ValueError, match="give validation_files, or validation_split"):
-        run("prepare", *files, *output)
-    with pytest.raises(ValueError, match="CoNLL-U files are parsed already: leave out --source_parser"):
-        run("prepare", *files, *output, "--source_parser", "x")
-    with pytest.raises(ValueError, match=r"a.conllu is parsed, .*text.a is not: give CoNLL-U files alone"):
-        run("prepare", *files, "--validation_files", tmp_path / "text.a", tmp_path / "text.b", *output)
+    texts_beside = ["--validation_files", tmp_path / "text.a", tmp_path / "text.b"]
+    assert_refused(
+        lambda *arguments: run("prepare", *files, *output, *arguments),
+        ([], "give validation_files, or validation_split"),
+        (["--source_parser", "x"], "CoNLL-U files are parsed already: leave out --source_parser"),
+        (texts_beside, r"a.conllu is parsed, .*text.a is not: give CoNLL-U files alone"),
+    )
     (tmp_path / "b.conllu").write_text(trees + sentence(random.Random(9))[1], encoding="utf-8")
     with pytest.raises(ValueError, match=r"equal numbers of sentences: .*a.conllu has 10, .*b.conllu has 11"):
         run("prepare", *files, *output)
@@ -306,10 +306,11 @@ def test_bad_corpora_and_parsers(tmp_path: Path, trained: tuple[Path, dict[str, 
     with pytest.warns(UserWarning, match="1 pair.*dropped"):
         parts = run("prepare", *good, *output, *parsers, "--empty", "drop")
     assert len(parts["train"]) == 3
-    with pytest.raises(ValueError, match="--sentences must be error, join or drop, got 'cut'"):
-        run("prepare", *good, *output, *parsers, "--sentences", "cut")
-    with pytest.raises(ValueError, match=r"--n_process must be at least 1, or -1 .* got 0"):
-        run("prepare", *good, *output, *parsers, "--n_process", 0)
+    assert_refused(
+        lambda *arguments: run("prepare", *good, *output, *parsers, *arguments),
+        (["--sentences", "cut"], "--sentences must be error, join or drop, got 'cut'"),
+        (["--n_process", 0], r"--n_process must be at least 1, or -1 .* got 0"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -359,13 +360,8 @@ def test_a_network_learns_and_translates(
             run(*translate, "--format", "relations")
         return
     (tmp_path / "two.txt").write_text("the dog . the cat\n", encoding="utf-8")
-    two = [
-        *translate,
-        "--input_file",
-        tmp_path / "two.txt",
-        "--source_parser",
-        save_parser_of_stops(tmp_path / "stops"),
-    ]
+    stops = save_parser_of_stops(tmp_path / "stops")
+    two = [*translate, "--input_file", tmp_path / "two.txt", "--source_parser", stops]
     with pytest.raises(ValueError, match="text 0: source is split into 2 sentences"):
         run(*two)
     run(*two, "--sentences", "join")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import csv
 import json
 import warnings
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from example_runs import run_example
+from example_runs import PHASE_WITHIN_FRAMES, TINY, assert_refused, read_table, run_example, write
 from transformers import pipeline
 
 from complex_transformers import (
@@ -28,12 +27,8 @@ from complex_transformers import (
 RUN, TRANSCRIBE = "speech/run_ctc.py", "speech/transcribe.py"
 RATE = 8000
 PITCH = {"a": 440, "b": 880, "c": 1760}
-SMALL = ["--sampling_rate", "8000", "--hidden_size", "32", "--num_hidden_layers", "1", "--num_attention_heads", "2"]
-SMALL += ["--intermediate_size", "32", "--hidden_dropout_prob", "0", "--attention_probs_dropout_prob", "0"]
-SMALL += ["--use_cpu", "true", "--per_device_train_batch_size", "16"]
-# Learned filters of the bins, and the moduli of their outputs.
-PHASE_WITHIN_FRAMES = ["--compression", "log", "--pooling", "average", "--bin_pool_size", "1"]
-PHASE_WITHIN_FRAMES += ["--position_phase", "rotate"]
+SMALL = [*TINY, "--hidden_size", "32", "--num_hidden_layers", "1", "--sampling_rate", "8000", "--use_cpu", "true"]
+SMALL += ["--hidden_dropout_prob", "0", "--attention_probs_dropout_prob", "0", "--per_device_train_batch_size", "16"]
 
 
 def tones(text: str, generator: np.random.Generator) -> np.ndarray:
@@ -49,15 +44,18 @@ def corpus(folder: Path, sizes: dict[str, int], longest: int) -> list[str]:
     options = []
     for part, size in sizes.items():
         (folder / part).mkdir(parents=True)
-        rows = [("path", "text")]
+        rows = []
         for number in range(size):
             text = "".join(generator.choice(list(PITCH), generator.integers(1, longest + 1)))
             soundfile.write(folder / part / f"{number}.wav", tones(text, generator), RATE)
             rows.append((f"{part}/{number}.wav", text))
-        with (folder / f"{part}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows(rows)
-        options += [f"--{part}_file", str(folder / f"{part}.csv")]
+        options += [f"--{part}_file", str(write(folder / f"{part}.csv", rows, ("path", "text")))]
     return options
+
+
+def written(folder: Path) -> dict[str, Any]:
+    """The results of a run."""
+    return json.loads((folder / "results.json").read_text(encoding="utf-8"))
 
 
 def transcribe(*arguments: str | Path) -> int:
@@ -77,13 +75,12 @@ def test_tones_are_learned_by_ctc_and_served(
 ) -> None:
     files = corpus(tmp_path / "data", {"train": 96, "validation": 16, "test": 12}, longest=4)
     run(RUN, *files, *SMALL, "--num_train_epochs", "12", "--learning_rate", "1e-2", *PHASE_WITHIN_FRAMES)
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    results = written(tmp_path / "out")
     assert results["test"]["label_error_rate"] < 0.1
     assert results["rows"] == {"train": 96, "validation": 16, "test": 12}
-    with (tmp_path / "out" / "predictions.csv").open() as file:
-        predicted = list(csv.DictReader(file))
-    expected = [line.split(",")[1].strip() for line in (tmp_path / "data" / "test.csv").read_text().splitlines()[1:]]
-    assert [row["reference"] for row in predicted] == expected
+    predicted = read_table(tmp_path / "out" / "predictions.csv")
+    expected = read_table(tmp_path / "data" / "test.csv")
+    assert [row["reference"] for row in predicted] == [row["text"] for row in expected]
 
     broken = tmp_path / "data" / "test" / "broken.wav"
     broken.write_bytes((tmp_path / "data" / "test" / "0.wav").read_bytes()[:500])
@@ -105,10 +102,8 @@ def test_a_decoder_learns_to_write_and_is_served(run: Callable[..., Any], tmp_pa
     files = corpus(tmp_path / "data", {"train": 96, "validation": 12}, longest=2)
     options = ["--num_train_epochs", "15", "--learning_rate", "1e-2", "--decoder_layers", "1", "--network", "real"]
     run(RUN, *files, *SMALL, *options, "--num_mel_bins", "20", "--generation_max_length", "8")
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert results["validation"]["label_error_rate"] < 0.2
-    with (tmp_path / "out" / "predictions.csv").open() as file:
-        predicted = [row["prediction"] for row in csv.DictReader(file)]
+    assert written(tmp_path / "out")["validation"]["label_error_rate"] < 0.2
+    predicted = [row["prediction"] for row in read_table(tmp_path / "out" / "predictions.csv")]
     output, folder = tmp_path / "out.json", tmp_path / "data" / "validation"
     assert transcribe("--model", tmp_path / "out", folder, "--output_file", output) == 0
     texts = records(output)
@@ -120,10 +115,10 @@ def test_a_decoder_learns_to_write_and_is_served(run: Callable[..., Any], tmp_pa
 def test_fine_tuning_goes_on_from_what_was_saved(run: Callable[..., Any], tmp_path: Path, form: list[str]) -> None:
     files = corpus(tmp_path / "data", {"train": 16, "validation": 8}, longest=2)
     run(RUN, *files, *SMALL, "--num_train_epochs", "1", "--network", "real", "--num_mel_bins", "20", *form)
-    first = json.loads((tmp_path / "out" / "results.json").read_text())
+    first = written(tmp_path / "out")
     saved = ["--model_name_or_path", str(tmp_path / "out"), "--num_train_epochs", "1", "--learning_rate", "0"]
     run(RUN, *files, *saved, "--use_cpu", "true", "--output_dir", str(tmp_path / "tuned"))
-    tuned = json.loads((tmp_path / "tuned" / "results.json").read_text())
+    tuned = written(tmp_path / "tuned")
     same = ("label_error_rate", "loss")
     assert [tuned["validation"][name] for name in same] == [first["validation"][name] for name in same]
     assert tuned["parameters"] == first["parameters"]
@@ -176,9 +171,9 @@ def test_long_audio_is_read_in_chunks_without_loss(
     assert read() == whole  # shorter than a chunk
     for stride in ("0.04", "0.13"):
         assert read("--chunk_length_s", "0.5", "--stride_length_s", stride) == texts(320)
-    for stride in ("0", "0.01", "0.25"):
-        with pytest.raises(SystemExit, match=r"must be at least one window, 200 samples, and less than half a chunk"):
-            read("--chunk_length_s", "0.5", "--stride_length_s", stride)
+    message = "must be at least one window, 200 samples, and less than half a chunk"
+    strides = [(["--chunk_length_s", "0.5", "--stride_length_s", stride], message) for stride in ("0", "0.01", "0.25")]
+    assert_refused(read, *strides, error=SystemExit)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read("--chunk_length_s", "1")
@@ -229,7 +224,7 @@ def test_strings_are_drawn_from_single_clips(
     files = corpus(tmp_path / "data", {"train": 6, "validation": 3, "test": 3}, longest=1)
     strings = ["--concatenate", "2", "4", "--string_counts", "20", "6", "5", "--decoder_layers", decoder_layers]
     run(RUN, *files, *SMALL, *strings, "--num_train_epochs", "1", "--network", network)
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    results = written(tmp_path / "out")
     assert results["rows"] == {"train": 20, "validation": 6, "test": 5}
     assert 10 <= results["test"]["labels"] <= 20
     assert (results["config"].get("decoder") is not None) == (decoder_layers == "1")
@@ -241,12 +236,12 @@ def test_what_is_missing_is_named(run: Callable[..., Any], tmp_path: Path) -> No
         (tmp_path / "data" / "train" / f"{number}.wav").unlink()
     with pytest.raises(FileNotFoundError, match=r"(?s)2 audio file\(s\) are missing:.*1\.wav.*4\.wav"):
         run(RUN, *files, *SMALL)
-    with pytest.raises(ValueError, match="no column 'words'"):
-        run(RUN, *files, *SMALL, "--target_column", "words")
-    with pytest.raises(ValueError, match=r"--concatenate takes two numbers, shortest and longest, got \[3\]"):
-        run(RUN, *files, *SMALL, "--concatenate", "3")
-    with pytest.raises(ValueError, match="--keep_features has no effect with --concatenate"):
-        run(RUN, *files, *SMALL, "--concatenate", "1", "2", "--keep_features", "true")
+    assert_refused(
+        lambda *arguments: run(RUN, *files, *SMALL, *arguments),
+        (["--target_column", "words"], "no column 'words'"),
+        (["--concatenate", "3"], r"--concatenate takes two numbers, shortest and longest, got \[3\]"),
+        (["--concatenate", "1", "2", "--keep_features", "true"], "--keep_features has no effect with --concatenate"),
+    )
 
 
 def test_texts_longer_than_their_clips_are_named_before_training(run: Callable[..., Any], tmp_path: Path) -> None:

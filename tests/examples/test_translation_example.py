@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_runs import ONE_EPOCH, TINY, Rows, run_example
+from example_runs import ONE_EPOCH, TINY, Rows, assert_refused, run_example
 from transformers import AutoTokenizer, GenerationConfig
 
 from complex_transformers import TranslationMetric, build_tokenizer
@@ -98,13 +98,12 @@ def test_translation_learns_and_translates(
     assert (tmp_path / "hypotheses").read_text(encoding="utf-8") == predictions
     translate(monkeypatch, out, "one two three", "--max_length", "2", "--dtype", "bfloat16")
     assert "1 translation(s) stop at the longest length allowed: raise --max_length" in capsys.readouterr().err
-    for text, arguments, message in (
-        ("one\n \n\n", [], r"2 empty line\(s\), the first is line 2: .*set empty='keep'"),
-        ("one", ["--batch_size", "0"], "--batch_size must be at least 1, got 0"),
-        ("one", ["--dtype", "double"], r"--dtype must be one of \['auto', .*got 'double'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            translate(monkeypatch, out, text, *arguments)
+    assert_refused(
+        lambda text, *arguments: translate(monkeypatch, out, text, *arguments),
+        (["one\n \n\n"], r"2 empty line\(s\), the first is line 2: .*set empty='keep'"),
+        (["one", "--batch_size", "0"], "--batch_size must be at least 1, got 0"),
+        (["one", "--dtype", "double"], r"--dtype must be one of \['auto', .*got 'double'"),
+    )
     tokenizer = AutoTokenizer.from_pretrained(out)
     tokenizer.model_max_length = 4
     tokenizer.save_pretrained(out)
@@ -146,29 +145,26 @@ def test_translation_with_a_network_of_transformers(run: Callable[..., Any], tmp
     assert "case:lc" in results["signatures"]["bleu"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_bad_translation_options_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = parallel_files(tmp_path)
+    assert_refused(
+        lambda *arguments: run(TRANSLATION, *files, "--vocab_size", "300", *arguments),
         (["--model_type", "marian", "--hidden_size", "8"], "--hidden_size has no effect with --model_type marian"),
         (["--config_overrides", "depth=3"], "--depth has no effect with --model_type complex_seq2seq: leave it out"),
         (["--config_overrides", "depth"], "--config_overrides takes NAME=VALUE, got 'depth'"),
         (["--max_target_length", "3"], r"have a target of more than 3 tokens .*raise max_target_length"),
-    ],
-)
-def test_bad_translation_options_are_named(
-    run: Callable[..., Any], tmp_path: Path, arguments: list[str], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        run(TRANSLATION, *parallel_files(tmp_path), "--vocab_size", "300", *arguments)
+    )
 
 
 @pytest.mark.full
 def test_learned_positions_bound_texts_and_translations(run: Callable[..., Any], tmp_path: Path) -> None:
     learned = ["--vocab_size", "300", "--embedding_type", "learned_position", "--max_position_embeddings"]
-    with pytest.raises(ValueError, match=r"have a (source|target) of more than 4 tokens"):
-        run(TRANSLATION, *parallel_files(tmp_path), *learned, "4")
-    with pytest.raises(ValueError, match="generation_max_length is 99, but the model has learned 32 positions"):
-        run(TRANSLATION, *parallel_files(tmp_path), *learned, "32", "--generation_max_length", "99")
+    files = parallel_files(tmp_path)
+    assert_refused(
+        lambda *arguments: run(TRANSLATION, *files, *learned, *arguments),
+        (["4"], r"have a (source|target) of more than 4 tokens"),
+        (["32", "--generation_max_length", "99"], "generation_max_length is 99, but the model has learned 32 pos"),
+    )
 
 
 def test_translation_needs_a_tokenizer_that_ends_texts(run: Callable[..., Any], tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from family_inputs import batch, embedded, mask_of, numbers_of, result, results,
 
 CLOSE = 1e-5
 NAN, INF = float("nan"), float("inf")
+# What a mask may hold for a token.
+YES = ((1, torch.bool), (1, torch.int32), (255, torch.uint8), (1, torch.float32), (0.5, torch.float32))
 
 
 @law
@@ -31,8 +33,8 @@ def test_masks_are_of_any_dtype(case):
     model = case.model()
     inputs = batch(rows(model))
     expected = results(model, inputs)
-    for dtype in (torch.bool, torch.int32, torch.float32):
-        masks = {name: value.to(dtype) for name, value in inputs.items() if name.endswith("mask")}
+    for yes, dtype in YES:
+        masks = {name: (yes * value).to(dtype) for name, value in inputs.items() if name.endswith("mask")}
         for found, want in zip(results(model, {**inputs, **masks}), expected, strict=True):
             assert_same(found, want)
 

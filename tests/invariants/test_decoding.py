@@ -6,6 +6,7 @@ import pytest
 import torch
 from laws import as_dtype, law, law_of_first
 
+from families import END, START
 from family_inputs import batch, embedded, numbers_of, results, rows
 
 
@@ -66,6 +67,69 @@ def test_generation_needs_no_cache(case):
     for row in range(2):
         alone = model.generate(**{name: value[row : row + 1] for name, value in prompt.items()}, **options)
         assert alone[0].tolist() == with_cache[row].tolist()
+
+
+@torch.no_grad()
+def plain_beams(model, source, begin, count, length, penalty):
+    """Beam search for all words but 0: every step scores every beam from the start; finished ones are set aside.
+
+    A beam is its log probability, its words, and their relations where the model has them: that of a new word is
+    predicted by the step that scores it. Best first; the log probabilities of new words are divided by their number
+    to the power of ``penalty``.
+    """
+    has_relations = getattr(model.config, "use_relations", False)
+    words, relations = target_names(model) if model.config.is_encoder_decoder else ("input_ids", None)
+
+    def done(beam):
+        return beam[0] / (len(beam[1]) - len(begin)) ** penalty, *beam[1:]
+
+    running, finished = [(0.0, begin, [getattr(model.config, "decoder_start_relation_id", 0)])], []
+    for _ in range(length):
+        candidates = []
+        for total, ids, kinds in running:
+            target = {words: [ids], **({relations: [kinds]} if has_relations else {})}
+            out = model(**source, **{name: torch.tensor(value) for name, value in target.items()}, use_cache=False)
+            kind = 1 + int(out.relation_logits[0, -1, 1:].argmax()) if has_relations else 0  # 0 is that of padding
+            scores = torch.log_softmax(out.logits[0, -1], -1).tolist()
+            candidates += [(total + scores[word], [*ids, word], [*kinds, kind]) for word in range(1, len(scores))]
+        best = sorted(candidates, key=lambda beam: -beam[0])[: 2 * count]
+        running = [beam for beam in best if beam[1][-1] != END][:count]
+        finished += [done(beam) for beam in best[:count] if beam[1][-1] == END]
+        finished = sorted(finished, key=lambda beam: -beam[0])[:count]
+    return sorted([*finished, *map(done, running)], key=lambda beam: -beam[0])[:count]
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+@law
+def test_beam_search_equals_a_plain_reference(case, penalty):
+    model = case.own().double()  # no ties within rounding
+    inputs = as_dtype(batch(rows(model, (5, 5, 5))), torch.float64)
+    source = {name: value for name, value in inputs.items() if not name.startswith("decoder_")}
+    out = model.generate(
+        **source,
+        num_beams=3,
+        num_return_sequences=2,
+        max_new_tokens=5,
+        do_sample=False,
+        early_stopping="never",
+        length_penalty=penalty,
+        eos_token_id=END,
+        pad_token_id=0,
+        suppress_tokens=[0],
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
+    for row in range(3):
+        own, begin = {name: value[row : row + 1] for name, value in source.items()}, [START]
+        if not model.config.is_encoder_decoder:
+            own, begin = {}, own["input_ids"][0].tolist()
+        for place, beam in enumerate(plain_beams(model, own, begin, 3, 5, penalty)[:2], 2 * row):
+            score, *texts = beam
+            assert float(out.sequences_scores[place]) == pytest.approx(score, abs=1e-4)
+            for found, expected in zip((out.sequences, out.get("relations")), texts, strict=True):
+                if found is not None:
+                    assert found[place, : len(expected)].tolist() == expected
+                    assert set(found[place, len(expected) :].tolist()) <= {0, END}
 
 
 @pytest.mark.parametrize("angle", [3.141592653589793, 0.7])

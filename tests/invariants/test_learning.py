@@ -1,12 +1,20 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training: gradients everywhere, the same loss however a batch is cut, no NaN from any seed; evaluation repeats."""
+"""Training: gradients that are slopes, the same loss however a batch is cut, no NaN from any seed.
+
+Evaluation repeats.
+"""
+
+import functools
 
 import pytest
 import torch
-from laws import assert_same, gradients, law, law_of_families, law_of_first, loss_of
+from laws import as_dtype, assert_same, gradients, law, law_of_families, law_of_first, loss_of
 
-from family_inputs import batch, results, rows
+from families import CASES, START, WRITER
+from family_inputs import assert_slopes, batch, results, rows
+
+law_of_writers = functools.partial(law, cases=[case for case in CASES if case.head[0] == WRITER])
 
 # Softmax does not change where all keys move alike.
 WITHOUT_EFFECT = ("k_proj.bias",)
@@ -20,6 +28,32 @@ def test_every_parameter_learns(case):
     for name, value in found.items():
         assert value.isfinite().all(), name
         assert value.any() or name.endswith(WITHOUT_EFFECT), name
+
+
+@law
+def test_gradients_are_slopes_of_the_loss(case):
+    model = case.own().double()
+    inputs = as_dtype(batch(rows(model, (6, 6), labels=True)), torch.float64)
+
+    def loss():
+        found = loss_of(model, inputs)
+        # Losses of Transformers are float32, of which no slope can be seen.
+        return found if found.dtype == torch.float64 else model(**inputs).logits.square().mean()
+
+    assert_slopes(model, loss)
+
+
+@law_of_writers
+def test_labels_make_the_decoder_inputs(case):
+    model = case.model()
+    inputs = {name: value for name, value in batch(rows(model, labels=True)).items() if "decoder" not in name}
+    labels = inputs["labels"]
+    assert (labels == -100).any()
+    before = torch.nn.functional.pad(labels, (1, -1), value=START)
+    shifted = model.prepare_decoder_input_ids_from_labels(labels)
+    assert torch.equal(shifted, before.where(before != -100, 0))
+    # A collator of Transformers makes the words alone.
+    assert torch.equal(model(**inputs).loss, model(**inputs, decoder_input_ids=shifted).loss)
 
 
 @law

@@ -4,6 +4,7 @@
 
 import importlib
 import inspect
+import itertools
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from laws import FAULTS, LAWS, SKIPS, named
 
 from complex_transformers.models import model_families
 from families import CASES, FAMILIES
+from family_inputs import result, rows
 
 for path in Path(__file__).parent.glob("test_*.py"):  # all laws, whatever is collected
     if path.stem != Path(__file__).stem:
@@ -23,6 +25,15 @@ def test_every_family_is_here():
     assert FAMILIES.keys() == model_families().keys()
     fields = {(case.family, case.config().number_field) for case in CASES if case.is_default}
     assert fields == {(name, field) for name in FAMILIES for field in ("complex", "real")}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_variants_are_different_networks(family):
+    cases = [case for case in CASES if case.family == family]
+    found = [result(model, rows(model)[0]) for model in (case.model() for case in cases)]
+    for (case, said), (other, others) in itertools.combinations(zip(cases, found, strict=True), 2):
+        names = [name for name in said.keys() & others.keys() if said[name].shape == others[name].shape]
+        assert not names or any((said[name] - others[name]).abs().max() > 1e-3 for name in names), (case, other)
 
 
 def test_names_of_exceptions_exist():
@@ -45,6 +56,7 @@ def test_exceptions_are_needed(name, place, tmp_path):
         "case": case,
         "tmp_path": tmp_path,
         "angle": 0.7,
+        "penalty": 1.0,
         "poison": float("nan"),
         "seeds": range(1),
         "reentrant": False,

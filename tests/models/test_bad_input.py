@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What no model can use is refused with words that name it, in every family; empty texts and labels harm nothing."""
 
+import copy
 from dataclasses import fields
 from functools import cache
 
@@ -17,46 +18,33 @@ LAYERS = {**TEXT, "num_attention_heads": 2, "intermediate_size": 16}
 WRITES = {"decoder_layers": 2, "decoder_start_token_id": 1, "bos_token_id": 1, "eos_token_id": 2}
 SPEECH = {**LAYERS, "feature_size": 10, "num_hidden_layers": 1}
 SEQ2SEQ = {**LAYERS, **WRITES, "encoder_layers": 2}
+SYNTAX = {**TEXT, **WRITES, "relation_vocab_size": 5}
+REAL = {"number_field": "real"}
+CLASSIFIER, WRITER = "ForSequenceClassification", "ForConditionalGeneration"
 # name -> family, head, sizes
 HEADS = {
     "encoder": ("ComplexOrder", "Model", LAYERS),
     "masked words": ("ComplexOrder", "ForMaskedLM", {**LAYERS, "attention_score": "real"}),
-    "texts": ("ComplexOrder", "ForSequenceClassification", LAYERS),
-    "texts, batch norm": ("ComplexOrder", "ForSequenceClassification", {**LAYERS, "norm_type": "batch"}),
-    "texts, real": ("ComplexOrder", "ForSequenceClassification", {**LAYERS, "number_field": "real"}),
+    "texts": ("ComplexOrder", CLASSIFIER, LAYERS),
+    "texts, batch norm": ("ComplexOrder", CLASSIFIER, {**LAYERS, "norm_type": "batch"}),
+    "texts, real": ("ComplexOrder", CLASSIFIER, {**LAYERS, **REAL}),
     "tokens": ("ComplexOrder", "ForTokenClassification", {**LAYERS, "attention_normalization": "split_softmax"}),
-    "fasttext": ("ComplexFastText", "ForSequenceClassification", {**TEXT, "intermediate_size": 8}),
-    "cnn": ("ComplexTextCNN", "ForSequenceClassification", {**TEXT, "num_filters": 8, "intermediate_size": 8}),
-    "rnn": ("ComplexTextRNN", "ForSequenceClassification", {**TEXT, "recurrent_size": 8, "bidirectional": True}),
-    "rnn, real": (
-        "ComplexTextRNN",
-        "ForSequenceClassification",
-        {**TEXT, "recurrent_size": 8, "number_field": "real"},
-    ),
-    "gcn": ("ComplexTextGCN", "ForSequenceClassification", {**TEXT, "intermediate_size": 8}),
-    "translation": ("ComplexSeq2Seq", "ForConditionalGeneration", SEQ2SEQ),
-    "translation, real": ("ComplexSeq2Seq", "ForConditionalGeneration", {**SEQ2SEQ, "number_field": "real"}),
+    "fasttext": ("ComplexFastText", CLASSIFIER, {**TEXT, "intermediate_size": 8}),
+    "cnn": ("ComplexTextCNN", CLASSIFIER, {**TEXT, "num_filters": 8, "intermediate_size": 8}),
+    "rnn": ("ComplexTextRNN", CLASSIFIER, {**TEXT, "recurrent_size": 8, "bidirectional": True}),
+    "rnn, real": ("ComplexTextRNN", CLASSIFIER, {**TEXT, "recurrent_size": 8, **REAL}),
+    "gcn": ("ComplexTextGCN", CLASSIFIER, {**TEXT, "intermediate_size": 8}),
+    "translation": ("ComplexSeq2Seq", WRITER, SEQ2SEQ),
+    "translation, real": ("ComplexSeq2Seq", WRITER, {**SEQ2SEQ, **REAL}),
     "language": ("ComplexTransfoXL", "ForCausalLM", {**LAYERS, "num_hidden_layers": 2, "mem_len": 8}),
     "language, adaptive": ("ComplexTransfoXL", "ForCausalLM", {**LAYERS, "mem_len": 8, "cutoffs": [8]}),
-    "syntax": ("SynCoNMT", "ForConditionalGeneration", {**TEXT, **WRITES, "relation_vocab_size": 5}),
-    "syntax, luong": (
-        "SynCoNMT",
-        "ForConditionalGeneration",
-        {**TEXT, **WRITES, "relation_vocab_size": 5, "attention_type": "luong"},
-    ),
-    "syntax, real": (
-        "SynCoNMT",
-        "ForConditionalGeneration",
-        {**TEXT, **WRITES, "relation_vocab_size": 5, "number_field": "real", "rnn_type": "lstm"},
-    ),
+    "syntax": ("SynCoNMT", WRITER, SYNTAX),
+    "syntax, luong": ("SynCoNMT", WRITER, {**SYNTAX, "attention_type": "luong"}),
+    "syntax, real": ("SynCoNMT", WRITER, {**SYNTAX, **REAL, "rnn_type": "lstm"}),
     "clips": ("SpectralTransformer", "ForAudioClassification", {**SPEECH, "time_pool_size": 2}),
     "clips, scaled": ("SpectralTransformer", "ForAudioClassification", {**SPEECH, "variant": "spectral_scaled"}),
     "ctc": ("SpectralTransformer", "ForCTC", SPEECH),
-    "transcription": (
-        "SpectralTransformer",
-        "ForConditionalGeneration",
-        {**SPEECH, "decoder": {"vocab_size": 20, **WRITES}},
-    ),
+    "transcription": ("SpectralTransformer", WRITER, {**SPEECH, "decoder": {"vocab_size": 20, **WRITES}}),
 }
 WITH_LABELS = [name for name in HEADS if name != "encoder"]
 WRITERS = ("translation", "translation, real", "syntax", "syntax, luong", "syntax, real", "transcription")
@@ -175,6 +163,53 @@ def test_masks_of_other_axes(head):
                 build(head)(**inputs_of(head, **{name: mask}))
         with pytest.raises((TypeError, ValueError), match=rf"^{name} .*(must be boolean .*int64|got \(2, 1, )"):
             build(head)(**inputs_of(head, **{name: ones[:, None, None, :length].expand(2, 1, length, length)}))
+
+
+@every_head
+def test_ids_that_are_none(head):
+    model, inputs = build(head), inputs_of(head)
+    for name in (name for name in inputs if name.endswith("_ids")):
+        ids, limit = inputs[name], 5 if "relation" in name else 20
+        for wrong in (limit, -1):
+            bad = ids.index_fill(1, torch.tensor([1]), wrong)
+            with pytest.raises(
+                ValueError, match=rf"{name.removeprefix('decoder_')} must lie in \[0, {limit}\), got {wrong}"
+            ):
+                model(**{**inputs, name: bad})
+        for dtype in (torch.bool, torch.uint8, torch.float32) if name.endswith("input_ids") else ():
+            with pytest.raises(TypeError, match=r"_ids must be integers .*got dtype torch"):
+                model(**{**inputs, name: ids.to(dtype)})
+
+
+@every_head
+def test_texts_without_a_word(head):
+    model, inputs = build(head), inputs_of(head)
+    for side in ("decoder_", ""):
+        empty = {name: value[:, :0] for name, value in inputs.items() if name.startswith("decoder_") == bool(side)}
+        if empty:
+            with pytest.raises(ValueError, match="empty"):
+                model(**{**inputs, **empty})
+
+
+@pytest.mark.parametrize("head", WRITERS)
+def test_targets_that_no_source_goes_with(head):
+    model, source = build(head), source_of(head)
+    with pytest.raises(ValueError, match="the target is missing: give decoder_input_ids"):
+        model(**source)
+    with pytest.raises(ValueError, match=r"source texts,? but 3 target"):
+        model(**source, **target_of(head, batch=3))
+    if head != "transcription":
+        with pytest.raises(ValueError, match="give encoder_hidden_states"):
+            model.get_decoder()(target_of(head)["decoder_input_ids"])
+    with pytest.raises(ValueError, match="prefill_chunk_size=2 is for models without an encoder"):
+        model.generate(**source, prefill_chunk_size=2, max_new_tokens=2)
+    model = copy.deepcopy(model)
+    for config in (model.writing_config, model.generation_config):
+        config.decoder_start_token_id = config.bos_token_id = None
+    with pytest.raises(ValueError, match=r"set config\.decoder_start_token_id"):
+        model(**source, **labels_of(head))
+    with pytest.raises(ValueError, match="decoder_start_token_id"):
+        model.generate(**source, max_new_tokens=2)
 
 
 @every_labelled
@@ -336,6 +371,88 @@ def test_special_tokens_of_two_vocabularies():
     with pytest.raises(StrictDataclassError, match=r"pad_token_id must lie in \[0, vocab_size=4\).*got 4"):
         ct.SynCoNMTConfig(vocab_size=4, target_vocab_size=5, pad_token_id=4)
     assert ct.SynCoNMTConfig(vocab_size=4, target_vocab_size=5, eos_token_id=4).eos_token_id == 4
+
+
+LEARNED = {"embedding_type": "learned_position"}
+# family -> changes of its sizes, and what is said of them
+WRONG = {
+    "ComplexSeq2Seq": [
+        ({"encoder_layers": 0}, "encoder_layers must be positive, got 0"),
+        ({"decoder_layers": -1}, "decoder_layers must be positive, got -1"),
+        ({"norm_type": "batch"}, "norm_type='batch' is for encoders"),
+        ({"label_smoothing": 1.0}, r"label_smoothing must be in \[0, 1\), got 1.0"),
+        ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
+        ({"tie_word_embeddings": True}, "needs a head of the shape of the word table"),
+    ],
+    "ComplexTransfoXL": [
+        ({"num_hidden_layers": 0}, "num_hidden_layers must be positive, got 0"),
+        ({"mem_len": 0}, "mem_len must be 1 or more, got 0; without a memory, use use_cache=False"),
+        ({"mem_len": -1}, "mem_len must be 1 or more, got -1"),
+        ({"position_period": 0}, "must be 1 or more, or None for positions that run on, got 0"),
+        ({"clamp_len": 0}, "clamp_len must be 1 or more, or None"),
+        ({"clamp_len": -1}, "must be 1 or more, or None for distances as they are, got -1"),
+        (
+            {"clamp_len": 8, "same_length": True},
+            "clamp_len=8 has no effect with same_length=True and mem_len=8, where no token sees further than 7",
+        ),
+        (
+            {**LEARNED, "max_position_embeddings": 511},
+            "position_period=512 is more than the max_position_embeddings=511 of embedding_type='learned_position'",
+        ),
+        ({"norm_type": "batch"}, "norm_type='batch' is for encoders"),
+        ({"attention_normalization": "split_softmax"}, "not implemented for relative scores"),
+        (
+            {"attention_score": "sum"},
+            r"must be one of \['bilinear_modulus', 'modulus', 'real', 'sum_of_moduli'\], got 'sum'",
+        ),
+        (
+            {"attention_score": "sum_of_moduli", "number_field": "real"},
+            "'sum_of_moduli' .* needs number_field='complex'",
+        ),
+        ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
+        ({"tie_word_embeddings": True}, "needs a head of the shape of the word table"),
+        ({"cutoffs": (18, 8)}, r"must be increasing word ids between 1 and 19, .* got \[18, 8\]"),
+        ({"cutoffs": (20,)}, r"between 1 and 19, the last of 20 words, got \[20\]"),
+        ({"div_value": 2}, "div_value=2 has no effect without cutoffs; leave it at 1"),
+        ({"cutoffs": (8,), "div_value": 0}, "div_value must be 1 or more, got 0"),
+        ({"cutoffs": (8,), "div_value": 17}, "leaves none of 16 features for tail 1"),
+        ({"cutoffs": (8,), "lm_readout": "modulus"}, "'modulus' complex ones; use 'concat' or"),
+        (
+            {"cutoffs": (8,), "div_value": 2, "tie_word_embeddings": True, "lm_readout": "feature_modulus"},
+            "div_value=2 makes its tails narrower; use div_value=1, or tie_word_embeddings=False",
+        ),
+    ],
+    "SynCoNMT": [
+        ({"alpha": 1.1}, r"alpha must be in \[0, 1\], got 1.1"),
+        ({"alpha": -0.1}, r"alpha must be in \[0, 1\], got -0.1"),
+        ({"label_smoothing": 1.0}, r"label_smoothing must be in \[0, 1\), got 1.0"),
+        ({"attention_window": 0}, "attention_window must be positive, got 0"),
+        ({"attention_type": "global"}, r"must be one of \['bahdanau', 'luong'\], got 'global'"),
+        ({"rnn_type": "tree"}, r"rnn_type must be one of \['gru', 'lstm', 'rnn'\], got 'tree'"),
+        ({"encoder_layers": 0}, "encoder_layers must be positive, got 0"),
+        ({"decoder_layers": -1}, "decoder_layers must be positive, got -1"),
+        ({"relation_vocab_size": 0}, "relation_vocab_size must be positive, got 0"),
+        ({"target_vocab_size": 0}, "must be positive, or None for that of the source, got 0"),
+        ({"hidden_size": 18}, "holds the halves of both directions .* multiple of 4, got 18"),
+        ({"hidden_size": 15}, "hidden_size holds .* must be even, got 15"),
+        ({"gate": "modulus", "rnn_type": "rnn"}, "has no effect with rnn_type='rnn'"),
+        ({"number_field": "real", "gate": "modulus"}, "needs number_field='complex'"),
+        ({"number_field": "real", "lm_readout": "modulus"}, "'modulus' needs number_field='complex'"),
+        ({"use_relations": False}, "use_relations=False needs number_field='real'"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings=True is not possible"),
+        ({"pad_relation_id": 5}, r"must lie in \[0, relation_vocab_size=5\), got 5"),
+        ({"decoder_start_relation_id": 9}, r"must lie in \[0, target_relation_vocab_size=5\)"),
+        ({"target_relation_vocab_size": 3, "pad_relation_id": 4}, "must lie in .*target_relation_vocab_size"),
+        ({"share_embeddings": True, "target_vocab_size": 9}, "vocab_size=20 but target_vocab_size=9"),
+        ({"share_embeddings": True, "target_relation_vocab_size": 9}, "relation_vocab_size=5"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("family", "changes", "message"), [(name, *row) for name in WRONG for row in WRONG[name]])
+def test_wrong_settings_are_named(family, changes, message):
+    with pytest.raises(StrictDataclassError, match=message):
+        getattr(ct, f"{family}Config")(**{**CONFIGS[family], **changes})
 
 
 UNREAD = [

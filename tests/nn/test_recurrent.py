@@ -192,6 +192,23 @@ def test_autocast(kind, gate, masked):
     assert finite(*(p.grad for p in layer.parameters()))
 
 
+@pytest.mark.parametrize(("kind", "twin"), [("lstm", nn.LSTM), ("gru", nn.GRU)])
+def test_with_real_weights_a_gate_of_the_real_part_is_that_of_the_real_layer(kind, twin):
+    layer, theirs = make(kind, "real_part"), twin(2, 3, dtype=torch.float64)
+    weights = {"weight_ih_l0": layer.input_proj[0], "weight_hh_l0": layer.recurrent_proj[0]}
+    for name, proj in weights.items():
+        proj.imag.weight.data.zero_()
+        getattr(theirs, name).data.copy_(proj.real.weight)
+        bias = torch.zeros_like(proj.real.weight[:, 0].repeat(2)) if proj.bias is None else proj.bias.data
+        bias[len(bias) // 2 :] = 0.0
+        getattr(theirs, name.replace("weight", "bias")).data.copy_(bias[: len(bias) // 2])
+    x = randn(5, 3, 2)
+    out, _ = layer(CF.join(x, torch.zeros_like(x)))
+    real, imag = CF.split(out)
+    torch.testing.assert_close(real, theirs(x)[0])
+    assert not imag.any()
+
+
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 

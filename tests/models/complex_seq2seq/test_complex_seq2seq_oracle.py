@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import erf, logsumexp
-from small_seq2seq import START, VOCABULARY, build, logits, text
+
+from families import START, Case
+from family_inputs import words
+
+build = Case("complex_seq2seq", "modulus").trained
+
+
+@torch.no_grad()
+def logits(model, source, target, **inputs):
+    return model(input_ids=source, decoder_input_ids=target, **inputs).logits
 
 
 def numbers(array):
@@ -82,7 +91,7 @@ class Oracle:
 @pytest.mark.parametrize("share_embeddings", [True, False])
 def test_logits_equal_the_oracle_in_complex128(side, share_embeddings):
     model = build(share_embeddings=share_embeddings)
-    source, target = text(9, batch=3), text(7, batch=3)
+    source, target = words(9, 3), words(7, 3)
     source_mask, target_mask = torch.ones_like(source), torch.ones_like(target)
     for row, (missing_source, missing_target) in enumerate(((0, 2), (3, 0), (5, 4))):
         source_mask[row, 9 - missing_source :] = 0
@@ -103,7 +112,7 @@ def test_logits_equal_the_oracle_in_complex128(side, share_embeddings):
 
 def test_loss_is_the_cross_entropy_of_the_labels_and_smoothed_only_while_training():
     model = build(label_smoothing=0.2, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0).double()
-    source, labels = text(6, batch=2), text(5, batch=2)
+    source, labels = words(6, 2), words(5, 2)
     labels[1, 3:] = -100
     target = torch.tensor([[START, *labels[0, :4]], [START, *labels[1, :3], 0]])
     scores = logits(model, source, target).numpy()
@@ -117,26 +126,3 @@ def test_loss_is_the_cross_entropy_of_the_labels_and_smoothed_only_while_trainin
     assert float(model(source, labels=labels, num_items_in_batch=16).loss) == pytest.approx(
         (0.8 * own + 0.2 * uniform) * 8 / 16, rel=1e-6
     )
-
-
-def test_every_parameter_has_the_gradient_of_the_loss():
-    model = build().double()
-    source, labels = text(5, batch=2), text(4, batch=2)
-    model(source, labels=labels).loss.backward()
-    generator = torch.Generator().manual_seed(3)
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        direction = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-        expected = float((parameter.grad * direction).sum())
-        values = []
-        for step in (1e-6, -2e-6):
-            parameter.data += step * direction
-            values.append(float(model(source, labels=labels).loss.detach()))
-        parameter.data += 1e-6 * direction
-        assert (values[0] - values[1]) / 2e-6 == pytest.approx(expected, rel=1e-4, abs=1e-8), name
-
-
-def test_untrained_model_knows_nothing():
-    model = build(initializer_range=0.02)
-    loss = float(model(text(8, batch=16), labels=text(8, batch=16)).loss.detach())
-    assert abs(loss - math.log(VOCABULARY)) < 2.0

@@ -1,140 +1,203 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The network against a plain one in numpy: that of Dai et al. (2019) in the real field, ours in the complex field.
+"""The network and its training against plain ones: those of Dai et al. (2019), ours in the complex field.
 
-The plain network keeps hidden states as its memory, as the paper does, and computes scores one by one.
+h~ = [SG(memory), h], q = W_q h, k = W_k h~, v = W_v h~: the hidden states of the memory are constants, the weights
+that project them are not.
 """
 
-import numpy as np
 import pytest
 import torch
-from small_transfo_xl import build, in_segments, stream
+import torch.nn.functional as F
+from small_transfo_xl import build, in_segments
+
+from complex_transformers import MemoryCache
+from complex_transformers.models.base.memory_cache import MEMORY_KINDS
+from family_inputs import assert_slopes, words
 
 
-def sinusoid(distance, width):
-    """R of a distance (Vaswani et al. 2017 in the order of Dai et al.: all sines, then all cosines)."""
-    angle = [distance / 10000 ** (2 * m / width) for m in range(width // 2)]
-    return np.concatenate([np.sin(angle), np.cos(angle)])
+class PlainNetwork:
+    """The network from leaves of its own, named as the parameters of ``model``; one stream at a time, post-norm."""
 
+    def __init__(self, model):
+        self.config = model.config
+        self.is_complex = self.config.number_field == "complex"
+        self.leaves = {name: p.detach().clone().requires_grad_() for name, p in model.named_parameters()}
 
-def numbers(halves, field):
-    """Stored numbers as an array of the field."""
-    halves = halves.detach().double().numpy() if isinstance(halves, torch.Tensor) else halves
-    if field == "real":
-        return halves
-    real, imag = np.split(halves, 2, axis=-1)
-    return real + 1j * imag
+    def halves(self, name):
+        x = self.leaves[name]
+        return torch.complex(*x.chunk(2, -1)) if self.is_complex else x
 
+    def matrix(self, name):
+        if not self.is_complex:
+            return self.leaves[f"{name}.weight"]
+        return torch.complex(self.leaves[f"{name}.real.weight"], self.leaves[f"{name}.imag.weight"])
 
-def matrix(layer):
-    if hasattr(layer, "real"):
-        imag = layer.real if layer.imag is None else layer.imag
-        return layer.real.weight.detach().numpy() + 1j * imag.weight.detach().numpy()
-    return layer.weight.detach().numpy()
+    def norm(self, z, name):
+        parts = [F.layer_norm(part, part.shape[-1:]) for part in ((z.real, z.imag) if self.is_complex else (z,))]
+        out = torch.cat(parts, -1) * self.leaves[f"{name}.weight"] + self.leaves[f"{name}.bias"]
+        return torch.complex(*out.chunk(2, -1)) if self.is_complex else out
 
+    def words(self, ids, first):
+        if not self.is_complex:
+            return self.leaves["model.embed_tokens.weight"][ids]
+        amplitude, frequency = (self.leaves[f"model.embed_tokens.{n}"][ids] for n in ("amplitude", "frequency"))
+        phase = frequency * torch.arange(first, first + len(ids)).unsqueeze(-1)
+        return torch.complex(amplitude * phase.cos(), amplitude * phase.sin())
 
-def layer_norm(z, norm):
-    """Every part on its own (ComplexOrder App. B)."""
-    if np.iscomplexobj(z):
-        real, imag = (norm_part(part, norm.eps) for part in (z.real, z.imag))
-        halves = np.concatenate([real, imag], -1)
-        return numbers(halves * norm.weight.detach().numpy() + norm.bias.detach().numpy(), "complex")
-    return norm_part(z, norm.eps) * norm.weight.detach().numpy() + norm.bias.detach().numpy()
+    def sinusoid(self, distance):
+        width = self.config.hidden_size
+        angle = distance / 10000 ** (2 * torch.arange(width // 2, dtype=torch.float64) / width)
+        return torch.complex(angle.sin(), angle.cos()) if self.is_complex else torch.cat([angle.sin(), angle.cos()])
 
-
-def norm_part(x, eps):
-    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
-
-
-def relu(z):
-    return np.maximum(z.real, 0) + 1j * np.maximum(z.imag, 0) if np.iscomplexobj(z) else np.maximum(z, 0)
-
-
-def attention(h, memory, layer, cfg):
-    """Dai et al. section 3.3 for one stream: h ``[T, d]`` new, memory ``[M, d]`` old hidden states."""
-    field, heads = cfg.number_field, cfg.num_attention_heads
-    u, v = numbers(layer.content_bias, field), numbers(layer.position_bias, field)
-    seen = np.concatenate([memory, h])
-    query, key, value = (
-        (x @ matrix(w).T).reshape(len(x), heads, -1)
-        for x, w in ((h, layer.q_proj), (seen, layer.k_proj), (seen, layer.v_proj))
-    )
-    out = np.zeros(query.shape, query.dtype)
-    for head in range(heads):
+    def attention(self, h, memory, layer):
+        heads = self.config.num_attention_heads
+        seen = torch.cat([memory, h])
+        query, key, value = (
+            (x @ self.matrix(f"{layer}.{name}_proj").T).unflatten(-1, (heads, -1))
+            for name, x in (("q", h), ("k", seen), ("v", seen))
+        )
+        u, v = self.halves(f"{layer}.content_bias"), self.halves(f"{layer}.position_bias")
+        rows = []
         for i in range(len(h)):
             place = len(memory) + i
-            scores = []
+            terms = []
             for j in range(place + 1):
-                distance = place - j if cfg.clamp_len is None else min(place - j, cfg.clamp_len)
-                position = matrix(layer.r_proj) @ numbers(sinusoid(distance, cfg.hidden_size), field)
-                position = position.reshape(heads, -1)[head]
-                q, k = query[i, head], key[j, head]
-                if cfg.attention_score != "bilinear_modulus":
-                    k, position = k.conj(), position.conj()
-                terms = np.array([q @ k, q @ position, u[head] @ k, v[head] @ position])  # a, b, c, d
-                terms = terms / np.sqrt(q.shape[-1])
-                if cfg.attention_score == "sum_of_moduli":
-                    scores.append(abs(terms[0] + terms[2]) + abs(terms[1] + terms[3]))
-                else:
-                    scores.append(terms.sum().real if cfg.attention_score == "real" else abs(terms.sum()))
-            power = np.exp(np.array(scores) - max(scores))
-            out[i, head] = (power / power.sum()) @ value[: place + 1, head]
-    return out.reshape(len(h), -1) @ matrix(layer.out_proj).T
+                distance = place - j if self.config.clamp_len is None else min(place - j, self.config.clamp_len)
+                r = (self.matrix(f"{layer}.r_proj") @ self.sinusoid(distance)).unflatten(-1, (heads, -1))
+                k = key[j]
+                if self.config.attention_score != "bilinear_modulus":
+                    k, r = k.conj(), r.conj()
+                parts = torch.stack([((query[i] + u) * k).sum(-1), ((query[i] + v) * r).sum(-1)])
+                terms.append(parts / query.shape[-1] ** 0.5)
+            terms = torch.stack(terms)  # [keys, content and position, heads]
+            if self.config.attention_score == "sum_of_moduli":
+                scores = terms.abs().sum(1)
+            else:
+                scores = terms.sum(1).real if self.config.attention_score == "real" else terms.sum(1).abs()
+            weights = torch.softmax(scores, 0).unsqueeze(-1)
+            rows.append((weights * value[: place + 1]).sum(0).flatten())
+        return torch.stack(rows) @ self.matrix(f"{layer}.out_proj").T
+
+    def segment(self, ids, first, memories):
+        """Logits of new tokens, and the hidden states that every layer has read."""
+        h = self.words(ids, first)
+        read = []
+        for index, memory in enumerate(memories):
+            layer = f"model.layers.{index}"
+            read.append(h)
+            h = self.norm(h + self.attention(h, memory, f"{layer}.self_attn"), f"{layer}.self_attn_norm")
+            inner = h @ self.matrix(f"{layer}.feed_forward.up_proj").T
+            inner = inner + self.halves(f"{layer}.feed_forward.up_proj.bias")
+            inner = torch.complex(inner.real.relu(), inner.imag.relu()) if self.is_complex else inner.relu()
+            out = inner @ self.matrix(f"{layer}.feed_forward.down_proj").T
+            out = out + self.halves(f"{layer}.feed_forward.down_proj.bias")
+            h = self.norm(h + out, f"{layer}.feed_forward_norm")
+        stored = torch.cat([h.real, h.imag], -1) if self.is_complex else h
+        return F.linear(stored, self.leaves["lm_head.projection.weight"], self.leaves["lm_head.projection.bias"]), read
+
+    def logits(self, ids, cuts):
+        """Logits of streams that are read in segments which end at ``cuts``; the first has no memory."""
+        return torch.stack([self.stream(row, cuts) for row in ids])
+
+    def stream(self, row, cuts):
+        logits = []
+        empty = torch.zeros(0, self.config.hidden_size // (2 if self.is_complex else 1), dtype=torch.float64)
+        memories = [empty.to(torch.complex128) if self.is_complex else empty] * self.config.num_hidden_layers
+        for start, end in zip((0, *cuts), (*cuts, len(row)), strict=True):
+            out, read = self.segment(row[start:end], start + 1, memories)
+            logits.append(out)
+            memories = [
+                torch.cat([memory, h])[-self.config.mem_len :].detach()
+                for memory, h in zip(memories, read, strict=True)
+            ]
+        return torch.cat(logits)
 
 
-def plain_network(model, ids, cuts, mem_len):
-    """Logits of one stream ``ids [N]`` read in segments; every position of a word is its place in the stream."""
-    cfg, base = model.config, model.model
-    field = cfg.number_field
-    width = cfg.hidden_size if field == "real" else cfg.hidden_size // 2
-    memories = [np.zeros((0, width), float if field == "real" else complex) for _ in base.layers]
-    logits = []
-    for start, end in zip((0, *cuts), (*cuts, len(ids)), strict=True):
-        if field == "real":
-            h = base.embed_tokens.weight.detach().numpy()[ids[start:end]]
-        else:
-            amplitude = base.embed_tokens.amplitude.detach().numpy()[ids[start:end]]
-            frequency = base.embed_tokens.frequency.detach().numpy()[ids[start:end]]
-            h = amplitude * np.exp(1j * frequency * np.arange(start + 1, end + 1)[:, None])
-        for index, layer in enumerate(base.layers):
-            context = attention(h, memories[index], layer.self_attn, cfg)
-            memories[index] = np.concatenate([memories[index], h])[-mem_len:]
-            h = layer_norm(h + context, layer.self_attn_norm)
-            ff = layer.feed_forward
-            bias = [numbers(linear.bias, field) for linear in (ff.up_proj, ff.down_proj)]
-            inner = relu(h @ matrix(ff.up_proj).T + bias[0])
-            h = layer_norm(h + inner @ matrix(ff.down_proj).T + bias[1], layer.feed_forward_norm)
-        halves = h if field == "real" else np.concatenate([h.real, h.imag], -1)
-        head = model.lm_head.projection
-        logits.append(halves @ head.weight.detach().numpy().T + head.bias.detach().numpy())
-    return np.concatenate(logits)
-
-
+REAL = {"number_field": "real", "embedding_type": "word"}
+VARIANTS = {
+    "real field": REAL,
+    "modulus": {},
+    "real score": {"attention_score": "real"},
+    "bilinear": {"attention_score": "bilinear_modulus"},
+    "sum of moduli": {"attention_score": "sum_of_moduli"},
+}
+CLAMPED = {"real field, clamped": {**REAL, "clamp_len": 3}, "modulus, clamped": {"clamp_len": 3}}
 CUTS = {"one segment": (), "halves": (6,), "longer than the memory": (4, 5, 11)}
+LENGTH = 4
+every_variant = pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
 
 
-@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
-@pytest.mark.parametrize("clamp_len", [None, 3])
-def test_the_real_field_is_transformer_xl(cuts, clamp_len):
-    changes = {"number_field": "real", "embedding_type": "word", "mem_len": 3, "clamp_len": clamp_len}
-    model = build(**changes).double()
-    ids = stream(13, batch=2)
-    expected = np.stack([plain_network(model, row, cuts, 3) for row in ids.numpy()])
-    np.testing.assert_allclose(in_segments(model, ids, cuts).numpy(), expected, rtol=0, atol=1e-8)
+@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("changes", [*VARIANTS.values(), *CLAMPED.values()], ids=[*VARIANTS, *CLAMPED])
+def test_reading_is_that_of_the_paper(changes, cuts):
+    model = build(mem_len=3, **changes).double()
+    ids = words(13, 2)
+    with torch.no_grad():
+        expected = PlainNetwork(model).logits(ids, cuts)
+    torch.testing.assert_close(in_segments(model, ids, cuts), expected, rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS.keys())
-@pytest.mark.parametrize("score", ["modulus", "real", "bilinear_modulus", "sum_of_moduli"])
-def test_the_complex_field_is_the_same_network_on_complex_numbers(cuts, score):
-    model = build(attention_score=score, mem_len=3).double()
-    ids = stream(13, batch=2)
-    expected = np.stack([plain_network(model, row, cuts, 3) for row in ids.numpy()])
-    np.testing.assert_allclose(in_segments(model, ids, cuts).numpy(), expected, rtol=0, atol=1e-8)
+def loss_of(logits, targets):
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())  # the model's own is float32
 
 
-def test_the_order_of_the_memory_matters():
-    """Without positions of the words' own, only distances tell the tokens of the memory apart."""
-    model = build(number_field="real", embedding_type="word", mem_len=3).double()
-    ids = stream(9)
-    moved = ids[:, [0, 1, 2, 4, 3, 5, 6, 7, 8]]
-    assert (in_segments(model, moved, (6,)) - in_segments(model, ids, (6,)))[:, 6:].abs().max() > 1e-4
+def train(model, ids, targets, memory=None):
+    loss = 0.0
+    for start in range(0, ids.shape[1], LENGTH):
+        part = slice(start, start + LENGTH)
+        out = model(ids[:, part], past_key_values=memory, use_cache=True)
+        memory, loss = out.past_key_values, loss + loss_of(out.logits, targets[:, part])
+    return loss
+
+
+def setting(changes):
+    model = build(**{"hidden_dropout_prob": 0.0, "mem_len": 6, **changes}).double().train()
+    return model, *words(2 * 3 * LENGTH, 2).chunk(2, -1)
+
+
+@every_variant
+def test_training_is_that_of_the_paper(changes):
+    """The second segment fills the memory, the third forgets: every gradient is that of the plain network."""
+    model, ids, targets = setting(changes)
+    plain = PlainNetwork(model)
+    loss = train(model, ids, targets)
+    expected = 3 * loss_of(plain.logits(ids, (LENGTH, 2 * LENGTH)), targets)
+    torch.testing.assert_close(loss, expected, rtol=0, atol=1e-10)
+    loss.backward()
+    expected.backward()
+    for name, parameter in model.named_parameters():
+        assert plain.leaves[name].grad.abs().max() > 1e-6, name
+        torch.testing.assert_close(parameter.grad, plain.leaves[name].grad, rtol=0, atol=1e-8, msg=name)
+
+
+@every_variant
+@pytest.mark.parametrize("keeps", MEMORY_KINDS)
+def test_gradients_are_slopes_of_the_loss_with_a_constant_memory(changes, keeps):
+    model, ids, targets = setting(changes)
+    read = MemoryCache(model.config, keeps=keeps)
+    model(ids[:, :LENGTH], past_key_values=read)
+
+    def loss():
+        memory = MemoryCache(model.config, keeps=keeps)
+        memory.load_state_dict(read.state_dict())
+        part = slice(LENGTH, 2 * LENGTH)
+        return loss_of(model(ids[:, part], past_key_values=memory).logits, targets[:, part])
+
+    assert_slopes(model, loss)
+
+
+def test_keys_and_values_leave_their_weights_without_the_gradient_of_the_memory():
+    model, ids, targets = setting({})
+    gradients = []
+    for keeps in MEMORY_KINDS:
+        model.zero_grad()
+        train(model, ids, targets, MemoryCache(model.config, keeps=keeps)).backward()
+        gradients.append({name: p.grad.clone() for name, p in model.named_parameters()})
+    by_keys, by_states = gradients
+    last = "model.layers.1.self_attn"
+    for name in by_keys:
+        if name.startswith((f"{last}.k_proj", f"{last}.v_proj")):
+            assert (by_keys[name] - by_states[name]).abs().max() > 1e-3, name
+    # W_q sees the numbers of the memory alone, which are the same.
+    torch.testing.assert_close(by_keys[f"{last}.q_proj.real.weight"], by_states[f"{last}.q_proj.real.weight"])

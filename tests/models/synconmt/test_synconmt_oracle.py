@@ -1,16 +1,12 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The whole network against an independent complex128 (or real) forward, its loss, its gradients, its real twin."""
-
-import math
+"""The whole network against an independent complex128 (or real) forward, and its loss."""
 
 import numpy as np
 import pytest
 import torch
 from scipy.special import expit, logsumexp, softmax
-from small_synconmt import START, VARIANTS, build, labels_of, rows, run, source_of, target_of
-
-from complex_transformers import SynCoNMTForConditionalGeneration
+from small_synconmt import build, build_variant, every_variant, labels_of, run, source_of, target_of
 
 
 def sigmoid_of_parts(z):
@@ -170,10 +166,10 @@ class Oracle:
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
-def test_everything_equals_the_oracle_in_complex128(changes, side):
-    model = build(**changes)
-    source, target = source_of(model, 7, batch=3), target_of(model, 5, batch=3)
+@every_variant
+def test_everything_equals_the_oracle_in_complex128(variant, side):
+    model = build_variant(variant)
+    source, target = source_of(model, 7, 3), target_of(model, 5, 3)
     mask, target_mask = torch.ones(3, 7, dtype=torch.long), torch.ones(3, 5, dtype=torch.long)
     for row, (missing_source, missing_target) in enumerate(((0, 2), (3, 0), (5, 4))):
         mask[row, 7 - missing_source :] = 0
@@ -205,19 +201,10 @@ def test_everything_equals_the_oracle_in_complex128(changes, side):
             assert not weights[:, ~words.numpy()].any()
 
 
-def test_weights_of_both_parts_sum_to_one():
-    model = build()
-    out = run(model, **source_of(model, 6), **target_of(model, 3), output_attentions=True)
-    real, imag = out.cross_attentions[0].chunk(2, -1)
-    for part in (real, imag):
-        torch.testing.assert_close(part.sum(-1), torch.ones(1, 1, 3))
-    assert (real - imag).abs().max() > 0.01
-
-
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 def test_loss_is_the_weighted_cross_entropy_of_words_and_relations(alpha):
     model = build(alpha=alpha, label_smoothing=0.2, hidden_dropout_prob=0.0).double()
-    source, labels = source_of(model, 6, batch=2), labels_of(model, 5, batch=2)
+    source, labels = source_of(model, 6, 2), labels_of(model, 5, 2)
     labels["labels"][1, 3:] = -100
     labels["relation_labels"][1, 2] = -100
     labels["relation_labels"][0, 4] = 0  # padding; relations of words that are ignored are left as they are
@@ -253,136 +240,3 @@ def test_without_relation_labels_alpha_one_is_the_loss_of_words():
     found = run(model, **source, **target, labels=labels["labels"]).loss
     torch.testing.assert_close(found, expected, check_dtype=False)
     torch.testing.assert_close(run(model, **source, **target, **labels).loss, found)
-
-
-@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
-def test_every_parameter_has_the_gradient_of_the_loss(changes):
-    model = build(**changes).double()
-    source, labels = source_of(model, 4, batch=2), labels_of(model, 4, batch=2)
-    source["attention_mask"] = torch.tensor([[1, 1, 1, 1], [0, 1, 1, 1]])
-    model(**source, **labels).loss.backward()
-    generator = torch.Generator().manual_seed(3)
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        direction = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-        if name.endswith(("embed_tokens.weight", "embed_tokens.relation")):
-            direction[0] = 0.0  # padding gets no gradient
-        expected = float((parameter.grad * direction).sum())
-        assert expected != 0.0, name
-        values = []
-        for step in (1e-6, -2e-6):
-            parameter.data += step * direction
-            values.append(float(run(model, **source, **labels).loss))
-        parameter.data += 1e-6 * direction
-        assert (values[0] - values[1]) / 2e-6 == pytest.approx(expected, rel=1e-4, abs=1e-8), name
-
-
-@pytest.mark.parametrize("rnn_type", ["gru", "lstm", "rnn"])
-@pytest.mark.parametrize("attention_type", ["bahdanau", "luong"])
-def test_without_imaginary_weights_and_relations_the_real_part_is_the_real_twin(rnn_type, attention_type):
-    """Relations all alike with a vector of zero, imaginary weights zero, real gates: half the width remains.
-
-    The real twin is that of words alone at half the width. An imaginary score of zero is a uniform imaginary weight,
-    so the decoder's state has an imaginary half, which ``concat`` leaves out here and ``modulus`` would read.
-    """
-    sizes = {"rnn_type": rnn_type, **VARIANTS[attention_type], "alpha": 1.0}
-    gate = "split" if rnn_type == "rnn" else "real_part"
-    model = build(gate=gate, lm_readout="concat", **sizes).double()
-    torch.manual_seed(0)
-    real = {"number_field": "real", "use_relations": False, "hidden_size": 8, "gate": None}
-    settings = {**model.config.to_dict(), **real}
-    twin = SynCoNMTForConditionalGeneration(type(model.config).from_dict(settings)).eval().double()
-    theirs = dict(twin.named_parameters())
-    for name, parameter in model.named_parameters():
-        halves = parameter.data.shape[-1] // 2
-        if name.endswith("embed_tokens.relation") or "imag.weight" in name:
-            parameter.data.zero_()
-        elif name.endswith(("place_readout.weight", "head.projection.weight")):
-            parameter.data[:, halves:] = 0.0  # concat: the imaginary half is not read
-        elif name.endswith("bias") and "head" not in name:
-            parameter.data[halves:] = 0.0
-    ours = dict(model.named_parameters())
-    for name, parameter in theirs.items():
-        if "_ih_" in name or "_hh_" in name:
-            stem, kind = name.rsplit(".", 1)
-            direction = 1 if kind.endswith("reverse") else 0
-            proj = "input_proj" if "_ih_" in kind else "recurrent_proj"
-            if kind.startswith("weight"):
-                parameter.data.copy_(ours[f"{stem}.{proj}.{direction}.real.weight"].data)
-            elif f"{stem}.{proj}.{direction}.bias" in ours:
-                bias = ours[f"{stem}.{proj}.{direction}.bias"].data
-                parameter.data.copy_(bias[: len(bias) // 2])
-            else:
-                parameter.data.zero_()
-        elif name.endswith("weight") and name.replace(".weight", ".real.weight") in ours:
-            parameter.data.copy_(ours[name.replace(".weight", ".real.weight")].data)
-        else:
-            value = ours[name].data
-            value = value[..., : parameter.shape[-1]] if value.shape != parameter.shape else value
-            parameter.data.copy_(value)
-    source, target = source_of(model, 6, batch=3), target_of(model, 5, batch=3)
-    mask = torch.ones(3, 6, dtype=torch.long)
-    mask[1, 4:] = 0
-    found = run(model, **source, **target, attention_mask=mask).logits
-    expected = run(
-        twin,
-        input_ids=source["input_ids"],
-        decoder_input_ids=target["decoder_input_ids"],
-        attention_mask=mask,
-    ).logits
-    torch.testing.assert_close(found, expected)
-    assert expected.std(dim=1).min() > 1e-4
-
-
-def test_untrained_model_knows_nothing():
-    torch.manual_seed(0)
-    for changes in VARIANTS.values():
-        model = build(**changes)
-        model.post_init()
-        model = type(model)(model.config).eval()
-        loss = run(model, **source_of(model, 8, batch=16), **labels_of(model, 8, batch=16)).loss
-        words, relations = model.config.num_words[1], model.config.num_relations[1]
-        expected = math.log(words) if relations is None else 0.5 * math.log(words) + 0.5 * math.log(relations)
-        assert abs(float(loss) - expected) < 1.0
-
-
-@pytest.mark.parametrize("rnn_type", ["gru", "lstm", "rnn"])
-@pytest.mark.parametrize("attention_type", ["bahdanau", "luong"])
-def test_one_word_at_a_time_is_the_decoder_step_of_the_paper(rnn_type, attention_type):
-    """One step from a state in the cache: S 12 to 16 by hand, the state as it was stored."""
-    model = build(rnn_type=rnn_type, **VARIANTS[attention_type]).double()
-    source = source_of(model, 5)
-    first = run(model, **source, decoder_input_ids=torch.tensor([[START]]), decoder_relation_ids=torch.tensor([[0]]))
-    cache = first.past_key_values
-    oracle = Oracle(model)
-    states = oracle.encode(source["input_ids"][0].numpy(), source["relation_ids"][0].numpy())
-    stored = ["hidden", "cell"] if rnn_type == "lstm" else ["hidden"]
-    before = [oracle.numbers(cache.layers[0].states[name][0].numpy()) for name in stored]
-    layer = "model.decoder.layers.0"
-    of_inputs, of_state = oracle.recurrent(f"{layer}.rnn.rnn" if attention_type == "bahdanau" else f"{layer}.rnn", 0)
-    relation = int(cache.layers[0].states["relations"][0, -1])
-    total = of_inputs(oracle.embed("decoder", 9, relation))
-    if attention_type == "bahdanau":
-        weights = oracle.additive(f"{layer}.rnn.attention", before[0], states)
-        total = total + oracle.matrix(f"{layer}.rnn.context_proj") @ (weights @ states)
-    after = oracle.cell(total, of_state(before[0]), before)
-    read = after[0]
-    if attention_type == "luong":
-        context = oracle.local(f"{layer}.attention", read, states) @ states
-        read = tanh_of_parts(oracle.dense(f"{layer}.context_proj", np.concatenate([context, read])))
-    out = run(model, **source, decoder_input_ids=torch.tensor([[9]]), past_key_values=cache)
-    for name, state in zip(stored, after, strict=True):
-        np.testing.assert_allclose(oracle.numbers(cache.layers[0].states[name][0].numpy()), state, atol=1e-12)
-    np.testing.assert_allclose(out.logits[0, 0].numpy(), oracle.head("lm_head.projection", read), atol=1e-9)
-    expected = oracle.head("relation_head.projection", read)
-    np.testing.assert_allclose(out.relation_logits[0, 0].numpy(), expected, atol=1e-9)
-    expected[0] = -1.0  # padding is never predicted
-    assert int(cache.layers[0].states["relations"][0, -1]) == expected.argmax()
-
-
-def test_rows_are_rows():
-    model = build()
-    source, target = source_of(model, 5, batch=4), target_of(model, 4, batch=4)
-    expected = run(model, **source, **target).logits[2:3]
-    part = slice(2, 3)
-    torch.testing.assert_close(run(model, **rows(source, part), **rows(target, part)).logits, expected)

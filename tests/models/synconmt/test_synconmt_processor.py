@@ -262,22 +262,6 @@ def test_batches_for_training(processor):
     assert twin(**words).loss.isfinite()
 
 
-def test_a_model_learns_pairs_by_heart(processor):
-    rows = list(encode_syntax_dataset(dataset(), processor)["train"])
-    model = small_model(processor)
-    batch = SyntaxTranslationCollator(processor, model)(rows)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    for _ in range(60):
-        optimizer.zero_grad()
-        model(**batch).loss.backward()
-        optimizer.step()
-    inputs = processor(SOURCE, padding=True, return_tensors="pt")
-    out = model.generate(**inputs, max_new_tokens=8, return_dict_in_generate=True)
-    decoded = processor.decode_with_relations(out.sequences, out.relations)
-    assert [row["text"] for row in decoded] == TEXTS
-    assert [row["relations"] for row in decoded] == [row["relations"] for row in TARGET]
-
-
 def test_a_name_out_of_a_checkpoint_is_not_loaded_without_consent(processor, tmp_path, monkeypatch):
     spacy = pytest.importorskip("spacy")
     loaded = []
