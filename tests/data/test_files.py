@@ -120,8 +120,7 @@ def test_large_texts_are_mapped_from_a_folder_of_the_callers(tmp_path: Path) -> 
     assert load()["train"]["text"][:] == ["another text"]
     before = set(folder.iterdir())
     train.write_bytes(b"good\n\xff\n")
-    with pytest.raises(ValueError, match=r"train\.txt is no UTF-8 text: .*line 2"):
-        load()
+    refused(r"train\.txt is no UTF-8 text: .*line 2", load)
     assert set(folder.iterdir()) == before  # nothing half done
 
 
@@ -143,8 +142,7 @@ def test_large_texts_are_mapped_from_a_folder_of_the_callers(tmp_path: Path) -> 
 )
 def test_tables_that_cannot_be_read(tmp_path: Path, name: str, data: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(ValueError, match=message):
-        load_text_dataset(str(tmp_path / name))
+    refused(message, load_text_dataset, str(tmp_path / name))
 
 
 def test_cells_mean_what_they_say(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from complex_transformers import SyntaxParser, read_conllu
 from complex_transformers.data.syntax import _contract, _depths
+from refusals import refused
 from table_files import write_text
 
 pytest.importorskip("conllu")
@@ -92,8 +93,7 @@ def test_files_without_sentences(tmp_path):
 def test_sentences_come_one_by_one(tmp_path):
     sentences = read_conllu(write(tmp_path, SENTENCES + "\n" + line(1, "word", 9)))
     assert [len(next(sentences)["tokens"]) for _ in range(2)] == [5, 2]  # before the broken one is read
-    with pytest.raises(ValueError, match="sentence 3"):
-        next(sentences)
+    refused("sentence 3", next, sentences)
 
 
 def test_contractions_stay_apart(tmp_path):
@@ -132,8 +132,7 @@ def test_time_is_linear_in_a_chain_of_heads():
     start = time.process_time()
     depths = _depths(heads)
     merged = _contract(columns, ranges, depths, merge=True)
-    with pytest.raises(ValueError, match=r"the heads above word 1 go round in a circle"):
-        _depths([*heads[:-2], 2, 0])
+    refused(r"the heads above word 1 go round in a circle", _depths, [*heads[:-2], 2, 0])
     assert time.process_time() - start < 1
     assert depths == list(range(size, 0, -1))
     assert merged["heads"] == [*range(2, size * 3 // 4 + 1), 0]
@@ -192,11 +191,9 @@ def test_broken_files_are_named(tmp_path):
     }
     for name, content in broken.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(ValueError, match=rf"{name}: sentence \d+ is no CoNLL-U"):
-            list(read_conllu(tmp_path / name))
+        refused(rf"{name}: sentence \d+ is no CoNLL-U", list, read_conllu(tmp_path / name))
     for missing in (tmp_path / "absent.conllu", tmp_path):
-        with pytest.raises(FileNotFoundError, match="no such file: "):
-            list(read_conllu(missing))
+        refused("no such file: ", read_conllu, missing, error=FileNotFoundError)
 
 
 def test_encodings(tmp_path):
@@ -204,13 +201,12 @@ def test_encodings(tmp_path):
     (sentence,) = read_conllu(write(tmp_path, "\ufeff" + line(1, "M\u00fchle", 0)))
     assert sentence["tokens"] == ["M\u00fchle"]
     path.write_text(line(1, "a", 0) + "\n" + line(1, "b", 0) + line(2, "M\u00fchle", 1), encoding="latin-1")
-    with pytest.raises(ValueError, match=r"sentence 2 is no CoNLL-U: it is no UTF-8 text, .*iconv \(line 4\)"):
-        list(read_conllu(path))
+    refused(r"sentence 2 is no CoNLL-U: it is no UTF-8 text, .*iconv \(line 4\)", list, read_conllu(path))
 
 
 def test_unknown_contractions(tmp_path):
-    with pytest.raises(ValueError, match=r"contractions must be one of \['merge', 'split'\], got 'cut'"):
-        read_conllu(write(tmp_path, CONTRACTED), contractions="cut")
+    path = write(tmp_path, CONTRACTED)
+    refused(r"contractions must be one of \['merge', 'split'\], got 'cut'", read_conllu, path, contractions="cut")
 
 
 TREE: dict[str, list] = {}  # spaCy keeps the first component of a name, so the tree is not the component's own
@@ -248,60 +244,67 @@ def test_several_sentences_in_a_text():
     message = (
         "text 0 is split into 2 sentences by the parser: 'Dogs bark cats meow'; .* sentences='join' .* from_pretrained"
     )
-    with pytest.raises(ValueError, match=message):
-        list(SyntaxParser(pipeline).pipe(["Dogs bark cats meow"]))
+    refused(message, list, SyntaxParser(pipeline).pipe(["Dogs bark cats meow"]))
     joined = SyntaxParser(pipeline, "join")("Dogs bark cats meow")
     assert joined["heads"] == [2, 0, 4, 2]
     assert joined["relations"] == ["nsubj", "root", "nsubj", "parataxis"]
     assert joined["sentences"] == 2
 
 
-def test_texts_that_cannot_be_parsed():
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        (" \n", "line", r"line 1 is empty or only white space: ' \\n'"),
+        (" ", ["the first", "the second"], "the second is empty or only white space"),
+        ("b\ud800", "line", "line 1 has half of a character: .*surrogates not allowed; read it as UTF-8"),
+        (10 * "b", "line", "line 1 has 10 characters, and the parser takes 9 at most"),
+    ],
+)
+def test_texts_that_cannot_be_parsed(text, name, words):
     parser = SyntaxParser(with_heads([0], ["ROOT"]))
-    with pytest.raises(ValueError, match=r"line 1 is empty or only white space: ' \\n'"):
-        list(parser.pipe(["a", " \n"], name="line"))
-    with pytest.raises(ValueError, match="the second is empty or only white space"):
-        list(parser.pipe(["a", " "], name=["the first", "the second"]))
-    with pytest.raises(
-        ValueError, match=r"line 1 has half of a character: .*surrogates not allowed; read it as UTF-8"
-    ):
-        list(parser.pipe(["a", "b\ud800"], name="line"))
     parser.pipeline.max_length = 9
-    with pytest.raises(ValueError, match="line 1 has 10 characters, and the parser takes 9 at most"):
-        list(parser.pipe(["a", 10 * "b"], name="line"))
-    unparsed = SyntaxParser(with_heads([0, 0], ["ROOT", ""]))
-    with pytest.raises(ValueError, match="left words of the text without a relation: 'a b'"):
-        unparsed("a b")
-    with pytest.raises(TypeError, match="the text is not a string but NoneType"):
-        parser(None)
+    refused(words, list, parser.pipe(["a", text], name=name))
+    refused("the text is not a string but NoneType", parser, None, error=TypeError)
 
 
-def test_pipelines_that_cannot_be_used(tmp_path):
+def test_words_without_a_relation():
+    refused("left words of the text without a relation: 'a b'", SyntaxParser(with_heads([0, 0], ["ROOT", ""])), "a b")
+
+
+@pytest.fixture
+def blank(tmp_path):
+    """A folder with a pipeline that has no parser."""
     spacy = pytest.importorskip("spacy")
-    blank = spacy.blank("en")
-    blank.add_pipe("sentencizer")
-    with pytest.raises(ValueError, match=r"has no parser, only \['sentencizer'\]: choose one that has, or train one"):
-        SyntaxParser(blank)
-    blank.to_disk(tmp_path / "blank")
-    with pytest.raises(ValueError, match=r"blank has no parser, only \['sentencizer'\]"):
-        SyntaxParser(tmp_path / "blank")("a text")
-    with pytest.raises(FileNotFoundError, match=r"'xx_absent_sm'.*python -m spacy download xx_absent_sm"):
-        SyntaxParser("xx_absent_sm")("a text")
-    with pytest.raises(FileNotFoundError, match=r"no spaCy pipeline .*give the folder of one"):
-        SyntaxParser(tmp_path)("a text")
-    with pytest.raises(ValueError, match=r"sentences must be one of \['error', 'join'\], got 'cut'"):
-        SyntaxParser("en_core_web_sm", "cut")
-    config = (tmp_path / "blank" / "config.cfg").read_text().replace('lang = "en"', 'lang = "qq"')
-    (tmp_path / "blank" / "config.cfg").write_text(config)
-    with pytest.raises(ImportError, match=r"needs a package of its language: .*; pip install spacy\[ja\], .*lookups"):
-        SyntaxParser(tmp_path / "blank")("a text")
-    config = config.replace('lang = "qq"', 'lang = "en"')
-    (tmp_path / "blank" / "config.cfg").write_text(config.replace('factory = "sentencizer"', 'factory = "gone"'))
-    with pytest.raises(ValueError, match=r"(?s)blank' cannot be loaded: .*'gone'.*import the package that defines"):
-        SyntaxParser(tmp_path / "blank")("a text")
-    (tmp_path / "blank" / "config.cfg").write_text("[nlp")
-    with pytest.raises(ValueError, match=r"(?s)blank' cannot be loaded: .*; train or download it again"):
-        SyntaxParser(tmp_path / "blank")("a text")
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("sentencizer")
+    pipeline.to_disk(tmp_path / "blank")
+    return tmp_path / "blank"
+
+
+def test_pipelines_that_cannot_be_used(tmp_path, blank):
+    import spacy
+
+    words = r"has no parser, only \['sentencizer'\]: choose one that has, or train one"
+    refused(words, SyntaxParser, spacy.load(blank))
+    refused(r"blank " + words, SyntaxParser(blank), "a text")
+    words = r"'xx_absent_sm'.*python -m spacy download xx_absent_sm"
+    refused(words, SyntaxParser("xx_absent_sm"), "a text", error=FileNotFoundError)
+    refused(r"no spaCy pipeline .*give the folder of one", SyntaxParser(tmp_path), "a text", error=FileNotFoundError)
+    refused(r"sentences must be one of \['error', 'join'\], got 'cut'", SyntaxParser, "en_core_web_sm", "cut")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('lang = "en"', 'lang = "qq"', r"needs a package of its language: .*; pip install spacy\[ja\], .*lookups"),
+        ('factory = "sentencizer"', 'factory = "gone"', "cannot be loaded: .*'gone'.*import the package that defines"),
+        ("]", "", "cannot be loaded: .*; train or download it again"),
+    ],
+)
+def test_pipelines_that_cannot_be_loaded(blank, old, new, words):
+    settings = blank / "config.cfg"
+    settings.write_text(settings.read_text().replace(old, new))
+    refused(rf"(?s)blank'.* {words}", SyntaxParser(blank), "a text", error=(ImportError, ValueError))
 
 
 def test_a_component_need_not_say_that_it_parses():
@@ -316,8 +319,7 @@ def test_a_component_need_not_say_that_it_parses():
 def test_copies_hold_the_name_alone(tmp_path):
     pipeline = with_heads([0], ["ROOT"])
     unnamed = copy.deepcopy(SyntaxParser(pipeline))
-    with pytest.raises(ValueError, match="pipeline has no folder: save the pipeline with to_disk"):
-        unnamed("a")
+    refused("pipeline has no folder: save the pipeline with to_disk", unnamed, "a")
     pipeline.to_disk(tmp_path / "fixed")
     named = SyntaxParser(str(tmp_path / "fixed"), "join")
     assert named("a")["relations"] == ["root"]

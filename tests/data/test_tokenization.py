@@ -9,6 +9,7 @@ import torch
 from transformers import AutoTokenizer
 
 from complex_transformers import ComplexOrderConfig, ComplexOrderForSequenceClassification, build_tokenizer
+from refusals import refused
 
 TEXTS = ["The cat sat on the mat.", "The dog sat, and the cat ran.", "A cat!"]
 KINDS = ("word", "whitespace", "bpe", "character")
@@ -231,5 +232,4 @@ def test_tokens_that_are_given_stay_whole():
     ],
 )
 def test_bad_input(arguments, error, message):
-    with pytest.raises(error, match=message):
-        build_tokenizer(**arguments)
+    refused(message, build_tokenizer, error=error, **arguments)
