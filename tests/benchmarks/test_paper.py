@@ -125,14 +125,6 @@ def test_page_shows_means_marks_and_what_is_missing():
     assert "0 of 1" in render.wins(results)
 
 
-def test_table4_finds_its_rows():
-    scheme = grids.TABLE4[2]
-    rows = [result("Transformer", scheme.embedding, 0, [1, 1, 0, 1], "trec", scheme.options)]
-    line = next(line for line in render.table4(rows).splitlines() if line.startswith(f"| {scheme.name}"))
-    assert "75.0" in line
-    assert "79.7" in line
-
-
 def test_a_text_in_two_parts_is_found():
     parts = {"train": Dataset.from_dict({"text": ["A  film"]}), "test": Dataset.from_dict({"text": ["a film"]})}
     with pytest.raises(ValueError, match="in train and in test: 'a film'"):

@@ -29,24 +29,16 @@ from transformers import (
 import complex_transformers as ct
 from complex_transformers.models import family_class, model_families
 
-SIZES = {"hidden_size": 16, "hidden_dropout_prob": 0.0}
-SMALL = {
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "num_hidden_layers": 1,
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-    "num_filters": 4,
-    "recurrent_size": 8,
-}
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from families import FAMILIES
+
 PARSED = [{"tokens": ["it", "rains"], "relations": ["expl", "root"]}]
 
 
 def build(family="complex_order", auto_class="AutoModel"):
-    config_class = family_class(family, "AutoConfig")
-    known = config_class().to_dict()
-    sizes = {name: value for name, value in {**SIZES, **SMALL}.items() if name in known}
-    return family_class(family, auto_class)(config_class(**sizes)).eval()
+    config = family_class(family, "AutoConfig")(**FAMILIES[family].sizes)
+    return family_class(family, auto_class)(config).eval()
 
 
 def remote(repo, name="README.md"):
