@@ -118,12 +118,8 @@ def test_configuration_points_to_the_shim(tmp_path):
 
 def test_model_card(tmp_path):
     model = build(ComplexOrderForMaskedLM)
-    given = {
-        "training_data": "Ten sentences about cats.",
-        "limits": "Knows cats only.",
-        "metrics": {"accuracy": 0.87654},
-    }
-    path = write_model_card(tmp_path, model, license="mit", language="en", **given)
+    given = {"training_data": "Ten sentences about cats.", "limits": "Knows cats only."}
+    path = write_model_card(tmp_path, model, metrics={"accuracy": 0.87654}, license="mit", language="en", **given)
     metadata = front_matter(path)
     assert (metadata["library_name"], metadata["pipeline_tag"]) == ("transformers", "fill-mask")
     assert (metadata["license"], metadata["language"]) == ("mit", "en")
