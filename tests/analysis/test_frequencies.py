@@ -39,6 +39,7 @@ OMEGA = {
     "bird": (0.0, 0.5),
     "cat": (0.0, 0.0),
 }
+FAMILIES_OF_WORDS = ("complex_order", "complex_fasttext", "complex_text_cnn", "complex_text_rnn", "complex_text_gcn")
 
 
 def embedding_of(omega: dict[str, tuple[float, ...]] = OMEGA, **options: str) -> ComplexOrderEmbedding:
@@ -61,12 +62,10 @@ def test_deltas_by_hand_with_ties_and_negative_frequencies():
 
 
 @pytest.mark.parametrize("field", ["complex", "real"])
-@pytest.mark.parametrize(
-    "family", ["complex_order", "complex_fasttext", "complex_text_cnn", "complex_text_rnn", "complex_text_gcn"]
-)
+@pytest.mark.parametrize("family", FAMILIES_OF_WORDS)
 def test_every_family_is_read_with_and_without_its_head(family, field):
-    variant = next(iter(FAMILIES[family].variants))
-    config = Case(family, variant).config(vocab_size=len(VOCABULARY), hidden_size=4, number_field=field)
+    case = Case(family, next(iter(FAMILIES[family].variants)))
+    config = case.config(vocab_size=len(VOCABULARY), hidden_size=4, number_field=field)
     for auto_class in ("AutoModelForSequenceClassification", "AutoModel"):
         model = family_class(family, auto_class)(config)
         fill(model.get_input_embeddings(), OMEGA)
@@ -116,17 +115,6 @@ def test_quantiles_of_the_periods():
     summary = period_summary(embedding)
     assert {name: summary[name] / (2 * math.pi) for name in expected} == pytest.approx(expected)
     assert summary["below_two"] == pytest.approx(2 / 5)  # 4 and -8 exceed pi, where whole positions alias
-
-
-def test_frequencies_beyond_pi_cannot_be_told_from_slower_ones():
-    """What ``below_two`` counts: omega and omega - 2 pi are one wave on whole positions."""
-    fast, slow = ComplexOrderEmbedding(1, 2), ComplexOrderEmbedding(1, 2)
-    slow.load_state_dict(fast.state_dict())
-    fast.frequency.data.fill_(4.0)
-    slow.frequency.data.fill_(4.0 - 2 * math.pi)
-    ids = torch.zeros(1, 20, dtype=torch.long)
-    torch.testing.assert_close(fast(ids), slow(ids), atol=1e-6, rtol=0.0)
-    assert (period_summary(fast)["below_two"], period_summary(slow)["below_two"]) == (1.0, 0.0)
 
 
 def test_half_precision_keeps_its_frequencies():

@@ -100,20 +100,14 @@ AutoModel.from_pretrained(sys.argv[1], trust_remote_code=True)
 
 
 def test_configuration_points_to_the_shim(tmp_path):
+    """Also that of a head made from the folder of another."""
     build(ComplexOrderForMaskedLM).save_pretrained(tmp_path)
-    stored = json.loads((tmp_path / "config.json").read_text())
-    assert stored["auto_map"] == {
-        "AutoConfig": "complex_transformers_hub.ComplexOrderConfig",
-        "AutoModelForMaskedLM": "complex_transformers_hub.ComplexOrderForMaskedLM",
-    }
-    assert stored["architectures"] == ["ComplexOrderForMaskedLM"]
-    # A head made from it maps to its own class, not to that of the folder it came from.
     ComplexOrderForTokenClassification.from_pretrained(tmp_path).save_pretrained(tmp_path / "head")
-    stored = json.loads((tmp_path / "head" / "config.json").read_text())
-    assert stored["auto_map"] == {
-        "AutoConfig": "complex_transformers_hub.ComplexOrderConfig",
-        "AutoModelForTokenClassification": "complex_transformers_hub.ComplexOrderForTokenClassification",
-    }
+    for folder, kind in ((tmp_path, "ForMaskedLM"), (tmp_path / "head", "ForTokenClassification")):
+        stored = json.loads((folder / "config.json").read_text())
+        names = {"AutoConfig": "ComplexOrderConfig", f"AutoModel{kind}": f"ComplexOrder{kind}"}
+        assert stored["auto_map"] == {auto: f"complex_transformers_hub.{name}" for auto, name in names.items()}
+        assert stored["architectures"] == [f"ComplexOrder{kind}"]
 
 
 def test_model_card(tmp_path):
