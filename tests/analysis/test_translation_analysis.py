@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from complex_transformers import (
-    SynCoNMTConfig,
     SynCoNMTForConditionalGeneration,
     SynCoNMTProcessor,
     SyntaxTranslationCollator,
@@ -24,6 +23,7 @@ from complex_transformers import (
     plot_attention,
     token_accuracy,
 )
+from families import Case
 from refusals import refused
 
 SOURCE = [
@@ -43,13 +43,7 @@ def processor() -> SynCoNMTProcessor:
 
 
 def small_model(processor: SynCoNMTProcessor, **options: object) -> SynCoNMTForConditionalGeneration:
-    torch.manual_seed(0)
-    model = SynCoNMTForConditionalGeneration(
-        SynCoNMTConfig(hidden_size=16, initializer_range=1.0, **processor.vocabulary_arguments(), **options)
-    )
-    for parameter in model.parameters():
-        parameter.data += 0.3 * torch.randn_like(parameter)
-    return model.eval()
+    return Case("synconmt", "bahdanau").trained(**processor.vocabulary_arguments(), **options)
 
 
 @pytest.mark.parametrize("attention_type", ["bahdanau", "luong"])

@@ -63,17 +63,11 @@ def test_every_row_and_seed_runs_once_and_decoders_last(table: Commands, tmp_pat
     place = Place(tmp_path / "results", "--epochs 5")
     run_grid(table, table.choose(["ctc", "decoder"]), [3, 10], place)
     lines = read_lines(tmp_path / "results" / "table.jsonl")
-    assert [(line["row"], line["seed"]) for line in lines] == [
-        ("ctc", 3),
-        ("decoder", 3),
-        ("ctc", 10),
-        ("decoder", 10),
-    ]
+    order = [("ctc", 3), ("decoder", 3), ("ctc", 10), ("decoder", 10)]
+    assert [(line["row"], line["seed"]) for line in lines] == order
     assert all("evaluations" not in line and line["score"] == 0.5 for line in lines)  # logs of epochs are no results
     called = options(lines[1]["called"])
-    assert called["layers"] == ["2"]
-    assert called["seed"] == ["3"]
-    assert called["epochs"] == ["5"]
+    assert (called["layers"], called["seed"], called["epochs"]) == (["2"], ["3"], ["5"])
     assert ROOT / called["model"][0] == tmp_path / "results" / "table" / "ctc-seed-3"
     assert ROOT / called["output_dir"][0] == tmp_path / "results" / "table" / "decoder-seed-3"
     assert capfd.readouterr().out.count("make.py") == 1  # what is read was made once
