@@ -11,12 +11,7 @@ import pytest
 
 
 def refused(
-    words: str,
-    call: Callable[..., Any],
-    /,
-    *arguments: Any,
-    error: type[Exception] | tuple[type[Exception], ...] = ValueError,
-    **options: Any,
+    words: str, call: Callable[..., Any], /, *arguments: Any, error: type[Exception] = ValueError, **options: Any
 ) -> None:
     """The call with these arguments raises an error whose text has the words, a regular expression."""
     with pytest.raises(error, match=words):

@@ -195,13 +195,14 @@ def test_the_shorter_axis_of_an_array_has_the_channels(shape):
     assert read_audio(entry, RATE, mix_channels=True) == pytest.approx(np.full(4000, 0.5))
 
 
-def test_paths_without_a_file_are_refused(tmp_path):
+def test_sources_without_audio_are_refused(tmp_path):
     refused(r"absent\.wav", read_audio, tmp_path / "absent.wav", RATE, error=FileNotFoundError)
+    entry = {"array": SILENCE.astype(np.int16), "sampling_rate": RATE}
+    refused(r"must be floats .* got int16: divide by full scale", read_audio, entry, RATE, error=TypeError)
 
 
 WRONG = {
     "needs a path, bytes or an array, and all are missing": [{"path": None, "bytes": None}],
-    r"must be floats .* got int16: divide by full scale": [{"array": SILENCE.astype(np.int16), "sampling_rate": RATE}],
     r"must be \[samples\], or have samples and fewer channels, got \(": [
         {"array": np.zeros(shape), "sampling_rate": RATE} for shape in ((), (3, 3), (2, 3, 4000))
     ],
@@ -214,7 +215,7 @@ WRONG = {
 @pytest.mark.parametrize("words", WRONG)
 def test_entries_that_are_no_audio_are_refused(words):
     for entry in WRONG[words]:
-        refused(words, read_audio, entry, RATE, error=(TypeError, ValueError))
+        refused(words, read_audio, entry, RATE)
 
 
 def test_rates_of_numpy_are_numbers():

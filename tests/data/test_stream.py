@@ -68,21 +68,21 @@ def test_there_is_no_segment_beyond_the_stream(segment):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "lanes", "length", "message"),
+    ("tokens", "lanes", "length", "error", "words"),
     [
-        (torch.arange(9), 0, 2, "must be 1 or more, got 0 and 2"),
-        (torch.arange(9), 2, -1, "must be 1 or more, got 2 and -1"),
-        (torch.zeros(9), 2, 2, "one sequence of integers, got torch.float32"),
-        (torch.zeros(3, 3, dtype=torch.long), 1, 2, r"one sequence of integers, got torch.int64 \[3, 3\]"),
-        (torch.zeros(9, dtype=torch.bool), 1, 2, "one sequence of integers, got torch.bool"),
-        ([1, 2, 3] * 10, 2, 3, "must be a tensor, .* got list"),
-        (torch.arange(30).numpy(), 2, 3, "must be a tensor, .* got ndarray"),
-        (torch.arange(30), 2.0, 3, "must be integers, got 2.0 and 3"),
-        (torch.arange(30), 2, 3.5, "must be integers, got 2 and 3.5"),
+        (torch.arange(9), 0, 2, ValueError, "must be 1 or more, got 0 and 2"),
+        (torch.arange(9), 2, -1, ValueError, "must be 1 or more, got 2 and -1"),
+        (torch.zeros(9), 2, 2, ValueError, "one sequence of integers, got torch.float32"),
+        (torch.zeros(3, 3, dtype=torch.long), 1, 2, ValueError, r"one sequence of integers, got torch.int64 \[3, 3\]"),
+        (torch.zeros(9, dtype=torch.bool), 1, 2, ValueError, "one sequence of integers, got torch.bool"),
+        ([1, 2, 3] * 10, 2, 3, TypeError, "must be a tensor, .* got list"),
+        (torch.arange(30).numpy(), 2, 3, TypeError, "must be a tensor, .* got ndarray"),
+        (torch.arange(30), 2.0, 3, TypeError, "must be integers, got 2.0 and 3"),
+        (torch.arange(30), 2, 3.5, TypeError, "must be integers, got 2 and 3.5"),
     ],
 )
-def test_wrong_streams_are_refused(tokens, lanes, length, message):
-    refused(message, StreamDataset, tokens, lanes, length, error=(TypeError, ValueError))
+def test_wrong_streams_are_refused(tokens, lanes, length, error, words):
+    refused(words, StreamDataset, tokens, lanes, length, error=error)
 
 
 def test_the_checksum_is_that_of_all_tokens_and_of_no_type():
