@@ -297,12 +297,7 @@ def test_pipelines_that_cannot_be_used(tmp_path, blank):
     ("old", "new", "error", "words"),
     [
         ('"en"', '"qq"', ImportError, r"needs a package of its language: .*; pip install spacy\[ja\], .*lookups"),
-        (
-            'factory = "sentencizer"',
-            'factory = "gone"',
-            ValueError,
-            "loaded: .*'gone'.*import the package that defines",
-        ),
+        ('= "sentencizer"', '= "gone"', ValueError, "cannot be loaded: .*'gone'.*import the package that defines"),
         ("]", "", ValueError, "cannot be loaded: .*; train or download it again"),
     ],
 )
