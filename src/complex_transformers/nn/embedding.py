@@ -21,6 +21,7 @@ from ..data.vectors import vector_rows
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice, check_ids
+from .initialization import fill_
 from .precision import FullPrecision
 
 __all__ = [
@@ -288,12 +289,10 @@ class ComplexOrderEmbedding(TableEmbedding):
             torch.nn.init.normal_(frequency)
         elif self.frequency_init == "uniform":
             torch.nn.init.uniform_(frequency, -math.pi, math.pi)
-        elif not getattr(frequency, "_is_hf_initialized", False):
+        else:
             # One frequency for all dimensions of a word: the middle of the geometric range.
             shared = self.frequency_sharing == "dimension"
-            columns = torch.tensor([0.01]) if shared else sinusoidal_frequencies(self.num_features)
-            with torch.no_grad():
-                frequency.copy_(columns.expand_as(frequency))
+            fill_(frequency, torch.tensor([0.01]) if shared else sinusoidal_frequencies(self.num_features))
 
     def forward(
         self, input_ids: Tensor, position_ids: Tensor | None = None, attention_mask: Tensor | None = None
