@@ -100,8 +100,8 @@ class TableEmbedding(FullPrecision):
         check_ids("input_ids", input_ids, self.num_embeddings, remedy)
 
     def word_tables(self) -> list[str]:
-        """Names of the parameters with one row for each word."""
-        raise NotImplementedError
+        """Names of the parameters with one row for each word: positions and relations are no words."""
+        return ["weight"]
 
     def reset_parameters(self) -> None:
         raise NotImplementedError
@@ -170,9 +170,6 @@ class TableEmbedding(FullPrecision):
     def _vector_target(self, dimension: int) -> Tensor:
         """The view of the word table that vectors of this dimension fill."""
         raise NotImplementedError
-
-    def _zero_padding_row(self, table: Tensor) -> None:
-        self._zero_row(table, self.padding_idx)
 
     @staticmethod
     def _zero_row(table: Tensor, row: int | None) -> None:
@@ -276,7 +273,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         """Normal amplitudes, frequencies by ``frequency_init``, phases uniform, damping |z_1| = 0.999."""
         torch.nn.init.normal_(self.amplitude, std=self.amplitude_std)
         if self.amplitude_sharing != "word":
-            self._zero_padding_row(self.amplitude)
+            self._zero_row(self.amplitude, self.padding_idx)
         if self.frequency is not None:
             self._reset_frequency(self.frequency)
         if self.phase is not None:
@@ -393,14 +390,10 @@ class WordPositionEmbedding(TableEmbedding):
         self.position = nn.Parameter(torch.empty(max_position_embeddings, embedding_dim)) if learned else None
         self.reset_parameters()
 
-    def word_tables(self) -> list[str]:
-        """The word table alone: positions are no words."""
-        return ["weight"]
-
     def reset_parameters(self) -> None:
         """Normal tables of standard deviation ``amplitude_std``."""
         torch.nn.init.normal_(self.weight, std=self.amplitude_std)
-        self._zero_padding_row(self.weight)
+        self._zero_row(self.weight, self.padding_idx)
         if self.position is not None:
             torch.nn.init.normal_(self.position, std=self.amplitude_std)
 

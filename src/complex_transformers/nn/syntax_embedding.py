@@ -58,10 +58,6 @@ class SyntaxEmbedding(TableEmbedding):
         self.relation = None if num_relations is None else nn.Parameter(torch.empty(num_relations, size))
         self.reset_parameters()
 
-    def word_tables(self) -> list[str]:
-        """The table of words: resizing leaves relations as they are."""
-        return ["weight"]
-
     def reset_parameters(self) -> None:
         """Normal tables of standard deviation ``std``; the padding rows zero."""
         torch.nn.init.normal_(self.weight, std=self.std)
