@@ -90,9 +90,11 @@ class ComplexEmbedding(nn.Embedding):
 class TableEmbedding(FullPrecision):
     """What word embeddings of every type share: an id check, a main table ``weight`` and resizing of all tables."""
 
-    num_embeddings: int
-    embedding_dim: int
-    padding_idx: int | None
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None) -> None:
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
 
     def check_ids(self, input_ids: Tensor) -> None:
         """Raise for ids outside the vocabulary."""
@@ -223,7 +225,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         frequency_init: str = "sinusoidal",
         amplitude_std: float = 0.02,
     ) -> None:
-        super().__init__()
+        super().__init__(num_embeddings, embedding_dim, padding_idx)
         check_choice("embedding_type", embedding_type, ("complex_order", "complex_vanilla"))
         check_choice("amplitude_sharing", amplitude_sharing, SHARINGS)
         check_choice("frequency_sharing", frequency_sharing, SHARINGS)
@@ -233,9 +235,6 @@ class ComplexOrderEmbedding(TableEmbedding):
         if embedding_type == "complex_order":
             check_words_differ(amplitude_sharing, frequency_sharing, phase)
         self.num_features = arithmetic("complex").num_features(embedding_dim)
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.padding_idx = padding_idx
         self.embedding_type = embedding_type
         self.amplitude_sharing = amplitude_sharing
         self.frequency_sharing = frequency_sharing
@@ -376,12 +375,9 @@ class WordPositionEmbedding(TableEmbedding):
         max_position_embeddings: int = 512,
         amplitude_std: float = 0.02,
     ) -> None:
-        super().__init__()
+        super().__init__(num_embeddings, embedding_dim, padding_idx)
         check_choice("embedding_type", embedding_type, ("word", "learned_position", "sinusoidal_position"))
         self.num_features = arithmetic("complex").num_features(embedding_dim)
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.padding_idx = padding_idx
         self.embedding_type = embedding_type
         self.max_position_embeddings = max_position_embeddings
         self.amplitude_std = amplitude_std
