@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-import complex_transformers
 from complex_transformers import (
-    ComplexFastTextConfig,
-    ComplexFastTextForSequenceClassification,
     WordFrequency,
     build_tokenizer,
     frequency_table,
@@ -22,7 +19,10 @@ from complex_transformers import (
     plot_waves,
 )
 from complex_transformers.analysis.frequencies import complex_order_embedding
-from complex_transformers.nn import ComplexOrderEmbedding, WordPositionEmbedding
+from complex_transformers.models import family_class
+from complex_transformers.nn import ComplexOrderEmbedding
+from families import FAMILIES, Case
+from refusals import refused
 
 for package in ("matplotlib", "scipy"):
     pytest.importorskip(package, reason="needs the extra analysis: pip install complex_transformers[analysis]")
@@ -39,8 +39,7 @@ OMEGA = {
     "bird": (0.0, 0.5),
     "cat": (0.0, 0.0),
 }
-FAMILIES = ("ComplexOrder", "ComplexFastText", "ComplexTextCNN", "ComplexTextRNN", "ComplexTextGCN")
-SMALL = {"hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 4, "num_filters": 4, "recurrent_size": 4}
+FAMILIES_OF_WORDS = ("complex_order", "complex_fasttext", "complex_text_cnn", "complex_text_rnn", "complex_text_gcn")
 
 
 def embedding_of(omega: dict[str, tuple[float, ...]] = OMEGA, **options: str) -> ComplexOrderEmbedding:
@@ -57,25 +56,18 @@ def fill(embedding: ComplexOrderEmbedding, omega: dict[str, tuple[float, ...]]) 
 def test_deltas_by_hand_with_ties_and_negative_frequencies():
     rows = frequency_table(embedding_of(), TOKENIZER)
     # |0.5| and |-1.5| give 1; "ant" and "bird" tie.
-    assert rows == [
-        WordFrequency("dog", 1.0),
-        WordFrequency("ant", 0.25),
-        WordFrequency("bird", 0.25),
-        WordFrequency("cat", 0.0),
-    ]
+    assert rows == [WordFrequency(*row) for row in (("dog", 1.0), ("ant", 0.25), ("bird", 0.25), ("cat", 0.0))]
     assert [row.period for row in rows[:2]] == pytest.approx([2 * math.pi, 8 * math.pi])
     assert rows[3].period == math.inf
 
 
 @pytest.mark.parametrize("field", ["complex", "real"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", FAMILIES_OF_WORDS)
 def test_every_family_is_read_with_and_without_its_head(family, field):
-    config_class = getattr(complex_transformers, f"{family}Config")
-    sizes = {name: size for name, size in SMALL.items() if name in config_class.__dataclass_fields__}
-    config = config_class(vocab_size=len(VOCABULARY), number_field=field, **sizes)
-    classifier = getattr(complex_transformers, f"{family}ForSequenceClassification")(config)
-    base = getattr(complex_transformers, f"{family}Model")(config)
-    for model in (classifier, base):
+    case = Case(family, next(iter(FAMILIES[family].variants)))
+    config = case.config(vocab_size=len(VOCABULARY), hidden_size=4, number_field=field)
+    for auto_class in ("AutoModelForSequenceClassification", "AutoModel"):
+        model = family_class(family, auto_class)(config)
         fill(model.get_input_embeddings(), OMEGA)
         assert [row.word for row in frequency_table(model, TOKENIZER)] == ["dog", "ant", "bird", "cat"]
         assert period_summary(model) == period_summary(embedding_of())
@@ -108,8 +100,7 @@ def test_one_frequency_for_all_dimensions_of_a_word():
 def test_frequencies_that_all_words_share():
     embedding = ComplexOrderEmbedding(len(VOCABULARY), 4, frequency_sharing="word")
     embedding.frequency.data = torch.tensor([[2.0, -4.0]])
-    with pytest.raises(ValueError, match="frequency_sharing='word' gives all words the same frequencies"):
-        frequency_table(embedding, TOKENIZER)
+    refused("frequency_sharing='word' gives all words the same frequencies", frequency_table, embedding, TOKENIZER)
     summary = period_summary(embedding)
     assert (summary["min"], summary["max"]) == pytest.approx((math.pi / 2, math.pi))
     assert summary["below_two"] == 0.5
@@ -124,17 +115,6 @@ def test_quantiles_of_the_periods():
     summary = period_summary(embedding)
     assert {name: summary[name] / (2 * math.pi) for name in expected} == pytest.approx(expected)
     assert summary["below_two"] == pytest.approx(2 / 5)  # 4 and -8 exceed pi, where whole positions alias
-
-
-def test_frequencies_beyond_pi_cannot_be_told_from_slower_ones():
-    """What ``below_two`` counts: omega and omega - 2 pi are one wave on whole positions."""
-    fast, slow = ComplexOrderEmbedding(1, 2), ComplexOrderEmbedding(1, 2)
-    slow.load_state_dict(fast.state_dict())
-    fast.frequency.data.fill_(4.0)
-    slow.frequency.data.fill_(4.0 - 2 * math.pi)
-    ids = torch.zeros(1, 20, dtype=torch.long)
-    torch.testing.assert_close(fast(ids), slow(ids), atol=1e-6, rtol=0.0)
-    assert (period_summary(fast)["below_two"], period_summary(slow)["below_two"]) == (1.0, 0.0)
 
 
 def test_half_precision_keeps_its_frequencies():
@@ -165,44 +145,36 @@ def test_frequencies_of_zero_are_a_line_at_zero():
     assert period_summary(silent)["min"] == math.inf
 
 
-def functions_of_a_model():
-    return {
-        "table": lambda model: frequency_table(model, TOKENIZER),
-        "summary": period_summary,
-        "density": lambda model: plot_frequency_density({"good": embedding_of(), "bad": model}),
-    }
+FUNCTIONS = {
+    "table": lambda model: frequency_table(model, TOKENIZER),
+    "summary": period_summary,
+    "density": lambda model: plot_frequency_density({"good": embedding_of(), "bad": model}),
+}
 
 
-@pytest.mark.parametrize("function", functions_of_a_model().values(), ids=functions_of_a_model())
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_models_without_usable_frequencies_are_refused(function):
     function(embedding_of())
-    with pytest.raises(ValueError, match="embedding_type='complex_vanilla' has no frequencies"):
-        function(ComplexOrderEmbedding(len(VOCABULARY), 4, embedding_type="complex_vanilla"))
-    config = ComplexFastTextConfig(
-        vocab_size=len(VOCABULARY), hidden_size=4, intermediate_size=4, embedding_type="word"
-    )
-    for other in (ComplexFastTextForSequenceClassification(config), WordPositionEmbedding(len(VOCABULARY), 4)):
-        with pytest.raises(ValueError, match="needs a ComplexOrderEmbedding, the model has WordPositionEmbedding"):
-            function(other)
+    vanilla = ComplexOrderEmbedding(len(VOCABULARY), 4, embedding_type="complex_vanilla")
+    refused("embedding_type='complex_vanilla' has no frequencies", function, vanilla)
+    model = Case("complex_fasttext", "words").model()
+    for other in (model, model.get_input_embeddings()):
+        refused("needs a ComplexOrderEmbedding, the model has WordPositionEmbedding", function, other)
     for bad in (math.nan, math.inf):
-        with pytest.raises(ValueError, match="frequencies are not finite: the model has diverged"):
-            function(embedding_of({"dog": (0.5, bad)}))
+        refused("frequencies are not finite: the model has diverged", function, embedding_of({"dog": (0.5, bad)}))
 
 
 def test_words_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"not in the vocabulary: \['zebra', 'Dog'\]"):
         frequency_table(embedding_of(), TOKENIZER, ["dog", "zebra", "Dog"])
-    with pytest.raises(ValueError, match="the tokenizer has id 6, the model 5 words"):
-        frequency_table(ComplexOrderEmbedding(5, 4), TOKENIZER)
-    with pytest.raises(ValueError, match="at least one model"):
-        plot_frequency_density({})
+    refused("the tokenizer has id 6, the model 5 words", frequency_table, ComplexOrderEmbedding(5, 4), TOKENIZER)
+    refused("at least one model", plot_frequency_density, {})
 
 
 def test_the_embedding_of_a_model_is_found():
     embedding = embedding_of()
     assert complex_order_embedding(embedding) is embedding
-    with pytest.raises(ValueError, match="the model has Linear"):
-        complex_order_embedding(torch.nn.Linear(2, 2))
+    refused("the model has Linear", complex_order_embedding, torch.nn.Linear(2, 2))
 
 
 def test_waves_are_drawn_for_each_word():
@@ -214,5 +186,4 @@ def test_waves_are_drawn_for_each_word():
     omega, amplitude = OMEGA["dog"][feature], embedding.amplitude[VOCABULARY["dog"], feature].item()
     expected = [amplitude * math.cos(omega * position) for position in range(1, 8)]
     np.testing.assert_allclose(line.get_ydata(), expected, atol=1e-6)
-    with pytest.raises(ValueError, match=r"not in the vocabulary: \['zebra'\]"):
-        plot_waves(embedding, TOKENIZER, ["zebra"])
+    refused(r"not in the vocabulary: \['zebra'\]", plot_waves, embedding, TOKENIZER, ["zebra"])

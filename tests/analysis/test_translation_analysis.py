@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 from types import SimpleNamespace
@@ -12,7 +13,6 @@ import pytest
 import torch
 
 from complex_transformers import (
-    SynCoNMTConfig,
     SynCoNMTForConditionalGeneration,
     SynCoNMTProcessor,
     SyntaxTranslationCollator,
@@ -23,6 +23,8 @@ from complex_transformers import (
     plot_attention,
     token_accuracy,
 )
+from families import Case
+from refusals import refused
 
 SOURCE = [
     {"tokens": ["Dogs", "bark", "."], "relations": ["nsubj", "root", "punct"], "spaces": [True, False, True]},
@@ -41,13 +43,7 @@ def processor() -> SynCoNMTProcessor:
 
 
 def small_model(processor: SynCoNMTProcessor, **options: object) -> SynCoNMTForConditionalGeneration:
-    torch.manual_seed(0)
-    model = SynCoNMTForConditionalGeneration(
-        SynCoNMTConfig(hidden_size=16, initializer_range=1.0, **processor.vocabulary_arguments(), **options)
-    )
-    for parameter in model.parameters():
-        parameter.data += 0.3 * torch.randn_like(parameter)
-    return model.eval()
+    return Case("synconmt", "bahdanau").trained(**processor.vocabulary_arguments(), **options)
 
 
 @pytest.mark.parametrize("attention_type", ["bahdanau", "luong"])
@@ -104,20 +100,17 @@ def test_maps_of_what_the_model_writes(processor: SynCoNMTProcessor, field: str)
 
 def test_maps_refuse(processor: SynCoNMTProcessor) -> None:
     model = small_model(processor)
-    with pytest.raises(ValueError, match=r"call model\.eval"):
-        attention_maps(model.train(), processor, SOURCE)
-    with pytest.raises(ValueError, match="no source"):
-        attention_maps(model.eval(), processor, [])
-    with pytest.raises(ValueError, match=r"leave out \['num_beams'\]"):
-        attention_maps(model, processor, SOURCE, TARGET, num_beams=2)
-    with pytest.raises(ValueError, match="num_return_sequences must be 1, got 2"):
-        attention_maps(model, processor, SOURCE, num_beams=2, num_return_sequences=2, max_new_tokens=2)
-    with pytest.raises(ValueError, match="leave out return_dict_in_generate"):
-        attention_maps(model, processor, SOURCE, return_dict_in_generate=True)
-    with pytest.raises(TypeError, match="sources must be a list of texts or parsed sentences, got one str"):
-        attention_maps(model, processor, "Dogs bark.")
-    with pytest.raises(TypeError, match="targets must be a list of texts or parsed sentences, got one dict"):
-        attention_maps(model, processor, SOURCE[:1], TARGET[0])
+    refused(r"call model\.eval", attention_maps, copy.deepcopy(model).train(), processor, SOURCE)
+    refused("no source", attention_maps, model, processor, [])
+    refused(r"leave out \['num_beams'\]", attention_maps, model, processor, SOURCE, TARGET, num_beams=2)
+    several = {"num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 2}
+    refused("num_return_sequences must be 1, got 2", attention_maps, model, processor, SOURCE, **several)
+    more = {"return_dict_in_generate": True}
+    refused("leave out return_dict_in_generate", attention_maps, model, processor, SOURCE, **more)
+    words = "{} must be a list of texts or parsed sentences, got one {}"
+    refused(words.format("sources", "str"), attention_maps, model, processor, "Dogs bark.", error=TypeError)
+    targets = (SOURCE[:1], TARGET[0])
+    refused(words.format("targets", "dict"), attention_maps, model, processor, *targets, error=TypeError)
 
 
 @pytest.mark.parametrize("field", ["complex", "words"])
@@ -140,11 +133,8 @@ def test_scores_by_length() -> None:
     references = ["a b c d e", "f g h i j", "k l m n o", "p q r s t"]
     predictions = ["a b c d e", "x x x x x", "k l m n o", "p q r s"]
     rows = bleu_by_length(lengths, predictions, references)
-    assert [(row["shortest"], row["longest"], row["sentences"]) for row in rows] == [
-        (1, 10, 2),
-        (11, 20, 1),
-        (21, 30, 1),
-    ]
+    groups = [(row["shortest"], row["longest"], row["sentences"]) for row in rows]
+    assert groups == [(1, 10, 2), (11, 20, 1), (21, 30, 1)]
     pair = TranslationMetric().compute(predictions=predictions[:2], references=references[:2])
     assert rows[0]["bleu"] == pair["bleu"]
     assert rows[1]["bleu"] == pytest.approx(100.0)
@@ -152,12 +142,9 @@ def test_scores_by_length() -> None:
     assert [row["sentences"] for row in bleu_by_length(lengths, predictions, references, group=100)] == [4]
     case = bleu_by_length([1], ["A b c d e"], ["a b c d e"], metric=TranslationMetric(lowercase=True))
     assert case[0]["bleu"] == pytest.approx(100.0)
-    with pytest.raises(ValueError, match="got 1, 2 and 2"):
-        bleu_by_length([1], predictions[:2], references[:2])
-    with pytest.raises(ValueError, match="got 0, 0 and 0"):
-        bleu_by_length([], [], [])
-    with pytest.raises(ValueError, match="at least 1, got 0 and 10"):
-        bleu_by_length([0], ["a"], ["a"])
+    refused("got 1, 2 and 2", bleu_by_length, [1], predictions[:2], references[:2])
+    refused("got 0, 0 and 0", bleu_by_length, [], [], [])
+    refused("at least 1, got 0 and 10", bleu_by_length, [0], ["a"], ["a"])
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -184,8 +171,7 @@ def test_accuracy_word_by_word(processor: SynCoNMTProcessor, field: str) -> None
         expected["relation_accuracy"] = sum(hit[1] for hit in hits) / len(hits)
         expected["both_accuracy"] = sum(all(hit) for hit in hits) / len(hits)
     assert scores == pytest.approx(expected)
-    with pytest.raises(ValueError, match="nothing to count"):
-        token_accuracy(model, [])
+    refused("nothing to count", token_accuracy, model, [])
 
 
 def test_accuracy_leaves_out_what_has_no_label(processor: SynCoNMTProcessor) -> None:
@@ -204,8 +190,7 @@ def test_accuracy_leaves_out_what_has_no_label(processor: SynCoNMTProcessor) -> 
     batch["labels"][0, 0] = -100
     assert token_accuracy(model, [batch]) == {"word_accuracy": 1.0, "relation_accuracy": 1.0, "both_accuracy": 1.0}
     batch["relation_labels"][:] = -100
-    with pytest.raises(ValueError, match="nothing to count"):
-        token_accuracy(model, [batch])
+    refused("nothing to count", token_accuracy, model, [batch])
 
 
 def test_accuracy_counts_what_is_right() -> None:

@@ -18,6 +18,8 @@ from benchmarks.grid import Commands, Functions, Need, Place, main, run_grid
 from benchmarks.grids import GRIDS
 from benchmarks.reporting import RESULTS, ROOT, add_line, read_lines
 
+from refusals import refused
+
 # Writes its results where the scripts of the examples do, and says what it was called with.
 SCRIPT = """
 import json, pathlib, sys
@@ -61,17 +63,11 @@ def test_every_row_and_seed_runs_once_and_decoders_last(table: Commands, tmp_pat
     place = Place(tmp_path / "results", "--epochs 5")
     run_grid(table, table.choose(["ctc", "decoder"]), [3, 10], place)
     lines = read_lines(tmp_path / "results" / "table.jsonl")
-    assert [(line["row"], line["seed"]) for line in lines] == [
-        ("ctc", 3),
-        ("decoder", 3),
-        ("ctc", 10),
-        ("decoder", 10),
-    ]
+    order = [("ctc", 3), ("decoder", 3), ("ctc", 10), ("decoder", 10)]
+    assert [(line["row"], line["seed"]) for line in lines] == order
     assert all("evaluations" not in line and line["score"] == 0.5 for line in lines)  # logs of epochs are no results
     called = options(lines[1]["called"])
-    assert called["layers"] == ["2"]
-    assert called["seed"] == ["3"]
-    assert called["epochs"] == ["5"]
+    assert (called["layers"], called["seed"], called["epochs"]) == (["2"], ["3"], ["5"])
     assert ROOT / called["model"][0] == tmp_path / "results" / "table" / "ctc-seed-3"
     assert ROOT / called["output_dir"][0] == tmp_path / "results" / "table" / "decoder-seed-3"
     assert capfd.readouterr().out.count("make.py") == 1  # what is read was made once
@@ -91,8 +87,7 @@ def test_a_row_that_begins_with_a_missing_model_names_it(table: Commands, tmp_pa
 
 def test_a_stopped_or_failed_run_leaves_no_result(table: Commands, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("raise SystemExit(1)", encoding="utf-8")
-    with pytest.raises(Exception, match="returned non-zero exit status 1"):
-        run_grid(table, ["ctc"], [0], Place(tmp_path))
+    refused("returned non-zero exit status 1", run_grid, table, ["ctc"], [0], Place(tmp_path), error=Exception)
     path = tmp_path / "table.jsonl"
     assert not path.exists()
     add_line(path, {"row": "ctc", "seed": 0})
@@ -113,11 +108,9 @@ def test_results_of_other_settings_are_refused(tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) == 3  # what both share stands once
     shared = {"settings": {"rate": 0.1}}
     assert read_lines(path) == [{**shared, "row": r, "seed": 5, "value": v} for r, v in (("a", 6), ("b", 7))]
-    with pytest.raises(ValueError, match="a was measured under other settings"):
-        run_grid(grid(0.2), ["a"], [4, 5], Place(tmp_path))
+    refused("a was measured under other settings", run_grid, grid(0.2), ["a"], [4, 5], Place(tmp_path))
     assert len(read_lines(path)) == 2  # before anything ran
-    with pytest.raises(ValueError, match="they take no --options"):
-        run_grid(grid(0.1), ["a"], [6], Place(tmp_path, "--epochs 5"))
+    refused("they take no --options", run_grid, grid(0.1), ["a"], [6], Place(tmp_path, "--epochs 5"))
 
 
 def test_unknown_rows_are_named_before_anything_runs(tmp_path: Path, capsys: Any) -> None:

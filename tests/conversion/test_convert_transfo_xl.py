@@ -2,27 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of both releases of Transformer-XL, converted, against a plain network that reads the originals."""
 
+import importlib
+import io
 import json
-import subprocess
+import runpy
 import sys
+from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from transfo_xl_releases import HEADS, NETWORKS, WIDTH, WORDS, plain_network, release
 
+import complex_transformers
 from complex_transformers import ComplexTransfoXLForCausalLM, MemoryCache
 from complex_transformers.conversion.convert_transfo_xl_checkpoint import (
     convert_transfo_xl_checkpoint,
     convert_transfo_xl_weights,
-    main,
     read_weights,
 )
-from complex_transformers.nn import AdaptiveReadout
+from refusals import refused
 
 every_network = pytest.mark.parametrize("changes", NETWORKS.values(), ids=NETWORKS.keys())
 either_release = pytest.mark.parametrize("of_transformers", [False, True], ids=["authors", "Transformers"])
 CUTS = (4, 7)
+MODULE = "complex_transformers.conversion.convert_transfo_xl_checkpoint"
 
 
 def stream(length=15):
@@ -50,50 +54,52 @@ def converted(tmp_path, weights, known, dtype=torch.float64):
     return model
 
 
+def assert_same_outputs(model, weights, known, cuts=CUTS, memory=None, zeros=None, tolerance=1e-8):
+    """Log-probabilities of the stream, read in pieces with a memory, are those of the release."""
+    expected = plain_network(weights, known, stream(), cuts, zeros)
+    torch.testing.assert_close(ours(model, stream(), cuts, memory).double(), expected, rtol=0, atol=tolerance)
+
+
 @every_network
 @either_release
-@pytest.mark.parametrize("lengths", [{}, {"clamp_len": 3}, {"same_length": True}], ids=["plain", "clamped", "same"])
-def test_outputs_are_those_of_the_release(tmp_path, changes, of_transformers, lengths):
+@pytest.mark.parametrize(
+    ("lengths", "dtype"),
+    [
+        ({}, torch.float64),
+        ({"clamp_len": 3}, torch.float64),
+        ({"same_length": True}, torch.float64),
+        ({}, torch.float32),
+    ],
+    ids=["plain", "clamped", "same", "float32"],
+)
+def test_outputs_are_those_of_the_release(tmp_path, changes, of_transformers, lengths, dtype):
     weights, known = release(of_transformers, **changes, **lengths)
-    model = converted(tmp_path, weights, known)
-    assert model.dtype == torch.float64
-    ids = stream()
+    model = converted(tmp_path, weights, known, dtype)
+    assert model.dtype == dtype
+    weights = {name: value.to(dtype) for name, value in weights.items()}
+    tolerance = 1e-8 if dtype == torch.float64 else 1e-4
     for cuts in ((), CUTS):
-        expected = plain_network(weights, known, ids, cuts)
-        torch.testing.assert_close(ours(model, ids, cuts), expected, rtol=0, atol=1e-8)
+        assert_same_outputs(model, weights, known, cuts, tolerance=tolerance)
     if known["cutoffs"]:
+        ids = stream()
         out = model(ids[None, :-1], shift_labels=ids[None, 1:])
         expected = -plain_network(weights, known, ids[:-1]).gather(-1, ids[1:, None]).mean()
-        torch.testing.assert_close(out.loss, expected, rtol=0, atol=1e-8)
-
-
-@every_network
-@either_release
-def test_in_float32(tmp_path, changes, of_transformers):
-    weights, known = release(of_transformers, **changes)
-    model = converted(tmp_path, weights, known, torch.float32)
-    assert model.dtype == torch.float32
-    expected = plain_network({name: value.float() for name, value in weights.items()}, known, stream(), CUTS)
-    torch.testing.assert_close(ours(model, stream(), CUTS).double(), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(out.loss.double(), expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize(
-    ("name", "div_value", "tails"),
+    ("name", "cutoffs", "div_value"),
     [
-        ("characters", None, 0),
-        ("words, tied", 1, 2),
-        ("narrow words", 1, 2),
-        ("adaptive", 4, 2),
-        ("adaptive, untied", 2, 3),
-        ("adaptive, narrow", 1, 2),
+        ("words, tied", [6, 14], 1),
+        ("narrow words", [6, 14], 1),
+        ("adaptive", [6, 14], 4),
+        ("adaptive, untied", [6, 14, 20], 2),
+        ("adaptive, narrow", [6, 14], 1),
     ],
 )
-def test_the_head_keeps_its_clusters(name, div_value, tails):
+def test_the_head_keeps_its_clusters(name, cutoffs, div_value):
     config, _ = convert_transfo_xl_weights(*release(**NETWORKS[name]))
-    head = ComplexTransfoXLForCausalLM(config).lm_head
-    assert isinstance(head, AdaptiveReadout) == (tails > 0)
-    assert len(config.cutoffs) == tails
-    assert div_value is None or head.div_value == div_value
+    assert (config.cutoffs, config.div_value) == (cutoffs, div_value)
 
 
 def test_the_releases_differ_in_the_order_of_the_tails():
@@ -109,9 +115,7 @@ def test_each_layer_may_have_biases_of_its_own(tmp_path):
     model = converted(tmp_path, weights, known)
     biases = [layer.self_attn.content_bias for layer in model.model.layers]
     assert (biases[0] - biases[1]).abs().max() > 0.1
-    torch.testing.assert_close(
-        ours(model, stream(), CUTS), plain_network(weights, known, stream(), CUTS), rtol=0, atol=1e-8
-    )
+    assert_same_outputs(model, weights, known)
 
 
 def test_the_memory_of_zeros_that_transformers_begins_with(tmp_path):
@@ -121,9 +125,9 @@ def test_the_memory_of_zeros_that_transformers_begins_with(tmp_path):
     for layer in memory.layers:
         layer.extend(torch.zeros(1, known["mem_len"], WIDTH, dtype=torch.float64))
     zeros = [torch.zeros(known["mem_len"], WIDTH, dtype=torch.float64)] * len(memory.layers)
-    expected = plain_network(weights, known, stream(), CUTS, zeros)
-    torch.testing.assert_close(ours(model, stream(), CUTS, memory), expected, rtol=0, atol=1e-8)
-    assert (expected - plain_network(weights, known, stream(), CUTS)).abs().max() > 1e-3
+    assert_same_outputs(model, weights, known, memory=memory, zeros=zeros)
+    with_zeros, without = (plain_network(weights, known, stream(), CUTS, first) for first in (zeros, None))
+    assert (with_zeros - without).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("name", ["characters", "words, tied", "narrow words, shared projections", "adaptive"])
@@ -131,7 +135,7 @@ def test_the_memory_of_zeros_that_transformers_begins_with(tmp_path):
 def test_tied_tensors_may_be_there_once(tmp_path, name, kept):
     """safetensors leaves out all names of a tensor but one."""
     weights, known = release(of_transformers=True, **NETWORKS[name])
-    whole, dropped = dict(weights), []
+    dropped = []
     for table in range(3):
         pairs = [(f"transformer.word_emb.emb_layers.{table}.weight", f"crit.out_layers.{table}.weight")]
         if name == "adaptive" and table:
@@ -145,9 +149,7 @@ def test_tied_tensors_may_be_there_once(tmp_path, name, kept):
     file = tmp_path / "model.safetensors"
     save_file({n: value.clone() for n, value in weights.items() if n not in dropped}, file)
     model = convert_transfo_xl_checkpoint(file, tmp_path / "model", **known)
-    torch.testing.assert_close(
-        ours(model, stream(), CUTS), plain_network(whole, known, stream(), CUTS), rtol=0, atol=1e-8
-    )
+    assert_same_outputs(model, weights, known)
     with pytest.raises(ValueError, match=r"missing: .*weight.*tie_weight"):
         convert_transfo_xl_checkpoint(file, tmp_path / "other", **{**known, "tie_weight": False})
 
@@ -159,41 +161,40 @@ def test_prefix_and_half_precision():
     assert {value.dtype for value in state.values()} == {torch.float16}
 
 
-@pytest.mark.full
-def test_command_line(tmp_path):
+def test_command_line(tmp_path, monkeypatch, capsys):
+    """Its options come before the file of settings."""
     weights, known = release(**NETWORKS["words, tied"])
-    file = tmp_path / "weights.pt"
-    torch.save(weights, file)
-    module = "complex_transformers.conversion.convert_transfo_xl_checkpoint"
-    options = ["--mem_len", "5", "--clamp_len", "3", "--same_length", "true", "--cutoffs", "6", "14"]
-    command = [
-        sys.executable,
-        "-m",
-        module,
-        "--checkpoint",
-        str(file),
-        "--output_dir",
-        str(tmp_path / "model"),
-        *options,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "30 words; mem_len=5, clamp_len=3, same_length=True, cutoffs=[6, 14], div_value=1" in done.stdout
-    known |= {"clamp_len": 3, "same_length": True}
+    torch.save(weights, tmp_path / "weights.pt")
+    (tmp_path / "config.json").write_text(json.dumps({**known, "mem_len": 9, "clamp_len": 3}), encoding="utf-8")
+    names = {"checkpoint": "weights.pt", "config_file": "config.json", "output_dir": "model"}
+    files = [part for option, name in names.items() for part in (f"--{option}", str(tmp_path / name))]
+    options = ["--mem_len", "5", "--same_length", "true", "--cutoffs", "6", "14"]
+    monkeypatch.setattr(sys, "argv", ["convert", *files, *options])
+    monkeypatch.delitem(sys.modules, MODULE)
+    runpy.run_module(MODULE, run_name="__main__")
+    out = capsys.readouterr().out
+    assert "30 words; mem_len=5, clamp_len=3, same_length=True, cutoffs=[6, 14], div_value=1" in out
     model = ComplexTransfoXLForCausalLM.from_pretrained(tmp_path / "model", dtype=torch.float64).eval()
-    torch.testing.assert_close(
-        ours(model, stream(), CUTS), plain_network(weights, known, stream(), CUTS), rtol=0, atol=1e-8
-    )
+    assert_same_outputs(model, weights, {**known, "clamp_len": 3, "same_length": True})
     assert model.generate(stream(4)[None], max_new_tokens=3).shape == (1, 7)
+
+
+def test_every_converter_has_its_script():
+    package, scripts = Path(complex_transformers.__file__).parent, Path(__file__).parents[2] / "conversion"
+    names = {path.stem for path in (package / "conversion").glob("convert_*.py")}
+    assert names == {path.stem for path in scripts.glob("*.py")}
+    assert names
+    for name in names:
+        module = importlib.import_module(f"complex_transformers.conversion.{name}")
+        assert runpy.run_path(str(scripts / f"{name}.py"))["main"] is module.main
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
-def refused(match, weights=None, known=None, **changes):
+def refused_settings(words, weights=None, known=None, **changes):
     given, settings = release(**changes)
-    with pytest.raises(ValueError, match=match):
-        convert_transfo_xl_weights({**given, **(weights or {})}, {**settings, **(known or {})})
+    refused(words, convert_transfo_xl_weights, {**given, **(weights or {})}, {**settings, **(known or {})})
 
 
 def test_missing_and_extra_tensors_are_listed_together():
@@ -210,19 +211,18 @@ def test_missing_and_extra_tensors_are_listed_together():
         r"missing: crit.cluster_bias, layers.0.pos_ff.layer_norm.bias, layers.1.dec_attn.r_net.weight, "
         r"word_emb.emb_projs.1; of no use: crit.more, layers.0.dec_attn.q.weight\. Give the settings"
     )
-    with pytest.raises(ValueError, match=message):
-        convert_transfo_xl_weights(weights, {**known, "tie_projs": None})
+    refused(message, convert_transfo_xl_weights, weights, {**known, "tie_projs": None})
     with pytest.raises(ValueError, match=r"missing: crit.out_layers.0.bias, .*; of no use: a, b"):
         convert_transfo_xl_weights({"a": torch.zeros(1), "b": torch.zeros(1)}, {"mem_len": 4})
     shared = {"transformer.r_w_bias": torch.zeros(HEADS, WIDTH // HEADS)}  # not what the layers have
-    refused("missing: none; of no use: r_w_bias", shared, of_transformers=True)
+    refused_settings("missing: none; of no use: r_w_bias", shared, of_transformers=True)
 
 
 def test_tensors_that_are_there_under_two_prefixes_are_listed():
     name = "layers.0.dec_attn.r_net.weight"
     other = torch.zeros(WIDTH, WIDTH)
-    refused(rf"have one name: {name} and module\.{name}; keep one of each", {f"module.{name}": other})
-    refused(
+    refused_settings(rf"have one name: {name} and module\.{name}; keep one of each", {f"module.{name}": other})
+    refused_settings(
         rf"transformer\.r_w_bias and r_w_bias; transformer\.{name} and module\.transformer\.{name} and {name}; keep",
         {f"module.transformer.{name}": other, name: other, "r_w_bias": other, "transformer.r_w_bias": other},
         of_transformers=True,
@@ -231,9 +231,9 @@ def test_tensors_that_are_there_under_two_prefixes_are_listed():
 
 def test_names_without_end_are_of_no_use():
     names = ("layers.300000.foo", "crit.out_layers.1000000.foo", f"layers.{'9' * 5000}.foo", "layers.01.foo")
-    refused("missing: none; of no use: crit.out_layers.1000000.foo, ", dict.fromkeys(names, torch.zeros(1)))
+    refused_settings("missing: none; of no use: crit.out_layers.1000000.foo, ", dict.fromkeys(names, torch.zeros(1)))
     many = {f"a.{number:04}": torch.zeros(1) for number in range(1200)}
-    refused(r"of no use: a\.0000, .*, a\.0999 and 200 more\. Give", many)
+    refused_settings(r"of no use: a\.0000, .*, a\.0999 and 200 more\. Give", many)
 
 
 @pytest.mark.parametrize(
@@ -248,11 +248,10 @@ def test_names_without_end_are_of_no_use():
     ],
 )
 def test_what_is_no_weight_is_named(tmp_path, name, value, message):
-    refused(message, {name: value})
+    refused_settings(message, {name: value})
     if not isinstance(value, torch.Tensor) or name == 7:
         torch.save({name: value}, tmp_path / "weights.pt")
-        with pytest.raises(ValueError, match="must hold tensors by name"):
-            read_weights(tmp_path / "weights.pt")
+        refused("must hold tensors by name", read_weights, tmp_path / "weights.pt")
 
 
 def test_shapes_are_named():
@@ -260,7 +259,7 @@ def test_shapes_are_named():
         "layers.1.pos_ff.CoreNet.3.weight": torch.zeros(3, 4),
         "layers.0.dec_attn.o_net.weight": torch.zeros(16, 8),
     }
-    refused(
+    refused_settings(
         r"layers.0.dec_attn.o_net.weight \(16, 8\) instead of \(16, 16\); "
         r"layers.1.pos_ff.CoreNet.3.weight \(3, 4\) instead of \(16, 24\)",
         wrong,
@@ -311,75 +310,70 @@ def test_heads_must_fill_the_model():
     ],
 )
 def test_settings_that_do_not_fit_are_refused(known, message):
-    refused(message, known=known, cutoffs=[6, 14])
+    refused_settings(message, known=known, cutoffs=[6, 14])
 
 
 def test_cutoffs_of_narrow_tables_are_in_the_weights():
     weights, _ = release(**NETWORKS["adaptive"])
-    config, _ = convert_transfo_xl_weights(weights, {"mem_len": 5})
-    assert (config.cutoffs, config.div_value) == ([6, 14], 4)
-    refused(r"cutoffs=\[5, 14\] \(\[6, 14\]\)", known={"cutoffs": [5, 14]}, **NETWORKS["adaptive"])
+    assert convert_transfo_xl_weights(weights, {"mem_len": 5})[0].cutoffs == [6, 14]
+    refused_settings(r"cutoffs=\[5, 14\] \(\[6, 14\]\)", known={"cutoffs": [5, 14]}, **NETWORKS["adaptive"])
 
 
 def test_other_networks_are_told_by_their_weights():
-    refused("got weights of another", {"r_emb": torch.zeros(1)})
-    refused("got weights of another", {"layers.0.dec_attn.kv_net.weight": torch.zeros(1)})
-    refused("a sampled softmax", {"out_layer.weight": torch.zeros(1)})
-    refused("not the frequencies of the paper", {"pos_emb.inv_freq": torch.zeros(8)})
+    refused_settings("got weights of another", {"r_emb": torch.zeros(1)})
+    refused_settings("got weights of another", {"layers.0.dec_attn.kv_net.weight": torch.zeros(1)})
+    refused_settings("a sampled softmax", {"out_layer.weight": torch.zeros(1)})
+    refused_settings("not the frequencies of the paper", {"pos_emb.inv_freq": torch.zeros(8)})
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def saved(value, **options):
+    """As ``torch.save`` writes it."""
+    file = io.BytesIO()
+    torch.save(value, file, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (saved(torch.nn.Linear(2, 2)), r'run code of its maker.*torch.save\(torch.load\("model.pt"\).state_dict'),
+        (b"no weights at all", r"or it is no file of torch\.save"),
+        (saved({"model": {}, "epoch": 3}), r"by name, it holds a dict, its keys are \['epoch', 'model'\]"),
+        (saved(torch.zeros(3)), "it holds a Tensor; save the state dict itself"),
+    ],
+)
+def test_files_that_hold_no_weights(tmp_path, content, words):
+    file = tmp_path / "weights.pt"
+    file.write_bytes(content)
+    refused(words, convert_transfo_xl_checkpoint, file, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_files_that_are_cut_short(tmp_path):
+    weights, known = release()
     file, folder = tmp_path / "weights.pt", tmp_path / "model"
-    with pytest.raises(FileNotFoundError, match="no checkpoint at"):
-        convert_transfo_xl_checkpoint(file, folder)
-    torch.save(torch.nn.Linear(2, 2), file)
-    with pytest.raises(
-        ValueError, match=r'would run code of its maker.*torch.save\(torch.load\("model.pt"\).state_dict'
-    ):
-        convert_transfo_xl_checkpoint(file, folder)
-    weights, known = release()
-    for legacy in (True, False):
-        torch.save(weights, file, _use_new_zipfile_serialization=not legacy)
-        whole = file.read_bytes()
-        for size in (0, 30, len(whole) // 2, len(whole) - 500):
-            file.write_bytes(whole[:size])
-            with pytest.raises(ValueError, match=rf"is damaged or not complete \({size} bytes\)"):
-                convert_transfo_xl_checkpoint(file, folder)
-        file.write_bytes(whole)
-        convert_transfo_xl_checkpoint(file, tmp_path / f"legacy-{legacy}", **known)
-    safe = tmp_path / "model.safetensors"
-    save_file({name: value.clone() for name, value in weights.items()}, safe)
-    file.write_bytes(safe.read_bytes())  # under the name of another format
-    assert read_weights(file).keys() == weights.keys()
-    safe.write_bytes(safe.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="is damaged or not complete"):
-        convert_transfo_xl_checkpoint(safe, folder)
-    file.write_bytes(b"no weights at all")
-    with pytest.raises(ValueError, match=r"or it is no file of torch\.save"):
-        convert_transfo_xl_checkpoint(file, folder)
-    torch.save({"model": weights, "epoch": 3}, file)
-    with pytest.raises(
-        ValueError, match=r"must hold tensors by name, it holds a dict, its keys are \['epoch', 'model'\]"
-    ):
-        convert_transfo_xl_checkpoint(file, folder)
-    torch.save(torch.zeros(3), file)
-    with pytest.raises(ValueError, match="it holds a Tensor; save the state dict itself"):
-        convert_transfo_xl_checkpoint(file, folder)
-    torch.save(weights, file)
-    with pytest.raises(FileNotFoundError, match="no config_file at"):
-        convert_transfo_xl_checkpoint(file, folder, tmp_path / "config.json")
-    for text, message in (("{", "is not json"), ("[1]", "must hold settings by name, it holds a list")):
-        (tmp_path / "config.json").write_text(text, encoding="utf-8")
-        with pytest.raises(ValueError, match=message):
-            convert_transfo_xl_checkpoint(file, folder, tmp_path / "config.json")
+    whole = {".pt": saved(weights), ".bin": saved(weights, _use_new_zipfile_serialization=False)}
+    whole[".safetensors"] = save({name: value.clone() for name, value in weights.items()})
+    for ending, content in whole.items():
+        file = tmp_path / f"weights{ending}"
+        for size in (0, 30, len(content) // 2, len(content) - 500):
+            file.write_bytes(content[:size])
+            words = rf"is damaged or not complete \({size} bytes\)"
+            refused(words, convert_transfo_xl_checkpoint, file, folder)
+        file.write_bytes(content)
+        convert_transfo_xl_checkpoint(file, tmp_path / f"from{ending}", **known)
     assert not folder.exists()
+    (tmp_path / "weights.pt").write_bytes(whole[".safetensors"])  # under the name of another format
+    assert read_weights(tmp_path / "weights.pt").keys() == weights.keys()
 
 
-def test_options_come_before_the_file(tmp_path):
-    weights, known = release()
-    torch.save(weights, tmp_path / "weights.pt")
-    (tmp_path / "config.json").write_text(json.dumps({**known, "clamp_len": 7}), encoding="utf-8")
-    files = ["--checkpoint", str(tmp_path / "weights.pt"), "--config_file", str(tmp_path / "config.json")]
-    main([*files, "--output_dir", str(tmp_path / "model"), "--mem_len", "9"])
-    model = ComplexTransfoXLForCausalLM.from_pretrained(tmp_path / "model")
-    assert (model.config.mem_len, model.config.clamp_len) == (9, 7)
+def test_files_of_settings_that_cannot_be_read(tmp_path):
+    file, settings = tmp_path / "weights.pt", tmp_path / "config.json"
+    arguments = (convert_transfo_xl_checkpoint, file, tmp_path / "model", settings)
+    refused("no checkpoint at", *arguments[:3], error=FileNotFoundError)
+    torch.save(release()[0], file)
+    refused("no config_file at", *arguments, error=FileNotFoundError)
+    for text, words in (("{", "is not json"), ("[1]", "must hold settings by name, it holds a list")):
+        settings.write_text(text, encoding="utf-8")
+        refused(words, *arguments)
+    assert not (tmp_path / "model").exists()

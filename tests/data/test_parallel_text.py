@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,11 @@ from transformers import PreTrainedTokenizerFast
 
 from complex_transformers import build_tokenizer, encode_parallel_dataset, load_parallel_dataset
 from complex_transformers.data.files import read_lines
+from refusals import refused
+from table_files import write_table, write_text
 
 PAIRS = [("a cat", "eine Katze"), ("a dog", "ein Hund"), ('two "old" cats, here', 'zwei "alte" Katzen, hier')]
+COLUMNS = ("en", "de")
 OTHERS = [("no bird", "kein Vogel"), ("None", "1")]
 
 
@@ -25,31 +26,16 @@ def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
 
 
-def write_text(path: Path, lines: list[str], end: str = "\n") -> str:
-    data = "".join(line + end for line in lines).encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return str(path)
+def write_lines(path: Path, lines: list[str], end: str = "\n") -> str:
+    return write_text(path, "".join(line + end for line in lines))
 
 
 def write_pairs(folder: Path, name: str, pairs: list[tuple[str, str]], ending: str = "") -> list[str]:
     """Two aligned files, source first."""
     return [
-        write_text(folder / f"{name}.{language}{ending}", [pair[side] for pair in pairs])
+        write_lines(folder / f"{name}.{language}{ending}", [pair[side] for pair in pairs])
         for side, language in enumerate(("en", "de"))
     ]
-
-
-def write_table(path: Path, pairs: list[tuple[str, str]], columns: tuple[str, str] = ("source", "target")) -> str:
-    kind = path.name.removesuffix(".gz").rsplit(".", 1)[-1]
-    opener: Any = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "wt", encoding="utf-8", newline="") as file:
-        if kind == "csv":
-            csv.writer(file).writerows([columns, *pairs])
-        elif kind == "tsv":
-            file.writelines("\t".join(row) + "\n" for row in [columns, *pairs])
-        else:
-            file.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in pairs)
-    return str(path)
 
 
 def pairs_of(part: Any) -> list[tuple[str, str]]:
@@ -68,50 +54,38 @@ def test_aligned_files(tmp_path: Path, ending: str) -> None:
 
 def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
     lines = ["a\u2028b", "c\x85d", "e\x0bf\x0cg", " h\ti ", "j\rk"]
-    assert list(read_lines(write_text(tmp_path / "unix.txt", lines))) == lines
-    assert list(read_lines(write_text(tmp_path / "windows.txt", lines, end="\r\n"))) == lines
-    path = tmp_path / "bare.txt"
-    path.write_bytes("\ufeff\u00e4\n\nb".encode())
-    assert list(read_lines(str(path))) == ["ä", "", "b"]  # a byte order mark, an empty line, no line feed at the end
-    path.write_bytes(b"")
-    assert list(read_lines(str(path))) == []
+    assert list(read_lines(write_lines(tmp_path / "unix.txt", lines))) == lines
+    assert list(read_lines(write_lines(tmp_path / "windows.txt", lines, end="\r\n"))) == lines
+    bare = write_text(tmp_path / "bare.txt", "\ufeff\u00e4\n\nb")
+    assert list(read_lines(bare)) == ["ä", "", "b"]  # a byte order mark, an empty line, no line feed at the end
+    assert list(read_lines(write_text(tmp_path / "empty.txt", ""))) == []
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "json", "jsonl.gz", "csv.gz"])
 def test_tables(tmp_path: Path, ending: str) -> None:
-    train = write_table(tmp_path / f"train.{ending}", PAIRS, columns=("en", "de"))
-    test = write_table(tmp_path / f"test.{ending}", OTHERS, columns=("en", "de"))
-    parts = load_parallel_dataset(
-        train,
-        [test],
-        [write_table(tmp_path / "x.csv", [("x", "y")], ("en", "de"))],
-        source_column="en",
-        target_column="de",
-    )
-    assert pairs_of(parts["train"]) == PAIRS
-    assert pairs_of(parts["validation"]) == OTHERS
-    assert pairs_of(parts["test"]) == [("x", "y")]
+    pairs = {"train": PAIRS, "validation": OTHERS, "test": [("x", "y")]}
+    train, *others = (write_table(tmp_path / f"{name}.{ending}", rows, COLUMNS) for name, rows in pairs.items())
+    parts = load_parallel_dataset(train, *([file] for file in others), source_column="en", target_column="de")
+    assert {name: pairs_of(part) for name, part in parts.items()} == pairs
 
 
 def test_translation_column_and_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-    folder.mkdir()
+    folder = str(tmp_path / "data")
     for name, pairs in (("train", PAIRS), ("validation", OTHERS)):
-        rows = [{"id": str(n), "translation": {"en": en, "de": de}} for n, (en, de) in enumerate(pairs)]
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    there = load_parallel_dataset(dataset_name=str(folder), source_column="en", target_column="de")
+        rows = [(str(number), dict(zip(COLUMNS, pair, strict=True))) for number, pair in enumerate(pairs)]
+        write_table(tmp_path / "data" / f"{name}.jsonl", rows, ("id", "translation"))
+    there = load_parallel_dataset(dataset_name=folder, source_column="en", target_column="de")
     assert pairs_of(there["train"]) == PAIRS
-    back = load_parallel_dataset(dataset_name=str(folder), source_column="de", target_column="en")
+    back = load_parallel_dataset(dataset_name=folder, source_column="de", target_column="en")
     assert pairs_of(back["validation"]) == [(de, en) for en, de in OTHERS]
-    with pytest.raises(ValueError, match=r"train data has no column 'fr', only \['en', 'de'\].*target_column"):
-        load_parallel_dataset(dataset_name=str(folder), source_column="en", target_column="fr")
+    words = r"train data has no column 'fr', only \['en', 'de'\].*target_column"
+    refused(words, load_parallel_dataset, dataset_name=folder, source_column="en", target_column="fr")
 
 
 def test_parts_of_other_names_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     card = "---\nconfigs:\n- config_name: default\n  data_files:\n"
     for part, pairs in (("train", PAIRS), ("validation", OTHERS), ("test_clean", OTHERS)):
-        rows = "".join(json.dumps({"en": en, "de": de}) + "\n" for en, de in pairs)
-        (tmp_path / f"{part}.jsonl").write_text(rows, encoding="utf-8")
+        write_table(tmp_path / f"{part}.jsonl", pairs, COLUMNS)
         card += f"  - split: {part}\n    path: {part}.jsonl\n"
     (tmp_path / "README.md").write_text(card + "---\n", encoding="utf-8")
     parts = load_parallel_dataset(dataset_name=str(tmp_path), source_column="en", target_column="de")
@@ -120,27 +94,22 @@ def test_parts_of_other_names_are_named(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_unequal_files_are_refused(tmp_path: Path) -> None:
-    source = write_text(tmp_path / "a.en", ["one", "two", "three"])
-    target = write_text(tmp_path / "a.de", ["eins", "zwei"])
-    with pytest.raises(
-        ValueError, match=r"train files must have equal numbers of lines: .*a\.en has 3, .*a\.de has 2"
-    ):
-        load_parallel_dataset([source, target])
+    files = [write_text(tmp_path / "a.en", "one\ntwo\nthree\n"), write_text(tmp_path / "a.de", "eins\nzwei\n")]
+    words = r"train files must have equal numbers of lines: .*a\.en has 3, .*a\.de has 2"
+    refused(words, load_parallel_dataset, files)
 
 
 def test_empty_lines(tmp_path: Path) -> None:
     train = write_pairs(tmp_path, "t", [*PAIRS, ("", "leer"), ("blank", "  "), ("end", "Ende")])
     validation = write_pairs(tmp_path, "v", OTHERS)
-    with pytest.raises(
-        ValueError, match=r"2 pair\(s\) of the train data have an empty side \(first: line 4\).*empty='drop'"
-    ):
-        load_parallel_dataset(train, validation)
+    words = r"2 pair\(s\) of the train data have an empty side \(first: line 4\).*empty='drop'"
+    refused(words, load_parallel_dataset, train, validation)
     with pytest.warns(UserWarning, match=r"2 pair\(s\) of the train data .* dropped") as caught:
         parts = load_parallel_dataset(train, validation, empty="drop")
     assert caught[0].filename == __file__
     assert pairs_of(parts["train"]) == [*PAIRS, ("end", "Ende")]
-    with pytest.raises(ValueError, match="the validation data has no pairs"):
-        load_parallel_dataset(validation, write_pairs(tmp_path, "none", []), empty="drop")
+    nothing = write_pairs(tmp_path, "none", [])
+    refused("the validation data has no pairs", load_parallel_dataset, validation, nothing, empty="drop")
 
 
 def test_parts_that_share_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,10 +117,8 @@ def test_parts_that_share_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[st
     copy = ("A  CAT", "eine katze ")  # case and spaces do not count
     other_translation = ("a dog", "der Hund")  # a pair is both sides
     validation = write_pairs(tmp_path, "v", [copy, other_translation])
-    with pytest.raises(
-        ValueError, match=r"1 row\(s\) of the train data have a pair that is also in the validation data"
-    ):
-        load_parallel_dataset(train, validation)
+    words = r"1 row\(s\) of the train data have a pair that is also in the validation data"
+    refused(words, load_parallel_dataset, train, validation)
     assert pairs_of(load_parallel_dataset(train, validation, overlap="drop")["train"]) == PAIRS[1:]
     assert pairs_of(load_parallel_dataset(train, validation, overlap="allow")["train"]) == PAIRS
     assert "dropped from the train data" in capsys.readouterr().out
@@ -166,36 +133,40 @@ def test_split(tmp_path: Path) -> None:
     again = load_parallel_dataset(train, validation_split=0.2)
     other = load_parallel_dataset(train, validation_split=0.2, split_seed=1)
     assert pairs_of(again["validation"]) == pairs_of(parts["validation"]) != pairs_of(other["validation"])
-    with pytest.raises(ValueError, match=r"no part 'validation', only \['train'\]: give validation_files"):
-        load_parallel_dataset(train)
+    refused(r"no part 'validation', only \['train'\]: give validation_files", load_parallel_dataset, train)
 
 
-def test_bad_arguments(tmp_path: Path) -> None:
-    train = write_pairs(tmp_path, "t", PAIRS)
-    with pytest.raises(ValueError, match="either dataset_name or train_files"):
-        load_parallel_dataset()
-    with pytest.raises(ValueError, match=r"train_files takes two aligned text files .* got 3"):
-        load_parallel_dataset([*train, "third"])
-    with pytest.raises(FileNotFoundError, match=r"no such file: absent\.de"):
-        load_parallel_dataset([train[0], "absent.de"])
-    with pytest.raises(ValueError, match=r"must end in \.csv"):
-        load_parallel_dataset(train[0])
-    with pytest.raises(ValueError, match=r"no column 'source', only \['en', 'de'\].*source_column"):
-        load_parallel_dataset(write_table(tmp_path / "t.csv", PAIRS, columns=("en", "de")))
-    for name, allowed in (("overlap", "allow"), ("empty", "drop")):
-        with pytest.raises(ValueError, match=rf"{name} must be one of \['?.*{allowed}.*, got 'ignore'"):
-            load_parallel_dataset(train, **{name: "ignore"})
-    numbers = tmp_path / "n.jsonl"
-    numbers.write_text('{"source": "a", "target": 7}\n')
-    with pytest.raises(ValueError, match="row 0 of the train data has a target that is no text but 7"):
-        load_parallel_dataset(str(numbers))
-    latin = tmp_path / "latin.de"
-    latin.write_bytes("schön\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"latin\.de is no UTF-8 text"):
-        list(read_lines(str(latin)))
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ((), "either dataset_name or train_files"),
+        ((["t.en", "t.de", "third"],), r"train_files takes two aligned text files .* got 3"),
+        (("t.en",), r"must end in \.csv"),
+        (("t.csv",), r"no column 'source', only \['en', 'de'\].*source_column"),
+        (("n.jsonl",), "row 0 of the train data has a target that is no text but 7"),
+        ((["t.en", "latin.de"],), r"latin\.de is no UTF-8 text"),
+        ((["t.en", "broken.gz"],), r"broken\.gz is no gzip archive, or a damaged one"),
+    ],
+)
+def test_bad_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: Any, words: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path, "t", PAIRS)
+    write_table(tmp_path / "t.csv", PAIRS, COLUMNS)
+    write_table(tmp_path / "n.jsonl", [("a", 7)], ("source", "target"))
+    (tmp_path / "latin.de").write_bytes("schön\n".encode("latin-1"))
     (tmp_path / "broken.gz").write_bytes(gzip.compress(b"text\n" * 100)[:-9])
-    with pytest.raises(ValueError, match=r"broken\.gz is no gzip archive, or a damaged one"):
-        list(read_lines(str(tmp_path / "broken.gz")))
+    refused(words, load_parallel_dataset, *files)
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    files = [write_text(tmp_path / "a.en", "one\n"), "absent.de"]
+    refused(r"no such file: absent\.de", load_parallel_dataset, files, error=FileNotFoundError)
+
+
+@pytest.mark.parametrize(("name", "allowed"), [("overlap", "allow"), ("empty", "drop")])
+def test_bad_options(tmp_path: Path, name: str, allowed: str) -> None:
+    words = rf"{name} must be one of \['?.*{allowed}.*, got 'ignore'"
+    refused(words, load_parallel_dataset, write_pairs(tmp_path, "t", PAIRS), **{name: "ignore"})
 
 
 def make_tokenizer(**options: Any) -> PreTrainedTokenizerFast:
@@ -226,10 +197,8 @@ def test_long_pairs(parts: Any) -> None:
     lengths = [len(ids) for ids in whole["train"]["input_ids"]]
     limit = max(lengths) - 1
     assert sum(length > limit for length in lengths) == 1
-    with pytest.raises(
-        ValueError, match=rf"of 3 train pairs 1 have a source of more than {limit} tokens .*max_source_length"
-    ):
-        encode_parallel_dataset(parts, tokenizer, max_source_length=limit)
+    words = rf"of 3 train pairs 1 have a source of more than {limit} tokens .*max_source_length"
+    refused(words, encode_parallel_dataset, parts, tokenizer, max_source_length=limit)
     with pytest.warns(UserWarning, match="1 have a source of more than .* cut"):
         cut = encode_parallel_dataset(parts, tokenizer, max_source_length=limit, too_long="truncate")
     longest = lengths.index(max(lengths))
@@ -244,10 +213,10 @@ def test_long_pairs(parts: Any) -> None:
 
 
 def test_limit_of_the_tokenizer_and_bad_limits(parts: Any) -> None:
-    with pytest.raises(ValueError, match=r"of more than 3 tokens .*raise max_source_length and max_target_length"):
-        encode_parallel_dataset(parts, make_tokenizer(model_max_length=3))
-    encode_parallel_dataset(parts, make_tokenizer(model_max_length=3), max_source_length=99, max_target_length=99)
-    with pytest.raises(ValueError, match=r"max_target_length must be at least 2 .* got 1"):
-        encode_parallel_dataset(parts, make_tokenizer(), max_target_length=1)
-    with pytest.raises(ValueError, match=r"too_long must be one of .*, got 'cut'"):
-        encode_parallel_dataset(parts, make_tokenizer(), too_long="cut")
+    tokenizer, short = make_tokenizer(), make_tokenizer(model_max_length=3)
+    words = r"of more than 3 tokens .*raise max_source_length and max_target_length"
+    refused(words, encode_parallel_dataset, parts, short)
+    encode_parallel_dataset(parts, short, max_source_length=99, max_target_length=99)
+    words = r"max_target_length must be at least 2 .* got 1"
+    refused(words, encode_parallel_dataset, parts, tokenizer, max_target_length=1)
+    refused(r"too_long must be one of .*, got 'cut'", encode_parallel_dataset, parts, tokenizer, too_long="cut")

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from complex_transformers import StreamDataset, build_tokenizer, encode_stream, load_plain_text
+from refusals import refused
 
 # --- lanes ----------------------------------------------------------------------------------------------------------
 
@@ -33,8 +34,7 @@ def read_lanes(data: StreamDataset) -> list[list[tuple[int, int]]]:
 def test_every_token_but_the_first_is_predicted_once_from_the_one_before(length, lanes, segment):
     tokens = torch.arange(length)
     if length <= lanes * segment:
-        with pytest.raises(ValueError, match=f"need a stream of {lanes * segment + 1} tokens, got {length}"):
-            StreamDataset(tokens, lanes, segment)
+        refused(f"need a stream of {lanes * segment + 1} tokens, got {length}", StreamDataset, tokens, lanes, segment)
         return
     data = StreamDataset(tokens, lanes, segment)
     pairs = [pair for lane in read_lanes(data) for pair in lane]
@@ -58,8 +58,7 @@ def test_shards_are_the_lanes_of_the_whole_with_equally_many_segments():
             parts = torch.cat([shard[segment][name] for shard in shards])
             assert torch.equal(parts, whole[segment][name])
     assert (shards[1][2]["shift_labels"] == -100).all()
-    with pytest.raises(ValueError, match="4 lanes cannot be shared by 3 processes"):
-        whole.shard(0, 3)
+    refused("4 lanes cannot be shared by 3 processes", whole.shard, 0, 3)
 
 
 @pytest.mark.parametrize("segment", [-1, 4])
@@ -69,27 +68,21 @@ def test_there_is_no_segment_beyond_the_stream(segment):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "lanes", "length", "message"),
+    ("tokens", "lanes", "length", "error", "words"),
     [
-        (torch.arange(9), 0, 2, "must be 1 or more, got 0 and 2"),
-        (torch.arange(9), 2, -1, "must be 1 or more, got 2 and -1"),
-        (torch.zeros(9), 2, 2, "one sequence of integers, got torch.float32"),
-        (torch.zeros(3, 3, dtype=torch.long), 1, 2, r"one sequence of integers, got torch.int64 \[3, 3\]"),
-        (torch.zeros(9, dtype=torch.bool), 1, 2, "one sequence of integers, got torch.bool"),
+        (torch.arange(9), 0, 2, ValueError, "must be 1 or more, got 0 and 2"),
+        (torch.arange(9), 2, -1, ValueError, "must be 1 or more, got 2 and -1"),
+        (torch.zeros(9), 2, 2, ValueError, "one sequence of integers, got torch.float32"),
+        (torch.zeros(3, 3, dtype=torch.long), 1, 2, ValueError, r"one sequence of integers, got torch.int64 \[3, 3\]"),
+        (torch.zeros(9, dtype=torch.bool), 1, 2, ValueError, "one sequence of integers, got torch.bool"),
+        ([1, 2, 3] * 10, 2, 3, TypeError, "must be a tensor, .* got list"),
+        (torch.arange(30).numpy(), 2, 3, TypeError, "must be a tensor, .* got ndarray"),
+        (torch.arange(30), 2.0, 3, TypeError, "must be integers, got 2.0 and 3"),
+        (torch.arange(30), 2, 3.5, TypeError, "must be integers, got 2 and 3.5"),
     ],
 )
-def test_wrong_streams_are_refused(tokens, lanes, length, message):
-    with pytest.raises(ValueError, match=message):
-        StreamDataset(tokens, lanes, length)
-
-
-def test_lists_and_fractions_are_refused():
-    for tokens in ([1, 2, 3] * 10, torch.arange(30).numpy()):
-        with pytest.raises(TypeError, match=f"must be a tensor, .* got {type(tokens).__name__}"):
-            StreamDataset(tokens, 2, 3)
-    for sizes in ((2.0, 3), (2, 3.5)):
-        with pytest.raises(TypeError, match=f"must be integers, got {sizes[0]} and {sizes[1]}"):
-            StreamDataset(torch.arange(30), *sizes)
+def test_wrong_streams_are_refused(tokens, lanes, length, error, words):
+    refused(words, StreamDataset, tokens, lanes, length, error=error)
 
 
 def test_the_checksum_is_that_of_all_tokens_and_of_no_type():
@@ -126,10 +119,10 @@ def test_long_texts_are_read_in_pieces_without_loss():
 
 def test_foreign_characters_are_listed():
     tokenizer = build_tokenizer(["abc "], "character", special_tokens=False)
-    with pytest.raises(ValueError, match=r"the texts hold 4 symbol\(s\) .*\['7', 'd', 'z', 'é'\]"):
-        encode_stream(["cab", "dabé7 a", "a" * 70_000 + "z"], tokenizer, by_character=True)
-    with pytest.raises(ValueError, match="build the tokenizer with an unknown token"):
-        encode_stream(["x"], tokenizer)
+    texts = ["cab", "dabé7 a", "a" * 70_000 + "z"]
+    words = r"the texts hold 4 symbol\(s\) .*\['7', 'd', 'z', 'é'\]"
+    refused(words, encode_stream, texts, tokenizer, by_character=True)
+    refused("build the tokenizer with an unknown token", encode_stream, ["x"], tokenizer)
 
 
 def test_lines_of_words_end_in_the_token_of_their_end():
@@ -143,11 +136,9 @@ def test_lines_of_words_end_in_the_token_of_their_end():
 
 def test_texts_must_be_several_and_hold_something():
     tokenizer = build_tokenizer(["ab"], "character", special_tokens=False)
-    with pytest.raises(TypeError, match=r"pass \[text\]"):
-        encode_stream("ab", tokenizer)
+    refused(r"pass \[text\]", encode_stream, "ab", tokenizer, error=TypeError)
     for texts in ([], ["", ""]):
-        with pytest.raises(ValueError, match="hold no token"):
-            encode_stream(texts, tokenizer)
+        refused("hold no token", encode_stream, texts, tokenizer)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -168,18 +159,13 @@ def test_plain_text_keeps_every_line_in_its_order(tmp_path):
 def test_plain_text_that_cannot_be_read(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("a\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="either dataset_name or train_file"):
-        load_plain_text()
-    with pytest.raises(FileNotFoundError, match=r"no such file: nowhere\.txt"):
-        load_plain_text(str(file), "nowhere.txt")
-    with pytest.raises(ValueError, match="share a file"):
-        load_plain_text(str(file), str(file))
-    with pytest.raises(ValueError, match="no part 'validation'"):
-        load_plain_text(str(file))
+    refused("either dataset_name or train_file", load_plain_text)
+    refused(r"no such file: nowhere\.txt", load_plain_text, str(file), "nowhere.txt", error=FileNotFoundError)
+    refused("share a file", load_plain_text, str(file), str(file))
+    refused("no part 'validation'", load_plain_text, str(file))
     for content, message in ((b"", "holds no line"), (b"\xff\xfe\xff", "is no UTF-8 text")):
         (tmp_path / "b.txt").write_bytes(content)
-        with pytest.raises(ValueError, match=rf"b\.txt {message}"):
-            load_plain_text(str(file), str(tmp_path / "b.txt"))
+        refused(rf"b\.txt {message}", load_plain_text, str(file), str(tmp_path / "b.txt"))
 
 
 def test_plain_text_of_a_folder(tmp_path):
@@ -189,7 +175,5 @@ def test_plain_text_of_a_folder(tmp_path):
         (tmp_path / f"{part}.jsonl").write_text("\n".join(records), encoding="utf-8")
     parts = load_plain_text(dataset_name=str(tmp_path), text_column="line")
     assert {name: part.to_dict() for name, part in parts.items()} == {n: {"text": lines} for n, lines in rows.items()}
-    with pytest.raises(ValueError, match=r"no column 'text', only \['id', 'line'\]"):
-        load_plain_text(dataset_name=str(tmp_path))
-    with pytest.raises(ValueError, match="either dataset_name or train_file"):
-        load_plain_text("a.txt", dataset_name=str(tmp_path))
+    refused(r"no column 'text', only \['id', 'line'\]", load_plain_text, dataset_name=str(tmp_path))
+    refused("either dataset_name or train_file", load_plain_text, "a.txt", dataset_name=str(tmp_path))

@@ -5,13 +5,17 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import pickle
 import time
+from pathlib import Path
 
 import pytest
 
 from complex_transformers import SyntaxParser, read_conllu
 from complex_transformers.data.syntax import _contract, _depths
+from refusals import refused
+from table_files import write_text
 
 pytest.importorskip("conllu")
 
@@ -19,6 +23,23 @@ pytest.importorskip("conllu")
 def line(number: object, form: str, head: object, relation: str = "dep", misc: str = "_") -> str:
     return f"{number}\t{form}\t_\tX\t_\t_\t{head}\t{relation}\t_\t{misc}\n"
 
+
+SENTENCES = """\
+# newdoc id = letters
+# sent_id = letters-1
+# text = Je vais au marché
+1\tJe\tje\tPRON\t_\tNumber=Sing\t2\tnsubj\t2:nsubj\t_
+2\tvais\taller\tVERB\t_\t_\t0\troot\t0:root\t_
+3-4\tau\t_\t_\t_\t_\t_\t_\t_\t_
+3\tà\tà\tADP\t_\t_\t5\tcase\t5:case\t_
+4\tle\tle\tDET\t_\t_\t5\tdet\t5:det\t_
+5\tmarché\tmarché\tNOUN\t_\t_\t2\tobl\t2:obl\t_
+5.1\tva\taller\tVERB\t_\t_\t_\t_\t2:conj\t_
+
+# sent_id = letters-2
+1\t#\t#\tSYM\t_\t_\t0\troot\t_\t_
+2\t1 000\t1 000\tNUM\t_\t_\t1\tnummod\t_\t_
+"""
 
 # "Er geht zum alten Haus, don't!": zum is zu + dem, don't is do + n't.
 CONTRACTED = "".join(
@@ -41,10 +62,38 @@ CONTRACTED = "".join(
 )
 
 
-def write(folder, text: str):
-    path = folder / "text.conllu"
-    path.write_text(text, encoding="utf-8")
-    return path
+def write(folder, text: str, name: str = "text.conllu"):
+    return write_text(folder / name, text)
+
+
+@pytest.mark.parametrize("ending", ["conllu", "conllu.gz"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_words_heads_and_comments_of_a_file(tmp_path, ending, line_end):
+    path = write(tmp_path, SENTENCES.replace("\n", line_end), f"text.{ending}")
+    first, second = read_conllu(path)
+    assert first == {
+        "tokens": ["Je", "vais", "à", "le", "marché"],
+        "heads": [2, 0, 5, 5, 2],
+        "relations": ["nsubj", "root", "case", "det", "obl"],
+        "upos": ["PRON", "VERB", "ADP", "DET", "NOUN"],
+        "spaces": [True] * 5,
+        "metadata": {"newdoc id": "letters", "sent_id": "letters-1", "text": "Je vais au marché"},
+    }
+    assert (second["tokens"], second["heads"]) == (["#", "1 000"], [0, 1])
+    assert list(read_conllu(Path(path))) == [first, second]
+
+
+def test_files_without_sentences(tmp_path):
+    assert list(read_conllu(write(tmp_path, ""))) == []
+    (comment,) = read_conllu(write(tmp_path, "# sent_id = 7\n\n"))
+    assert comment.pop("metadata") == {"sent_id": "7"}
+    assert set(map(tuple, comment.values())) == {()}
+
+
+def test_sentences_come_one_by_one(tmp_path):
+    sentences = read_conllu(write(tmp_path, SENTENCES + "\n" + line(1, "word", 9)))
+    assert [len(next(sentences)["tokens"]) for _ in range(2)] == [5, 2]  # before the broken one is read
+    refused("sentence 3", next, sentences)
 
 
 def test_contractions_stay_apart(tmp_path):
@@ -83,8 +132,7 @@ def test_time_is_linear_in_a_chain_of_heads():
     start = time.process_time()
     depths = _depths(heads)
     merged = _contract(columns, ranges, depths, merge=True)
-    with pytest.raises(ValueError, match=r"the heads above word 1 go round in a circle"):
-        _depths([*heads[:-2], 2, 0])
+    refused(r"the heads above word 1 go round in a circle", _depths, [*heads[:-2], 2, 0])
     assert time.process_time() - start < 1
     assert depths == list(range(size, 0, -1))
     assert merged["heads"] == [*range(2, size * 3 // 4 + 1), 0]
@@ -96,10 +144,16 @@ BROKEN = {
     "no root": (line(1, "a", 2) + line(2, "b", 1), r"no word has the head 0.*\(line 3\)"),
     "no head": (line(1, "a", 0) + line(2, "b", "_"), r"head of token 2 .* got None \(line 4\)"),
     "far head": (line(1, "a", 0) + line("2-3", "b", "_") + line(2, "b", 7), r"token 2 .* got 7 \(line 5\)"),
+    "negative head": (line(1, "a", -1), r"the head of token 1 must be .* got -1 \(line 3\)"),
+    "head of itself": (line(1, "a", 0) + line(2, "b", 2), r"token 2 must be another token .* got 2 \(line 4\)"),
     "wrong number": (line(1, "a", 0) + line(5, "b", 1), r"word 2 has the ID 5.*\(line 4\)"),
     "no number": (line(1, "a", 0) + line("_", "b", 1), r"word 2 has the ID None.*\(line 4\)"),
     "no CoNLL-U": (line(1, "a", 0) + "words\n", r"no CoNLL-U.*\(line 4\)"),
-    "head is a word": (line(1, "a", 0) + line(2, "b", "a"), r"no CoNLL-U.*\(line 4\)"),
+    "words twice": (line(1, "a", 0) + line(1, "b", 0), r"word 2 has the ID 1: words must be numbered from 1"),
+    "head is a word": (line(1, "a", 0) + line(2, "b", "a"), r"no CoNLL-U: .*'head'.*'a'.*\(line 4\)"),
+    "text with tabs": ("A\ttext\n", r"no CoNLL-U: .*'A' is not a valid ID"),
+    "three columns": ("1\tword\tword\n", "word 1 has 3 of the 10 columns"),
+    "seven columns": ("1\tword\t_\t_\t_\t_\t0\n", "word 1 has 7 of the 10 columns"),
     "no relation": (line(1, "a", 0) + line(2, "b", 1, "_"), r"word 2 has no relation but '_' .*\(line 4\)"),
     "empty relation": (line(1, "a", 0, "") + line(2, "b", 1), r"word 1 has no relation but '' .*\(line 3\)"),
     "range behind the end": (
@@ -117,25 +171,42 @@ BROKEN = {
 
 @pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN)
 @pytest.mark.parametrize(
-    "before", ["# sent_id = x\n# text = y\n", line(1, "a", 0) + "\n"], ids=["comments", "sentence"]
+    ("before", "name"),
+    [("# sent_id = x\n# text = y\n", "(x|1)"), (line(1, "a", 0) + "\n", "2")],
+    ids=["comments", "sentence"],
 )
-def test_errors_name_the_line(tmp_path, text, message, before):
+def test_errors_name_the_sentence_and_the_line(tmp_path, text, message, before, name):
     for contractions in ("split", "merge"):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=rf"text\.conllu: sentence {name}.*{message}"):
             list(read_conllu(write(tmp_path, before + text), contractions))
 
 
+def test_broken_files_are_named(tmp_path):
+    whole = gzip.compress("\n".join([SENTENCES] * 50).encode(), mtime=0)
+    broken = {
+        "cut.conllu.gz": whole[:-20],
+        "damaged.conllu.gz": whole[:20] + bytes(20) + whole[40:],
+        "plain.conllu.gz": SENTENCES.encode(),
+        "latin1.conllu": SENTENCES.encode("latin-1"),
+    }
+    for name, content in broken.items():
+        (tmp_path / name).write_bytes(content)
+        refused(rf"{name}: sentence \d+ is no CoNLL-U", list, read_conllu(tmp_path / name))
+    for missing in (tmp_path / "absent.conllu", tmp_path):
+        refused("no such file: ", read_conllu, missing, error=FileNotFoundError)
+
+
 def test_encodings(tmp_path):
-    path = write(tmp_path, "\ufeff" + line(1, "M\u00fchle", 0))
-    assert [sentence["tokens"] for sentence in read_conllu(path)] == [["M\u00fchle"]]
+    path = tmp_path / "text.conllu"
+    (sentence,) = read_conllu(write(tmp_path, "\ufeff" + line(1, "M\u00fchle", 0)))
+    assert sentence["tokens"] == ["M\u00fchle"]
     path.write_text(line(1, "a", 0) + "\n" + line(1, "b", 0) + line(2, "M\u00fchle", 1), encoding="latin-1")
-    with pytest.raises(ValueError, match=r"sentence 2 is no CoNLL-U: it is no UTF-8 text, .*iconv \(line 4\)"):
-        list(read_conllu(path))
+    refused(r"sentence 2 is no CoNLL-U: it is no UTF-8 text, .*iconv \(line 4\)", list, read_conllu(path))
 
 
 def test_unknown_contractions(tmp_path):
-    with pytest.raises(ValueError, match=r"contractions must be one of \['merge', 'split'\], got 'cut'"):
-        read_conllu(write(tmp_path, CONTRACTED), contractions="cut")
+    path = write(tmp_path, CONTRACTED)
+    refused(r"contractions must be one of \['merge', 'split'\], got 'cut'", read_conllu, path, contractions="cut")
 
 
 TREE: dict[str, list] = {}  # spaCy keeps the first component of a name, so the tree is not the component's own
@@ -173,60 +244,67 @@ def test_several_sentences_in_a_text():
     message = (
         "text 0 is split into 2 sentences by the parser: 'Dogs bark cats meow'; .* sentences='join' .* from_pretrained"
     )
-    with pytest.raises(ValueError, match=message):
-        list(SyntaxParser(pipeline).pipe(["Dogs bark cats meow"]))
+    refused(message, list, SyntaxParser(pipeline).pipe(["Dogs bark cats meow"]))
     joined = SyntaxParser(pipeline, "join")("Dogs bark cats meow")
     assert joined["heads"] == [2, 0, 4, 2]
     assert joined["relations"] == ["nsubj", "root", "nsubj", "parataxis"]
     assert joined["sentences"] == 2
 
 
-def test_texts_that_cannot_be_parsed():
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        (" \n", "line", r"line 1 is empty or only white space: ' \\n'"),
+        (" ", ["the first", "the second"], "the second is empty or only white space"),
+        ("b\ud800", "line", "line 1 has half of a character: .*surrogates not allowed; read it as UTF-8"),
+        (10 * "b", "line", "line 1 has 10 characters, and the parser takes 9 at most"),
+    ],
+)
+def test_texts_that_cannot_be_parsed(text, name, words):
     parser = SyntaxParser(with_heads([0], ["ROOT"]))
-    with pytest.raises(ValueError, match=r"line 1 is empty or only white space: ' \\n'"):
-        list(parser.pipe(["a", " \n"], name="line"))
-    with pytest.raises(ValueError, match="the second is empty or only white space"):
-        list(parser.pipe(["a", " "], name=["the first", "the second"]))
-    with pytest.raises(
-        ValueError, match=r"line 1 has half of a character: .*surrogates not allowed; read it as UTF-8"
-    ):
-        list(parser.pipe(["a", "b\ud800"], name="line"))
     parser.pipeline.max_length = 9
-    with pytest.raises(ValueError, match="line 1 has 10 characters, and the parser takes 9 at most"):
-        list(parser.pipe(["a", 10 * "b"], name="line"))
-    unparsed = SyntaxParser(with_heads([0, 0], ["ROOT", ""]))
-    with pytest.raises(ValueError, match="left words of the text without a relation: 'a b'"):
-        unparsed("a b")
-    with pytest.raises(TypeError, match="the text is not a string but NoneType"):
-        parser(None)
+    refused(words, list, parser.pipe(["a", text], name=name))
+    refused("the text is not a string but NoneType", parser, None, error=TypeError)
 
 
-def test_pipelines_that_cannot_be_used(tmp_path):
+def test_words_without_a_relation():
+    refused("left words of the text without a relation: 'a b'", SyntaxParser(with_heads([0, 0], ["ROOT", ""])), "a b")
+
+
+@pytest.fixture
+def blank(tmp_path):
+    """A folder with a pipeline that has no parser."""
     spacy = pytest.importorskip("spacy")
-    blank = spacy.blank("en")
-    blank.add_pipe("sentencizer")
-    with pytest.raises(ValueError, match=r"has no parser, only \['sentencizer'\]: choose one that has, or train one"):
-        SyntaxParser(blank)
-    blank.to_disk(tmp_path / "blank")
-    with pytest.raises(ValueError, match=r"blank has no parser, only \['sentencizer'\]"):
-        SyntaxParser(tmp_path / "blank")("a text")
-    with pytest.raises(FileNotFoundError, match=r"'xx_absent_sm'.*python -m spacy download xx_absent_sm"):
-        SyntaxParser("xx_absent_sm")("a text")
-    with pytest.raises(FileNotFoundError, match=r"no spaCy pipeline .*give the folder of one"):
-        SyntaxParser(tmp_path)("a text")
-    with pytest.raises(ValueError, match=r"sentences must be one of \['error', 'join'\], got 'cut'"):
-        SyntaxParser("en_core_web_sm", "cut")
-    config = (tmp_path / "blank" / "config.cfg").read_text().replace('lang = "en"', 'lang = "qq"')
-    (tmp_path / "blank" / "config.cfg").write_text(config)
-    with pytest.raises(ImportError, match=r"needs a package of its language: .*; pip install spacy\[ja\], .*lookups"):
-        SyntaxParser(tmp_path / "blank")("a text")
-    config = config.replace('lang = "qq"', 'lang = "en"')
-    (tmp_path / "blank" / "config.cfg").write_text(config.replace('factory = "sentencizer"', 'factory = "gone"'))
-    with pytest.raises(ValueError, match=r"(?s)blank' cannot be loaded: .*'gone'.*import the package that defines"):
-        SyntaxParser(tmp_path / "blank")("a text")
-    (tmp_path / "blank" / "config.cfg").write_text("[nlp")
-    with pytest.raises(ValueError, match=r"(?s)blank' cannot be loaded: .*; train or download it again"):
-        SyntaxParser(tmp_path / "blank")("a text")
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("sentencizer")
+    pipeline.to_disk(tmp_path / "blank")
+    return tmp_path / "blank"
+
+
+def test_pipelines_that_cannot_be_used(tmp_path, blank):
+    import spacy
+
+    words = r"has no parser, only \['sentencizer'\]: choose one that has, or train one"
+    refused(words, SyntaxParser, spacy.load(blank))
+    refused(r"blank " + words, SyntaxParser(blank), "a text")
+    words = r"'xx_absent_sm'.*python -m spacy download xx_absent_sm"
+    refused(words, SyntaxParser("xx_absent_sm"), "a text", error=FileNotFoundError)
+    refused(r"no spaCy pipeline .*give the folder of one", SyntaxParser(tmp_path), "a text", error=FileNotFoundError)
+    refused(r"sentences must be one of \['error', 'join'\], got 'cut'", SyntaxParser, "en_core_web_sm", "cut")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "words"),
+    [
+        ('"en"', '"qq"', ImportError, r"needs a package of its language: .*; pip install spacy\[ja\], .*lookups"),
+        ('= "sentencizer"', '= "gone"', ValueError, "cannot be loaded: .*'gone'.*import the package that defines"),
+        ("]", "", ValueError, "cannot be loaded: .*; train or download it again"),
+    ],
+)
+def test_pipelines_that_cannot_be_loaded(blank, old, new, error, words):
+    settings = blank / "config.cfg"
+    settings.write_text(settings.read_text().replace(old, new))
+    refused(rf"(?s)blank'.* {words}", SyntaxParser(blank), "a text", error=error)
 
 
 def test_a_component_need_not_say_that_it_parses():
@@ -241,8 +319,7 @@ def test_a_component_need_not_say_that_it_parses():
 def test_copies_hold_the_name_alone(tmp_path):
     pipeline = with_heads([0], ["ROOT"])
     unnamed = copy.deepcopy(SyntaxParser(pipeline))
-    with pytest.raises(ValueError, match="pipeline has no folder: save the pipeline with to_disk"):
-        unnamed("a")
+    refused("pipeline has no folder: save the pipeline with to_disk", unnamed, "a")
     pipeline.to_disk(tmp_path / "fixed")
     named = SyntaxParser(str(tmp_path / "fixed"), "join")
     assert named("a")["relations"] == ["root"]

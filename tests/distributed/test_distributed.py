@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two processes (DDP, FSDP2) and gradient accumulation give the losses of one process with the whole batch."""
+"""Two processes train (DDP, FSDP2, gradient accumulation) and answer as one does."""
 
 from __future__ import annotations
 
@@ -14,24 +14,29 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import pipeline
 
-WORKER = Path(__file__).with_name("train_worker.py")
-STREAM_WORKER = Path(__file__).with_name("stream_worker.py")
+from complex_transformers import build_tokenizer
+from families import Case
+
+FOLDER = Path(__file__).parent
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
 
 
-def train(folder: Path, processes: int = 1, worker: Path = WORKER, arguments: Sequence[str] = ()) -> dict[str, Any]:
-    """Run the worker in its own process or under torchrun: its results by head and way of training."""
-    launch = [sys.executable]
-    if processes > 1:
-        launch += ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
-    output = folder / "results.json"
+def run(worker: str, *arguments: Any, processes: int = 1) -> None:
+    """Run a worker in a process of its own, or in several under torchrun."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
+    command = [sys.executable, *(torchrun if processes > 1 else ()), str(FOLDER / worker), *map(str, arguments)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    command = [*launch, str(worker), str(output), *arguments]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr[-4000:]
-    return json.loads(output.read_text(encoding="utf-8"))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def train(folder: Path, processes: int = 1, worker: str = "train_worker.py", heads: Sequence[str] = ()) -> Any:
+    """What a worker has found, by head and way of training."""
+    run(worker, folder / "results.json", *heads, processes=processes)
+    return json.loads((folder / "results.json").read_text(encoding="utf-8"))
 
 
 def assert_same_training(result: dict[str, Any], expected: dict[str, Any]) -> None:
@@ -44,17 +49,18 @@ def assert_same_training(result: dict[str, Any], expected: dict[str, Any]) -> No
 def heads_in(request: pytest.FixtureRequest) -> list[str]:
     """The heads of the tests that will run: a process trains all of them, but no others."""
     tests = [item for item in request.session.items if item.path == request.path]
-    return sorted({item.callspec.params["head"] for item in tests if hasattr(item, "callspec")})
+    params = [item.callspec.params for item in tests if hasattr(item, "callspec")]
+    return sorted({each["head"] for each in params if "head" in each})
 
 
 @pytest.fixture(scope="module")
 def single(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    return train(tmp_path_factory.mktemp("single"), arguments=heads_in(request))
+    return train(tmp_path_factory.mktemp("single"), heads=heads_in(request))
 
 
 @pytest.fixture(scope="module")
 def double(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    return train(tmp_path_factory.mktemp("double"), processes=2, arguments=heads_in(request))
+    return train(tmp_path_factory.mktemp("double"), processes=2, heads=heads_in(request))
 
 
 FULL = [pytest.param(head, marks=pytest.mark.full) for head in ("classification", "fasttext", "cnn", "gcn", "rnn")]
@@ -89,10 +95,49 @@ def test_fsdp2(single: dict[str, dict[str, Any]], double: dict[str, dict[str, An
 @pytest.mark.full
 def test_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Two processes with two lanes each train as one with four; resumed in an epoch they end with the same weights."""
-    single, double = (train(tmp_path_factory.mktemp("stream"), processes, STREAM_WORKER) for processes in (1, 2))
+    single, double = (train(tmp_path_factory.mktemp("stream"), processes, "stream_worker.py") for processes in (1, 2))
     for accumulation, steps in (("1", 16), ("3", 6)):
         assert len(set(single[accumulation]["losses"])) == steps
         for name in ("losses", "grad_norms", "eval_loss"):
             assert double[accumulation][name] == pytest.approx(single[accumulation][name], rel=2e-3), name
         assert single[accumulation]["resumed_equal"]
         assert double[accumulation]["resumed_equal"]
+
+
+WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+SOURCES = [" ".join(WORDS[(first + 3 * step) % 10] for step in range(2 + first % 5)) for first in range(10)]
+TARGETS = [" ".join(reversed(source.split())) for source in SOURCES]
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that has learned ten sentences by heart, saved with its tokenizer."""
+    tokenizer = build_tokenizer([*SOURCES, *TARGETS], "bpe", vocab_size=300, append_eos=True)
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
+    sizes = {"vocab_size": len(tokenizer), "hidden_size": 32, "decoder_start_token_id": tokenizer.bos_token_id}
+    model = Case("complex_seq2seq", "modulus").without_dropout(**sizes, **ids)
+    source, target = (tokenizer(texts, padding=True, return_tensors="pt") for texts in (SOURCES, TARGETS))
+    labels = target["input_ids"].masked_fill(target["attention_mask"] == 0, -100)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(150):
+        model(**source, labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    path = tmp_path_factory.mktemp("translator")
+    model.save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_same_translations_wherever_they_are_made(translator: Path, tmp_path: Path, dtype: str) -> None:
+    here = pipeline("complex-text2text", model=str(translator), dtype=dtype)(SOURCES, num_beams=3)
+    assert [answer[0]["generated_text"] for answer in here] == TARGETS
+    texts = translator / "texts.txt"
+    texts.write_text("\n".join(SOURCES), encoding="utf-8")
+    for processes in (1, 2):
+        run("serve_worker.py", translator, dtype, texts, tmp_path / f"{processes}-", processes=processes)
+    answers = sorted(tmp_path.iterdir())
+    assert [path.name for path in answers] == ["1-0.json", "2-0.json", "2-1.json"]
+    assert all(json.loads(path.read_text()) == TARGETS for path in answers)

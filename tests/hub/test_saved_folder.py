@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from huggingface_hub import ModelCard
 from transformers import AutoModel
 
@@ -21,14 +20,10 @@ from complex_transformers import (
     ComplexOrderForSequenceClassification,
     ComplexOrderForTokenClassification,
     ComplexOrderModel,
-    ComplexSeq2SeqConfig,
-    ComplexSeq2SeqForConditionalGeneration,
-    SpectralTransformerConfig,
-    SpectralTransformerForConditionalGeneration,
     write_model_card,
 )
 from complex_transformers.models import family_class, file_kind, model_families
-from complex_transformers.models.base.hub import SHIM_NAME, auto_map
+from complex_transformers.models.base.hub import SHIM_NAME
 
 CLASSES = {
     "AutoModel": ComplexOrderModel,
@@ -105,76 +100,29 @@ AutoModel.from_pretrained(sys.argv[1], trust_remote_code=True)
 
 
 def test_configuration_points_to_the_shim(tmp_path):
+    """Also that of a head made from the folder of another."""
     build(ComplexOrderForMaskedLM).save_pretrained(tmp_path)
-    stored = json.loads((tmp_path / "config.json").read_text())
-    assert stored["auto_map"] == {
-        "AutoConfig": "complex_transformers_hub.ComplexOrderConfig",
-        "AutoModelForMaskedLM": "complex_transformers_hub.ComplexOrderForMaskedLM",
-    }
-    assert stored["architectures"] == ["ComplexOrderForMaskedLM"]
-    # A head made from it maps to its own class, not to that of the folder it came from.
     ComplexOrderForTokenClassification.from_pretrained(tmp_path).save_pretrained(tmp_path / "head")
-    stored = json.loads((tmp_path / "head" / "config.json").read_text())
-    assert stored["auto_map"] == {
-        "AutoConfig": "complex_transformers_hub.ComplexOrderConfig",
-        "AutoModelForTokenClassification": "complex_transformers_hub.ComplexOrderForTokenClassification",
-    }
+    for folder, kind in ((tmp_path, "ForMaskedLM"), (tmp_path / "head", "ForTokenClassification")):
+        stored = json.loads((folder / "config.json").read_text())
+        names = {"AutoConfig": "ComplexOrderConfig", f"AutoModel{kind}": f"ComplexOrder{kind}"}
+        assert stored["auto_map"] == {auto: f"complex_transformers_hub.{name}" for auto, name in names.items()}
+        assert stored["architectures"] == [f"ComplexOrder{kind}"]
 
 
-@pytest.mark.parametrize(
-    ("model_class", "auto_class", "task"),
-    [
-        (ComplexOrderModel, "AutoModel", "feature-extraction"),
-        (ComplexOrderForMaskedLM, "AutoModelForMaskedLM", "fill-mask"),
-        (ComplexOrderForSequenceClassification, "AutoModelForSequenceClassification", "text-classification"),
-        (ComplexOrderForTokenClassification, "AutoModelForTokenClassification", "token-classification"),
-    ],
-)
-def test_model_card(tmp_path, model_class, auto_class, task):
-    model = build(model_class)
-    path = write_model_card(
-        tmp_path,
-        model,
-        training_data="Ten sentences about cats.",
-        metrics={"accuracy": 0.87654},
-        limits="Knows cats only.",
-        license="mit",
-        language="en",
-    )
-    _, header, body = path.read_text().split("---\n", 2)
-    metadata = yaml.safe_load(header)
-    assert metadata["library_name"] == "transformers"
-    assert metadata["pipeline_tag"] == task
+def test_model_card(tmp_path):
+    model = build(ComplexOrderForMaskedLM)
+    given = {"training_data": "Ten sentences about cats.", "limits": "Knows cats only."}
+    path = write_model_card(tmp_path, model, metrics={"accuracy": 0.87654}, license="mit", language="en", **given)
+    metadata = front_matter(path)
+    assert (metadata["library_name"], metadata["pipeline_tag"]) == ("transformers", "fill-mask")
     assert (metadata["license"], metadata["language"]) == ("mit", "en")
     assert {"complex-valued", "complex_order"} <= set(metadata["tags"])
-    for part in ("import complex_transformers", auto_class, "Ten sentences about cats.", "Knows cats only.", "0.8765"):
-        assert part in body
-    assert f"{sum(p.numel() for p in model.parameters()):,} parameters" in body
-    assert "8 complex features" in body
-
-
-def test_card_of_a_model_from_text_to_text(tmp_path):
-    # The Hub does not know our task, but the card shows its use.
-    sizes = {"vocab_size": 20, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
-    model = ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqConfig(**sizes))
-    _, header, body = write_model_card(tmp_path, model).read_text().split("---\n", 2)
-    assert yaml.safe_load(header)["pipeline_tag"] == "translation"
-    assert "AutoModelForSeq2SeqLM.from_pretrained" in body
-    assert 'pipeline("complex-text2text", model="path-or-repo")' in body
-    assert auto_map(model)["AutoModelForSeq2SeqLM"].endswith(".ComplexSeq2SeqForConditionalGeneration")
-    header = write_model_card(tmp_path, model, pipeline_tag="summarization").read_text().split("---\n", 2)[1]
-    assert yaml.safe_load(header)["pipeline_tag"] == "summarization"
-    assert "complex-text2text" not in write_model_card(tmp_path, build(ComplexOrderModel)).read_text()
-
-
-def test_card_of_a_model_from_speech_to_text(tmp_path):
-    sizes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
-    config = SpectralTransformerConfig(feature_size=34, decoder={"vocab_size": 9, "decoder_layers": 1}, **sizes)
-    model = SpectralTransformerForConditionalGeneration(config)
-    _, header, body = write_model_card(tmp_path, model).read_text().split("---\n", 2)
-    assert yaml.safe_load(header)["pipeline_tag"] == "automatic-speech-recognition"
-    assert "AutoModelForSpeechSeq2Seq.from_pretrained" in body
-    assert 'pipeline("complex-speech2text", model="path-or-repo")' in body
+    size = f"{sum(p.numel() for p in model.parameters()):,} parameters"
+    for part in (given["training_data"], given["limits"], "0.8765", size, "8 complex features"):
+        assert part in path.read_text()
+    path = write_model_card(tmp_path, model, pipeline_tag="summarization")  # what the Hub does not know of our task
+    assert front_matter(path)["pipeline_tag"] == "summarization"
 
 
 def test_card_of_the_user_is_kept_and_replaced_only_on_request(tmp_path):
@@ -186,6 +134,10 @@ def test_card_of_the_user_is_kept_and_replaced_only_on_request(tmp_path):
     assert "not stated" in card
     assert "A real-valued" in card
     assert "complex features" not in card
+
+
+# Those of which the Hub does not know our task: their cards show its use.
+TASKS = {"complex-text2text": "AutoModelForSeq2SeqLM", "complex-speech2text": "AutoModelForSpeechSeq2Seq"}
 
 
 def front_matter(path):
@@ -210,8 +162,11 @@ def test_every_model_of_every_family_has_a_card(family, field, tmp_path):
             model = family_class(family, auto_class)(config)
         path = write_model_card(tmp_path, model)
         body = path.read_text().split("---\n", 2)[2]
-        for part in (f"# {type(model).__name__}\n", f"A {field}-valued `{family}`", f"{auto_class}.from_pre"):
+        parts = (f"# {type(model).__name__}\n", f"A {field}-valued `{family}`", f"{auto_class}.from_pre")
+        for part in ("import complex_transformers", *parts):
             assert part in body, part
+        for task, reader in TASKS.items():
+            assert (f'pipeline("{task}", model="path-or-repo")' in body) == (auto_class == reader)
         assert ("complex features" in body) == ("to_complex" in body) == (field == "complex")
         assert "pypi.org" not in body  # the package is not there
         assert "{" not in body.replace("{{", "")  # nothing of the template is left

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from ..data.parts import require
 from ..nn import ComplexOrderEmbedding
 from .plotting import new_figure
 
@@ -111,10 +112,7 @@ def plot_frequency_density(models: dict[str, torch.nn.Module]) -> Figure:
     Raises:
         ValueError: no model, or a model whose frequencies are missing or not finite.
     """
-    try:
-        from scipy.stats import gaussian_kde
-    except ImportError as error:
-        raise ImportError("densities need scipy: pip install complex_transformers[analysis]") from error
+    gaussian_kde = require("scipy.stats", "densities need scipy", "analysis").gaussian_kde
     if not models:
         raise ValueError("give at least one model: {'name': model}")
     deltas = {name: _frequencies(model).mean(dim=-1).numpy() for name, model in models.items()}

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..data.parts import require
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -18,8 +20,6 @@ def new_figure(width: float, height: float) -> Figure:
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install complex_transformers[analysis]") from error
-    return Figure(figsize=(width, height), layout="constrained")
+    figures = require("matplotlib.figure", "plots need matplotlib", "analysis")
+    figure: Figure = figures.Figure(figsize=(width, height), layout="constrained")
+    return figure

@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
+from .parts import require
+
 __all__ = [
     "ClipDataset",
     "ConcatenatedClips",
@@ -67,13 +69,8 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
     if not np.isfinite(samples).all():
         raise ValueError(f"{name} has samples that are no finite numbers; repair the recording")
     if rate != sampling_rate:
-        try:
-            from scipy.signal import resample_poly
-        except ImportError as error:
-            raise ImportError(
-                f"{name} has {rate} Hz and not {sampling_rate}; resampling needs scipy: pip install "
-                "complex_transformers[speech]"
-            ) from error
+        why = f"{name} has {rate} Hz and not {sampling_rate}; resampling needs scipy"
+        resample_poly = require("scipy.signal", why, "speech").resample_poly
         ratio = Fraction(sampling_rate, rate).limit_denominator(_LARGEST_FILTER)
         samples = resample_poly(samples, ratio.numerator, ratio.denominator)
     return np.ascontiguousarray(samples, dtype=np.float32)
@@ -151,12 +148,8 @@ def _channels_last(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def require_soundfile() -> Any:
-    """The optional package ``soundfile``, or an ImportError that names the extra."""
-    try:
-        import soundfile
-    except ImportError as error:
-        raise ImportError("audio files need soundfile: pip install complex_transformers[speech]") from error
-    return soundfile
+    """The optional package ``soundfile``."""
+    return require("soundfile", "audio files need soundfile", "speech")
 
 
 def audio_name(source: Any) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .ipa import is_babble, outside_ipa, simplify_ipa, without_brackets
-from .parts import require_datasets
+from .parts import check_option, require_datasets
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -67,11 +67,6 @@ def babble_targets(full_ipa: str) -> dict[str, str | int]:
     return {**columns, "babble": int(is_babble(full_ipa))}
 
 
-def _check_task(task: int) -> None:
-    if task not in BABBLE_TASKS:
-        raise ValueError(f"task must be one of {sorted(BABBLE_TASKS)}, got {task!r}")
-
-
 def _open_text(path: Path) -> io.StringIO:
     """A table as ``csv`` reads it, or a ValueError that names the line that is not UTF-8."""
     data = path.read_bytes()
@@ -104,7 +99,7 @@ def load_babble(folder: str | Path, task: int) -> DatasetDict:
         ValueError: another task; a line without a path and a target, or with a label that is none; a recording in two
             parts; symbols that the index lacks.
     """
-    _check_task(task)
+    check_option("task", task, BABBLE_TASKS)
     folder = Path(folder)
     files = {part: folder / "tasks" / f"babble.task{task}.{name}.csv" for part, name in _FILES.items()}
     tables = [*files.values()] if task == 7 else [*files.values(), *_symbol_files(folder, task)]
@@ -162,7 +157,7 @@ def load_babble_index(folder: str | Path, task: int) -> dict[str, int]:
         FileNotFoundError: no such file.
         ValueError: task 7, which has no symbols; ids 0 and 1 that are not ``<pad>`` and ``<unk>``; a symbol twice.
     """
-    _check_task(task)
+    check_option("task", task, BABBLE_TASKS)
     if task == 7:
         raise ValueError("task 7 has labels and no symbols: there is no index")
     path = _symbol_files(Path(folder), task)[0]
@@ -290,7 +285,7 @@ def write_babble_tasks(
     """
     folder = Path(folder)
     for task in tasks:
-        _check_task(task)
+        check_option("task", task, BABBLE_TASKS)
     targets = _read_table(folder / "babble.csv", labels=7 in tasks)
     (folder / "tasks").mkdir(exist_ok=True)
     return {task: _write_task(folder / "tasks", task, targets, min_count, seed) for task in tasks}

@@ -10,6 +10,7 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +23,20 @@ PARTS = ("train", "validation", "test")
 OVERLAPS = ("error", "allow", "drop")
 
 
-def require_datasets() -> Any:
-    """The optional package ``datasets``, or an ImportError that names the extra."""
+def require(package: str, why: str, extra: str) -> Any:
+    """An optional package, or an ImportError that says why it is needed and names the extra."""
     try:
-        import datasets
+        return import_module(package)
     except ImportError as error:
-        raise ImportError("reading data sets needs datasets: pip install complex_transformers[train]") from error
-    return datasets
+        raise ImportError(f"{why}: pip install complex_transformers[{extra}]") from error
 
 
-def check_option(name: str, value: str, allowed: Collection[str]) -> None:
+def require_datasets(why: str = "reading data sets needs datasets") -> Any:
+    """The optional package ``datasets``."""
+    return require("datasets", why, "train")
+
+
+def check_option(name: str, value: str | int, allowed: Collection[Any]) -> None:
     """``value`` must be one of ``allowed``."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {sorted(allowed)}, got {value!r}")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .files import check_file, open_file
-from .parts import check_option
+from .parts import check_option, require
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -85,10 +85,7 @@ def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> It
             word of it, no root, a circle, a range of words it does not have; names the sentence and the line. An
             unknown ``contractions``.
     """
-    try:
-        import conllu
-    except ImportError as error:
-        raise ImportError("reading CoNLL-U needs conllu: pip install complex_transformers[syntax]") from error
+    conllu = require("conllu", "reading CoNLL-U needs conllu", "syntax")
     check_option("contractions", contractions, _CONTRACTIONS)
     check_file(path)
     return _sentences(conllu, path, contractions == "merge")
@@ -231,11 +228,7 @@ def _contract(
 
 
 def _import_spacy() -> Any:
-    try:
-        import spacy
-    except ImportError as error:
-        raise ImportError("parsing raw text needs spaCy: pip install complex_transformers[syntax]") from error
-    return spacy
+    return require("spacy", "parsing raw text needs spaCy", "syntax")
 
 
 def _load(name: str) -> Language:

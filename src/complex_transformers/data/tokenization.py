@@ -29,39 +29,26 @@ _PRESETS: dict[str, dict[str, str]] = {
 }
 
 
-def _word() -> Tokenizer:
-    tokenizer = Tokenizer(models.WordLevel(unk_token=_SPECIAL_TOKENS["unk_token"]))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()])
+_KINDS = ("word", "whitespace", "bpe", "character", "token")
+
+
+def _untrained(kind: str, unk_token: str | None) -> Tokenizer:
+    """How texts are cut and tokens joined, without a vocabulary."""
+    tokenizer = Tokenizer(models.BPE() if kind == "bpe" else models.WordLevel(unk_token=unk_token))
+    if kind == "word":
+        steps = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()]
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    elif kind == "whitespace":
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    elif kind == "bpe":
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+        tokenizer.decoder = decoders.ByteLevel()
+    elif kind == "character":
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+        tokenizer.decoder = decoders.Fuse()
+    else:
+        tokenizer.decoder = decoders.WordPiece(prefix=JOINER, cleanup=False)
     return tokenizer
-
-
-def _whitespace() -> Tokenizer:
-    tokenizer = Tokenizer(models.WordLevel(unk_token=_SPECIAL_TOKENS["unk_token"]))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return tokenizer
-
-
-def _bpe() -> Tokenizer:
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    tokenizer.decoder = decoders.ByteLevel()
-    return tokenizer
-
-
-def _character() -> Tokenizer:
-    tokenizer = Tokenizer(models.WordLevel(unk_token=_SPECIAL_TOKENS["unk_token"]))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    tokenizer.decoder = decoders.Fuse()
-    return tokenizer
-
-
-def _token() -> Tokenizer:
-    tokenizer = Tokenizer(models.WordLevel(unk_token=_SPECIAL_TOKENS["unk_token"]))
-    tokenizer.decoder = decoders.WordPiece(prefix=JOINER, cleanup=False)
-    return tokenizer
-
-
-_BUILDERS = {"word": _word, "whitespace": _whitespace, "bpe": _bpe, "character": _character, "token": _token}
 
 
 def build_tokenizer(
@@ -108,7 +95,7 @@ def build_tokenizer(
             without ``</s>``.
         TypeError: a text that is not a string.
     """
-    check_option("kind", kind, _BUILDERS)
+    check_option("kind", kind, _KINDS)
     preset = special_tokens if isinstance(special_tokens, str) else "masked" if special_tokens else "none"
     preset = "causal" if append_eos and preset == "masked" else preset
     check_option("special_tokens", preset, _PRESETS)
@@ -120,9 +107,7 @@ def build_tokenizer(
         raise ValueError(f"vocab_size must exceed the {len(special)} special tokens, got {vocab_size}")
     if isinstance(texts, str):
         raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
-    tokenizer = _BUILDERS[kind]()
-    if "unk_token" not in names and kind != "bpe":
-        tokenizer.model = models.WordLevel()
+    tokenizer = _untrained(kind, names.get("unk_token"))
     steps: list[normalizers.Normalizer] = [normalizers.NFC()]
     steps += [normalizers.Lowercase()] if lowercase else []
     if append_eos and kind == "bpe":  # the space in front of a first word is always added, so it can be taken away

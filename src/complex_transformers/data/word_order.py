@@ -16,6 +16,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .parts import require_datasets
+
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
@@ -75,10 +77,7 @@ def word_order_dataset(max_sentences: int | None = None, seed: int = 0) -> Datas
         max_sentences: use at most this many; None for all (about 10,000, depending on the Python version).
         seed: of the split and of the shuffles.
     """
-    try:
-        from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
-    except ImportError as error:
-        raise ImportError("this data set needs datasets: pip install complex_transformers[train]") from error
+    datasets = require_datasets("this data set needs datasets")
     generator = random.Random(seed)
     # One sentence for each bag of words, so that no permutation of a test sentence is seen in training.
     bags = {tuple(sorted(s.split())): s for s in docstring_sentences() if len(set(s.split())) > 1}
@@ -91,11 +90,12 @@ def word_order_dataset(max_sentences: int | None = None, seed: int = 0) -> Datas
         "validation": sentences[held_out : 2 * held_out],
         "train": sentences[2 * held_out :],
     }
-    features = Features({"text": Value("string"), "label": ClassLabel(names=list(LABELS))})
+    label = datasets.ClassLabel(names=list(LABELS))
+    features = datasets.Features({"text": datasets.Value("string"), "label": label})
     splits = {}
     for name in ("train", "validation", "test"):
         words = [sentence.split() for sentence in parts[name]]
         texts = [" ".join(w) for w in words] + [" ".join(_shuffled(w, generator)) for w in words]
         labels = [1] * len(words) + [0] * len(words)
-        splits[name] = Dataset.from_dict({"text": texts, "label": labels}, features=features)
-    return DatasetDict(splits)
+        splits[name] = datasets.Dataset.from_dict({"text": texts, "label": labels}, features=features)
+    return datasets.DatasetDict(splits)

@@ -18,14 +18,6 @@ __all__ = ["TranscriptionMetric", "top_k_accuracy"]
 Labels = str | Sequence[str]
 
 
-def _require_jiwer() -> Any:
-    try:
-        import jiwer
-    except ImportError as error:
-        raise ImportError("label error rates need jiwer: pip install complex_transformers[speech]") from error
-    return jiwer
-
-
 def _labels(transcription: Labels) -> list[str]:
     return list(normalize("NFC", transcription) if isinstance(transcription, str) else transcription)
 
@@ -54,8 +46,12 @@ class TranscriptionMetric(Metric):
     noun = "transcription"
 
     def __init__(self) -> None:
+        try:
+            import jiwer
+        except ImportError as error:
+            raise ImportError("label error rates need jiwer: pip install complex_transformers[speech]") from error
         super().__init__()
-        self._jiwer = _require_jiwer()
+        self._jiwer = jiwer
 
     def add_batch(self, *, predictions: Sequence[Labels], references: Sequence[Labels]) -> None:
         """Keep transcriptions for ``compute``.

@@ -14,16 +14,6 @@ __all__ = ["TranslationMetric"]
 Reference = str | Sequence[str]
 
 
-def _require_sacrebleu() -> Any:
-    try:
-        import sacrebleu
-    except ImportError as error:
-        raise ImportError(
-            "scores of translations need sacrebleu: pip install complex_transformers[translation]"
-        ) from error
-    return sacrebleu
-
-
 class TranslationMetric(Metric):
     """Corpus BLEU and chrF, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
@@ -52,8 +42,13 @@ class TranslationMetric(Metric):
     noun = "translation"
 
     def __init__(self, lowercase: bool = False, tokenize: str = "13a") -> None:
+        try:
+            import sacrebleu
+        except ImportError as error:
+            raise ImportError(
+                "scores of translations need sacrebleu: pip install complex_transformers[translation]"
+            ) from error
         super().__init__()
-        sacrebleu = _require_sacrebleu()
         if tokenize not in (known := sorted(sacrebleu.BLEU.TOKENIZERS)):
             raise ValueError(f"tokenize must be one of {known}, got {tokenize!r}")
         self.lowercase, self.tokenize = lowercase, tokenize

@@ -10,6 +10,7 @@ formula on numbers without an imaginary part.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -176,21 +177,17 @@ class ZReLU(_Activation):
         return self.numbers.scale(x, inside.to(x.dtype))
 
 
-def _split(function: Callable[[Tensor], Tensor]) -> Callable[..., nn.Module]:
-    return lambda num_features=None, number_field="complex": Split(function, num_features, number_field)
-
-
 def _identity(x: Tensor) -> Tensor:
     return x
 
 
 ACT2CFN: dict[str, Callable[..., nn.Module]] = {
-    "identity": _split(_identity),
-    "split_relu": _split(F.relu),
-    "split_gelu": _split(F.gelu),
-    "split_silu": _split(F.silu),
-    "split_tanh": _split(torch.tanh),
-    "split_sigmoid": _split(torch.sigmoid),
+    "identity": partial(Split, _identity),
+    "split_relu": partial(Split, F.relu),
+    "split_gelu": partial(Split, F.gelu),
+    "split_silu": partial(Split, F.silu),
+    "split_tanh": partial(Split, torch.tanh),
+    "split_sigmoid": partial(Split, torch.sigmoid),
     "tanh": HolomorphicTanh,
     "modrelu": ModReLU,
     "hirose_tanh": HiroseTanh,

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
+from .checks import check_ids
 from .linear import RealLinear, is_hooked
 from .readout import Readout, resized_layer
 
@@ -137,7 +138,8 @@ class AdaptiveReadout(Readout):
         labels = labels.to(x.device)
         given = labels != ignore_index
         words = labels[given]
-        self._check_labels(words, ignore_index)
+        remedy = "use the tokenizer the model was made for, or resize_token_embeddings"
+        check_ids("labels", words, self.out_features, remedy, f", or be {ignore_index} to be ignored")
         features, layers = self.features(x[given]), self._layers()
         # 0 for the first cluster, i for the i-th tail.
         cluster = torch.bucketize(words, words.new_tensor(self.cutoffs), right=True)
@@ -190,16 +192,6 @@ class AdaptiveReadout(Readout):
         # A layer that has been replaced or hooked (LoRA, quantised, offloaded) must be called.
         edges = pairwise([0, *self.cutoffs, self.out_features])
         return [partial(_some_outputs, table, slice(start, end)) for start, end in edges]
-
-    def _check_labels(self, words: Tensor, ignore_index: int) -> None:
-        if torch.compiler.is_compiling() or words.device.type != "cpu" or words.numel() == 0:
-            return
-        low, high = (int(v) for v in torch.aminmax(words))
-        if low < 0 or high >= self.out_features:
-            raise ValueError(
-                f"labels must lie in [0, {self.out_features}), or be {ignore_index} to be ignored, got "
-                f"{low if low < 0 else high}; use the tokenizer the model was made for, or resize_token_embeddings"
-            )
 
 
 def _some_outputs(layer: nn.Module, outputs: slice, features: Tensor) -> Tensor:

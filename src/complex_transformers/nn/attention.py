@@ -170,7 +170,32 @@ ATTENTION_FUNCTIONS: dict[tuple[str, str], Callable[..., tuple[Tensor, Tensor | 
 }
 
 
-class ComplexMultiheadAttention(nn.Module):
+class HeadedAttention(nn.Module):
+    """What attention layers share: the call of the function that scores, normalises and sums."""
+
+    num_heads: int
+    dropout: float
+    score: str
+    normalization: str
+    scaling: float
+
+    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
+        """The function; a subclass may look it up elsewhere."""
+        return ATTENTION_FUNCTIONS[self.score, self.normalization]
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        """Context ``[B, T, H, D_v]`` and weights or None, with the scaling and the dropout of the layer."""
+        dropout = self.dropout if self.training else 0.0
+        function = self.attention_function()
+        return function(self, query, key, value, attention_mask, scaling=self.scaling, dropout=dropout, **kwargs)
+
+    def extra_repr(self) -> str:
+        return f"num_heads={self.num_heads}, score={self.score!r}, normalization={self.normalization!r}"
+
+
+class ComplexMultiheadAttention(HeadedAttention):
     """Multi-head attention with complex (or real) projections q, k, v, out (ComplexOrder Eq. 13, Thesis 2.42).
 
     Self-attention, or cross-attention to ``key_value_states``. Scores are scaled by 1 / sqrt(complex head size).
@@ -225,10 +250,6 @@ class ComplexMultiheadAttention(nn.Module):
         self.v_proj = linear(embed_dim, embed_dim, bias=bias, share_parts=share_parts)
         self.out_proj = linear(embed_dim, embed_dim, bias=bias)
 
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        """The function that scores, normalises and sums; a subclass may look it up elsewhere."""
-        return ATTENTION_FUNCTIONS[self.score, self.normalization]
-
     def keys_and_values(self, source: Tensor, past_key_values: Any) -> tuple[Tensor, Tensor]:
         """Those of ``source [B, S, 2d]``, ``[B, H, S, 2 d_h]``, after those of the cache."""
         key, value = self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
@@ -264,17 +285,5 @@ class ComplexMultiheadAttention(nn.Module):
         source = hidden_states if key_value_states is None else key_value_states
         query = self._split_heads(self.q_proj(hidden_states))
         key, value = self.keys_and_values(source, past_key_values)
-        context, weights = self.attention_function()(
-            self,
-            query,
-            key,
-            value,
-            attention_mask,
-            scaling=self.scaling,
-            dropout=self.dropout if self.training else 0.0,
-            **kwargs,
-        )
+        context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         return self.out_proj(self._merge_heads(context)), weights
-
-    def extra_repr(self) -> str:
-        return f"num_heads={self.num_heads}, score={self.score!r}, normalization={self.normalization!r}"

@@ -27,13 +27,16 @@ def check_positive(**sizes: int) -> None:
         raise ValueError(f"{names} must be positive, got {', '.join(map(str, values))}{' and ' * bool(first)}{value}")
 
 
-def check_ids(name: str, ids: Tensor, size: int, remedy: str) -> None:
-    """Raise for ids outside ``[0, size)`` (on the CPU; elsewhere the check would wait for the device)."""
+def check_ids(name: str, ids: Tensor, size: int, remedy: str, or_else: str = "") -> None:
+    """Raise for ids outside ``[0, size)`` (on the CPU; elsewhere the check would wait for the device).
+
+    ``or_else`` says what else ids may be that are not given here.
+    """
     if torch.compiler.is_compiling() or ids.device.type != "cpu" or ids.numel() == 0:
         return
     low, high = (int(v) for v in torch.aminmax(ids))
     if low < 0 or high >= size:
-        raise ValueError(f"{name} must lie in [0, {size}), got {low if low < 0 else high}; {remedy}")
+        raise ValueError(f"{name} must lie in [0, {size}){or_else}, got {low if low < 0 else high}; {remedy}")
 
 
 def check_mask(mask: Tensor, x: Tensor) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_positive
-from .initialization import initialize_
+from .initialization import Initialized
 from .linear import is_plain
 
 __all__ = ["ComplexConv1d", "ComplexConv2d", "RealConv1d", "RealConv2d"]
@@ -21,11 +21,10 @@ __all__ = ["ComplexConv1d", "ComplexConv2d", "RealConv1d", "RealConv2d"]
 _CONVOLUTIONS: dict[int, Any] = {1: nn.Conv1d, 2: nn.Conv2d}
 
 
-class _ComplexConv(nn.Module):
+class _ComplexConv(Initialized):
     """The sub-layers ``real`` (A) and ``imag`` (B) and the product of both; see ``ComplexConv1d``."""
 
     num_dims: int
-    bias: Tensor | None
 
     def __init__(
         self,
@@ -62,23 +61,18 @@ class _ComplexConv(nn.Module):
         convolution = _CONVOLUTIONS[self.num_dims]
         self.real = convolution(*geometry, dilation=self.dilation, groups=groups, bias=False, **options)
         self.imag = convolution(*geometry, dilation=self.dilation, groups=groups, bias=False, **options)
-        if bias:
-            self.bias = nn.Parameter(torch.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.register_bias(out_channels if bias else None, device=device, dtype=dtype)
         self.reset_parameters()
+
+    def weight_parts(self) -> tuple[Tensor, ...]:
+        """The kernels A and B."""
+        return self.real.weight, self.imag.weight
 
     def _sizes(self, name: str, value: int | tuple[int, ...], least: int = 1) -> tuple[int, ...]:
         sizes = (value,) * self.num_dims if isinstance(value, int) else tuple(value)
         if len(sizes) != self.num_dims or min(sizes) < least:
             raise ValueError(f"{name} must be {least} or more, one for each of {self.num_dims} axes, got {value}")
         return sizes
-
-    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
-        """Fill the kernel by an initialiser of ``INITIALIZERS`` (default Glorot) and b by 0."""
-        initialize_(initializer, self.real.weight, self.imag.weight, **options)
-        if self.bias is not None:
-            torch.nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[B, in_channels, ...] -> [B, out_channels, ...]``, halves on axis 1; the sizes of ``torch.nn``."""
@@ -143,22 +137,9 @@ class ComplexConv2d(_ComplexConv):
     num_dims = 2
 
 
-class _RealConv:
-    """The initialiser of ``ComplexConv1d`` for the convolutions of ``torch.nn``."""
-
-    weight: Tensor
-    bias: Tensor | None
-
-    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
-        """Fill the kernel by an initialiser of ``INITIALIZERS`` (default Glorot) and the bias by 0."""
-        initialize_(initializer, self.weight, **options)
-        if self.bias is not None:
-            torch.nn.init.zeros_(self.bias)
-
-
-class RealConv1d(_RealConv, nn.Conv1d):
+class RealConv1d(Initialized, nn.Conv1d):
     """``nn.Conv1d`` with the initialiser of ``ComplexConv1d``: its real twin of the same width."""
 
 
-class RealConv2d(_RealConv, nn.Conv2d):
+class RealConv2d(Initialized, nn.Conv2d):
     """``nn.Conv2d`` with the initialiser of ``ComplexConv2d``: its real twin of the same width."""

@@ -21,6 +21,7 @@ from ..data.vectors import vector_rows
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice, check_ids
+from .initialization import fill_
 from .precision import FullPrecision
 
 __all__ = [
@@ -89,9 +90,11 @@ class ComplexEmbedding(nn.Embedding):
 class TableEmbedding(FullPrecision):
     """What word embeddings of every type share: an id check, a main table ``weight`` and resizing of all tables."""
 
-    num_embeddings: int
-    embedding_dim: int
-    padding_idx: int | None
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None) -> None:
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
 
     def check_ids(self, input_ids: Tensor) -> None:
         """Raise for ids outside the vocabulary."""
@@ -99,8 +102,8 @@ class TableEmbedding(FullPrecision):
         check_ids("input_ids", input_ids, self.num_embeddings, remedy)
 
     def word_tables(self) -> list[str]:
-        """Names of the parameters with one row for each word."""
-        raise NotImplementedError
+        """Names of the parameters with one row for each word: positions and relations are no words."""
+        return ["weight"]
 
     def reset_parameters(self) -> None:
         raise NotImplementedError
@@ -170,9 +173,6 @@ class TableEmbedding(FullPrecision):
         """The view of the word table that vectors of this dimension fill."""
         raise NotImplementedError
 
-    def _zero_padding_row(self, table: Tensor) -> None:
-        self._zero_row(table, self.padding_idx)
-
     @staticmethod
     def _zero_row(table: Tensor, row: int | None) -> None:
         if row is not None and not getattr(table, "_is_hf_initialized", False):
@@ -225,7 +225,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         frequency_init: str = "sinusoidal",
         amplitude_std: float = 0.02,
     ) -> None:
-        super().__init__()
+        super().__init__(num_embeddings, embedding_dim, padding_idx)
         check_choice("embedding_type", embedding_type, ("complex_order", "complex_vanilla"))
         check_choice("amplitude_sharing", amplitude_sharing, SHARINGS)
         check_choice("frequency_sharing", frequency_sharing, SHARINGS)
@@ -235,9 +235,6 @@ class ComplexOrderEmbedding(TableEmbedding):
         if embedding_type == "complex_order":
             check_words_differ(amplitude_sharing, frequency_sharing, phase)
         self.num_features = arithmetic("complex").num_features(embedding_dim)
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.padding_idx = padding_idx
         self.embedding_type = embedding_type
         self.amplitude_sharing = amplitude_sharing
         self.frequency_sharing = frequency_sharing
@@ -275,7 +272,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         """Normal amplitudes, frequencies by ``frequency_init``, phases uniform, damping |z_1| = 0.999."""
         torch.nn.init.normal_(self.amplitude, std=self.amplitude_std)
         if self.amplitude_sharing != "word":
-            self._zero_padding_row(self.amplitude)
+            self._zero_row(self.amplitude, self.padding_idx)
         if self.frequency is not None:
             self._reset_frequency(self.frequency)
         if self.phase is not None:
@@ -288,12 +285,10 @@ class ComplexOrderEmbedding(TableEmbedding):
             torch.nn.init.normal_(frequency)
         elif self.frequency_init == "uniform":
             torch.nn.init.uniform_(frequency, -math.pi, math.pi)
-        elif not getattr(frequency, "_is_hf_initialized", False):
+        else:
             # One frequency for all dimensions of a word: the middle of the geometric range.
             shared = self.frequency_sharing == "dimension"
-            columns = torch.tensor([0.01]) if shared else sinusoidal_frequencies(self.num_features)
-            with torch.no_grad():
-                frequency.copy_(columns.expand_as(frequency))
+            fill_(frequency, torch.tensor([0.01]) if shared else sinusoidal_frequencies(self.num_features))
 
     def forward(
         self, input_ids: Tensor, position_ids: Tensor | None = None, attention_mask: Tensor | None = None
@@ -380,12 +375,9 @@ class WordPositionEmbedding(TableEmbedding):
         max_position_embeddings: int = 512,
         amplitude_std: float = 0.02,
     ) -> None:
-        super().__init__()
+        super().__init__(num_embeddings, embedding_dim, padding_idx)
         check_choice("embedding_type", embedding_type, ("word", "learned_position", "sinusoidal_position"))
         self.num_features = arithmetic("complex").num_features(embedding_dim)
-        self.num_embeddings = num_embeddings
-        self.embedding_dim = embedding_dim
-        self.padding_idx = padding_idx
         self.embedding_type = embedding_type
         self.max_position_embeddings = max_position_embeddings
         self.amplitude_std = amplitude_std
@@ -394,14 +386,10 @@ class WordPositionEmbedding(TableEmbedding):
         self.position = nn.Parameter(torch.empty(max_position_embeddings, embedding_dim)) if learned else None
         self.reset_parameters()
 
-    def word_tables(self) -> list[str]:
-        """The word table alone: positions are no words."""
-        return ["weight"]
-
     def reset_parameters(self) -> None:
         """Normal tables of standard deviation ``amplitude_std``."""
         torch.nn.init.normal_(self.weight, std=self.amplitude_std)
-        self._zero_padding_row(self.weight)
+        self._zero_row(self.weight, self.padding_idx)
         if self.position is not None:
             torch.nn.init.normal_(self.position, std=self.amplitude_std)
 

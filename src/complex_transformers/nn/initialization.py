@@ -13,13 +13,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .checks import check_choice
 
 __all__ = ["INITIALIZERS", "glorot_", "he_", "initialize_", "normal_", "unitary_"]
+
+
+def fill_(tensor: Tensor, values: Tensor) -> None:
+    """Values that are not drawn, broadcast; Transformers' guard holds here too."""
+    if not getattr(tensor, "_is_hf_initialized", False):
+        with torch.no_grad():
+            tensor.copy_(values.expand_as(tensor))
 
 
 def _fans(weight: Tensor) -> tuple[int, int]:
@@ -66,8 +74,7 @@ def unitary_(*parts: Tensor, gain: float = 1.0) -> None:
     q = gain * q * (diagonal / diagonal.abs())
     q = q.mH if wide else q
     for part, value in zip(parts, (q.real, q.imag) if len(parts) == 2 else (q,), strict=True):
-        if not getattr(part, "_is_hf_initialized", False):
-            part.copy_(value)
+        fill_(part, value)
 
 
 INITIALIZERS: dict[str, Callable[..., None]] = {
@@ -82,3 +89,26 @@ def initialize_(name: str, *parts: Tensor, gain: float = 1.0, **options: float) 
     """Fill a weight by the initialiser called ``name``, with its own options; raises with the valid names."""
     check_choice("initializer", name, INITIALIZERS)
     INITIALIZERS[name](*parts, gain=gain, **options)
+
+
+class Initialized(nn.Module):
+    """A layer with a weight of one or two parts, filled by an initialiser of ``INITIALIZERS``, and a bias or None."""
+
+    bias: Any  # a tensor or None
+
+    def weight_parts(self) -> tuple[Tensor, ...]:
+        """The tensors of the weight: here that of a layer of ``torch.nn``."""
+        return (self.weight,)  # type: ignore[return-value]
+
+    def register_bias(self, size: int | None, **options: Any) -> None:
+        """A bias of ``size`` numbers, or None."""
+        self.register_parameter("bias", None if size is None else nn.Parameter(torch.empty(size, **options)))
+
+    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
+        """Fill the weight by an initialiser (default Glorot, E|w|^2 = 2/(fan_in + fan_out)) and the bias by 0.
+
+        ``options`` go to the initialiser (``std`` of ``normal``).
+        """
+        initialize_(initializer, *self.weight_parts(), **options)
+        if self.bias is not None:
+            torch.nn.init.zeros_(self.bias)

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_positive
-from .initialization import initialize_
+from .initialization import Initialized
 
 __all__ = ["ComplexLinear", "RealLinear"]
 
 
-class ComplexLinear(nn.Module):
+class ComplexLinear(Initialized):
     """Complex dense layer: W z + b with W = A + iB (Thesis 2.16, ComplexOrder Eq. 10, SynCoNMT Eq. 7).
 
     A and B are the ``nn.Linear`` sub-layers ``real`` and ``imag`` (no bias of their own), so LoRA, quantisation and
@@ -34,8 +34,6 @@ class ComplexLinear(nn.Module):
     Raises:
         ValueError: a width is odd or not positive.
     """
-
-    bias: Tensor | None
 
     def __init__(
         self,
@@ -55,25 +53,18 @@ class ComplexLinear(nn.Module):
         self.share_parts = share_parts
         self.real = nn.Linear(*sizes, bias=False, device=device, dtype=dtype)
         self.imag = None if share_parts else nn.Linear(*sizes, bias=False, device=device, dtype=dtype)
-        if bias:
-            self.bias = nn.Parameter(torch.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.register_bias(out_features if bias else None, device=device, dtype=dtype)
         self.reset_parameters()
 
-    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
-        """Fill W by an initialiser of ``INITIALIZERS`` (default Glorot, E|w|^2 = 2/(fan_in + fan_out)) and b by 0.
+    def weight_parts(self) -> tuple[Tensor, ...]:
+        """A and B, or A alone."""
+        return (self.real.weight,) if self.imag is None else (self.real.weight, self.imag.weight)
 
-        ``options`` go to the initialiser (``std`` of ``normal``).
-        """
-        if self.imag is None:
-            # |w|^2 = 2 a^2; "normal" states the deviation of each part, the others that of the number.
-            gain = 1.0 if initializer == "normal" else math.sqrt(0.5)
-            initialize_(initializer, self.real.weight, gain=gain, **options)
-        else:
-            initialize_(initializer, self.real.weight, self.imag.weight, **options)
-        if self.bias is not None:
-            torch.nn.init.zeros_(self.bias)
+    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
+        """Fill W and b as every layer; with ``share_parts`` |w|^2 = 2 a^2."""
+        if self.imag is None and initializer != "normal":  # which states the deviation of each part, not of the number
+            options["gain"] = math.sqrt(0.5)
+        super().reset_parameters(initializer, **options)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., in_features] -> [..., out_features]`` halves."""
@@ -109,7 +100,7 @@ def is_hooked(layer: nn.Module) -> bool:
     return "forward" in layer.__dict__ or any(hooks)
 
 
-class RealLinear(nn.Linear):
+class RealLinear(Initialized, nn.Linear):
     """``nn.Linear`` with the signature of ``ComplexLinear``: its real twin of the same width."""
 
     def __init__(
@@ -124,9 +115,3 @@ class RealLinear(nn.Linear):
         if share_parts:
             raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")
         super().__init__(in_features, out_features, bias=bias, device=device, dtype=dtype)
-
-    def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
-        """Fill the weight by an initialiser of ``INITIALIZERS`` (default Glorot) and the bias by 0."""
-        initialize_(initializer, self.weight, **options)
-        if self.bias is not None:
-            torch.nn.init.zeros_(self.bias)

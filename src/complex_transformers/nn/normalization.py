@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +15,7 @@ from ..kernels.layer_norm import SplitLayerNorm, standardize_parts
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice, check_mask
+from .initialization import fill_
 
 __all__ = [
     "ComplexBatchNorm1d",
@@ -69,26 +71,59 @@ class _WhiteningGain(nn.Module):
     (Trabelsi et al. 2017).
     """
 
-    def __init__(self, num_features: int, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
+    def __init__(self, num_features: int, **options: Any) -> None:
         super().__init__()
-        self.gain = nn.Parameter(torch.empty(3, num_features, device=device, dtype=dtype))
-        self.bias = nn.Parameter(torch.empty(2, num_features, device=device, dtype=dtype))
+        self.gain = nn.Parameter(torch.empty(3, num_features, **options))
+        self.bias = nn.Parameter(torch.empty(2, num_features, **options))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """gain = I / sqrt 2, bias = 0."""
         identity = torch.tensor([[1.0], [0.0], [1.0]], dtype=self.gain.dtype, device=self.gain.device)
         torch.nn.init.zeros_(self.bias)
-        if not getattr(self.gain, "_is_hf_initialized", False):
-            with torch.no_grad():
-                self.gain.copy_((identity / math.sqrt(2.0)).expand_as(self.gain))
+        fill_(self.gain, identity / math.sqrt(2.0))
 
     def forward(self, real: Tensor, imag: Tensor) -> Tensor:
         rr, ri, ii = self.gain
         return CF.join(rr * real + ri * imag + self.bias[0], ri * real + ii * imag + self.bias[1])
 
 
-class ComplexLayerNorm(nn.Module):
+class _AffineNorm(nn.Module):
+    """What norms over features and over a batch share: the two kinds, and the affine map behind either."""
+
+    weight: Tensor
+    bias: Tensor
+    affine: _WhiteningGain
+
+    def __init__(self, width: int, eps: float, affine: bool, norm: str, number_field: str, **options: Any) -> None:
+        super().__init__()
+        check_choice("norm", norm, _NORMS)
+        features = arithmetic(number_field).num_features(width)
+        self.eps = eps
+        self.norm = norm
+        self.elementwise_affine = affine
+        if affine and norm == "split":
+            self.weight = nn.Parameter(torch.ones(width, **options))
+            self.bias = nn.Parameter(torch.zeros(width, **options))
+        elif affine:
+            self.affine = _WhiteningGain(features, **options)
+
+    def reset_parameters(self) -> None:
+        """Weight 1 and bias 0, or the gain I / sqrt 2."""
+        if self.elementwise_affine and self.norm == "split":
+            torch.nn.init.ones_(self.weight)
+            torch.nn.init.zeros_(self.bias)
+        elif self.elementwise_affine:
+            self.affine.reset_parameters()
+
+    def _behind_split(self, x: Tensor) -> Tensor:
+        return torch.addcmul(self.bias, x, self.weight) if self.elementwise_affine else x
+
+    def _behind_whitening(self, real: Tensor, imag: Tensor) -> Tensor:
+        return self.affine(real, imag) if self.elementwise_affine else CF.join(real, imag)
+
+
+class ComplexLayerNorm(_AffineNorm):
     """Layer norm over the complex features of a token, ``[..., 2d] -> [..., 2d]``.
 
     ``split``: each part has mean 0 and variance 1 over the features (ComplexOrder App. B, per token instead of per
@@ -113,26 +148,9 @@ class ComplexLayerNorm(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
-        check_choice("norm", norm, _NORMS)
-        self.num_features = arithmetic("complex").num_features(normalized_shape)
+        super().__init__(normalized_shape, eps, elementwise_affine, norm, "complex", device=device, dtype=dtype)
+        self.num_features = normalized_shape // 2
         self.normalized_shape = normalized_shape
-        self.eps = eps
-        self.norm = norm
-        self.elementwise_affine = elementwise_affine
-        if elementwise_affine and norm == "split":
-            self.weight = nn.Parameter(torch.ones(normalized_shape, device=device, dtype=dtype))
-            self.bias = nn.Parameter(torch.zeros(normalized_shape, device=device, dtype=dtype))
-        elif elementwise_affine:
-            self.affine = _WhiteningGain(self.num_features, device, dtype)
-
-    def reset_parameters(self) -> None:
-        """Weight 1 and bias 0, or the gain I / sqrt 2."""
-        if self.elementwise_affine and self.norm == "split":
-            torch.nn.init.ones_(self.weight)
-            torch.nn.init.zeros_(self.bias)
-        elif self.elementwise_affine:
-            self.affine.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., 2d] -> [..., 2d]``; raises for complex tensors and odd widths."""
@@ -140,16 +158,14 @@ class ComplexLayerNorm(nn.Module):
         if self.norm == "split":
             if self.elementwise_affine and CF.is_plain_cpu(x) and x.dtype == self.weight.dtype:
                 return CF.run(SplitLayerNorm, x, self.weight, self.bias, self.eps)[0]
-            out = standardize_parts(x, self.eps)
-            return torch.addcmul(self.bias, out, self.weight) if self.elementwise_affine else out
+            return self._behind_split(standardize_parts(x, self.eps))
         wide = CF.wide(x)
         size, eps = _scale(wide, (-1,), self.eps)
         real, imag = CF.split(wide / size)
         real, imag = real - real.mean(-1, keepdim=True), imag - imag.mean(-1, keepdim=True)
         covariance = _covariance(real, imag, lambda product: product.mean(-1, keepdim=True))
         real, imag = _whiten(real, imag, covariance, eps)
-        out = self.affine(real, imag) if self.elementwise_affine else CF.join(real, imag)
-        return out.to(x.dtype)
+        return self._behind_whitening(real, imag).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, norm={self.norm!r}"
@@ -203,12 +219,11 @@ class ComplexRMSNorm(nn.Module):
         return f"{self.normalized_shape}, eps={self.eps}"
 
 
-class _BatchNorm(nn.Module):
+class _BatchNorm(_AffineNorm):
     """Batch norm over axis 1 with an optional mask, for both number fields; see ``ComplexBatchNorm1d``."""
 
     num_dims: tuple[int, ...] = (2, 3)
     number_field = "complex"
-    affine: _WhiteningGain
     running_mean: Tensor
     running_var: Tensor
 
@@ -223,24 +238,14 @@ class _BatchNorm(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
-        check_choice("norm", norm, _NORMS)
-        features = arithmetic(self.number_field).num_features(num_features)
         if norm == "whitening" and self.number_field == "real":
             raise ValueError("norm='whitening' needs number_field='complex': a real number has no second part")
+        super().__init__(num_features, eps, affine, norm, self.number_field, device=device, dtype=dtype)
         self.num_features = num_features
-        self.eps = eps
         self.momentum = momentum
-        self.norm = norm
-        self.affine_enabled = affine
-        if affine and norm == "split":
-            self.weight = nn.Parameter(torch.ones(num_features, device=device, dtype=dtype))
-            self.bias = nn.Parameter(torch.zeros(num_features, device=device, dtype=dtype))
-        elif affine:
-            self.affine = _WhiteningGain(features, device, dtype)
         self.track_running_stats = track_running_stats
         if track_running_stats:
-            variances = num_features if norm == "split" else (3, features)
+            variances = num_features if norm == "split" else (3, num_features // 2)
             self.register_buffer("running_mean", torch.zeros(num_features, device=device))
             self.register_buffer("running_var", torch.ones(variances, device=device))
             self.reset_running_stats()
@@ -250,20 +255,15 @@ class _BatchNorm(nn.Module):
         if not self.track_running_stats:
             return
         torch.nn.init.zeros_(self.running_mean)
-        if not getattr(self.running_var, "_is_hf_initialized", False):
-            with torch.no_grad():
-                self.running_var.fill_(1.0)
-                if self.norm == "whitening":
-                    self.running_var[1] = 0.0
+        variances = torch.ones_like(self.running_var)
+        if self.norm == "whitening":
+            variances[1] = 0.0
+        fill_(self.running_var, variances)
 
     def reset_parameters(self) -> None:
         """Running statistics and the affine map as at construction."""
         self.reset_running_stats()
-        if self.affine_enabled and self.norm == "split":
-            torch.nn.init.ones_(self.weight)
-            torch.nn.init.zeros_(self.bias)
-        elif self.affine_enabled:
-            self.affine.reset_parameters()
+        super().reset_parameters()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``x [B, C]``, ``[B, C, L]`` or ``[B, C, H, W]``, ``mask`` the same without C (true: counts)."""
@@ -284,9 +284,6 @@ class _BatchNorm(nn.Module):
         out = self._split(wide, keep) if self.norm == "split" else self._whitening(wide, keep)
         return out.to(x.dtype).reshape(rows.shape).movedim(-1, 1)
 
-    def _mean(self, values: Tensor, keep: Tensor | None) -> Tensor:
-        return CF.masked_mean(values, keep)
-
     def _update(self, buffer: Tensor, value: Tensor) -> None:
         with torch.no_grad():
             buffer.lerp_(value.to(buffer.dtype), self.momentum)
@@ -299,24 +296,23 @@ class _BatchNorm(nn.Module):
 
     def _split(self, x: Tensor, keep: Tensor | None) -> Tensor:
         if self.training or not self.track_running_stats:
-            mean = self._mean(x, keep)
-            variance = self._mean((x - mean).square(), keep)
+            mean = CF.masked_mean(x, keep)
+            variance = CF.masked_mean((x - mean).square(), keep)
             if self.training and self.track_running_stats:
                 self._update(self.running_mean, mean)
                 self._update(self.running_var, self._unbiased(variance, keep, x.shape[0]))
         else:
             mean, variance = self.running_mean, self.running_var
-        out = (x - mean) * (variance + self.eps).rsqrt()
-        return torch.addcmul(self.bias, out, self.weight) if self.affine_enabled else out
+        return self._behind_split((x - mean) * (variance + self.eps).rsqrt())
 
     def _whitening(self, x: Tensor, keep: Tensor | None) -> Tensor:
         if self.training or not self.track_running_stats:
             counted = x if keep is None else x.masked_fill(~keep.unsqueeze(-1), 0.0)
             size, eps = (s.flatten() for s in _scale(counted.unflatten(-1, (2, -1)), (0, 1), self.eps))
             scale = size.repeat(2)
-            mean = self._mean(x / scale, keep)
+            mean = CF.masked_mean(x / scale, keep)
             real, imag = CF.split(x / scale - mean)
-            rr, ri, ii = _covariance(real, imag, lambda product: self._mean(product, keep))
+            rr, ri, ii = _covariance(real, imag, lambda product: CF.masked_mean(product, keep))
             if self.training and self.track_running_stats:
                 self._update(self.running_mean, mean * scale)
                 largest = torch.finfo(size.dtype).max / 8.0  # there is room for the sum of two variances
@@ -325,8 +321,7 @@ class _BatchNorm(nn.Module):
         else:
             (rr, ri, ii), eps = self.running_var, x.new_tensor(self.eps)
             real, imag = CF.split(x - self.running_mean)
-        real, imag = _whiten(real, imag, (rr, ri, ii), eps)
-        return self.affine(real, imag) if self.affine_enabled else CF.join(real, imag)
+        return self._behind_whitening(*_whiten(real, imag, (rr, ri, ii), eps))
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, norm={self.norm!r}"

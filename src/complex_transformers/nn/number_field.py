@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from torch import nn
 
@@ -76,9 +75,6 @@ def number_field(name: str) -> NumberField:
     """The number field called ``name``; raises with the valid names."""
     numbers = arithmetic(name)
     is_complex = name == "complex"
-    # The only choices of the real field are its defaults.
-    score: dict[str, Any] = {} if is_complex else {"score": "real"}
-    readout: dict[str, Any] = {} if is_complex else {"readout": "concat"}
     return NumberField(
         name=name,
         numbers=numbers,
@@ -94,8 +90,8 @@ def number_field(name: str) -> NumberField:
         BatchNorm1d=ComplexBatchNorm1d if is_complex else RealBatchNorm1d,
         BatchNorm2d=ComplexBatchNorm2d if is_complex else RealBatchNorm2d,
         Dropout=ComplexDropout if is_complex else nn.Dropout,
-        MultiheadAttention=partial(ComplexMultiheadAttention, number_field=name, **score),
-        Readout=partial(Readout, number_field=name, **readout),
+        MultiheadAttention=partial(ComplexMultiheadAttention, number_field=name),
+        Readout=partial(Readout, number_field=name),
         activation=partial(get_activation, number_field=name),
         MaxPool1d=partial(ModulusMaxPool1d, number_field=name),
         MaxPool2d=partial(ModulusMaxPool2d, number_field=name),

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from . import functional as CF
-from .attention import ATTENTION_FUNCTIONS, check_attention
+from .attention import HeadedAttention, check_attention
 from .checks import check_choice
 from .embedding import sinusoidal_frequencies, wave_phase
 from .linear import RealLinear
@@ -42,7 +41,7 @@ def check_spectral_attention(score: str, normalization: str) -> None:
         )
 
 
-class SpectralScaledAttention(nn.Module):
+class SpectralScaledAttention(HeadedAttention):
     """Spectral-scaled self-attention (Thesis 5.8): Q = K = F(X + PPE) weigh the real V = X.
 
     A hidden state is read as a signal of d samples, its spectrum as the d/2 + 1 frequencies of a real signal (ortho
@@ -89,10 +88,6 @@ class SpectralScaledAttention(nn.Module):
         self.v_proj = RealLinear(embed_dim, embed_dim)
         self.out_proj = RealLinear(embed_dim, embed_dim)
 
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        """The function that scores, normalises and sums; a subclass may look it up elsewhere."""
-        return ATTENTION_FUNCTIONS[self.score, self.normalization]
-
     def spectrum(self, x: Tensor) -> Tensor:
         """F(X + PPE) or F(X) * PPE: ``[B, T, d] -> [B, T, d + 2]`` halves."""
         length = x.shape[-2]
@@ -116,17 +111,5 @@ class SpectralScaledAttention(nn.Module):
         query = self._complex_heads(self.q_proj, spectrum)
         key = self._complex_heads(self.k_proj, spectrum)
         value = self.v_proj(hidden_states).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-        context, weights = self.attention_function()(
-            self,
-            query,
-            key,
-            value,
-            attention_mask,
-            scaling=self.scaling,
-            dropout=self.dropout if self.training else 0.0,
-            **kwargs,
-        )
+        context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         return self.out_proj(context.flatten(-2)), weights
-
-    def extra_repr(self) -> str:
-        return f"num_heads={self.num_heads}, score={self.score!r}, normalization={self.normalization!r}"

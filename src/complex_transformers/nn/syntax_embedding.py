@@ -46,21 +46,14 @@ class SyntaxEmbedding(TableEmbedding):
         relation_padding_idx: int | None = None,
         std: float = 0.02,
     ) -> None:
-        super().__init__()
-        self.num_embeddings = num_embeddings
+        super().__init__(num_embeddings, embedding_dim, padding_idx)
         self.num_relations = num_relations
-        self.embedding_dim = embedding_dim
-        self.padding_idx = padding_idx
         self.relation_padding_idx = relation_padding_idx
         self.std = std
         size = embedding_dim if num_relations is None else arithmetic("complex").num_features(embedding_dim)
         self.weight = nn.Parameter(torch.empty(num_embeddings, size))
         self.relation = None if num_relations is None else nn.Parameter(torch.empty(num_relations, size))
         self.reset_parameters()
-
-    def word_tables(self) -> list[str]:
-        """The table of words: resizing leaves relations as they are."""
-        return ["weight"]
 
     def reset_parameters(self) -> None:
         """Normal tables of standard deviation ``std``; the padding rows zero."""

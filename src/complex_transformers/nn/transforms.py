@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
+from .initialization import fill_
 from .precision import FullPrecision
 
 __all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft"]
@@ -69,10 +70,8 @@ class ZTransform(FullPrecision):
     def reset_parameters(self) -> None:
         """rho = 1, alpha_k = 2 pi k / d."""
         torch.nn.init.zeros_(self.log_modulus)
-        if not getattr(self.phase, "_is_hf_initialized", False):
-            with torch.no_grad():
-                k = torch.arange(self.phase.numel(), device=self.phase.device)
-                self.phase.copy_(2.0 * math.pi * k / self.phase.numel())
+        k = torch.arange(self.phase.numel(), device=self.phase.device)
+        fill_(self.phase, 2.0 * math.pi * k / self.phase.numel())
 
     def forward(self, x: Tensor) -> Tensor:
         # float64: k alpha reaches thousands of rad in wide models; these are d numbers, not B N d.

@@ -125,14 +125,14 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
             record.append(stored_relations(model_kwargs["past_key_values"])[:, -1])
         return model_kwargs
 
-    def _sample(self, input_ids: Tensor, *args: Any, generation_config: GenerationConfig, **kwargs: Any) -> Any:
+    def _sample(self, *args: Any, **kwargs: Any) -> Any:
         """Greedy search and sampling, with ``relations`` in the output."""
-        return self._with_relations(super()._sample, input_ids, *args, generation_config=generation_config, **kwargs)
+        return self._with_relations(super()._sample, *args, **kwargs)
 
-    def _beam_search(self, input_ids: Tensor, *args: Any, generation_config: GenerationConfig, **kwargs: Any) -> Any:
+    def _beam_search(self, *args: Any, **kwargs: Any) -> Any:
         """Beam search and beam sampling, with ``relations`` in the output."""
         decode = super(RelationGenerationMixin, self._as_target())._beam_search
-        return self._with_relations(decode, input_ids, *args, generation_config=generation_config, **kwargs)
+        return self._with_relations(decode, *args, **kwargs)
 
     def compute_transition_scores(self, *args: Any, **kwargs: Any) -> Tensor:
         """As in Transformers, of the words of the target."""
@@ -148,16 +148,10 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
         model.config.vocab_size = target
         return model
 
-    def _with_relations(
-        self,
-        decode: Callable[..., Any],
-        input_ids: Tensor,
-        *args: Any,
-        generation_config: GenerationConfig,
-        **kwargs: Any,
-    ) -> Any:
+    def _with_relations(self, decode: Callable[..., Any], input_ids: Tensor, *args: Any, **kwargs: Any) -> Any:
+        generation_config: GenerationConfig = kwargs["generation_config"]
         if not generation_config.return_dict_in_generate:
-            return decode(input_ids, *args, generation_config=generation_config, **kwargs)
+            return decode(input_ids, *args, **kwargs)
         record: list[Tensor] = []
         prompt: Tensor | None = None
         if self.config.use_relations:
@@ -165,7 +159,7 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
             if prompt is None:  # a text that goes on: its relations are in the cache
                 prompt = relations_so_far(kwargs["past_key_values"], input_ids)
             kwargs["relation_record"] = record
-        output = decode(input_ids, *args, generation_config=generation_config, **kwargs)
+        output = decode(input_ids, *args, **kwargs)
         beams = isinstance(output, GenerateBeamEncoderDecoderOutput)
         output_class = SynCoNMTGenerateBeamOutput if beams else SynCoNMTGenerateOutput
         if prompt is None:

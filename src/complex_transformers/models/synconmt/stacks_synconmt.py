@@ -8,22 +8,12 @@ import torch
 from torch import Tensor, nn
 from transformers.cache_utils import Cache
 from transformers.modeling_layers import GradientCheckpointingLayer
-from transformers.modeling_outputs import (
-    BaseModelOutput,
-    BaseModelOutputWithPastAndCrossAttentions,
-)
+from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPastAndCrossAttentions
 from transformers.utils import TransformersKwargs
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from ...nn import (
-    AdditiveAttention,
-    AttentiveRecurrent,
-    LocalAttention,
-    SyntaxEmbedding,
-    last_states,
-    number_field,
-)
+from ...nn import AdditiveAttention, AttentiveRecurrent, LocalAttention, SyntaxEmbedding, last_states, number_field
 from ...nn.alignment import run_steps
 from ..base.inputs import check_mask, check_source, check_text_inputs, padding_mask
 from ..base.pretrained import ComplexPreTrainedModel
