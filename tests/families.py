@@ -173,13 +173,14 @@ FAMILIES = {
         {
             "one lstm": (CLASSIFIER, VANILLA),
             "gru": (CLASSIFIER, {"rnn_type": "gru", "num_hidden_layers": 2, **SINUSOIDS}),
+            "projected gru": (CLASSIFIER, {"rnn_type": "gru", "gate": "projected", "readout": "scaled_modulus"}),
             "gru of parts": (CLASSIFIER, {"rnn_type": "gru", "gate": "split", "pooling": "mean"}),
             "rnn": (CLASSIFIER, {"rnn_type": "rnn", "pooling": "mean", **WORD}),
             "relu": (CLASSIFIER, {"rnn_type": "rnn", "state_activation": "split_relu"}),
             "real lstm": ("Model", {**REAL, "bidirectional": True, "num_hidden_layers": 2}),
             "real relu": (CLASSIFIER, {**REAL, "rnn_type": "rnn", "state_activation": "split_relu"}),
         },
-        (CLASSIFIER, {"state_activation": "hirose_tanh", "bidirectional": True}),
+        (CLASSIFIER, {"gate": "modulus", "state_activation": "hirose_tanh", "bidirectional": True}),
     ),
     "complex_text_gcn": Family(
         {**TEXT, "intermediate_size": 12, "num_labels": 3},

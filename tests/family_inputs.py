@@ -173,3 +173,9 @@ def assert_slopes(model: PreTrainedModel, loss: Callable[[], Tensor]) -> None:
                 parameter.sub_(direction, alpha=sign * step)
         slope = (values[0] - values[1]) / (2 * step)
         assert slope == pytest.approx((parameter.grad * direction).sum().item(), rel=1e-4, abs=1e-7), name
+
+
+def checkpoint(model, options=None):
+    """Turn on checkpointing, by the name that this version of Transformers has for it."""
+    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+    enable(options)

@@ -20,9 +20,13 @@ TREC = ("complex_order", "complex_vanilla", "word", "learned_position", "sinusoi
 MULTI30K = ("complex_order", "complex_vanilla", "sinusoidal_position", "learned_position")
 SYNCONMT = {  # name of a run -> network, field, what it reads and writes
     "synconmt-b": ("SynCoNMT-B", "complex", "words, relations"),
+    "synconmt-b-gates": ("SynCoNMT-B, gates `real_part`", "complex", "words, relations"),
+    "synconmt-b-scaled": ("SynCoNMT-B, heads `scaled_modulus`, too", "complex", "words, relations"),
+    "synconmt-b-concat": ("SynCoNMT-B, heads `concat`", "complex", "words, relations"),
     "bahdanau": ("Bahdanau", "real", "words"),
     "bahdanau-relations": ("Bahdanau", "real", "words, relations"),
     "synconmt-l": ("SynCoNMT-L", "complex", "words, relations"),
+    "synconmt-l-concat": ("SynCoNMT-L, gates `real_part`, heads `concat`", "complex", "words, relations"),
     "luong": ("Luong", "real", "words"),
     "luong-relations": ("Luong", "real", "words, relations"),
 }

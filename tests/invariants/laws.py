@@ -61,9 +61,6 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (("checkpointing_gives_the_same_gradients",), WITHOUT_STACK): (
         "there is no stack of layers to compute again, and checkpointing is refused"
     ),
-    (("float16_at_the_ends_of_its_range",), ("spectral_transformer: real",)): (
-        "sums of many features of this size are beyond float16, and nothing makes them small before"
-    ),
     (("rows_do_not_see_each_other",), BATCH_NORMS): "a batch norm in training is a mean over rows",
     (
         ("positions_are_counted_where_none_are_given",),
@@ -88,13 +85,6 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (("embeddings_stand_for_ids",), SPEECH_ENCODERS): "features are what is read: there are no ids",
 }
 SKIPS = {(name, place): reason for (names, places), reason in _SKIPPED.items() for name in names for place in places}
-# Laws, families or variants of them -> the fault of the code, which a test shows to be there still
-_FAULTY: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
-    (("float16_at_the_ends_of_its_range",), ("complex_transfo_xl: real", "complex_transfo_xl: adaptive")): (
-        "scores Re(q k^H) with relative positions are computed in float16 and overflow"
-    )
-}
-FAULTS = {(name, place): reason for (names, places), reason in _FAULTY.items() for name in names for place in places}
 
 
 def named(table: dict[tuple[str, str], str], name: str, case: Case) -> str | None:
@@ -111,8 +101,6 @@ def law(test: Callable[..., None], cases: Sequence[Case] = CASES, rest: Sequence
         marks = [] if case.is_default and case not in rest else [pytest.mark.full]
         if reason := named(SKIPS, name, case):
             marks.append(pytest.mark.skip(reason=reason))
-        if fault := named(FAULTS, name, case):
-            marks.append(pytest.mark.xfail(reason=fault, strict=True))
         params.append(pytest.param(case, marks=marks, id=str(case)))
     return pytest.mark.parametrize("case", params)(test)
 

@@ -11,7 +11,7 @@ from oracles import assert_close, finite, r, randn, randomize
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence
 
-from complex_transformers.nn import RealGRU, RealLSTM, RealRNN, check_recurrent
+from complex_transformers.nn import ComplexGRU, ComplexLSTM, RealGRU, RealLSTM, RealRNN, check_recurrent
 
 LAYERS = {"rnn": RealRNN, "lstm": RealLSTM, "gru": RealGRU}
 TORCH = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
@@ -195,6 +195,24 @@ def test_two_thousand_steps_and_huge_inputs(kind):
         assert finite(out, x.grad, *(p.grad for p in layer.parameters()))
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [(ComplexLSTM, torch.nn.LSTM), (ComplexGRU, torch.nn.GRU)])
+def test_a_gate_of_the_real_part_with_real_weights_is_that_of_the_real_layer(ours, theirs):
+    layer, twin = randomize(ours(4, 6, dtype=torch.float64)), theirs(2, 3, dtype=torch.float64)
+    for kind, product in {"ih": layer.input_proj[0], "hh": layer.recurrent_proj[0]}.items():
+        product.imag.weight.data.zero_()
+        getattr(twin, f"weight_{kind}_l0").data.copy_(product.real.weight)
+        if product.bias is None:
+            getattr(twin, f"bias_{kind}_l0").data.zero_()
+        else:
+            real, imag = product.bias.data.chunk(2)
+            imag.zero_()
+            getattr(twin, f"bias_{kind}_l0").data.copy_(real)
+    x = randn(5, 3, 2)
+    real, imag = layer(torch.cat([x, torch.zeros_like(x)], dim=-1))[0].chunk(2, dim=-1)
+    torch.testing.assert_close(real, twin(x)[0])
+    assert not imag.any()
+
+
 def test_choices_of_the_complex_field_are_refused():
     for kind, layer in LAYERS.items():
         with pytest.raises(ValueError, match=r"gate='modulus' .* needs number_field='complex'.*gate='split'"):
@@ -204,7 +222,7 @@ def test_choices_of_the_complex_field_are_refused():
         if kind != "rnn":  # torch has a ReLU in its plain RNN only
             with pytest.raises(ValueError, match=rf"torch\.nn\.{kind.upper()}: .* \('split_tanh',\)"):
                 layer(4, 4, activation="split_relu")
-        with pytest.raises(ValueError, match=r"\['modulus', 'split'\], got 'sigmoid'"):
+        with pytest.raises(ValueError, match=r"\['modulus', 'projected', 'real_part', 'split'\], got 'sigmoid'"):
             layer(4, 4, gate="sigmoid")
     check_recurrent("modulus", "hirose_tanh")
     check_recurrent("split", "split_relu", "real", "rnn")

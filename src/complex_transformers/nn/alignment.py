@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .attention import complex_scores
+from .attention import complex_scores, dot_products
 from .functional import join, split
 from .linear import ComplexLinear, RealLinear
 from .recurrent import step_product
@@ -155,7 +155,7 @@ class LocalAttention(_Alignment):
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         """s^H k, ``[B, T, width], [B, S, width] -> [B, T, parts, S]``."""
         if self.numbers.num_parts == 1:
-            return (query @ keys.transpose(-1, -2)).unsqueeze(2)
+            return dot_products(query, keys).unsqueeze(2)
         real, imag = complex_scores(query, keys)  # of s k^H, the conjugate
         return torch.stack([real, -imag], dim=2)
 

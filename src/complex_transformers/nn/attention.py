@@ -65,8 +65,14 @@ def complex_scores(query: Tensor, key: Tensor, bilinear: bool = False) -> tuple[
 
     ``[..., T, 2d], [..., S, 2d] -> [..., T, S]`` twice.
     """
-    real, imag = (stack(query, bilinear) @ key.transpose(-1, -2)).chunk(2, dim=-2)
+    real, imag = dot_products(stack(query, bilinear), key).chunk(2, dim=-2)
     return real, imag
+
+
+def dot_products(query: Tensor, key: Tensor) -> Tensor:
+    """q k^T; float16, whose range ends at 65504, is multiplied in float32, where every score has room."""
+    half = query.dtype == torch.float16
+    return query.float() @ key.float().mT if half else query @ key.mT
 
 
 def score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
@@ -155,7 +161,7 @@ def complex_attention(
         (a, b), (c, d) = CF.split(real @ value), CF.split(imag @ value)
         return CF.join(a - d, b + c).transpose(1, 2), weights
 
-    scores = query @ key.transpose(-1, -2) if score == "real" else score_modulus(query, key, bilinear)
+    scores = dot_products(query, key) if score == "real" else score_modulus(query, key, bilinear)
     scores = CF.wide(scores)
     mask = additive_mask(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
     weights = F.dropout(normalize(scores, mask, normalization).to(value.dtype), dropout)

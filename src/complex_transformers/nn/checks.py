@@ -32,6 +32,8 @@ def check_ids(name: str, ids: Tensor, size: int, remedy: str, or_else: str = "")
 
     ``or_else`` says what else ids may be that are not given here.
     """
+    if ids.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"{name} must be integers (int64 or int32), got dtype {ids.dtype}")
     if torch.compiler.is_compiling() or ids.device.type != "cpu" or ids.numel() == 0:
         return
     low, high = (int(v) for v in torch.aminmax(ids))

@@ -71,6 +71,8 @@ class _WhiteningGain(nn.Module):
     (Trabelsi et al. 2017).
     """
 
+    no_weight_decay = ("gain", "bias")
+
     def __init__(self, num_features: int, **options: Any) -> None:
         super().__init__()
         self.gain = nn.Parameter(torch.empty(3, num_features, **options))
@@ -91,6 +93,7 @@ class _WhiteningGain(nn.Module):
 class _AffineNorm(nn.Module):
     """What norms over features and over a batch share: the two kinds, and the affine map behind either."""
 
+    no_weight_decay = ("weight", "bias")
     weight: Tensor
     bias: Tensor
     affine: _WhiteningGain
@@ -186,6 +189,8 @@ class ComplexRMSNorm(nn.Module):
         eps: added to the mean squared modulus.
         elementwise_affine: learn the weight.
     """
+
+    no_weight_decay = ("weight",)
 
     def __init__(
         self,

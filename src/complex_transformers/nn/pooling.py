@@ -40,7 +40,7 @@ def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = 
     """
     numbers = arithmetic(number_field)
     with torch.no_grad():  # which number is largest has no gradient
-        parts = numbers.parts(x if x.dtype in (torch.float32, torch.float64) else x.float())
+        parts = numbers.parts(CF.wide(x))
         r = torch.hypot(*parts) if len(parts) == 2 else parts[0].abs()
         if mask is not None:
             keep = mask.to(torch.bool).unsqueeze(-1)

@@ -41,6 +41,8 @@ class Readout(nn.Module):
         number_field: ``"complex"`` or ``"real"``.
     """
 
+    no_weight_decay = ("scale",)
+
     def __init__(
         self, in_features: int, out_features: int, readout: str | None = None, number_field: str = "complex"
     ) -> None:

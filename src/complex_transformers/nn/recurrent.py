@@ -9,7 +9,7 @@ either side. Within a step halves ``[B, 2d]`` are viewed as ``[B, 2, d]``, so th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -184,10 +184,11 @@ class _ComplexRecurrent(nn.Module):
         """Gates of z ``[B, 2, gates, d]`` in layer and direction ``index``, complex or real, ``[B, 1, gates, d]``."""
         if self.gate == "split":
             return torch.sigmoid(z)
-        return torch.sigmoid(self.read(*z.unbind(1), index)).unsqueeze(1)
+        return torch.sigmoid(self.read(z.unbind(1), index)).unsqueeze(1)
 
-    def read(self, real: Tensor, imag: Tensor, index: int) -> Tensor:
-        """The real number ``[..., gates, d]`` that each real gate reads from z."""
+    def read(self, parts: Sequence[Tensor], index: int) -> Tensor:
+        """The real number ``[..., gates, d]`` that each real gate reads from both parts of z."""
+        real, imag = parts
         weight = self.gate_weight[index] if self.gate == "projected" else None
         return READINGS[self.gate](real, imag, weight)
 
@@ -411,7 +412,7 @@ class ComplexLSTM(_ComplexRecurrent):
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """With real gates of one product, a training step takes all steps at once where that is faster."""
-        layer = self.input_proj[index]
+        layer: Any = self.input_proj[index]
         w, u = plain_weight(layer), plain_weight(self.recurrent_proj[index])
         if w is None or u is None or not self._is_fused(x, *state, *w, *u):
             return super()._scan(index, x, state, mask, reverse)
@@ -422,7 +423,7 @@ class ComplexLSTM(_ComplexRecurrent):
         of_parts = torch.stack([torch.cat([a, -b, c, -d], dim=1), torch.cat([b, a, d, c], dim=1)])
         weight = self._rows(of_parts.mT, index).t()
         bias = None if layer.bias is None else self._rows(layer.bias.view(2, 1, -1), index).squeeze(0)
-        out, *last = lstm_scan(x, *state, keep, weight, bias)
+        out, *last = lstm_scan(x, state[0], state[1], keep, weight, bias)
         out = out.flip(0) if reverse else out
         return (out if mask is None else out.masked_fill(~mask, 0.0)), tuple(last)
 
@@ -442,7 +443,7 @@ class ComplexLSTM(_ComplexRecurrent):
     def _rows(self, numbers: Tensor, index: int) -> Tensor:
         """Parts of the rows i, f, g, o ``[2, columns, 4d]`` as the rows of ``lstm_scan``, ``[columns, 5d]``."""
         i, f, g, o = numbers.unflatten(-1, (4, -1)).unbind(-2)
-        gates = self.read(*torch.stack([i, f, o], dim=-2).unbind(0), index)
+        gates = self.read(torch.stack([i, f, o], dim=-2).unbind(0), index)
         return torch.cat([gates, g.transpose(0, 1)], dim=-2).flatten(-2)
 
 

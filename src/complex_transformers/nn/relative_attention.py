@@ -18,6 +18,7 @@ from .attention import (
     ComplexMultiheadAttention,
     additive_mask,
     complex_scores,
+    dot_products,
     normalize,
     score_modulus,
 )
@@ -192,7 +193,7 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
                 return CF.run(RelativeScores, *inputs)
             return CF.run(RelativeModulus, *inputs, bilinear)[0]
         if self.score == "real":
-            return CF.wide(content @ key.mT) + relative_shift(position @ distances.mT)
+            return CF.wide(dot_products(content, key)) + relative_shift(dot_products(position, distances))
         by_key, by_distance = complex_scores(content, key, bilinear), complex_scores(position, distances, bilinear)
         parts = [CF.wide(c) + relative_shift(p) for c, p in zip(by_key, by_distance, strict=True)]
         return CF.modulus(CF.join(*parts))

@@ -43,7 +43,8 @@ def dct(x: Tensor) -> Tensor:
     k = torch.arange(n, dtype=torch.float64, device=x.device)
     angle = torch.outer(2.0 * k + 1.0, k) * (math.pi / (2.0 * n))
     wide = CF.wide(x)
-    return CF.narrow(wide @ angle.cos().to(wide.dtype), x.dtype)
+    with torch.autocast(x.device.type, enabled=False):  # as exact as the Fourier transforms
+        return CF.narrow(wide @ angle.cos().to(wide.dtype), x.dtype)
 
 
 class ZTransform(FullPrecision):
@@ -57,7 +58,7 @@ class ZTransform(FullPrecision):
         num_features: stored width 2d.
     """
 
-    full_precision = ("log_modulus", "phase")
+    no_weight_decay = full_precision = ("log_modulus", "phase")
 
     def __init__(self, num_features: int) -> None:
         super().__init__()
@@ -92,6 +93,8 @@ class FrequencyKernel(nn.Module):
     Args:
         num_features: stored width 2d.
     """
+
+    no_weight_decay = ("real", "imag")  # it would pull the kernel from the identity to nothing
 
     def __init__(self, num_features: int) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from complex_transformers import MemoryCache, MemoryLayer
 from complex_transformers.models.base.memory_cache import MEMORY_KINDS
 from complex_transformers.nn.embedding import EMBEDDING_TYPES
 from families import FAMILIES
-from family_inputs import words
+from family_inputs import checkpoint, words
 
 VARIANTS = FAMILIES["complex_transfo_xl"].variants | FAMILIES["complex_transfo_xl"].more
 every_variant = pytest.mark.parametrize("changes", [changes for _, changes in VARIANTS.values()], ids=VARIANTS)
@@ -278,7 +278,7 @@ def test_checkpointing_learns_the_same_and_writes_once(keeps, reentrant):
     for checkpointing in (False, True):
         model = build(hidden_dropout_prob=0.0, mem_len=7).train()
         if checkpointing:
-            model.activation_checkpointing_enable({"use_reentrant": reentrant})
+            checkpoint(model, {"use_reentrant": reentrant})
             model.enable_input_require_grads()
         memory = None if keeps is None else MemoryCache(model.config, keeps=keeps)
         loss = 0.0
@@ -296,7 +296,7 @@ def test_checkpointing_learns_the_same_and_writes_once(keeps, reentrant):
 
 def test_checkpointing_refuses_a_cache_that_would_be_written_twice():
     model = build().train()
-    model.activation_checkpointing_enable()
+    checkpoint(model)
     with pytest.raises(ValueError, match="would write to a DynamicCache twice: give a MemoryCache"):
         model(words(8), past_key_values=DynamicCache())
 

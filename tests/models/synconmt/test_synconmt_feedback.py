@@ -5,20 +5,21 @@
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassClassValidationError
-from small_synconmt import build, config, labels_of, source_of
-from test_synconmt_training import sentences, trainer
+from small_synconmt import build, labels_of, source_of
+from test_synconmt_training import trainer
 
 from complex_transformers import RelationSchedule
+from families import Case
 
 LENGTH = 6
 
 
 def batch(model):
     torch.manual_seed(5)
-    labels = labels_of(model, LENGTH, batch=3)
+    labels = labels_of(model, LENGTH, 3)
     for name in labels:
         labels[name][1, 4:] = -100
-    return {**source_of(model, 5, batch=3), **labels}
+    return {**source_of(model, 5, 3), **labels}
 
 
 def relations_read(model, inputs):
@@ -92,8 +93,7 @@ def test_true_relations_and_given_ones_are_read_as_they_are():
 
 def test_schedule_raises_both_and_evaluation_has_the_last_alpha(tmp_path):
     model, seen = build(relation_feedback="mixed", alpha=0.9, hidden_dropout_prob=0.0), []
-    data = sentences()
-    run = trainer(model, data, tmp_path, max_steps=5)
+    run = trainer(model, tmp_path, max_steps=5)
     run.add_callback(RelationSchedule(own_relations=0.8, alpha_start=0.4))
     model.register_forward_pre_hook(lambda *_: seen.append((model.own_relations, model.training_alpha)))
     run.train()
@@ -122,7 +122,7 @@ def test_bad_values():
         ),
     }.values():
         with pytest.raises(StrictDataclassClassValidationError, match=message):
-            config(**changes)
+            Case("synconmt", "bahdanau").config(**changes)
     for name in ("own_relations", "alpha_start"):
         with pytest.raises(ValueError, match=rf"{name} must be in \[0, 1\], got 1.5"):
             RelationSchedule(**{name: 1.5})

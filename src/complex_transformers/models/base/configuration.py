@@ -58,7 +58,7 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
         bos_token_id, eos_token_id: for tokenizers that have them, and for ``generate()``.
     """
 
-    keys_to_ignore_at_inference: ClassVar[list[str]] = []
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
     # Widths of halves and other counts of a subclass, checked by `validate_sizes`.
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size",)
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size",)
@@ -249,6 +249,12 @@ class TextConfig(NetworkConfig):
         """As in ``NetworkConfig``; also the embedding."""
         super().validate_names()
         check_choice("embedding_type", self.embedding_type, EMBEDDING_TYPES)
+
+    def validate_sizes(self) -> None:
+        """As in ``NetworkConfig``; there is a position."""
+        super().validate_sizes()
+        if self.max_position_embeddings < 1:
+            raise ValueError(f"max_position_embeddings must be positive, got {self.max_position_embeddings}")
 
     def validate_embedding(self) -> None:
         """The fields of the complex-order embedding are known, and words differ."""

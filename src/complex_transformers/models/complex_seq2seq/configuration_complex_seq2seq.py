@@ -37,7 +37,6 @@ class ComplexSeq2SeqConfig(TransformerConfig):
     """
 
     model_type = "complex_seq2seq"
-    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
     attribute_map: ClassVar[dict[str, str]] = {"num_hidden_layers": "encoder_layers"}
     read_with: ClassVar[dict[str, Any]] = {**TransformerConfig.read_with, **NO_CLASSIFIER}
     positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "encoder_layers", "decoder_layers")

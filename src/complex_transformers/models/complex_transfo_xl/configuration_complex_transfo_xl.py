@@ -50,7 +50,6 @@ class ComplexTransfoXLConfig(TransformerConfig):
     """
 
     model_type = "complex_transfo_xl"
-    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
     read_with: ClassVar[dict[str, Any]] = {**TransformerConfig.read_with, **NO_CLASSIFIER}
     positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "num_hidden_layers")
     attention_scores: ClassVar[tuple[str, ...]] = RELATIVE_SCORES

@@ -94,7 +94,7 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
                 raise TypeError(f"{group} takes no {', '.join(foreign)}; there are {', '.join(sorted(known))}")
         batch = BatchFeature()
         if audio is not None:  # Transformers would cut and pad audio by the settings of a tokenizer
-            options = self._merge_kwargs(ProcessingKwargs, **kwargs)["audio_kwargs"]
+            options = self._merge_kwargs(self.valid_processor_kwargs, **kwargs)["audio_kwargs"]
             batch = self.feature_extractor(audio, **{name: options[name] for name in options.keys() & _AUDIO})
         if text is None:
             return batch
@@ -103,7 +103,8 @@ class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
             raise ValueError(
                 f"each waveform needs one text, got {len(batch['input_features'])} waveforms and {len(texts)} texts"
             )
-        options = self._merge_kwargs(ProcessingKwargs, tokenizer_init_kwargs=self.tokenizer.init_kwargs, **kwargs)
+        init_kwargs = self.tokenizer.init_kwargs
+        options = self._merge_kwargs(self.valid_processor_kwargs, tokenizer_init_kwargs=init_kwargs, **kwargs)
         options = {name: value for name, value in options["text_kwargs"].items() if name in _TEXT}
         return_tensors = options.pop("return_tensors", None)
         labels = self._labels(texts, **{"padding": return_tensors is not None, **options})

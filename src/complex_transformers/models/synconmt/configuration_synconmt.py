@@ -69,7 +69,6 @@ class SynCoNMTConfig(ComplexConfig):
     """
 
     model_type = "synconmt"
-    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
     attribute_map: ClassVar[dict[str, str]] = {"num_hidden_layers": "encoder_layers"}
     positive_sizes: ClassVar[tuple[str, ...]] = (
         "vocab_size",
@@ -198,8 +197,6 @@ class SynCoNMTConfig(ComplexConfig):
                 )
 
     def validate_loss(self) -> None:
-        """The weight of the words lies in [0, 1], label smoothing in [0, 1)."""
+        """The weight of the words lies in [0, 1]."""
         if not 0.0 <= self.alpha <= 1.0:
             raise ValueError(f"alpha must be in [0, 1], got {self.alpha}")
-        if not 0.0 <= self.label_smoothing < 1.0:
-            raise ValueError(f"label_smoothing must be in [0, 1), got {self.label_smoothing}")

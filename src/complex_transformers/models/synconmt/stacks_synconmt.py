@@ -115,7 +115,6 @@ class SynCoNMTPreTrainedModel(ComplexPreTrainedModel):
 
     config: SynCoNMTConfig
     _no_split_modules = ["SynCoNMTEncoderLayer", "SynCoNMTDecoderLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
     _supports_sdpa = False
     _supports_attention_backend = False
     _can_compile_fullgraph = False
