@@ -17,6 +17,8 @@ from complex_transformers.nn import ComplexGRU, ComplexLSTM
 
 __all__ = ["States", "case"]
 
+OTHER_GATES = ("projected", "modulus", "split")
+
 
 class States(nn.Module):
     """A recurrent layer that returns its states alone."""
@@ -36,7 +38,7 @@ def recurrent_layers(kind: str, features: int) -> tuple[dict[str, nn.Module], di
     width = 2 * features
     halves = {
         f"Complex{kind}": ours(width, width),
-        f"Complex{kind}, split gates": ours(width, width, gate="split"),
+        **{f"Complex{kind}, {gate} gates": ours(width, width, gate=gate) for gate in OTHER_GATES},
         f"torch.nn.{kind}": torch_layer(width, width),
     }
     native = {f"torch.nn.{kind}, complex64": torch_layer(features, features, dtype=torch.complex64)}
@@ -46,23 +48,22 @@ def recurrent_layers(kind: str, features: int) -> tuple[dict[str, nn.Module], di
 
 
 def lstm_products(steps: int, batch: int, features: int) -> Step:
-    """The real products of a training step of ``ComplexLSTM``, three for each complex one, and nothing else."""
-    width = 2 * features
-    weights = torch.randn(3, 4 * features, width)
-    adjoint = weights.mT.contiguous()
-    inputs, states = torch.randn(batch, width), torch.empty(3, 4 * features, batch)
-    grads, grad_inputs = torch.randn(3, 4 * features, steps * batch), torch.empty(3, width, batch)
-    all_inputs, grad_weights = torch.randn(3, steps * batch, width), torch.empty(3, 4 * features, width)
+    """The real products of a training step of ``ComplexLSTM``, five rows for each unit, and nothing else."""
+    rows, width = 5 * features, 2 * features
+    of_inputs, of_states = torch.randn(2, rows, width)
+    adjoint, weights = of_states.t().contiguous(), torch.randn(rows, 2 * width)
+    x, state = torch.randn(steps, batch, width), torch.randn(width, batch)
+    both = torch.randn(steps * batch, 2 * width)
+    grads, grad_state = torch.randn(rows, steps, batch), torch.empty(width, batch)
 
     def step() -> None:
-        for _ in range(steps):
-            for i in range(3):
-                torch.mm(weights[i], inputs.t(), out=states[i])
-        for _ in range(steps):
-            for i in range(3):
-                torch.mm(adjoint[i], states[i], out=grad_inputs[i])
-        for i in range(3):
-            torch.mm(grads[i], all_inputs[i], out=grad_weights[i])
+        numbers = of_inputs @ x.mT
+        for t in range(steps):
+            numbers[t].addmm_(of_states, state)
+        for t in range(steps):
+            torch.mm(adjoint, grads[:, t], out=grad_state)
+        torch.mm(grads.flatten(1), both, out=weights)
+        torch.mm(grads.flatten(1).t(), of_inputs)
 
     return step
 
@@ -84,13 +85,10 @@ def case(rounds: int) -> Outcome:
                 continue
             notes.append(f"{name}: {size(layer):,} real parameters")
         ours = f"Complex{kind}"
-        bars = {f"torch.nn.{kind}": 2.5, f"torch.nn.{kind}, complex64": 1 / 3, f"complextorch {kind}": 1 / 3}
-        comparisons = [
-            Comparison(ours, name, round(bar, 3) if kind == "LSTM" else None)
-            for name, bar in bars.items()
-            if name in contestants
-        ]
-        comparisons.append(Comparison(f"{ours}, split gates", f"torch.nn.{kind}"))
+        third = 0.333 if kind == "LSTM" else None
+        bars = {f"torch.nn.{kind}": 1.25, f"torch.nn.{kind}, complex64": third, f"complextorch {kind}": third}
+        comparisons = [Comparison(ours, name, bar) for name, bar in bars.items() if name in contestants]
+        comparisons += [Comparison(f"{ours}, {gate} gates", f"torch.nn.{kind}") for gate in OTHER_GATES]
         if kind == "LSTM":
             floor = "its products alone"
             contestants[floor] = lstm_products(steps, batch, features)

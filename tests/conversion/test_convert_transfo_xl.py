@@ -341,6 +341,7 @@ def saved(value, **options):
         (saved({"model": {}, "epoch": 3}), r"by name, it holds a dict, its keys are \['epoch', 'model'\]"),
         (saved(torch.zeros(3)), "it holds a Tensor; save the state dict itself"),
     ],
+    ids=["a whole module", "bytes", "weights under a name", "one tensor"],
 )
 def test_files_that_hold_no_weights(tmp_path, content, words):
     file = tmp_path / "weights.pt"
