@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from benchmarks.race import Comparison, Outcome, layer_steps, race
 from benchmarks.timing import Step, training_step
 from complex_transformers.kernels.linear import GaussLinear
-from complex_transformers.nn import ComplexLinear
-from complex_transformers.nn import functional as CF
+from complex_transformers.nn import ComplexLinear, functional as CF
 
 __all__ = ["REAL", "case", "check_paths", "paths", "steps"]
 

@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 from benchmarks.grid import Place
-from benchmarks.grids import GRIDS
-from benchmarks.grids import paper as grids
+from benchmarks.grids import GRIDS, paper as grids
 from benchmarks.paper import data, protocol
 from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS, Cell
 from benchmarks.reporting import RESULTS, read_lines

@@ -7,8 +7,7 @@ import json
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from complex_transformers import StreamDataset, build_tokenizer, encode_stream, load_plain_text
 from refusals import refused

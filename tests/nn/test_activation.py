@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, numbers, of_parts, randn, z
 from scipy.special import erf
 from torch.autograd import gradcheck

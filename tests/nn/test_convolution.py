@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, r, randn, randomize, weight
 from torch import nn
 

@@ -9,8 +9,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, assert_slopes, r, randomize, z
 
 from complex_transformers.nn import (

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, r, randn, randomize, weight, z
 from torch import nn
 

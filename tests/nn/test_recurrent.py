@@ -9,8 +9,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from oracles import TOLERANCE, assert_close, bias, finite, randn, randomize, weight, z
 from torch import nn
 from torch.autograd import gradcheck

@@ -13,10 +13,10 @@ from complex_transformers import ComplexOrderConfig
 from complex_transformers.nn import (
     ComplexMultiheadAttention,
     RelativeMultiheadAttention,
+    functional as CF,
     relative_positions,
     relative_shift,
 )
-from complex_transformers.nn import functional as CF
 
 
 @pytest.mark.parametrize(("length", "keys"), [(1, 1), (1, 5), (4, 4), (3, 7)])

@@ -18,8 +18,7 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from .. import model_families
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-    from transformers import PreTrainedModel as _Base
+    from transformers import PreTrainedModel, PreTrainedModel as _Base
     from transformers.modelcard import TrainingSummary
 else:
     _Base = object
