@@ -21,7 +21,7 @@ from oracles import (
     z,
 )
 from torch import nn
-from torch.autograd import gradcheck
+from torch.autograd import gradcheck, gradgradcheck
 
 from complex_transformers.kernels import modulus_attention
 from complex_transformers.kernels.modulus_attention import BlockedModulusAttention, ScoreModulus
@@ -295,3 +295,36 @@ def test_bad_values():
     for score, normalization in (("modulus", "softmax"), ("real", "split_softmax")):
         assert_refused("number_field='complex'", check_attention, score, normalization, "real")
     assert_refused("not 'real'", check_attention, "real", "split_softmax")
+
+
+# --- second derivatives, and masks that are learned ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@pytest.mark.parametrize("score", ["modulus", "bilinear_modulus"])
+@pytest.mark.parametrize("need_weights", [True, False], ids=["whole", "blocks"])
+def test_second_derivatives(need_weights, score, dropout, monkeypatch):
+    monkeypatch.setattr(modulus_attention, "BLOCK_SCORES", 4)
+    module = nn.Module().train()
+    q, k, v = (randn(2, 1, n, 4, grad=True) for n in (2, 3, 3))
+
+    def attend(q, k, v):
+        torch.manual_seed(0)
+        options = {"score": score, "need_weights": need_weights, "dropout": dropout}
+        return complex_attention(module, q, k, v, torch.tensor([0.0, 0.3, -0.2]).double(), **options)[0]
+
+    assert gradcheck(attend, (q, k, v))
+    assert gradgradcheck(attend, (q, k, v))
+
+
+def test_a_learned_mask_has_its_gradient():
+    q, k, v = (randn(2, 1, n, 4) for n in (2, 3, 3))
+    mask = randn(2, 1, 2, 3, grad=True)
+    module = nn.Module()
+
+    def attend(mask):
+        return complex_attention(module, q, k, v, mask, need_weights=False)[0]
+
+    assert gradcheck(attend, (mask,))
+    blocks = attend(mask.detach())
+    torch.testing.assert_close(attend(mask), blocks)

@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassClassValidationError
-from oracles import assert_refused, randomize
+from oracles import assert_refused, randn, randomize
+from torch.autograd import gradgradcheck
 
 from complex_transformers import ComplexOrderConfig
 from complex_transformers.nn import (
@@ -163,3 +164,9 @@ def test_the_sum_of_moduli_needs_relative_positions():
     assert_refused(message, ComplexMultiheadAttention, 8, 2, score="sum_of_moduli")
     error = StrictDataclassClassValidationError
     assert_refused(message, ComplexOrderConfig, attention_score="sum_of_moduli", error=error)
+
+
+@pytest.mark.parametrize("score", ["modulus", "real", "bilinear_modulus", "sum_of_moduli"])
+def test_second_derivatives(score):
+    layer = randomize(RelativeMultiheadAttention(4, 1, score=score).double())
+    assert gradgradcheck(lambda x: layer(x)[0], (randn(1, 3, 4, grad=True),))

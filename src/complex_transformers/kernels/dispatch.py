@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["is_plain_cpu", "run"]
+__all__ = ["gradients_with_graph", "is_plain_cpu", "run"]
 
 
 def run(function: type[torch.autograd.Function], *inputs: Any) -> Any:
@@ -22,3 +23,24 @@ def is_plain_cpu(x: Tensor) -> bool:
     if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
         return False
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+
+
+def gradients_with_graph(
+    plain: Callable[..., tuple[Tensor, ...]],
+    inputs: Sequence[Any],
+    needed: Sequence[bool],
+    grads: Sequence[Tensor | None],
+) -> tuple[Tensor | None, ...]:
+    """The gradients of ``plain``, made of operations that autograd knows, with a graph of their own.
+
+    For a backward pass whose own gradient is asked for; None where ``needed`` is false.
+    """
+    # Views, so that inputs that depend on each other count once.
+    inputs = [value.view_as(value) if need else value for value, need in zip(inputs, needed, strict=True)]
+    with torch.enable_grad():
+        results = plain(*inputs)
+    given = [(out, grad) for out, grad in zip(results, grads, strict=True) if grad is not None]
+    wanted = [value for value, need in zip(inputs, needed, strict=True) if need]
+    outputs, cotangents = zip(*given, strict=True)
+    found = iter(torch.autograd.grad(outputs, wanted, cotangents, create_graph=True, allow_unused=True))
+    return tuple(next(found) if need else None for need in needed)

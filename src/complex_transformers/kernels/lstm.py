@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .dispatch import gradients_with_graph
+
 __all__ = ["lstm_scan"]
 
 
@@ -95,7 +97,7 @@ class _LSTMScan(torch.autograd.Function):
         x, h, _, mask, weight, _ = tensors
         need_x, _, _, _, need_weight, need_bias = ctx.needs_input_grad
         if torch.is_grad_enabled():  # a graph of the gradient is wanted
-            return _gradients_with_graph(tensors, ctx.needs_input_grad, (grad_out, grad_h, grad_c))
+            return gradients_with_graph(lstm_steps, tensors, ctx.needs_input_grad, (grad_out, grad_h, grad_c))
         (steps, batch, n), d = x.shape, h.shape[-1] // 2
 
         adjoint = weight[:, n:].t().contiguous()
@@ -157,19 +159,6 @@ def _step_gradient(
     grad_cell.mul_(f)
     # s = sigmoid(v): ds = s (1 - s)
     out[:3].mul_(v[:3]).addcmul_(out[:3], v[:3], value=-1)
-
-
-def _gradients_with_graph(
-    inputs: list[Tensor], needed: tuple[bool, ...], grads: tuple[Tensor | None, ...]
-) -> tuple[Tensor | None, ...]:
-    """The gradients of ``lstm_steps``, with a graph of their own."""
-    # Views, so that inputs that depend on each other count once.
-    inputs = [value.view_as(value) if need else value for value, need in zip(inputs, needed, strict=True)]
-    given = [(out, grad) for out, grad in zip(lstm_steps(*inputs), grads, strict=True) if grad is not None]
-    wanted = [value for value, need in zip(inputs, needed, strict=True) if need]
-    outputs, cotangents = zip(*given, strict=True)
-    found = iter(torch.autograd.grad(outputs, wanted, cotangents, create_graph=True, allow_unused=True))
-    return tuple(next(found) if need else None for need in needed)
 
 
 def _features_first(x: Tensor) -> Tensor:

@@ -7,8 +7,13 @@ Queries and keys are ``[B, H, T, 2 d]`` with ``[real | imag]`` halves on the las
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
+
+from .dispatch import gradients_with_graph
+from .modulus import Modulus
 
 __all__ = ["BlockedModulusAttention", "ScoreModulus", "modulus_gradient_", "stack", "unstack"]
 
@@ -50,6 +55,15 @@ def modulus_gradient_(parts: Tensor, modulus: Tensor, grad: Tensor) -> Tensor:
     return parts
 
 
+def moduli(real: Tensor, imag: Tensor) -> Tensor:
+    """|re + i im| by operations that autograd knows."""
+    return Modulus.apply(_join(real, imag))
+
+
+def _score_moduli(query: Tensor, key: Tensor, bilinear: bool) -> tuple[Tensor]:
+    return (moduli(*(stack(query, bilinear) @ key.mT).chunk(2, dim=-2)),)
+
+
 class ScoreModulus(torch.autograd.Function):
     """|q k^H| or |q k^T|: the modulus and its gradient in one pass over the scores, 0 where the score is 0.
 
@@ -69,9 +83,10 @@ class ScoreModulus(torch.autograd.Function):
         ctx.save_for_backward(query, key, modulus, parts)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor, _):  # type: ignore[no-untyped-def]
         query, key, modulus, parts = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+            return gradients_with_graph(_score_moduli, (query, key, ctx.bilinear), ctx.needs_input_grad, (grad,))
         grad_parts = modulus_gradient_(parts.clone(), modulus, grad)
         grad_query = unstack(grad_parts @ key, ctx.bilinear)
         return grad_query, grad_parts.transpose(-1, -2) @ stack(query, ctx.bilinear), None
@@ -105,9 +120,11 @@ class BlockedModulusAttention(torch.autograd.Function):
                     yield own, part, own_mask[:, :, part]
 
     @staticmethod
-    def _weights(stacked: Tensor, key: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _weights(
+        stacked: Tensor, key: Tensor, mask: Tensor | None, modulus_of: Callable[..., Tensor] = torch.hypot
+    ) -> tuple[Tensor, Tensor, Tensor]:
         parts = stacked @ key.transpose(-1, -2)
-        modulus = torch.hypot(*parts.chunk(2, dim=-2))
+        modulus = modulus_of(*parts.chunk(2, dim=-2))
         return parts, modulus, torch.softmax(modulus if mask is None else modulus + mask, dim=-1)
 
     @staticmethod
@@ -118,18 +135,31 @@ class BlockedModulusAttention(torch.autograd.Function):
         return torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator).div_(1.0 - dropout)
 
     @staticmethod
-    def forward(
-        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool, dropout: float, seed: int
+    def _attend(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        bilinear: bool,
+        dropout: float,
+        seed: int,
+        modulus_of: Callable[..., Tensor],
     ) -> Tensor:
         blocked = BlockedModulusAttention
         generator = torch.Generator().manual_seed(seed)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for own, rows, own_mask in blocked._blocks(query, key, mask):
             stacked = stack(query[own, :, rows], bilinear)
-            weights = blocked._weights(stacked, key[own], own_mask)[-1]
+            weights = blocked._weights(stacked, key[own], own_mask, modulus_of)[-1]
             keep = blocked._keep(weights, dropout, generator)
             out[own, :, rows] = (weights if keep is None else weights * keep) @ value[own]
         return out
+
+    @staticmethod
+    def forward(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool, dropout: float, seed: int
+    ) -> Tensor:
+        return BlockedModulusAttention._attend(query, key, value, mask, bilinear, dropout, seed, torch.hypot)
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -137,11 +167,15 @@ class BlockedModulusAttention(torch.autograd.Function):
         ctx.save_for_backward(query, key, value, mask, output)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         blocked = BlockedModulusAttention
         generator = torch.Generator().manual_seed(ctx.seed)
         query, key, value, mask, out = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+            inputs = query, key, value, mask, ctx.bilinear, ctx.dropout, ctx.seed
+            return gradients_with_graph(
+                lambda *inputs: (blocked._attend(*inputs, moduli),), inputs, ctx.needs_input_grad, (grad,)
+            )
         grad_query, grad_key, grad_value = (x.new_zeros(x.shape) for x in (query, key, value))
         for own, rows, own_mask in blocked._blocks(query, key, mask):
             stacked = stack(query[own, :, rows], ctx.bilinear)

@@ -7,7 +7,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .modulus_attention import stack, unstack
+from .dispatch import gradients_with_graph
+from .modulus_attention import moduli, stack, unstack
 
 __all__ = ["RelativeModulus", "RelativeScores", "relative_shift"]
 
@@ -29,6 +30,16 @@ def _products(content: Tensor, key: Tensor, position: Tensor, distances: Tensor)
     scores = relative_shift(position @ distances.mT)
     scores.view(-1, *scores.shape[-2:]).baddbmm_(content.flatten(0, 1), key.flatten(0, 1).mT)
     return scores
+
+
+def _scores(content: Tensor, key: Tensor, position: Tensor, distances: Tensor) -> tuple[Tensor]:
+    """``_products`` by operations that autograd knows."""
+    return (content @ key.mT + relative_shift(position @ distances.mT),)
+
+
+def _score_moduli(content: Tensor, key: Tensor, position: Tensor, distances: Tensor, bilinear: bool) -> tuple[Tensor]:
+    queries = (stack(query, bilinear).chunk(2, dim=-2) for query in (content, position))
+    return (moduli(*(_scores(c, key, p, distances)[0] for c, p in zip(*queries, strict=True))),)
 
 
 def _empty_gradient(scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -60,8 +71,9 @@ class RelativeScores(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+            return gradients_with_graph(_scores, ctx.saved_tensors, ctx.needs_input_grad, (grad,))
         by_key, by_distance = _empty_gradient(grad)
         by_key.copy_(grad)
         return tuple(_gradients(by_key, by_distance, *ctx.saved_tensors, of_distances=ctx.needs_input_grad[3]))
@@ -85,10 +97,12 @@ class RelativeModulus(torch.autograd.Function):
         ctx.save_for_backward(*tensors, *output)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
         """Gradients of content, key, position and distances: d|s| = Re(s* ds) / |s| of each score s."""
         content, key, position, distances, modulus, *parts = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+            given = content, key, position, distances, ctx.bilinear
+            return gradients_with_graph(_score_moduli, given, ctx.needs_input_grad, (grad,))
         unit = grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)  # as in ScoreModulus
         queries = (stack(query, ctx.bilinear).chunk(2, dim=-2) for query in (content, position))
         by_part = []

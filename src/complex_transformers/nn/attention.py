@@ -144,7 +144,8 @@ def complex_attention(
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     bilinear = score == "bilinear_modulus"
     dropout = dropout if module.training else 0.0
-    if not need_weights and score != "real" and normalization == "softmax" and CF.is_plain_cpu(query):
+    learned = attention_mask is not None and attention_mask.requires_grad  # blocks have no gradient for it
+    if not (need_weights or learned) and score != "real" and normalization == "softmax" and CF.is_plain_cpu(query):
         mask = additive_mask(attention_mask, module, query.shape[-2], key.shape[-2], query)
         mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
         seed = int(torch.randint(2**62, ())) if dropout else 0

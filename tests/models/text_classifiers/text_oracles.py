@@ -104,14 +104,14 @@ def rnn_step(inputs, recurrent, state, gate, phi):
 def lstm_step(inputs, recurrent, state, gate, phi):
     """Thesis 2.20."""
     i, f, g, o = np.split(inputs + recurrent, 4)
-    cell = gate(f) * state[1] + gate(i) * phi(g)
-    return gate(o) * phi(cell), cell
+    cell = gate(f, 1) * state[1] + gate(i, 0) * phi(g)
+    return gate(o, 2) * phi(cell), cell
 
 
 def gru_step(inputs, recurrent, state, gate, phi):
     """Thesis 2.21 with 1 - z."""
     (in_r, in_z, in_n), (rec_r, rec_z, rec_n) = np.split(inputs, 3), np.split(recurrent, 3)
-    reset, update = gate(in_r + rec_r), gate(in_z + rec_z)
+    reset, update = gate(in_r + rec_r, 0), gate(in_z + rec_z, 1)
     return (update * state[0] + (1 - update) * phi(in_n + reset * rec_n),)
 
 
@@ -138,13 +138,22 @@ def recurrent_weights(w, config, layer, direction):
     return tuple(w[f"{name}.{kind}{end}"] for kind in ("weight_ih", "bias_ih", "weight_hh", "bias_hh"))
 
 
+def gate_of(w, config, layer, direction):
+    """What a cell computed for a gate, and the number of that gate -> the gate."""
+    if config.gate != "projected":
+        return lambda v, number: GATES[config.gate](v)
+    a, b = w[f"model.layers.{layer}.rnn.gate_weight.{direction}"]
+    return lambda v, number: sigmoid(a[number] * v.real + b[number] * v.imag)
+
+
 def rnn(w, config, x):
     step, num_states = STEPS[config.rnn_type]
-    gate, phi = GATES[config.gate], PHI[config.state_activation]
+    phi = PHI[config.state_activation]
     for layer in range(config.num_hidden_layers):
         outputs, last = [], []
         for direction in range(2 if config.bidirectional else 1):
             in_weight, in_bias, rec_weight, rec_bias = recurrent_weights(w, config, layer, direction)
+            gate = gate_of(w, config, layer, direction)
             state = (np.zeros(rec_weight.shape[1], dtype=x.dtype),) * num_states
             out = [None] * len(x)
             for n in reversed(range(len(x))) if direction else range(len(x)):
