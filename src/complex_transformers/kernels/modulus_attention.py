@@ -136,6 +136,7 @@ class BlockedModulusAttention(torch.autograd.Function):
 
     @staticmethod
     def _attend(
+        modulus_of: Callable[..., Tensor],
         query: Tensor,
         key: Tensor,
         value: Tensor,
@@ -143,7 +144,6 @@ class BlockedModulusAttention(torch.autograd.Function):
         bilinear: bool,
         dropout: float,
         seed: int,
-        modulus_of: Callable[..., Tensor],
     ) -> Tensor:
         blocked = BlockedModulusAttention
         generator = torch.Generator().manual_seed(seed)
@@ -159,7 +159,7 @@ class BlockedModulusAttention(torch.autograd.Function):
     def forward(
         query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool, dropout: float, seed: int
     ) -> Tensor:
-        return BlockedModulusAttention._attend(query, key, value, mask, bilinear, dropout, seed, torch.hypot)
+        return BlockedModulusAttention._attend(torch.hypot, query, key, value, mask, bilinear, dropout, seed)
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -174,7 +174,7 @@ class BlockedModulusAttention(torch.autograd.Function):
         if torch.is_grad_enabled():  # a graph of the gradient is wanted
             inputs = query, key, value, mask, ctx.bilinear, ctx.dropout, ctx.seed
             return gradients_with_graph(
-                lambda *inputs: (blocked._attend(*inputs, moduli),), inputs, ctx.needs_input_grad, (grad,)
+                lambda *inputs: (blocked._attend(moduli, *inputs),), inputs, ctx.needs_input_grad, (grad,)
             )
         grad_query, grad_key, grad_value = (x.new_zeros(x.shape) for x in (query, key, value))
         for own, rows, own_mask in blocked._blocks(query, key, mask):
