@@ -152,7 +152,7 @@ def test_help_is_that_of_the_configurations(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         parse(arguments_of(*configs), line="--help")
     text = " ".join(capsys.readouterr().out.split())
-    assert "--embedding_type EMBEDDING_TYPE, --embedding-type EMBEDDING_TYPE complex_order, complex_vanilla" in text
+    assert "--embedding-type EMBEDDING_TYPE complex_order, complex_vanilla" in text
     assert "of complex_order; " in text
     assert "(default: 0.1)" in text
     assert "(default: that of the network)" in text
