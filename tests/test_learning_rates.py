@@ -1,14 +1,24 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Frequencies and phases with learning rates of their own."""
+"""Parameter groups: frequencies and phases with learning rates of their own, and what weight decay leaves alone."""
 
 import pytest
 import torch
+from torch import nn
 from transformers import TrainingArguments
 
 from complex_transformers import ComplexOrderConfig, ComplexOrderForSequenceClassification, ComplexTrainer
+from complex_transformers.nn import (
+    ComplexBatchNorm1d,
+    ComplexLayerNorm,
+    ComplexLinear,
+    ComplexRMSNorm,
+    FrequencyKernel,
+    Readout,
+    ZTransform,
+)
 from complex_transformers.training.arguments import RunArguments
-from complex_transformers.training.trainer import optimizer_groups
+from complex_transformers.training.trainer import decay_parameter_names, optimizer_groups
 
 pytest.importorskip("accelerate")
 
@@ -88,3 +98,17 @@ def test_rates_that_fit_nothing_are_refused():
         optimizer_groups(build(), 0.0, frequency_learning_rate=-1.0)
     with pytest.raises(ValueError, match=r"phase_learning_rate=0\.1, but nothing of that name is trained"):
         optimizer_groups(build(phase="none"), 0.0, phase_learning_rate=0.1)
+
+
+def test_gains_and_transforms_are_not_decayed_whatever_they_are_called():
+    blocks = {
+        "a": ComplexLayerNorm(8, norm="whitening"),
+        "b": ComplexRMSNorm(8),
+        "c": ZTransform(8),
+        "d": FrequencyKernel(8),
+        "e": Readout(8, 3, "scaled_modulus"),
+        "f": ComplexBatchNorm1d(8),
+        "g": ComplexLinear(8, 8),
+    }
+    weights = {f"{name}.{part}.weight" for name in ("e.projection", "g") for part in ("real", "imag")}
+    assert set(decay_parameter_names(nn.ModuleDict(blocks))) == weights
