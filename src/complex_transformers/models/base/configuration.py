@@ -181,8 +181,8 @@ class NetworkConfig(ComplexConfig):
     Args:
         hidden_act: a name of ``ACT2CFN``.
         classifier_dropout: a probability, by default ``hidden_dropout_prob``.
-        readout: of the classification heads: ``modulus`` (default), ``squared_modulus``, ``concat`` or
-            ``feature_modulus``; the real field has ``concat``.
+        readout: of the classification heads, see ``nn.Readout``: ``modulus`` (default), ``squared_modulus``, both also
+            ``scaled_...``, ``concat`` or ``feature_modulus``; the real field has ``concat``.
     """
 
     hidden_act: str = "split_gelu"
