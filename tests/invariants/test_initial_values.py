@@ -86,10 +86,12 @@ def check(model, config):
             check_table(model, module, name, leaf, value)
         elif "bias" in leaf:
             assert not value.any(), name
-        elif "Norm" in type(module).__name__:
+        elif "Norm" in type(module).__name__ or name.endswith("classifier.scale"):
             assert (value == 1).all(), name
         elif type(module).__name__ == "FrequencyKernel":
             assert (value == (1 if leaf == "real" else 0)).all(), name
+        elif ".gate_weight." in name:
+            torch.testing.assert_close(value, torch.full_like(value, math.sqrt(0.5)))
         elif kind := recurrent_kind(module):
             assert_gates(value, kind, "_hh_" in leaf, 1, name)
         elif kind := recurrent_kind(grand_of(modules, owner)):

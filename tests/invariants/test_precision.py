@@ -63,7 +63,8 @@ def flat(values):
 def test_numbers_of_any_size_have_finite_gradients(case):
     model = case.own()
     given = embedded(model, batch(rows(model, labels=True), "left"))
-    for size in (0.0, 1e-30, 1e15):
+    # The gradient of a score has three such factors, which no batch norm makes smaller in evaluation.
+    for size in (0.0, 1e-30, 1e10):
         inputs = {n: (size * v).requires_grad_() if n in numbers_of(given) else v for n, v in given.items()}
         assert all(value.isfinite().all() for row in results(model, inputs) for value in row.values())
         assert all(value.isfinite().all() for value in gradients(model, inputs).values())
