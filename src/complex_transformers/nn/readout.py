@@ -60,13 +60,14 @@ class Readout(nn.Module):
             self.projection = RealLinear(in_features, out_features)
         else:
             self.projection = RealLinear(self.numbers.num_features(in_features), out_features)
-        if readout.startswith("scaled"):
+        self.scaled = readout.startswith("scaled")
+        if self.scaled:
             self.scale = nn.Parameter(torch.ones(out_features))
             self.bias = nn.Parameter(torch.zeros(out_features))
 
     def reset_parameters(self) -> None:
         """Scale 1 and bias 0, where there are some; the projection has an initialiser of its own."""
-        if self.readout.startswith("scaled"):
+        if self.scaled:
             torch.nn.init.ones_(self.scale)
             torch.nn.init.zeros_(self.bias)
 
@@ -75,7 +76,7 @@ class Readout(nn.Module):
             return self.projection(self.features(x))
         squared = self.readout.endswith("squared_modulus")
         modulus = (self.numbers.squared_modulus if squared else self.numbers.modulus)(self.projection(x))
-        return torch.addcmul(self.bias, self.scale, modulus) if self.readout.startswith("scaled") else modulus
+        return torch.addcmul(self.bias, self.scale, modulus) if self.scaled else modulus
 
     def features(self, x: Tensor) -> Tensor:
         """What a real layer reads: ``x`` as it is, or the moduli of its features."""
@@ -85,7 +86,7 @@ class Readout(nn.Module):
     def resize(self, out_features: int, mean_resizing: bool = True) -> None:
         """Keep the first ``min(old, new)`` outputs; new ones start as the mean of the old, or by the initialiser."""
         self.projection = resized_layer(self.projection, self.out_features, out_features, mean_resizing)
-        if self.readout.startswith("scaled"):
+        if self.scaled:
             for name, start in (("scale", 1.0), ("bias", 0.0)):
                 old = getattr(self, name)
                 mean = old.mean().item() if mean_resizing else start

@@ -28,15 +28,15 @@ __all__ = ["ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "
 _NO_DECAY_PATTERNS = [r"bias", r"layernorm", r"rmsnorm", r"(?:^|\.)norm(?:$|\.)", r"_norm(?:$|\.)"]
 
 
-def _angles(model: nn.Module) -> set[str]:
+def _marked(model: nn.Module) -> set[str]:
     marked = ((prefix, getattr(module, "no_weight_decay", ())) for prefix, module in model.named_modules())
     return {f"{prefix}.{name}".removeprefix(".") for prefix, names in marked for name in names}
 
 
 def decay_parameter_names(model: nn.Module) -> list[str]:
-    """Parameters that weight decay applies to: no bias, no norm, no frequency, phase or damping."""
+    """Parameters that weight decay applies to: no bias, gain, norm, frequency, phase, damping or learned transform."""
     names = get_parameter_names(model, [nn.LayerNorm], _NO_DECAY_PATTERNS)
-    return [name for name in names if name not in _angles(model)]
+    return [name for name in names if name not in _marked(model)]
 
 
 def optimizer_groups(

@@ -34,14 +34,20 @@ class EncoderDecoderGenerationMixin(GenerationMixin):
     """``generate()`` that finds the first token of a beginning behind its padding, and reads it whole."""
 
     def _prepare_decoder_input_ids_for_generation(
-        self, batch_size: int, model_input_name: str, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
+        self,
+        batch_size: int,
+        model_input_name: str,
+        model_kwargs: dict[str, Any],
+        decoder_start_token_id: Tensor,
+        *args: Any,
+        **kwargs: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
         """As in Transformers, which looks for the start token in the first column and puts another before padding."""
         given, mask = model_kwargs.get("decoder_input_ids"), model_kwargs.get("decoder_attention_mask")
         looked_at = given
         if given is not None and mask is not None and mask.shape == given.shape and not mask[:, 0].any():
             first = given.gather(1, mask.bool().long().argmax(-1, keepdim=True))
-            starts = first == kwargs["decoder_start_token_id"].view(-1, 1)
+            starts = first == decoder_start_token_id.view(-1, 1)
             if starts.any() and not starts.all():
                 rows = (~starts).nonzero()[:, 0].tolist()
                 raise ValueError(
@@ -51,7 +57,7 @@ class EncoderDecoderGenerationMixin(GenerationMixin):
             looked_at = given.masked_fill(~mask.bool(), int(first[0])) if starts.all() else given
             model_kwargs = {**model_kwargs, "decoder_input_ids": looked_at}
         ids, model_kwargs = super()._prepare_decoder_input_ids_for_generation(
-            batch_size, model_input_name, model_kwargs, *args, **kwargs
+            batch_size, model_input_name, model_kwargs, decoder_start_token_id, *args, **kwargs
         )
         return (given if ids is looked_at and given is not None else ids), model_kwargs
 

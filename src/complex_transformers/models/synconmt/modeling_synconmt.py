@@ -196,8 +196,8 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
                 decoder_relation_ids = self.prepare_decoder_relation_ids_from_labels(relation_labels)
             elif past_key_values is not None:
                 decoder_relation_ids = known_relations(past_key_values, decoder_input_ids)
-        known = relation_labels is not None and decoder_input_ids is not None and decoder_relation_ids is not None
-        if known and self.config.relation_feedback != "gold":
+        if relation_labels is not None and decoder_input_ids is not None and self.config.relation_feedback != "gold":
+            assert decoder_relation_ids is not None  # made from the labels where none were given
             decoder_relation_ids = self.feed_back(
                 decoder_relation_ids,
                 input_ids=input_ids,
@@ -254,7 +254,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
             )
 
     @torch.no_grad()
-    def feed_back(self, relations: Any, **inputs: Any) -> Tensor:
+    def feed_back(self, relations: Tensor, **inputs: Any) -> Tensor:
         """True relations ``[B, T]``, some of them replaced by those the model predicts where it reads the true ones.
 
         While training as many as ``own_relations`` says, in evaluation all; that of the start and of padding stay.
