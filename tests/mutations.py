@@ -94,9 +94,9 @@ MUTATIONS = {
         "total / math.log(2) / num_characters", "total / num_characters", "tests/metrics/test_language_modeling.py"
     ),
     "weight decay on angles": Mutation(
-        "[name for name in names if name not in _angles(model)]",
+        "[name for name in names if name not in _marked(model)]",
         "list(names)",
-        "tests/test_training.py::test_angles_norms_and_biases_are_not_decayed",
+        "tests/test_training.py::test_marked_norms_and_biases_are_not_decayed",
     ),
 }
 
