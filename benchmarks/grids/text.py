@@ -154,20 +154,29 @@ PARSERS = {
         "$DATA/syntax/zh_hk-all.conllu.gz --dev_split 0.1 --test_files $DATA/syntax/zh_gsd-test.conllu.gz"
     ),
 }
+# The paper's form, then one change after the other; the last is ours at its best.
 PAPER_FORM = "--gate modulus --lm_readout modulus"
+CONCAT = "--gate real_part --lm_readout concat"
+OWN_RELATIONS = f"{CONCAT} --relation_feedback mixed --own_relations 1"
 TWIN, TWIN_OF_WORDS = "--number_field real", "--number_field real --use_relations false"
+NARROW = "--hidden_size 178"  # a real network of words with as many parameters as the complex one
 SYNCONMT = Commands(
     "synconmt",
     {
         "synconmt-b": f"--attention_type bahdanau {PAPER_FORM}",
         "synconmt-b-gates": "--attention_type bahdanau --gate real_part --lm_readout modulus",
         "synconmt-b-scaled": "--attention_type bahdanau --gate real_part --lm_readout scaled_modulus",
-        "synconmt-b-concat": "--attention_type bahdanau --gate real_part --lm_readout concat",
+        "synconmt-b-concat": f"--attention_type bahdanau {CONCAT}",
+        "synconmt-b-own-relations": f"--attention_type bahdanau {OWN_RELATIONS}",
+        "synconmt-b-alpha": f"--attention_type bahdanau {OWN_RELATIONS} --alpha 0.9",
         "bahdanau": f"--attention_type bahdanau {TWIN_OF_WORDS}",
+        "bahdanau-equal-parameters": f"--attention_type bahdanau {TWIN_OF_WORDS} {NARROW}",
         "bahdanau-relations": f"--attention_type bahdanau {TWIN}",
         "synconmt-l": f"--attention_type luong {PAPER_FORM}",
-        "synconmt-l-concat": "--attention_type luong --gate real_part --lm_readout concat",
+        "synconmt-l-concat": f"--attention_type luong {CONCAT}",
+        "synconmt-l-own-relations": f"--attention_type luong {OWN_RELATIONS}",
         "luong": f"--attention_type luong {TWIN_OF_WORDS}",
+        "luong-equal-parameters": f"--attention_type luong {TWIN_OF_WORDS} {NARROW}",
         "luong-relations": f"--attention_type luong {TWIN}",
     },
     script=f"{SYNTAX}/run_synconmt.py",

@@ -19,16 +19,21 @@ FIELDS = (("complex", ""), ("real", "-real"))
 TREC = ("complex_order", "complex_vanilla", "word", "learned_position", "sinusoidal_position")
 MULTI30K = ("complex_order", "complex_vanilla", "sinusoidal_position", "learned_position")
 SYNCONMT = {  # name of a run -> network, field, what it reads and writes
-    "synconmt-b": ("SynCoNMT-B", "complex", "words, relations"),
-    "synconmt-b-gates": ("SynCoNMT-B, gates `real_part`", "complex", "words, relations"),
-    "synconmt-b-scaled": ("SynCoNMT-B, heads `scaled_modulus`, too", "complex", "words, relations"),
-    "synconmt-b-concat": ("SynCoNMT-B, heads `concat`", "complex", "words, relations"),
-    "bahdanau": ("Bahdanau", "real", "words"),
-    "bahdanau-relations": ("Bahdanau", "real", "words, relations"),
-    "synconmt-l": ("SynCoNMT-L", "complex", "words, relations"),
-    "synconmt-l-concat": ("SynCoNMT-L, gates `real_part`, heads `concat`", "complex", "words, relations"),
-    "luong": ("Luong", "real", "words"),
-    "luong-relations": ("Luong", "real", "words, relations"),
+    "synconmt-b": ("SynCoNMT-B, as in the paper", "complex", "words, relations"),
+    "synconmt-b-gates": ("gates `real_part`", "complex", "words, relations"),
+    "synconmt-b-scaled": ("and heads `scaled_modulus`", "complex", "words, relations"),
+    "synconmt-b-concat": ("and heads `concat`", "complex", "words, relations"),
+    "synconmt-b-own-relations": ("and its own relations fed back", "complex", "words, relations"),
+    "synconmt-b-alpha": ("and alpha 0.9", "complex", "words, relations"),
+    "bahdanau": ("Bahdanau, equal stored width", "real", "words"),
+    "bahdanau-equal-parameters": ("Bahdanau, equal parameters", "real", "words"),
+    "bahdanau-relations": ("Bahdanau, equal stored width", "real", "words, relations"),
+    "synconmt-l": ("SynCoNMT-L, as in the paper", "complex", "words, relations"),
+    "synconmt-l-concat": ("gates `real_part`, heads `concat`", "complex", "words, relations"),
+    "synconmt-l-own-relations": ("and its own relations fed back", "complex", "words, relations"),
+    "luong": ("Luong, equal stored width", "real", "words"),
+    "luong-equal-parameters": ("Luong, equal parameters", "real", "words"),
+    "luong-relations": ("Luong, equal stored width", "real", "words, relations"),
 }
 TREC_COLUMNS = {
     "validation": score("validation_accuracy"),
