@@ -52,7 +52,7 @@ def test_numbers_out_of_their_range(family):
         refuse(family, {name: -0.1}, name, "-0.1")
         if name.endswith(("_prob", "_dropout", "_smoothing")):
             refuse(family, {name: 1.0}, name, "[0, 1)", "1.0")
-        elif name != "alpha":
+        elif name not in ("alpha", "frequency_scale"):
             refuse(family, {name: 0}, name, "positive", "0")
 
 
@@ -86,6 +86,8 @@ def test_a_wrong_value_set_later_is_refused_when_saved(family, tmp_path):
 # Of all text encoders: fields that contradict each other.
 CONTRADICTIONS = [
     ({"hidden_size": 33}, ["even", "33; use 34"]),
+    ({"frequency_scale": -1.0}, ["frequency_scale", "at least 0, got -1.0"]),
+    ({"embedding_type": "word", "frequency_scale": 0.1}, ["frequency_scale=0.1", "no effect", "'word'"]),
     ({**REAL, "readout": "modulus"}, ["readout='modulus'", "number_field='complex'", "concat"]),
     ({"embedding_type": "word", "phase": "learned"}, ["phase='learned'", "no effect", "'word'", "complex_order"]),
     (

@@ -175,8 +175,9 @@ def test_positions_count_real_tokens_from_one(left, length, right):
 
 @pytest.mark.parametrize("sharing", ["none", "word", "dimension"])
 def test_frequency_initialisation(sharing):
-    def frequency(init):
-        return r(ComplexOrderEmbedding(400, 64, frequency_sharing=sharing, frequency_init=init).frequency)
+    def frequency(init, scale=1.0):
+        kind = {"frequency_sharing": sharing, "frequency_init": init, "frequency_scale": scale}
+        return r(ComplexOrderEmbedding(400, 64, **kind).frequency)
 
     sinusoidal = frequency("sinusoidal")
     expected = [[0.01]] if sharing == "dimension" else [10000.0 ** (-np.arange(32) / 32)]
@@ -185,6 +186,11 @@ def test_frequency_initialisation(sharing):
     assert normal.std() == pytest.approx(1.0, abs=0.35 if sharing == "word" else 0.15)
     assert np.abs(uniform).max() <= math.pi
     assert uniform.std() == pytest.approx(math.pi / math.sqrt(3), abs=0.7 if sharing == "word" else 0.2)
+    for init, start in (("sinusoidal", sinusoidal), ("normal", normal), ("uniform", uniform)):
+        scaled = frequency(init, 0.01)
+        assert scaled.std() == pytest.approx(0.01 * start.std(), rel=1.0, abs=1e-9)
+        assert np.abs(scaled).max() < 0.06
+        assert not frequency(init, 0.0).any()
 
 
 def test_padding_word_is_zero_and_stays_so():
@@ -284,6 +290,8 @@ def test_text_longer_than_its_positions():
 
 
 def test_bad_names_and_widths():
+    for scale in (-0.1, math.inf, math.nan):
+        assert_refused(f"at least 0, got {scale}", ComplexOrderEmbedding, 3, 4, frequency_scale=scale)
     for name, valid, wrong in (
         ("embedding_type", r"\['complex_order', 'complex_vanilla'\]", "word"),
         ("amplitude_sharing", r"\['dimension', 'none', 'word'\]", "all"),

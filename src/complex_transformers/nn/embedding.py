@@ -41,6 +41,12 @@ FREQUENCY_INITS = ("sinusoidal", "normal", "uniform")
 DAMPINGS = ("none", "learned")
 
 
+def check_frequency_scale(frequency_scale: float) -> None:
+    """Raise unless the factor of the initial frequencies is finite and not negative."""
+    if not 0.0 <= frequency_scale < math.inf:
+        raise ValueError(f"frequency_scale must be finite and at least 0, got {frequency_scale}")
+
+
 def check_words_differ(amplitude_sharing: str, frequency_sharing: str, phase: str) -> None:
     """Raise when no table of a complex-order embedding is left to tell one word from another."""
     if amplitude_sharing == frequency_sharing == "word" and phase != "learned":
@@ -204,6 +210,7 @@ class ComplexOrderEmbedding(TableEmbedding):
             ``none`` fixes |z_1| = 1 as the paper does.
         frequency_init: ``sinusoidal`` 10000^(-k/d) for every word (ComplexOrder App. A), ``normal`` N(0, 1) or
             ``uniform`` U(-pi, pi), all frequencies that integer positions can tell apart.
+        frequency_scale: factor of these initial frequencies, >= 0; small ones start as a bag of words. Our addition.
         amplitude_std: standard deviation of the normal amplitudes.
 
     Raises:
@@ -223,6 +230,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         phase: str = "none",
         damping: str = "none",
         frequency_init: str = "sinusoidal",
+        frequency_scale: float = 1.0,
         amplitude_std: float = 0.02,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx)
@@ -232,6 +240,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         check_choice("phase", phase, PHASES)
         check_choice("damping", damping, DAMPINGS)
         check_choice("frequency_init", frequency_init, FREQUENCY_INITS)
+        check_frequency_scale(frequency_scale)
         if embedding_type == "complex_order":
             check_words_differ(amplitude_sharing, frequency_sharing, phase)
         self.num_features = arithmetic("complex").num_features(embedding_dim)
@@ -239,6 +248,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         self.amplitude_sharing = amplitude_sharing
         self.frequency_sharing = frequency_sharing
         self.frequency_init = frequency_init
+        self.frequency_scale = frequency_scale
         self.amplitude_std = amplitude_std
         vanilla = embedding_type == "complex_vanilla"
         self._sharing = {
@@ -281,14 +291,16 @@ class ComplexOrderEmbedding(TableEmbedding):
             torch.nn.init.constant_(self.damping, math.log(math.expm1(1e-3)))
 
     def _reset_frequency(self, frequency: Tensor) -> None:
+        scale = self.frequency_scale
         if self.frequency_init == "normal":
-            torch.nn.init.normal_(frequency)
+            torch.nn.init.normal_(frequency, std=scale)
         elif self.frequency_init == "uniform":
-            torch.nn.init.uniform_(frequency, -math.pi, math.pi)
+            torch.nn.init.uniform_(frequency, -math.pi * scale, math.pi * scale)
         else:
             # One frequency for all dimensions of a word: the middle of the geometric range.
             shared = self.frequency_sharing == "dimension"
-            fill_(frequency, torch.tensor([0.01]) if shared else sinusoidal_frequencies(self.num_features))
+            start = torch.tensor([0.01]) if shared else sinusoidal_frequencies(self.num_features)
+            fill_(frequency, scale * start)
 
     def forward(
         self, input_ids: Tensor, position_ids: Tensor | None = None, attention_mask: Tensor | None = None

@@ -15,7 +15,15 @@ from ...nn.activation import ACT2CFN
 from ...nn.arithmetic import arithmetic
 from ...nn.attention import ATTENTION_SCORES, check_attention
 from ...nn.checks import check_choice
-from ...nn.embedding import DAMPINGS, EMBEDDING_TYPES, FREQUENCY_INITS, PHASES, SHARINGS, check_words_differ
+from ...nn.embedding import (
+    DAMPINGS,
+    EMBEDDING_TYPES,
+    FREQUENCY_INITS,
+    PHASES,
+    SHARINGS,
+    check_frequency_scale,
+    check_words_differ,
+)
 from ...nn.initialization import INITIALIZERS
 from ...nn.readout import check_readout
 from .. import model_families
@@ -225,6 +233,7 @@ class TextConfig(NetworkConfig):
         phase: initial phases: ``none``, ``learned`` or ``per_dimension``.
         damping: ``none`` or ``learned``.
         frequency_init: ``sinusoidal``, ``normal`` or ``uniform``.
+        frequency_scale: factor of the initial frequencies.
         max_position_embeddings: longest text, for ``learned_position`` only; the others have none.
     """
 
@@ -234,6 +243,7 @@ class TextConfig(NetworkConfig):
         "phase": ("embedding_type", ("complex_order",)),
         "damping": ("embedding_type", ("complex_order",)),
         "frequency_init": ("embedding_type", ("complex_order",)),
+        "frequency_scale": ("embedding_type", ("complex_order",)),
         "max_position_embeddings": ("embedding_type", ("learned_position",)),
     }
 
@@ -243,6 +253,7 @@ class TextConfig(NetworkConfig):
     phase: str = "none"
     damping: str = "none"
     frequency_init: str = "sinusoidal"
+    frequency_scale: float | int = 1.0
     max_position_embeddings: int = 512
 
     def validate_names(self) -> None:
@@ -267,6 +278,7 @@ class TextConfig(NetworkConfig):
         }
         for name, valid in choices.items():
             check_choice(name, getattr(self, name), valid)
+        check_frequency_scale(self.frequency_scale)
         if self.embedding_type == "complex_order":
             check_words_differ(self.amplitude_sharing, self.frequency_sharing, self.phase)
 

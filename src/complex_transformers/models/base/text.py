@@ -45,6 +45,7 @@ def make_embedding(config: TextConfig) -> ComplexOrderEmbedding | WordPositionEm
         phase=config.phase,
         damping=config.damping,
         frequency_init=config.frequency_init,
+        frequency_scale=config.frequency_scale,
     )
 
 
