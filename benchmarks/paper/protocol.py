@@ -38,6 +38,7 @@ __all__ = [
     "settings",
     "train_cell",
     "training_options",
+    "validate_cell",
 ]
 
 VECTORS = "glove.6B.50d-excerpt.txt.gz"
@@ -96,12 +97,13 @@ class Cell:
     embedding: str
     seed: int
     fold: int = 0
-    options: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()  # of the configuration
+    training: tuple[tuple[str, Any], ...] = ()  # of the Trainer
 
     @property
     def row(self) -> str:
         """A name that is unique within a table, but for the seed."""
-        options = "".join(f",{name}={value}" for name, value in self.options)
+        options = "".join(f",{name}={value}" for name, value in (*self.options, *self.training))
         fold = f",fold={self.fold}" if self.fold else ""
         return f"{self.dataset},{self.network},{self.embedding}{options}{fold}"
 
@@ -147,8 +149,8 @@ def encoded(dataset: str, fold: int) -> tuple[dict[str, Any], PreTrainedTokenize
     return encoded, tokenizer, labels
 
 
-def training_options(network: str) -> dict[str, Any]:
-    """``TrainingArguments`` that change the outcome."""
+def training_options(cell: Cell) -> dict[str, Any]:
+    """``TrainingArguments`` that change the outcome, and rates that ``ComplexTrainer`` takes."""
     return {
         "learning_rate": 1e-3,
         "warmup_steps": 0.1,
@@ -156,14 +158,15 @@ def training_options(network: str) -> dict[str, Any]:
         "per_device_train_batch_size": 32,
         "per_device_eval_batch_size": 128,
         "train_sampling_strategy": "group_by_length",
-        **NETWORKS[network].training,
+        **NETWORKS[cell.network].training,
+        **dict(cell.training),
     }
 
 
 def settings(cell: Cell) -> dict[str, Any]:
     """What a result depends on besides its cell."""
     network = NETWORKS[cell.network]
-    training = {"num_train_epochs": EPOCHS[cell.dataset], **training_options(cell.network)}
+    training = {"num_train_epochs": EPOCHS[cell.dataset], **training_options(cell)}
     return {"sizes": network.sizes, "training": training, "vectors": network.vectors}
 
 
@@ -189,6 +192,8 @@ def train_cell(cell: Cell) -> tuple[ComplexTrainer, dict[str, Any]]:
     set_seed(cell.seed)
     model, coverage = build_model(cell, tokenizer.get_vocab(), len(labels))
     best = KeepBest(model)
+    options = training_options(cell)
+    rates = {name: options.pop(name) for name in ("frequency_learning_rate",) if name in options}
     with tempfile.TemporaryDirectory() as folder:
         trainer = ComplexTrainer(
             model,
@@ -202,13 +207,14 @@ def train_cell(cell: Cell) -> tuple[ComplexTrainer, dict[str, Any]]:
                 report_to="none",
                 disable_tqdm=True,
                 dataloader_pin_memory=torch.cuda.is_available(),
-                **training_options(cell.network),
+                **options,
             ),
             train_dataset=parts["train"],
             eval_dataset=parts["validation"],
             processing_class=tokenizer,
             compute_metrics=_accuracy,
             callbacks=[best],
+            **rates,
         )
         start = time.perf_counter()
         trainer.train()
@@ -221,6 +227,11 @@ def train_cell(cell: Cell) -> tuple[ComplexTrainer, dict[str, Any]]:
         "parameters": model.num_parameters(),
         "coverage": coverage,
     }
+
+
+def validate_cell(cell: Cell) -> dict[str, Any]:
+    """Train a cell and score it on the validation part alone: the test part is for what has been chosen."""
+    return train_cell(cell)[1]
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 from benchmarks.grid import Place
-from benchmarks.grids import GRIDS, paper as grids
+from benchmarks.grids import GRIDS, fair, paper as grids
 from benchmarks.paper import data, protocol
 from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS, Cell
-from benchmarks.reporting import RESULTS, read_lines
+from benchmarks.reporting import RESULTS, add_line, read_lines
 from benchmarks.tables import paper as render
 from datasets import Dataset, DatasetDict
 from scipy.stats import wilcoxon
@@ -144,3 +144,55 @@ def test_real_parts_are_disjoint(name):
     assert set(parts) == {"train", "validation", "test"}
     assert len(parts["test"]) >= 500
     refused("must be one of", data.load_parts, "imdb")
+
+
+# --- the same budget of choices for every row ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("network", list(NETWORKS))
+def test_every_row_chooses_among_as_many_settings(network):
+    pools = {embedding: fair.pool(network, embedding) for embedding in EMBEDDINGS}
+    assert {len(settings) for settings in pools.values()} == {fair.POOL}
+    common = [[{name: each[name] for name in fair.COMMON} for each in settings] for settings in pools.values()]
+    assert all(settings == common[0] for settings in common)
+    for name, values in fair.COMMON.items():
+        assert sorted(setting[name] for setting in common[0]) == sorted(values)
+    waves = [(one["frequency_learning_rate"] / one["learning_rate"]) for one in pools["complex-order"]]
+    assert sorted(waves) == pytest.approx(fair.WAVES["frequency_learning_rate"])
+    attention = {"attention_score", "readout"} <= set(pools["complex-vanilla"][0])
+    assert attention == (network == "Transformer")
+    assert set(pools["TPE"][0]) == set(fair.COMMON)
+
+
+@pytest.mark.parametrize("network", list(fair.EQUAL))
+@pytest.mark.parametrize(("dataset", "words"), [("trec", 2900), ("mr", 7700), ("sst2", 6000)])
+def test_equal_rows_have_as_many_parameters(small_data, dataset, words, network):
+    vocabulary = {"film": 1} | {str(i): i for i in range(words) if i != 1}
+
+    def parameters(embedding, equal=False):
+        cell = fair.Row(dataset, network, embedding, equal).cell({})
+        return protocol.build_model(cell, vocabulary, 2)[0].num_parameters()
+
+    assert parameters("none", equal=True) == pytest.approx(parameters("complex-order"), rel=0.02)
+
+
+def test_the_best_setting_on_validation_is_tested_with_other_seeds(small_data, tmp_path):
+    grid, place, row = GRIDS["fair"], Place(results=tmp_path), "mr,FastText,complex-order"
+    assert fair.SEED not in grid.seeds
+    refused(f'benchmarks.grid fair-choice "{row},', grid.run, row, 1, place)
+    for index, accuracy in enumerate((0.5, 0.8, 0.8, 0.1)):
+        add_line(tmp_path / "fair-choice.jsonl", {"row": f"{row},{index}", "seed": 0, "validation_accuracy": accuracy})
+    found = json.loads(json.dumps(grid.run(row, 1, place)))
+    assert (found["setting"], found["cell"]["seed"]) == (1, 1)
+    given = dict(found["cell"]["options"]) | dict(found["cell"]["training"])
+    assert given == fair.pool("FastText", "complex-order")[1]
+    grid.check(row, {**found, "seed": 1})
+    refused("another pool", grid.check, row, {**found, "seed": 1, "setting": 2})
+
+
+def test_the_rate_of_frequencies_reaches_the_optimizer(small_data):
+    cell = Cell("mr", "FastText", "complex-order", 0, training=(("frequency_learning_rate", 0.0),))
+    trained, _ = protocol.train_cell(cell)
+    start, _ = protocol.build_model(cell, {"<pad>": 0, "film": 1}, 2)
+    one, other = (model.get_input_embeddings().frequency[0].detach() for model in (trained.model, start))
+    assert np.array_equal(one, other)

@@ -1,0 +1,157 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Table 2 with the same budget of choices for every row, and real rows of as many parameters beside.
+
+Every row has a pool of settings of the same size. ``fair-choice`` trains each of them once and scores it on the
+validation part; ``fair`` trains the best of them with seeds that had no part in the choice, and tests it once.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from benchmarks.grid import Functions, Place
+from benchmarks.grids.paper import quietly
+from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS, Cell, run_cell, settings, validate_cell
+from benchmarks.reporting import read_lines
+
+__all__ = ["DATASETS", "EQUAL", "GRIDS", "POOL", "pool"]
+
+DATASETS = ("trec", "mr", "sst2")
+POOL = 4  # settings of a row
+SEED = 0  # of the draw, and of the runs that choose
+FINAL_SEEDS = (1, 2, 3)
+
+# What a setting consists of: values for each of the settings, which are dealt out in an order drawn by SEED, so that
+# every value is tried. The order is the same for all embeddings of a network.
+COMMON: dict[str, Sequence[Any]] = {
+    "learning_rate": (5e-4, 1e-3, 2e-3, 4e-3),
+    "initializer_range": (0.02, 0.1, 0.3, 1.0),
+    "hidden_dropout_prob": (0.1, 0.3, 0.3, 0.5),
+}
+# What only complex words have: where frequencies start, and their rate as a multiple of that of the others.
+WAVES: dict[str, Sequence[Any]] = {
+    "frequency_scale": (1.0, 1.0, 0.01, 0.01),
+    "frequency_learning_rate": (0.1, 1.0, 1.0, 10.0),
+}
+# What only complex Transformers choose.
+ATTENTION: dict[str, Sequence[Any]] = {
+    "attention_score": ("modulus", "modulus", "real", "real"),
+    "readout": ("modulus", "scaled_modulus", "concat", "concat"),
+}
+TRAINING = ("learning_rate", "frequency_learning_rate")
+
+# Sizes at which a real network has as many parameters as the complex one, to 2 %. Those of FastText and GCN are within
+# 5 % at equal stored width: most of them are words.
+EQUAL: dict[str, dict[str, int]] = {
+    "LSTM": {"recurrent_size": 80},
+    "CNN": {"num_filters": 72, "intermediate_size": 72},
+    "Transformer": {"hidden_size": 120, "intermediate_size": 240},
+}
+EQUAL_ON_TREC = {**EQUAL, "Transformer": {"hidden_size": 116, "intermediate_size": 232}}  # fewer words
+
+
+def _dealt(values: Mapping[str, Sequence[Any]], *seed: object) -> list[dict[str, Any]]:
+    generator = random.Random(" ".join(map(str, seed)))
+    columns = {name: generator.sample(list(column), POOL) for name, column in values.items()}
+    return [{name: column[index] for name, column in columns.items()} for index in range(POOL)]
+
+
+def pool(network: str, embedding: str) -> list[dict[str, Any]]:
+    """The settings of a row, the same on every data set."""
+    own: dict[str, Sequence[Any]] = {}
+    if embedding == "complex-order":
+        own |= WAVES
+    if network == "Transformer" and EMBEDDINGS[embedding][1] == "complex":
+        own |= ATTENTION
+    drawn = zip(_dealt(COMMON, SEED, network), _dealt(own, SEED, network, embedding), strict=True)
+    found = [{**common, **more} for common, more in drawn]
+    for setting in found:
+        if "frequency_learning_rate" in setting:
+            setting["frequency_learning_rate"] *= setting["learning_rate"]
+    return found
+
+
+@dataclass(frozen=True)
+class Row:
+    """A network with an embedding on a data set, before its setting is chosen."""
+
+    dataset: str
+    network: str
+    embedding: str
+    equal: bool = False
+
+    @property
+    def name(self) -> str:
+        """As it stands in the files of results."""
+        return f"{self.dataset},{self.network},{self.embedding}{',equal' if self.equal else ''}"
+
+    def cell(self, setting: dict[str, Any]) -> Cell:
+        """With a setting of its pool."""
+        equal = EQUAL_ON_TREC if self.dataset == "trec" else EQUAL
+        options = {name: value for name, value in setting.items() if name not in TRAINING}
+        training = {name: value for name, value in setting.items() if name in TRAINING}
+        sizes = equal[self.network] if self.equal else {}
+        given = {"options": tuple({**sizes, **options}.items()), "training": tuple(training.items())}
+        return Cell(self.dataset, self.network, self.embedding, SEED, **given)
+
+
+ROWS = {
+    row.name: row
+    for dataset in DATASETS
+    for equal in (False, True)
+    for network in (EQUAL if equal else NETWORKS)
+    for embedding, (_, field) in EMBEDDINGS.items()
+    if field == "real" or not equal
+    for row in [Row(dataset, network, embedding, equal)]
+}
+CHOICES = {
+    f"{row.name},{index}": row.cell(setting)
+    for row in ROWS.values()
+    for index, setting in enumerate(pool(row.network, row.embedding))
+}
+
+
+@dataclass(frozen=True)
+class Chosen(Functions):
+    """Rows with the setting that another grid found best on validation; the first of equally good ones."""
+
+    choice: str = ""
+
+    def cell(self, row: str, index: int) -> Cell:
+        """A row with one of its settings."""
+        return self.rows[row].cell(pool(self.rows[row].network, self.rows[row].embedding)[index])
+
+    def check(self, row: str, found: Mapping[str, Any]) -> None:
+        expected = asdict(replace(self.cell(row, found["setting"]), seed=found["seed"]))
+        if found["cell"] != json.loads(json.dumps(expected)):
+            raise ValueError(f"{row} was measured with a setting of another pool: remove its lines")
+
+    def run(self, row: str, seed: int, place: Place) -> dict[str, Any] | None:
+        if place.dry_run:
+            return None
+        index = self.best(row, place)
+        return {"setting": index, **self.function(self.cell(row, index), seed)}
+
+    def best(self, row: str, place: Place) -> int:
+        """Which of the settings is best on validation.
+
+        Raises:
+            ValueError: not every setting has been tried.
+        """
+        path = place.results / f"{self.choice}.jsonl"
+        lines = {line["row"]: line["validation_accuracy"] for line in read_lines(path)}
+        scores = [lines.get(f"{row},{index}") for index in range(POOL)]
+        if None in scores:
+            raise ValueError(f'{row} has no choice yet: python -m benchmarks.grid {self.choice} "{row},?"')
+        return scores.index(max(scores))
+
+
+GRIDS = (
+    Functions("fair-choice", CHOICES, (SEED,), quietly(validate_cell), settings),
+    Chosen("fair", ROWS, FINAL_SEEDS, quietly(run_cell), choice="fair-choice"),
+)
