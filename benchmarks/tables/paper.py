@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import wilcoxon
 
+from benchmarks.grids.fair import FINAL_SEEDS
 from benchmarks.grids.paper import GCN_TABLE, TABLE2, TABLE4
 from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS
 from benchmarks.reporting import markdown_table, read_lines
-from benchmarks.tables.runs import spread
+from benchmarks.tables.runs import MISSING, spread
 
 __all__ = ["TABLES", "signed_rank"]
 
@@ -24,7 +25,10 @@ __all__ = ["TABLES", "signed_rank"]
 MARKS = dict(zip(EMBEDDINGS, ("§", "†", "‡", "*"), strict=False))
 LEVEL = 0.05
 
+FIELDS = {embedding: field for embedding, (_, field) in EMBEDDINGS.items()}
+
 Result = dict[str, Any]
+Groups = dict[tuple[str, ...], list[Result]]
 
 
 def percent(values: Sequence[float]) -> str:
@@ -52,14 +56,14 @@ def signed_rank(ours: Sequence[Result], other: Sequence[Result]) -> tuple[float,
     return float(wilcoxon(difference, method="asymptotic").pvalue), int(np.sign(difference.sum()))
 
 
-def _group(results: Iterable[Result], *fields: str) -> dict[tuple[str, ...], list[Result]]:
-    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+def _group(results: Iterable[Result], *fields: str) -> Groups:
+    groups: Groups = defaultdict(list)
     for result in sorted(results, key=lambda result: (result["row"], result["seed"])):
         groups[tuple(str(result["cell"][field]) for field in fields)].append(result)
     return dict(groups)
 
 
-def _marks(groups: dict[tuple[str, ...], list[Result]], dataset: str, network: str) -> str:
+def _marks(groups: Groups, dataset: str, network: str) -> str:
     """Marks of the rows that complex-order beats; in brackets those that beat it."""
     ours = groups[dataset, network, "complex-order"]
     better, worse = "", ""
@@ -74,20 +78,39 @@ def _marks(groups: dict[tuple[str, ...], list[Result]], dataset: str, network: s
 
 def table2(results: Iterable[Result], networks: Sequence[str], paper: dict[str, dict[str, dict[str, float]]]) -> str:
     """Networks x embeddings x data sets; each cell is ours and, in brackets, the paper's."""
-    groups = _group(results, "dataset", "network", "embedding")
+    return _accuracy_table(_group(results, "dataset", "network", "embedding"), networks, FIELDS, paper)
+
+
+def fair_table(results: Path) -> str:
+    """As Table 2, with real rows of as many parameters, and which setting of the pool each data set chose."""
+    groups: Groups = defaultdict(list)
+    for line in read_lines(results / "fair.jsonl"):
+        dataset, network, label = line["row"].split(",", 2)
+        groups[dataset, network, label].append(line)
+    whole = {key: runs for key, runs in groups.items() if len(runs) == len(FINAL_SEEDS)}
+    equal = {f"{embedding},equal": field for embedding, field in FIELDS.items() if field == "real"}
+    networks = [name for name in NETWORKS if any(key[1] == name for key in whole)]
+    return _accuracy_table(whole, networks, FIELDS | equal, TABLE2 | {"GCN": GCN_TABLE}) if whole else MISSING
+
+
+def _accuracy_table(
+    groups: Groups, networks: Sequence[str], labels: dict[str, str], paper: dict[str, dict[str, dict[str, float]]]
+) -> str:
     datasets = [name for name in ("mr", "subj", "sst2", "trec") if any(key[0] == name for key in groups)]
     rows = []
     for network in networks:
         best = {
             dataset: max(
                 (statistics.mean(r["test_accuracy"] for r in groups[dataset, network, e]), e)
-                for e in EMBEDDINGS
+                for e in labels
                 if (dataset, network, e) in groups
             )[1]
             for dataset in datasets
             if any(key[:2] == (dataset, network) for key in groups)
         }
-        for embedding, (_, field) in EMBEDDINGS.items():
+        for embedding, field in labels.items():
+            if embedding not in EMBEDDINGS and not any((d, network, embedding) in groups for d in datasets):
+                continue
             cells, parameters, seeds = [], "", 0
             for dataset in datasets:
                 cell = groups.get((dataset, network, embedding))
@@ -97,9 +120,11 @@ def table2(results: Iterable[Result], networks: Sequence[str], paper: dict[str, 
                 ours = percent([result["test_accuracy"] for result in cell])
                 ours = f"**{ours}**" if best[dataset] == embedding else ours
                 marks = _marks(groups, dataset, network) if embedding == "complex-order" else ""
-                cells.append(f"{ours}{marks} [{100 * paper[network][embedding][dataset]:.1f}]")
+                printed = paper[network].get(embedding, {}).get(dataset)
+                chosen = f" #{cell[0]['setting'] + 1}" if "setting" in cell[0] else ""
+                cells.append(f"{ours}{marks}{chosen}" + ("" if printed is None else f" [{100 * printed:.1f}]"))
                 parameters, seeds = f"{cell[0]['parameters'] / 1e6:.2f} M", len(cell)
-            name = f"{network}, {embedding} ({field})"
+            name = f"{network}, {embedding.replace(',equal', ', equal parameters')} ({field})"
             rows.append(
                 [name + (f" {MARKS[embedding]}" if embedding in MARKS else ""), *cells, parameters, str(seeds)]
             )
@@ -167,6 +192,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/paper.md": {
         "table2": _table2,
         "gcn": lambda results: table2(_accuracies(results), ["GCN"], {"GCN": GCN_TABLE}),
+        "fair": fair_table,
         "table4": lambda results: table4(read_lines(results / "paper-table4.jsonl")),
         "table7": table7,
     }

@@ -190,6 +190,22 @@ def test_the_best_setting_on_validation_is_tested_with_other_seeds(small_data, t
     refused("another pool", grid.check, row, {**found, "seed": 1, "setting": 2})
 
 
+def test_the_fair_table_has_rows_of_equal_parameters_and_what_was_chosen(tmp_path):
+    assert render.fair_table(tmp_path) == "not measured yet"
+    accuracies = {"mr,CNN,none": 0.5, "mr,CNN,none,equal": 0.9, "mr,CNN,complex-order": 0.8}
+    for row, accuracy in accuracies.items():
+        for seed in fair.FINAL_SEEDS:
+            found = result("CNN", row.split(",")[2], seed, np.arange(100) < 100 * accuracy)
+            add_line(tmp_path / "fair.jsonl", {**found, "row": row, "setting": 2})
+    add_line(tmp_path / "fair.jsonl", {**found, "row": "mr,CNN,TPE", "seed": 1, "setting": 0})  # of three seeds
+    lines = [line for line in render.fair_table(tmp_path).splitlines() if "CNN" in line]
+    assert lines[0] == "| CNN, none (real) § | 50.0 ± 0.0 #3 [80.9] | 1.00 M | 3 |"
+    assert lines[-1] == "| CNN, none, equal parameters (real) | **90.0 ± 0.0** #3 | 1.00 M | 3 |"
+    assert "80.0 ± 0.0 § #3" in lines[-2]
+    assert "not measured" in next(line for line in lines if "TPE" in line)
+    assert len(lines) == len(EMBEDDINGS) + 1
+
+
 def test_the_rate_of_frequencies_reaches_the_optimizer(small_data):
     cell = Cell("mr", "FastText", "complex-order", 0, training=(("frequency_learning_rate", 0.0),))
     trained, _ = protocol.train_cell(cell)
