@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from benchmarks.grid import Commands, Need
 
 __all__ = ["GRIDS", "STREAMS", "STREAM_FILES"]
@@ -49,6 +51,13 @@ STREAMS = {
     "real": f"{WIDE} --number_field real --embedding_type word",
     "real-equal-parameters": "--number_field real --embedding_type word",
 }
+# Half an hour each, with the score and the phases that translation chose (docs/decisions/0006-translation.md).
+LONG_STREAMS = {
+    "complex_order": f"{WIDE} --position_period 128 --attention_score real --phase learned",
+    "complex_vanilla": f"{WIDE} --embedding_type complex_vanilla --attention_score real",
+    "real": STREAMS["real"],
+    "real-equal-parameters": STREAMS["real-equal-parameters"],
+}
 # data -> files of its parts, width of the narrow twin, options
 STREAM_FILES = {
     "text8": ("train-5.8m", "dev-0.5m", "test-0.5m", CHARACTERS, ""),
@@ -60,22 +69,23 @@ STREAM_FILES = {
 }
 
 
-def streams(data: str) -> Commands:
+def streams(data: str, kind: str, rows: dict[str, str], steps: int, seeds: Sequence[int]) -> Commands:
     """Language models on a stream: complex words, and real twins at equal cost and at equal parameters."""
     train, validation, test, narrow, options = STREAM_FILES[data]
     files = {"train": train, "validation": validation, "test": test}
     return Commands(
-        f"streams-{data}",
+        f"{kind}-{data}",
         {
             row: f"{words}{' ' + narrow if row == 'real-equal-parameters' else ''}{options}"
-            for row, words in STREAMS.items()
+            for row, words in rows.items()
         },
+        seeds=seeds,
         script="examples/language-modeling/run_clm_xl.py",
         common=(
             " ".join(f"--{part}_file $DATA/lm/{data}/{file}.txt.gz" for part, file in files.items())
             + " --segment_length 128 --mem_len 128 --per_device_train_batch_size 8 --per_device_eval_batch_size 32 "
-            "--max_steps 1200 --learning_rate 1e-3 --warmup_steps 100 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 "
-            "--initializer_range 0.5 --eval_steps 600 --save_steps 600 --bf16 true --use_cpu $CPU "
+            f"--max_steps {steps} --learning_rate 1e-3 --warmup_steps 100 --max_grad_norm 0.25 "
+            f"--hidden_dropout_prob 0.1 --initializer_range 0.5 --eval_steps {steps // 2} --save_steps {steps // 2} --bf16 true --use_cpu $CPU "
             "--num_hidden_layers 4 --num_attention_heads 4"
         ),
     )
@@ -102,14 +112,18 @@ MULTI30K = "$DATA/translation/multi30k"
 WAVE, ADDED = "--initializer_range 0.3", "--initializer_range 1.0"
 COMPLEX = "--number_field complex --attention_score real --norm_position post"
 REAL = "--number_field real --norm_position pre"
+# The real network with as many parameters as the complex one; of options given twice the last counts.
+EQUAL = "--hidden_size 228 --intermediate_size 456"
 TRANSLATORS = {
     "complex_order": f"--embedding_type complex_order {COMPLEX} --phase learned {WAVE}",
     "complex_order-real": f"--embedding_type complex_order {REAL} --phase learned {WAVE}",
     "complex_vanilla": f"--embedding_type complex_vanilla {COMPLEX} {WAVE}",
     "sinusoidal_position": f"--embedding_type sinusoidal_position {COMPLEX} {ADDED}",
     "sinusoidal_position-real": f"--embedding_type sinusoidal_position {REAL} {ADDED}",
+    "sinusoidal_position-equal-parameters": f"--embedding_type sinusoidal_position {REAL} {ADDED} {EQUAL}",
     "learned_position": f"--embedding_type learned_position {COMPLEX} {ADDED}",
     "learned_position-real": f"--embedding_type learned_position {REAL} {ADDED}",
+    "learned_position-equal-parameters": f"--embedding_type learned_position {REAL} {ADDED} {EQUAL}",
 }
 
 
@@ -206,7 +220,8 @@ SYNCONMT = Commands(
 
 GRIDS = (
     TREC,
-    *(streams(data) for data in STREAM_FILES),
+    *(streams(data, "streams", STREAMS, 1200, (0,)) for data in STREAM_FILES),
+    *(streams(data, "long", LONG_STREAMS, 4000, (0, 1)) for data in ("text8", "wikitext-2")),
     MLM,
     multi30k("en", "de"),
     multi30k("de", "en"),

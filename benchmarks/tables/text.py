@@ -73,7 +73,9 @@ def trec_table(results: Path) -> str:
 
 def multi30k_table(results: Path, direction: str) -> str:
     """BLEU and chrF of the networks that were run, and the signatures of the scores."""
+    equal = ("sinusoidal_position", "learned_position")
     rows = _in_both_fields(MULTI30K)
+    rows |= {f"{name}-equal-parameters": (f"`{name}`", "real, equal parameters") for name in equal}
     found = find_runs(results / f"multi30k-{direction}.jsonl", rows)
     table = run_table(["embedding", "field"], TRANSLATION | SIZE, rows, found)
     return f"{table}\n\n{_one_signature(found.values())}"

@@ -1,0 +1,122 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What ``docs/choose.md`` shows of every family: quality beside weights and time, complex and real."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.grids.fair import DATASETS, FINAL_SEEDS
+from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS
+from benchmarks.reporting import markdown_table, read_lines
+from benchmarks.tables.runs import MISSING, SIZE, Runs, find_runs, run_table, score, seeds, spread
+
+__all__ = ["TABLES", "TASKS", "Task"]
+
+COMPLEX, WIDTH, EQUAL = "complex", "real, equal width", "real, equal parameters"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set, how it is scored, and the networks of a grid that are compared on it."""
+
+    grid: str
+    measure: str
+    place: str
+    rows: dict[str, tuple[str, str]]
+    digits: int = 1
+    scale: float = 1.0
+
+    def table(self, results: Path) -> str:
+        """The networks that were run: quality with its spread, weights, time."""
+        found = find_runs(results / f"{self.grid}.jsonl", self.rows)
+        columns = {self.measure: score(self.place, self.digits, self.scale), "seeds": seeds, **SIZE}
+        return run_table(["network", "numbers"], columns, self.rows, found) if found else MISSING
+
+
+_STREAMS = {
+    "complex_order": ("complex-order", COMPLEX),
+    "complex_vanilla": ("complex-vanilla", COMPLEX),
+    "real": ("words", WIDTH),
+    "real-equal-parameters": ("words", EQUAL),
+}
+_SPEECH = {
+    "fully_spectral": ("Fully Spectral, complex bins", COMPLEX),
+    "fully_spectral-modulus": ("Fully Spectral, moduli", COMPLEX),
+    "spectral_scaled": ("Spectral-Scaled", COMPLEX),
+    "real": ("log-mel", WIDTH),
+}
+TASKS = {
+    "text8": Task("long-text8", "bits per character", "test/bits_per_token", _STREAMS, 3),
+    "wikitext-2": Task("long-wikitext-2", "perplexity of words", "test/perplexity", _STREAMS),
+    "translation": Task(
+        "multi30k-en-de",
+        "BLEU",
+        "test/bleu",
+        {
+            "complex_order": ("complex-order", COMPLEX),
+            "complex_vanilla": ("complex-vanilla", COMPLEX),
+            "sinusoidal_position-real": ("TPE", WIDTH),
+            "sinusoidal_position-equal-parameters": ("TPE", EQUAL),
+            "learned_position-real": ("PE", WIDTH),
+            "learned_position-equal-parameters": ("PE", EQUAL),
+        },
+    ),
+    "synconmt": Task(
+        "synconmt",
+        "BLEU",
+        "test/bleu",
+        {
+            "synconmt-b": ("SynCoNMT-B as in the paper", COMPLEX),
+            "synconmt-b-concat": ("SynCoNMT-B, gates that close, heads `concat`", COMPLEX),
+            "synconmt-b-own-relations": ("the same, its own relations fed back", COMPLEX),
+            "bahdanau": ("words alone", WIDTH),
+            "bahdanau-equal-parameters": ("words alone", EQUAL),
+            "synconmt-l": ("SynCoNMT-L as in the paper", COMPLEX),
+            "synconmt-l-concat": ("SynCoNMT-L, gates that close, heads `concat`", COMPLEX),
+            "luong": ("words alone, Luong", WIDTH),
+            "luong-equal-parameters": ("words alone, Luong", EQUAL),
+        },
+    ),
+    "digits": Task("fsdd", "accuracy", "test/accuracy", _SPEECH, scale=100),
+    "digit-strings": Task("digit-strings", "label error rate", "test/label_error_rate", _SPEECH, scale=100),
+}
+
+
+def classification_table(results: Path) -> str:
+    """Of every network and data set the complex row and the real rows that were best on validation."""
+    groups: dict[tuple[str, str, str], list[tuple[str, Runs]]] = defaultdict(list)
+    runs: dict[str, Runs] = defaultdict(list)
+    for line in read_lines(results / "fair.jsonl"):
+        runs[line["row"]].append(line)
+    for row, found in runs.items():
+        dataset, network, embedding, *equal = row.split(",")
+        kind = EQUAL if equal else COMPLEX if EMBEDDINGS[embedding][1] == "complex" else WIDTH
+        if len(found) == len(FINAL_SEEDS):
+            groups[dataset, network, kind].append((embedding, found))
+    kinds = (COMPLEX, WIDTH, EQUAL)
+    rows = [
+        [f"{dataset.upper()}, {network}", *(_best(groups.get((dataset, network, kind), [])) for kind in kinds)]
+        for dataset in DATASETS
+        for network in NETWORKS
+        if any((dataset, network, kind) in groups for kind in kinds)
+    ]
+    return markdown_table(["data set, network", *kinds], rows) if rows else MISSING
+
+
+def _best(found: list[tuple[str, Runs]]) -> str:
+    if not found:
+        return ""
+    name, runs = max(found, key=lambda one: statistics.mean(run["validation_accuracy"] for run in one[1]))
+    seconds = statistics.median(run["seconds"] for run in runs)
+    accuracy = spread((run["test_accuracy"] for run in runs), 1, 100)
+    return f"{accuracy} ({name}, {runs[0]['parameters'] / 1e6:.2f} M, {seconds:.0f} s)"
+
+
+TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "docs/choose.md": {"classification": classification_table, **{name: task.table for name, task in TASKS.items()}}
+}
