@@ -85,8 +85,8 @@ def streams(data: str, kind: str, rows: dict[str, str], steps: int, seeds: Seque
             " ".join(f"--{part}_file $DATA/lm/{data}/{file}.txt.gz" for part, file in files.items())
             + " --segment_length 128 --mem_len 128 --per_device_train_batch_size 8 --per_device_eval_batch_size 32 "
             f"--max_steps {steps} --learning_rate 1e-3 --warmup_steps 100 --max_grad_norm 0.25 "
-            f"--hidden_dropout_prob 0.1 --initializer_range 0.5 --eval_steps {steps // 2} --save_steps {steps // 2} --bf16 true --use_cpu $CPU "
-            "--num_hidden_layers 4 --num_attention_heads 4"
+            f"--hidden_dropout_prob 0.1 --initializer_range 0.5 --eval_steps {steps // 2} --save_steps {steps // 2} "
+            "--bf16 true --use_cpu $CPU --num_hidden_layers 4 --num_attention_heads 4"
         ),
     )
 
