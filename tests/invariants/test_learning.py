@@ -95,6 +95,20 @@ def test_evaluation_repeats_and_training_has_dropout(case):
     assert any(not torch.equal(first[name], second[name]) for name in first)
 
 
+@law_of_families
+def test_every_dropout_acts_by_itself(case):
+    names = ["hidden_dropout_prob", "attention_probs_dropout_prob"]
+    if case.head[0].endswith("Classification"):
+        names.append("classifier_dropout")
+    for name in names:
+        if not hasattr(case.config(), name):
+            continue
+        model = case.without_dropout(**{name: 0.5})
+        inputs = batch(rows(model))
+        first, second = (results(model, inputs)[0] for _ in range(2))
+        assert any(not torch.equal(first[key], second[key]) for key in first), name
+
+
 @pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 20), marks=pytest.mark.full)], ids=str)
 @law_of_families
 def test_no_seed_diverges_at_once(case, seeds):
