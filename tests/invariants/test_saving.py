@@ -150,3 +150,14 @@ def test_a_resized_vocabulary_keeps_its_words(case, tmp_path):
         assert all(value.isfinite().all() for row in results(model, new) for value in row.values())
     model.save_pretrained(tmp_path)
     assert_equal(case.model_class.from_pretrained(tmp_path), model)
+
+
+@law
+def test_a_head_is_tied_when_it_is_said_so(case):
+    model = case.build()
+    config = getattr(model.config, "decoder", None) or model.config
+    head = model.get_output_embeddings()
+    if head is None or not hasattr(head, "weight"):
+        return  # no words are written, or by complex weights, which cannot be tied
+    names = [name for name, value in model.named_parameters(remove_duplicate=False) if value is head.weight]
+    assert (len(names) > 1) == bool(config.tie_word_embeddings), names
