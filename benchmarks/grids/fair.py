@@ -127,15 +127,16 @@ class Chosen(Functions):
         return self.rows[row].cell(pool(self.rows[row].network, self.rows[row].embedding)[index])
 
     def check(self, row: str, found: Mapping[str, Any]) -> None:
-        expected = asdict(replace(self.cell(row, found["setting"]), seed=found["seed"]))
-        if found["cell"] != json.loads(json.dumps(expected)):
+        cell = replace(self.cell(row, found["choice"]), seed=found["seed"])
+        if (found["cell"], found["settings"]) != tuple(json.loads(json.dumps((asdict(cell), settings(cell))))):
             raise ValueError(f"{row} was measured with a setting of another pool: remove its lines")
 
     def run(self, row: str, seed: int, place: Place) -> dict[str, Any] | None:
         if place.dry_run:
             return None
         index = self.best(row, place)
-        return {"setting": index, **self.function(self.cell(row, index), seed)}
+        cell = self.cell(row, index)
+        return {"settings": settings(cell), "choice": index, **self.function(cell, seed)}
 
     def best(self, row: str, place: Place) -> int:
         """Which of the settings is best on validation.
@@ -151,7 +152,12 @@ class Chosen(Functions):
         return scores.index(max(scores))
 
 
+def setting_of(cell: Cell) -> dict[str, Any]:
+    """What a choice depends on, with the options that are chosen."""
+    return {**settings(cell), "options": dict(cell.options)}
+
+
 GRIDS = (
-    Functions("fair-choice", CHOICES, (SEED,), quietly(validate_cell), settings),
+    Functions("fair-choice", CHOICES, (SEED,), quietly(validate_cell), setting_of),
     Chosen("fair", ROWS, FINAL_SEEDS, quietly(run_cell), choice="fair-choice"),
 )

@@ -121,7 +121,7 @@ def _accuracy_table(
                 ours = f"**{ours}**" if best[dataset] == embedding else ours
                 marks = _marks(groups, dataset, network) if embedding == "complex-order" else ""
                 printed = paper[network].get(embedding, {}).get(dataset)
-                chosen = f" #{cell[0]['setting'] + 1}" if "setting" in cell[0] else ""
+                chosen = f" #{cell[0]['choice'] + 1}" if "choice" in cell[0] else ""
                 cells.append(f"{ours}{marks}{chosen}" + ("" if printed is None else f" [{100 * printed:.1f}]"))
                 parameters, seeds = f"{cell[0]['parameters'] / 1e6:.2f} M", len(cell)
             name = f"{network}, {embedding.replace(',equal', ', equal parameters')} ({field})"

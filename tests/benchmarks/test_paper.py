@@ -88,7 +88,7 @@ def test_a_cell_is_selected_on_validation_and_is_the_same_twice(small_data):
 
 
 def test_settings_of_the_results_are_those_of_the_cells():
-    for name in ("paper-table2", "paper-table4"):
+    for name in ("paper-table2", "paper-table4", "fair-choice", "fair"):
         for line in read_lines(RESULTS / f"{name}.jsonl"):
             GRIDS[name].check(line["row"], line)
     refused("under other settings", GRIDS["paper-table4"].check, "trec,Transformer,TPE", {"settings": {}})
@@ -183,11 +183,11 @@ def test_the_best_setting_on_validation_is_tested_with_other_seeds(small_data, t
     for index, accuracy in enumerate((0.5, 0.8, 0.8, 0.1)):
         add_line(tmp_path / "fair-choice.jsonl", {"row": f"{row},{index}", "seed": 0, "validation_accuracy": accuracy})
     found = json.loads(json.dumps(grid.run(row, 1, place)))
-    assert (found["setting"], found["cell"]["seed"]) == (1, 1)
+    assert (found["choice"], found["cell"]["seed"]) == (1, 1)
     given = dict(found["cell"]["options"]) | dict(found["cell"]["training"])
     assert given == fair.pool("FastText", "complex-order")[1]
     grid.check(row, {**found, "seed": 1})
-    refused("another pool", grid.check, row, {**found, "seed": 1, "setting": 2})
+    refused("another pool", grid.check, row, {**found, "seed": 1, "choice": 2})
 
 
 def test_the_fair_table_has_rows_of_equal_parameters_and_what_was_chosen(tmp_path):
@@ -196,8 +196,8 @@ def test_the_fair_table_has_rows_of_equal_parameters_and_what_was_chosen(tmp_pat
     for row, accuracy in accuracies.items():
         for seed in fair.FINAL_SEEDS:
             found = result("CNN", row.split(",")[2], seed, np.arange(100) < 100 * accuracy)
-            add_line(tmp_path / "fair.jsonl", {**found, "row": row, "setting": 2})
-    add_line(tmp_path / "fair.jsonl", {**found, "row": "mr,CNN,TPE", "seed": 1, "setting": 0})  # of three seeds
+            add_line(tmp_path / "fair.jsonl", {**found, "row": row, "choice": 2})
+    add_line(tmp_path / "fair.jsonl", {**found, "row": "mr,CNN,TPE", "seed": 1, "choice": 0})  # of three seeds
     lines = [line for line in render.fair_table(tmp_path).splitlines() if "CNN" in line]
     assert lines[0] == "| CNN, none (real) § | 50.0 ± 0.0 #3 [80.9] | 1.00 M | 3 |"
     assert lines[-1] == "| CNN, none, equal parameters (real) | **90.0 ± 0.0** #3 | 1.00 M | 3 |"
