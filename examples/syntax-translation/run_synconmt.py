@@ -39,6 +39,7 @@ from complex_transformers import (
     rounded,
     token_accuracy,
 )
+from complex_transformers.data.parts import sample_training
 
 
 @dataclass
@@ -84,9 +85,7 @@ def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
     parts = load_from_disk(str(folder))
     if missing := {"train", "validation"} - set(parts):
         raise ValueError(f"{folder} has no part {sorted(missing)}: give prepare.py --validation_files or a split")
-    if data_args.max_train_samples is not None:
-        sample = parts["train"].shuffle(seed=data_args.sample_seed)
-        parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
+    parts = sample_training(parts, data_args.max_train_samples, data_args.sample_seed)
     known = folder / "parsers.json"
     return parts, json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}
 

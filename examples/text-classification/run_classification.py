@@ -31,6 +31,7 @@ from complex_transformers import (
     portable,
     prepare_run,
 )
+from complex_transformers.data.parts import check_labels, sample_training
 from complex_transformers.nn import read_vectors
 
 MODELS = {
@@ -93,17 +94,12 @@ class TrainingArguments(RunArguments):
 def load_parts(data_args: DataArguments) -> DatasetDict:
     """Columns ``text`` and ``label`` of the parts train, validation and, where given, test; disjoint by text."""
     parts = load_text_dataset(**data_args.given())
-    if data_args.max_train_samples is not None:
-        sample = parts["train"].shuffle(seed=data_args.split_seed)
-        parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
-    return parts
+    return sample_training(parts, data_args.max_train_samples, data_args.split_seed)
 
 
 def encode(parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, label2id: dict[str, int], max_length: int | None):
     """Token ids and label ids of every part."""
-    for name, part in parts.items():
-        if unknown := sorted(set(part["label"]) - set(label2id)):
-            raise ValueError(f"the {name} data has labels {unknown} that the training data lacks: {sorted(label2id)}")
+    check_labels(parts, label2id)
 
     def encode_batch(batch: dict[str, list[str]]) -> dict[str, Any]:
         return {**tokenizer(batch["text"]), "label": [label2id[label] for label in batch["label"]]}

@@ -38,6 +38,7 @@ from complex_transformers import (
     portable,
     prepare_run,
 )
+from complex_transformers.data.parts import sample_training
 from complex_transformers.models.base.generation import learned_positions
 
 
@@ -125,9 +126,7 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
 def load_data(data_args: DataArguments, given_tokenizer: str | None) -> tuple[DatasetDict, PreTrainedTokenizerFast]:
     """The parts, and their tokenizer."""
     parts = load_parallel_dataset(**data_args.given(load_parallel_dataset))
-    if data_args.max_train_samples is not None:
-        sample = parts["train"].shuffle(seed=data_args.split_seed)
-        parts["train"] = sample.select(range(min(data_args.max_train_samples, len(sample))))
+    parts = sample_training(parts, data_args.max_train_samples, data_args.split_seed)
     return parts, make_tokenizer(parts, data_args, given_tokenizer)
 
 

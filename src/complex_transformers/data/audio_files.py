@@ -14,6 +14,7 @@ from .parts import (
     OVERLAPS,
     PARTS,
     check_columns,
+    check_labels,
     check_option,
     hold_out,
     in_order,
@@ -97,7 +98,7 @@ def load_audio_dataset(
         groups = train["label"] if target == "label" else [""] * len(train)
         parts["train"], parts["validation"] = hold_out(train, train["key"], groups, validation_split, split_seed)
     if target == "label":
-        _check_labels(parts)
+        check_labels(parts)
     return in_order({name: part.remove_columns("key") for name, part in parts.items()})
 
 
@@ -141,14 +142,6 @@ def _clips_of_folders(folder: str) -> datasets.Dataset:
     if others:
         print(f"{len(others)} file(s) in the folders of labels are no audio and left out, the first: {others[0]}")
     return require_datasets().Dataset.from_dict({"audio": paths, "label": labels})
-
-
-def _check_labels(parts: Mapping[str, datasets.Dataset]) -> None:
-    """Raise for labels that no training clip has."""
-    known = set(parts["train"]["label"])
-    for name, part in parts.items():
-        if unknown := sorted(set(part["label"]) - known):
-            raise ValueError(f"the {name} data has labels {unknown} that the training data lacks: {sorted(known)}")
 
 
 def _check_exist(parts: Mapping[str, datasets.Dataset]) -> None:

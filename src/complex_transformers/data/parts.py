@@ -211,3 +211,19 @@ def with_validation(
 def in_order(parts: Mapping[str, Dataset]) -> DatasetDict:
     """Train, validation and, where given, test."""
     return require_datasets().DatasetDict({name: parts[name] for name in PARTS if name in parts})
+
+
+def sample_training(parts: DatasetDict, size: int | None, seed: int) -> DatasetDict:
+    """The parts with ``size`` random rows of the training part, or all where there are no more; None: as they are."""
+    if size is not None:
+        sample = parts["train"].shuffle(seed=seed)
+        parts["train"] = sample.select(range(min(size, len(sample))))
+    return parts
+
+
+def check_labels(parts: Mapping[str, Dataset], known: Collection[str] | None = None) -> None:
+    """Raise for labels of a part that are not ``known``, by default those of the training part."""
+    known = set(parts["train"]["label"]) if known is None else set(known)
+    for name, part in parts.items():
+        if unknown := sorted(set(part["label"]) - known):
+            raise ValueError(f"the {name} data has labels {unknown} that the training data lacks: {sorted(known)}")
