@@ -96,7 +96,7 @@ MUTATIONS = {
     "weight decay on angles": Mutation(
         "[name for name in names if name not in _marked(model)]",
         "list(names)",
-        "tests/test_training.py::test_marked_norms_and_biases_are_not_decayed",
+        "tests/test_training.py::test_angles_norms_and_biases_are_not_decayed",
     ),
 }
 
