@@ -73,7 +73,8 @@ TASKS = {
         {
             "synconmt-b": ("SynCoNMT-B as in the paper", COMPLEX),
             "synconmt-b-concat": ("SynCoNMT-B, gates that close, heads `concat`", COMPLEX),
-            "synconmt-b-own-relations": ("the same, its own relations fed back", COMPLEX),
+            "synconmt-b-own-relations": ("SynCoNMT-B, its own relations fed back, too", COMPLEX),
+            "synconmt-b-alpha": ("SynCoNMT-B, alpha 0.9, too", COMPLEX),
             "bahdanau": ("words alone", WIDTH),
             "bahdanau-equal-parameters": ("words alone", EQUAL),
             "synconmt-l": ("SynCoNMT-L as in the paper", COMPLEX),
