@@ -189,6 +189,7 @@ SYNCONMT = Commands(
         "synconmt-l": f"--attention_type luong {PAPER_FORM}",
         "synconmt-l-concat": f"--attention_type luong {CONCAT}",
         "synconmt-l-own-relations": f"--attention_type luong {OWN_RELATIONS}",
+        "synconmt-l-alpha": f"--attention_type luong {OWN_RELATIONS} --alpha 0.9",
         "luong": f"--attention_type luong {TWIN_OF_WORDS}",
         "luong-equal-parameters": f"--attention_type luong {TWIN_OF_WORDS} {NARROW}",
         "luong-relations": f"--attention_type luong {TWIN}",
