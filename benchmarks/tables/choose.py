@@ -79,6 +79,7 @@ TASKS = {
             "bahdanau-equal-parameters": ("words alone", EQUAL),
             "synconmt-l": ("SynCoNMT-L as in the paper", COMPLEX),
             "synconmt-l-concat": ("SynCoNMT-L, gates that close, heads `concat`", COMPLEX),
+            "synconmt-l-alpha": ("SynCoNMT-L, its own relations fed back and alpha 0.9, too", COMPLEX),
             "luong": ("words alone, Luong", WIDTH),
             "luong-equal-parameters": ("words alone, Luong", EQUAL),
         },

@@ -39,6 +39,7 @@ SYNCONMT = {  # name of a run -> network, field, what it reads and writes
         "complex",
         "words, relations",
     ),
+    "synconmt-l-alpha": ("SynCoNMT-L, `real_part`, `concat`, own relations, alpha 0.9", "complex", "words, relations"),
     "luong": ("Luong, equal stored width", "real", "words"),
     "luong-equal-parameters": ("Luong, equal parameters", "real", "words"),
     "luong-relations": ("Luong, equal stored width", "real", "words, relations"),
