@@ -13,7 +13,16 @@ DOCS = Path(__file__).parent
 PACKAGE = DOCS.parent / "src" / "complex_transformers"
 FAMILIES, NAMES = "<!-- families -->", "<!-- public names -->"
 # In the order of a reader: what is configured, what computes, what goes in.
-KINDS = ("configuration", "modeling", "stacks", "generation", "feature_extraction", "tokenization", "processing")
+KINDS = (
+    "configuration",
+    "modeling",
+    "stacks",
+    "generation",
+    "feature_extraction",
+    "image_processing",
+    "tokenization",
+    "processing",
+)
 
 
 def title(page: Path) -> str:

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every family of models in tiny: its variants in both number fields, and texts or clips for any of them.
+"""Every family of models in tiny: its variants in both number fields, and texts, clips or images for any of them.
 
 A new family is one entry of ``FAMILIES``: what it reads and what it is trained on follow from its ``forward`` and the
 name of its head. ``CASES`` are all variants of all families; those without ``more`` belong to the default tests.
@@ -39,8 +39,12 @@ WORD = {"embedding_type": "word"}
 VANILLA = {"embedding_type": "complex_vanilla"}
 PRE_NORM = {"norm_position": "pre"}
 LUONG = {"attention_type": "luong"}
+PIXELS = {"image_size": [4, 5]}
+SPECTRUM = {"input_transform": "fft2", "norm_type": "batch"}
+BAG = {"bag_of_words": "binary", "vocab_size": 30}
 CLASSIFIER = "ForSequenceClassification"
 WRITER = "ForConditionalGeneration"
+IMAGES = "ForImageClassification"
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,22 @@ FAMILIES = {
             "real words": (CLASSIFIER, {**REAL, "num_hidden_layers": 3, "window_size": 1, **WORD}),
         },
         (CLASSIFIER, {"hidden_act": "modrelu"}),
+    ),
+    "complex_mlp": Family(
+        {"hidden_sizes": [16, 12, 16], "num_labels": 3, "hidden_dropout_prob": 0.3},
+        {
+            "complex": (IMAGES, {**PIXELS, "hidden_act": "modulus"}),
+            "real": (IMAGES, {**PIXELS, **REAL, "norm_type": "layer"}),
+            "words": (CLASSIFIER, BAG),
+        },
+        {
+            "one layer": (IMAGES, {**PIXELS, "hidden_sizes": [16], "readout": "concat"}),
+            "spectrum": (IMAGES, {**PIXELS, **SPECTRUM, "hidden_act": "hirose_tanh"}),
+            "phases": (IMAGES, {**PIXELS, "input_transform": "phase", "norm_type": "rms", "readout": "modulus"}),
+            "model": ("Model", {**PIXELS, "norm_type": "layer", "hidden_act": "cardioid"}),
+            "real spectrum": (IMAGES, {**PIXELS, **REAL, **SPECTRUM}),
+            "real counts": (CLASSIFIER, {**BAG, **REAL, "bag_of_words": "count"}),
+        },
     ),
     "synconmt": Family(
         {"vocab_size": 30, "relation_vocab_size": 7, "hidden_size": 16, "initializer_range": 0.7, **WRITES},

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Texts and clips for a model of any family, batches of them, what the model says about each and learns from it."""
+"""Texts, clips and images for a model of any family, batches of them, what the model says of each and learns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from families import FIRST_WORD, TEXT, WRITER
+from families import FIRST_WORD, IMAGES, TEXT, WRITER
 
 Row = dict[str, Tensor]
 
@@ -28,7 +28,7 @@ def rows(
 ) -> list[Row]:
     """Texts or clips of these lengths, without padding: ``[length, ...]`` under each name that ``model`` reads.
 
-    Targets are a word shorter than their sources.
+    Targets are a word shorter than their sources; images have one size.
     """
     generator = torch.Generator().manual_seed(seed)
     return [_row(model, length, labels, generator) for length in lengths]
@@ -44,6 +44,8 @@ def _row(model: PreTrainedModel, length: int, labels: bool, generator: torch.Gen
     relations = getattr(config, "num_relations", (None, None))
     if "input_features" in inspect.signature(model.forward).parameters:
         row = {"input_features": torch.randn(length, config.feature_size, generator=generator)}
+    elif model.main_input_name == "pixel_values":
+        row = {"pixel_values": torch.randn(config.image_shape, generator=generator)}
     else:
         row = {"input_ids": ids(words[0])}
     if relations[0]:
@@ -59,7 +61,7 @@ def _row(model: PreTrainedModel, length: int, labels: bool, generator: torch.Gen
 def _labels(model: PreTrainedModel, row: Row, ids: Any) -> Row:
     """What the head is trained on."""
     name, config = type(model).__name__, model.config
-    if name.endswith(("ForSequenceClassification", "ForAudioClassification")):
+    if name.endswith(("ForSequenceClassification", "ForAudioClassification", IMAGES)):
         return {"labels": ids(config.num_labels, 0, 1).squeeze(0)}
     if name.endswith("ForTokenClassification"):
         return {"labels": ids(config.num_labels, 0)}
@@ -88,7 +90,7 @@ def batch(texts: list[Row], side: str = "right", extra: int = 0) -> dict[str, Te
     out: dict[str, Tensor] = {}
     for name, first in texts[0].items():
         values = [row[name] for row in texts]
-        if first.dim() == 0:
+        if first.dim() == 0 or name == "pixel_values":
             out[name] = torch.stack(values)
             continue
         size = max(map(len, values)) + extra
@@ -105,8 +107,10 @@ def batch(texts: list[Row], side: str = "right", extra: int = 0) -> dict[str, Te
 
 
 def embedded(model: PreTrainedModel, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The inputs with embeddings for ids; features stay what they are."""
+    """The inputs with embeddings for ids; features and pixels stay what they are."""
     out = dict(inputs)
+    if not any(name.endswith("input_ids") for name in inputs):
+        return out
     decoder = getattr(model, "decoder", None) or getattr(getattr(model, "model", model), "decoder", None)
     for side, table in (("", model.get_input_embeddings()), ("decoder_", getattr(decoder, "embed_tokens", None))):
         ids, relations = out.pop(f"{side}input_ids", None), out.pop(f"{side}relation_ids", None)
@@ -122,7 +126,7 @@ def embedded(model: PreTrainedModel, inputs: dict[str, Tensor]) -> dict[str, Ten
 
 def numbers_of(inputs: dict[str, Tensor]) -> list[str]:
     """The names of the inputs that are no integers."""
-    return [name for name, value in inputs.items() if value.is_floating_point() and value.dim() == 3]
+    return [name for name, value in inputs.items() if value.is_floating_point() and value.dim() >= 3]
 
 
 def results(model: PreTrainedModel, inputs: dict[str, Tensor]) -> list[dict[str, Tensor]]:

@@ -35,10 +35,16 @@ def test_auto_classes_build_our_classes():
     register_all()  # once more does no harm
     sizes = {"vocab_size": 9, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8}
     own = {"spectral_transformer": {"decoder": {**sizes, "decoder_start_token_id": 1}}}
+    heads = {"ComplexMLPForSequenceClassification": {"bag_of_words": "binary"}}
     for model_type, classes in model_families().items():
-        config = transformers.AutoConfig.for_model(model_type, **sizes, **own.get(model_type, {}))
-        assert type(config).__name__ == classes["AutoConfig"]
         for auto_class, name in classes.items():
+            values = {**sizes, **own.get(model_type, {}), **heads.get(name, {})}
+            config_class = family_class(model_type, "AutoConfig")
+            unread = config_class.unread_fields({**config_class().to_dict(), **values})
+            config = transformers.AutoConfig.for_model(
+                model_type, **{field: value for field, value in values.items() if field not in unread}
+            )
+            assert type(config).__name__ == classes["AutoConfig"]
             assert family_class(model_type, auto_class) is getattr(complex_transformers, name)
             if file_kind(auto_class) == "modeling":
                 assert type(getattr(transformers, auto_class).from_config(config)).__name__ == name

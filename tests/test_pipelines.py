@@ -10,7 +10,7 @@ from transformers import pipeline
 
 from complex_transformers import build_tokenizer
 from complex_transformers.models import family_class, model_families
-from families import FAMILIES
+from families import BAG, FAMILIES
 
 TEXTS = ["the cat sat on the mat", "a dog ran", "the small dog sat on a big old mat near the cat"]
 NAMES = ("animal", "thing", "neither")
@@ -29,7 +29,8 @@ def saved(tmp_path):
 
     def save(task, family="complex_order", **options):
         tokenizer = build_tokenizer(TEXTS)
-        sizes = {**FAMILIES[family].sizes, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+        words = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+        sizes = {**FAMILIES[family].sizes, **({**BAG, **words} if family == "complex_mlp" else words)}
         config = family_class(family, "AutoConfig")(**sizes, id2label=dict(enumerate(NAMES)))
         torch.manual_seed(0)
         model = family_class(family, TASKS[task])(config).eval()

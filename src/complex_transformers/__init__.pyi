@@ -23,6 +23,9 @@ from .analysis.frequencies import (
     period_summary as period_summary,
     plot_frequency_density as plot_frequency_density,
 )
+from .analysis.parameters import (
+    count_parameters as count_parameters,
+)
 from .analysis.translation import (
     bleu_by_length as bleu_by_length,
     token_accuracy as token_accuracy,
@@ -114,6 +117,17 @@ from .models.complex_fasttext.configuration_complex_fasttext import (
 from .models.complex_fasttext.modeling_complex_fasttext import (
     ComplexFastTextForSequenceClassification as ComplexFastTextForSequenceClassification,
     ComplexFastTextModel as ComplexFastTextModel,
+)
+from .models.complex_mlp.configuration_complex_mlp import (
+    ComplexMLPConfig as ComplexMLPConfig,
+)
+from .models.complex_mlp.image_processing_complex_mlp import (
+    ComplexImageProcessor as ComplexImageProcessor,
+)
+from .models.complex_mlp.modeling_complex_mlp import (
+    ComplexMLPForImageClassification as ComplexMLPForImageClassification,
+    ComplexMLPForSequenceClassification as ComplexMLPForSequenceClassification,
+    ComplexMLPModel as ComplexMLPModel,
 )
 from .models.complex_order.configuration_complex_order import (
     ComplexOrderConfig as ComplexOrderConfig,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 import threading
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ _registered: set[str] = set()
 
 def _register_kind(kind: str) -> None:
     """Register the classes of every family with the Auto classes of ``transformers.models.auto.<kind>_auto``."""
+    if kind == "image_processing" and importlib.util.find_spec("PIL") is None:  # the extra `vision`
+        return
     auto = sys.modules[f"transformers.models.auto.{kind}_auto"]
     for model_type, classes in model_families().items():
         config = family_class(model_type, "AutoConfig")
@@ -56,7 +59,7 @@ def _register_pipelines() -> None:
 # Module of Transformers -> what registers with it.
 _REGISTER = {
     f"transformers.models.auto.{kind}_auto": partial(_register_kind, kind)
-    for kind in ("configuration", "feature_extraction", "modeling", "processing", "tokenization")
+    for kind in ("configuration", "feature_extraction", "image_processing", "modeling", "processing", "tokenization")
 } | {_PIPELINES: _register_pipelines}
 
 

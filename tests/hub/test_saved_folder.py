@@ -158,12 +158,16 @@ def test_every_model_of_every_family_has_a_card(family, field, tmp_path):
             continue
         if auto_class == "AutoModelForSpeechSeq2Seq":
             config = type(config)(number_field=config.number_field, variant=config.variant, decoder={"vocab_size": 9})
+        if family == "complex_mlp":
+            bag = "binary" if auto_class == "AutoModelForSequenceClassification" else "none"
+            config = type(config)(number_field=config.number_field, bag_of_words=bag)
         with torch.device("meta"):
             model = family_class(family, auto_class)(config)
         path = write_model_card(tmp_path, model)
         body = path.read_text().split("---\n", 2)[2]
         parts = (f"# {type(model).__name__}\n", f"A {field}-valued `{family}`", f"{auto_class}.from_pre")
-        for part in ("import complex_transformers", *parts):
+        reader = "AutoTokenizer, " if model.main_input_name == "input_ids" else "import "
+        for part in ("import complex_transformers", reader, *parts):
             assert part in body, part
         for task, reader in TASKS.items():
             assert (f'pipeline("{task}", model="path-or-repo")' in body) == (auto_class == reader)
@@ -176,7 +180,7 @@ def test_every_model_of_every_family_has_a_card(family, field, tmp_path):
 
 def test_the_templates_are_those_of_the_families():
     assert templates() <= {"base", *model_families()}
-    assert len(templates()) >= 1 + 9
+    assert len(templates()) >= 1 + 10
 
 
 def test_values_of_a_card_are_texts_and_numbers_and_nothing_more(tmp_path):

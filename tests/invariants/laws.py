@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from complex_transformers.models import family_class
+from complex_transformers.models.base.images import ImagePreTrainedModel
 from complex_transformers.models.base.text import ClassicTextModel
 from families import CASES, FAMILIES, Case
 from family_inputs import Row
@@ -20,6 +21,12 @@ LAWS: dict[str, Callable[..., None]] = {}
 
 MODELS = {name: family_class(name, "AutoModel") for name in FAMILIES}
 CLASSIFIERS = tuple(name for name, model in MODELS.items() if issubclass(model, ClassicTextModel))
+IMAGE_NETWORKS = tuple(name for name, model in MODELS.items() if issubclass(model, ImagePreTrainedModel))
+READS_IMAGES = tuple(
+    str(case)
+    for case in CASES
+    if case.family in IMAGE_NETWORKS and getattr(case.config(), "bag_of_words", "none") == "none"
+)
 WITHOUT_STACK = tuple(name for name, model in MODELS.items() if not model.supports_gradient_checkpointing)
 ENCODERS = ("complex_order", *CLASSIFIERS)
 SPEECH_ENCODERS = tuple(
@@ -30,6 +37,7 @@ ADAPTIVE = tuple(str(case) for case in CASES if "adaptive" in case.variant)
 BATCH_NORMS = (
     *(f"complex_order: {name}" for name in ("tied, batch norm", "amplitudes", "bilinear", "real score, amplitudes")),
     *("complex_order: real tied", "spectral_transformer: rotate", "spectral_transformer: scaled rotate"),
+    *("complex_mlp: spectrum", "complex_mlp: real spectrum"),
 )
 WITHOUT_POSITIONS = tuple(
     str(case)
@@ -45,7 +53,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
             "generation_needs_no_cache",
             "beam_search_equals_a_plain_reference",
         ),
-        (*ENCODERS, *SPEECH_ENCODERS),
+        (*ENCODERS, *SPEECH_ENCODERS, *IMAGE_NETWORKS),
     ): "reads all at once and writes nothing",
     (
         ("a_common_phase_passes_through",),
@@ -55,7 +63,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         "relative positions and their biases have a phase of their own"
     ),
     (("a_common_phase_passes_through",), ("synconmt",)): "each part of a state has attention weights of its own",
-    (("eager_equals_sdpa",), (*CLASSIFIERS, "complex_transfo_xl", "synconmt")): (
+    (("eager_equals_sdpa",), (*CLASSIFIERS, *IMAGE_NETWORKS, "complex_transfo_xl", "synconmt")): (
         "has no attention, or one that sdpa cannot compute, and refuses the name"
     ),
     (("checkpointing_gives_the_same_gradients",), WITHOUT_STACK): (
@@ -82,6 +90,14 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (("autocast_is_near_float32",), ("complex_text_cnn: identity",)): (
         "rounding moves the maximum of moduli to another window, and without an activation its feature is another one"
     ),
+    (
+        (
+            *("positions_are_counted_where_none_are_given", "embeddings_stand_for_ids"),
+            "a_resized_vocabulary_keeps_its_words",
+        ),
+        IMAGE_NETWORKS,
+    ): "an image and a bag have no order, so no positions, and no table of words",
+    (("padding_holds_any_size", "padding_may_be_no_number"), READS_IMAGES): "an image has one size",
     (("embeddings_stand_for_ids",), SPEECH_ENCODERS): "features are what is read: there are no ids",
 }
 SKIPS = {(name, place): reason for (names, places), reason in _SKIPPED.items() for name in names for place in places}

@@ -17,6 +17,7 @@ WIDE = {
     "vocab_size": 200,
     "relation_vocab_size": 150,
     "hidden_size": 64,
+    "hidden_sizes": [64, 96, 64],
     "intermediate_size": 96,
     "recurrent_size": 64,
     "num_filters": 64,
@@ -29,7 +30,9 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 def wide(case, **changes):
     config = case.config()
     sizes = {name: value for name, value in WIDE.items() if hasattr(config, name)}
-    return case.config(**{**sizes, "initializer_range": 0.3, **changes})
+    sizes = {**sizes, "initializer_range": 0.3, **changes}
+    unread = config.unread_fields({**config.to_dict(), **sizes})
+    return case.config(**{name: value for name, value in sizes.items() if name not in unread})
 
 
 def new_and_loaded(case, config, folder):

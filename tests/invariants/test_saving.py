@@ -23,6 +23,7 @@ TASKS = {
     "ForTokenClassification": "token-classification",
     "ForConditionalGeneration": "translation",
     "ForAudioClassification": "audio-classification",
+    "ForImageClassification": "image-classification",
     "ForCTC": "automatic-speech-recognition",
 }
 

@@ -4,6 +4,7 @@
 
 from .attention import AttentionMap, attention_maps, plot_attention
 from .frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
+from .parameters import count_parameters
 from .translation import bleu_by_length, token_accuracy
 from .waves import plot_waves
 
@@ -12,6 +13,7 @@ __all__ = [
     "WordFrequency",
     "attention_maps",
     "bleu_by_length",
+    "count_parameters",
     "frequency_table",
     "period_summary",
     "plot_attention",

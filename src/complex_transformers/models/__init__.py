@@ -15,6 +15,7 @@ __all__ = ["family_class", "model_families"]
 _FILES = {
     "AutoConfig": "configuration",
     "AutoFeatureExtractor": "feature_extraction",
+    "AutoImageProcessor": "image_processing",
     "AutoProcessor": "processing",
     "AutoTokenizer": "tokenization",
 }

@@ -16,7 +16,7 @@ from .checks import check_positive
 from .initialization import Initialized
 from .linear import is_plain
 
-__all__ = ["ComplexConv1d", "ComplexConv2d", "RealConv1d", "RealConv2d"]
+__all__ = ["ComplexConv1d", "ComplexConv2d", "RealConv1d", "RealConv2d", "RealInputConv2d"]
 
 _CONVOLUTIONS: dict[int, Any] = {1: nn.Conv1d, 2: nn.Conv2d}
 
@@ -135,6 +135,37 @@ class ComplexConv2d(_ComplexConv):
     """``ComplexConv1d`` over two axes, ``[B, 2C, H, W]``; arguments as in ``torch.nn.Conv2d``."""
 
     num_dims = 2
+
+
+class RealInputConv2d(ComplexConv2d):
+    """Complex convolution of real numbers: [x * A | x * B] + b, half of the products (Thesis 3.9).
+
+    Its parameters are those of ``ComplexConv2d(2 * in_channels, out_channels)``, whose function it is where the
+    imaginary parts are zero.
+
+    Args:
+        in_channels: channels of real numbers, ``[B, in_channels, H, W]``.
+        out_channels: stored channels of the output, halves.
+        options: as in ``ComplexConv2d``, without groups.
+
+    Raises:
+        ValueError: odd ``out_channels``, a kernel that does not fit the input.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], **options: Any
+    ) -> None:
+        super().__init__(2 * in_channels, out_channels, kernel_size, **options)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[B, in_channels, H, W]`` real numbers ``-> [B, out_channels, ...]``, halves on axis 1."""
+        if x.dim() != 4 or 2 * x.shape[1] != self.in_channels:
+            raise ValueError(f"expected [batch, {self.in_channels // 2} real channels, H, W], got {tuple(x.shape)}")
+        self._check_kernel_fits(x)
+        if is_plain(self.real) and is_plain(self.imag):
+            return self.real._conv_forward(x, torch.cat([self.real.weight, self.imag.weight]), self.bias)
+        out = torch.cat([self.real(x), self.imag(x)], dim=1)
+        return out if self.bias is None else out + self.bias.to(out.dtype).view(-1, 1, 1)
 
 
 class RealConv1d(Initialized, nn.Conv1d):

@@ -28,6 +28,7 @@ __all__ = [
     "complex_mse",
     "concatenate",
     "conj",
+    "equal_parameter_widths",
     "from_complex",
     "hermitian_inner",
     "is_plain_cpu",
@@ -340,6 +341,9 @@ def parameter_budget_width(
         num_hidden_layers: k >= 0, the m x m layers between the first and the last.
         budget: number of real parameters.
         number_field: ``"complex"`` or ``"real"``.
+
+    Raises:
+        ValueError: an argument is out of its range, or the budget is too small for one neuron a layer.
     """
     factors = {"real": 1, "complex": 2}
     check_choice("number_field", number_field, factors)
@@ -350,6 +354,38 @@ def parameter_budget_width(
         )
     parameters = budget / factors[number_field]
     if num_hidden_layers == 0:
-        return round(parameters / (input_size + num_classes))
-    half = (input_size + num_classes) / (2 * num_hidden_layers)
-    return round(-half + (half**2 + parameters / num_hidden_layers) ** 0.5)
+        width = round(parameters / (input_size + num_classes))
+    else:
+        half = (input_size + num_classes) / (2 * num_hidden_layers)
+        width = round(-half + (half**2 + parameters / num_hidden_layers) ** 0.5)
+    if width < 1:
+        least = factors[number_field] * (input_size + num_hidden_layers + num_classes)
+        raise ValueError(f"budget={budget} is too small: one neuron a layer has {least} parameters")
+    return width
+
+
+def equal_parameter_widths(width: int, num_hidden_layers: int, number_field: str = "complex") -> list[int]:
+    """Stored widths of k + 1 hidden layers whose weights are as many in both number fields (Thesis 3.1 to 3.4).
+
+    Real: m everywhere. Complex: m/2, m, m/2, ... complex neurons, so widths m, 2m, m, ..., which with an even k ends
+    as it begins, and has exactly the weights n m + k m^2 + m classes of the real network.
+
+    Args:
+        width: m, the neurons of a real layer.
+        num_hidden_layers: k >= 0, the m x m layers.
+        number_field: ``"complex"`` or ``"real"``.
+
+    Raises:
+        ValueError: an argument is out of its range; an odd width, or an odd k, which no complex network equals.
+    """
+    check_choice("number_field", number_field, ("complex", "real"))
+    if width < 1 or num_hidden_layers < 0:
+        raise ValueError(f"width must be positive and num_hidden_layers >= 0, got {width} and {num_hidden_layers}")
+    if number_field == "real":
+        return [width] * (num_hidden_layers + 1)
+    if width % 2 or num_hidden_layers % 2:
+        raise ValueError(
+            f"complex layers of m/2, m, m/2, ... neurons need an even width m and an even k, got {width} and "
+            f"{num_hidden_layers}"
+        )
+    return [2 * width if layer % 2 else width for layer in range(num_hidden_layers + 1)]

@@ -14,7 +14,7 @@ from .arithmetic import arithmetic
 from .checks import check_positive
 from .initialization import Initialized
 
-__all__ = ["ComplexLinear", "RealLinear"]
+__all__ = ["ComplexLinear", "RealInputLinear", "RealLinear"]
 
 
 class ComplexLinear(Initialized):
@@ -82,6 +82,33 @@ class ComplexLinear(Initialized):
     def extra_repr(self) -> str:
         text = f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
         return text + ", share_parts=True" if self.share_parts else text
+
+
+class RealInputLinear(ComplexLinear):
+    """Complex dense layer of real numbers: x W + b = [x A^T | x B^T] + b, half of the products (Thesis 3.9).
+
+    Its parameters are those of ``ComplexLinear(2 * in_features, out_features)``, whose function it is where the
+    imaginary parts are zero.
+
+    Args:
+        in_features: real numbers of the input, ``[..., in_features]``.
+        out_features: width of the stored output, halves.
+        bias: add b, one real vector ``[b_re | b_im]``.
+
+    Raises:
+        ValueError: ``out_features`` is odd, or a width is not positive.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__(2 * in_features, out_features, bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[..., in_features]`` real numbers ``-> [..., out_features]`` halves."""
+        if x.shape[-1] != self.real.in_features:
+            raise ValueError(f"expected {self.real.in_features} real numbers, got shape {tuple(x.shape)}")
+        assert self.imag is not None
+        product = CF.join(self.real(x), self.imag(x))
+        return product if self.bias is None else product + self.bias
 
 
 def is_plain(layer: nn.Module) -> bool:

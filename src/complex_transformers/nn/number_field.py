@@ -16,10 +16,10 @@ from torch import nn
 from .activation import get_activation
 from .arithmetic import Arithmetic, arithmetic
 from .attention import ComplexMultiheadAttention
-from .convolution import ComplexConv1d, ComplexConv2d, RealConv1d, RealConv2d
+from .convolution import ComplexConv1d, ComplexConv2d, RealConv1d, RealConv2d, RealInputConv2d
 from .dropout import ComplexDropout
 from .embedding import ComplexEmbedding
-from .linear import ComplexLinear, RealLinear
+from .linear import ComplexLinear, RealInputLinear, RealLinear
 from .normalization import (
     ComplexBatchNorm1d,
     ComplexBatchNorm2d,
@@ -44,6 +44,7 @@ class NumberField:
         numbers: elementary functions (modulus, parts, ...).
         Linear, Embedding, Conv1d, Conv2d, RNN, LSTM, GRU, LayerNorm, RMSNorm, BatchNorm1d, BatchNorm2d, Dropout:
             layer classes.
+        RealInputLinear, RealInputConv2d: layers of real numbers, the inputs of which are counted as they are.
         MultiheadAttention, Readout, activation, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d: constructors with the
             field filled in.
     """
@@ -51,9 +52,11 @@ class NumberField:
     name: str
     numbers: Arithmetic
     Linear: type[nn.Module]
+    RealInputLinear: type[nn.Module]
     Embedding: type[nn.Module]
     Conv1d: type[nn.Module]
     Conv2d: type[nn.Module]
+    RealInputConv2d: type[nn.Module]
     RNN: type[nn.Module]
     LSTM: type[nn.Module]
     GRU: type[nn.Module]
@@ -79,9 +82,11 @@ def number_field(name: str) -> NumberField:
         name=name,
         numbers=numbers,
         Linear=ComplexLinear if is_complex else RealLinear,
+        RealInputLinear=RealInputLinear if is_complex else RealLinear,
         Embedding=ComplexEmbedding if is_complex else nn.Embedding,
         Conv1d=ComplexConv1d if is_complex else RealConv1d,
         Conv2d=ComplexConv2d if is_complex else RealConv2d,
+        RealInputConv2d=RealInputConv2d if is_complex else RealConv2d,
         RNN=ComplexRNN if is_complex else RealRNN,
         LSTM=ComplexLSTM if is_complex else RealLSTM,
         GRU=ComplexGRU if is_complex else RealGRU,

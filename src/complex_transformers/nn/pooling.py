@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from . import functional as CF
@@ -51,6 +52,9 @@ def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = 
     return largest if mask is None else largest.masked_fill(~keep.any(dim=-2), 0.0)
 
 
+_MAX_POOLS = {1: F.max_pool1d, 2: F.max_pool2d}
+
+
 class _ModulusPool(nn.Module):
     """Windows of equal size, each pooled by ``pool``; see ``ModulusMaxPool1d``."""
 
@@ -85,9 +89,20 @@ class _ModulusPool(nn.Module):
             )
         if mask is not None:
             check_mask(mask, x)
+        elif self.pool is modulus_max_pool:
+            return self._max_pool(x)
         windows = self._windows(x, first_axis=2).movedim(1, -1)  # [B, L', ..., k, 2C]
         window_mask = None if mask is None else self._windows(mask, first_axis=1)
         return type(self).pool(windows, window_mask, self.number_field).movedim(-1, 1)
+
+    def _max_pool(self, x: Tensor) -> Tensor:
+        """Windows without a mask: torch's own pooling of the moduli says which numbers to take."""
+        parts = x.unflatten(1, (arithmetic(self.number_field).num_parts, -1))  # [B, parts, C, L, ...]
+        with torch.no_grad():
+            r = torch.linalg.vector_norm(CF.wide(parts), dim=1)
+            _, index = _MAX_POOLS[self.num_dims](r, self.kernel_size, self.stride, return_indices=True)
+        chosen = index.flatten(2).unsqueeze(1).expand(-1, parts.shape[1], -1, -1)
+        return parts.flatten(3).gather(-1, chosen).flatten(1, 2).unflatten(-1, index.shape[2:])
 
     def _windows(self, x: Tensor, first_axis: int) -> Tensor:
         for axis, (kernel, stride) in enumerate(zip(self.kernel_size, self.stride, strict=True), first_axis):

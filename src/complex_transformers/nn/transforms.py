@@ -18,7 +18,7 @@ from .arithmetic import arithmetic
 from .initialization import fill_
 from .precision import FullPrecision
 
-__all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft"]
+__all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft", "spectrum2d", "unit_phase"]
 
 
 def dft(x: Tensor) -> Tensor:
@@ -45,6 +45,23 @@ def dct(x: Tensor) -> Tensor:
     wide = CF.wide(x)
     with torch.autocast(x.device.type, enabled=False):  # as exact as the Fourier transforms
         return CF.narrow(wide @ angle.cos().to(wide.dtype), x.dtype)
+
+
+def spectrum2d(x: Tensor) -> Tensor:
+    """F(k, l) = 1/sqrt(HW) sum_hw x_hw exp(-2 pi i (kh/H + lw/W)) of real images, unitary (Thesis 3.8).
+
+    ``[..., H, W] -> [..., H, 2W]`` halves.
+    """
+    return CF.narrow(CF.from_complex(torch.fft.fft2(CF.wide(x), norm="ortho")), x.dtype)
+
+
+def unit_phase(x: Tensor) -> Tensor:
+    """exp(i pi x): real numbers as phases, 0 as 1 and 1 as -1 (Thesis 3.8, recommendation a).
+
+    ``[..., N] -> [..., 2N]`` halves; angles in float32 at least.
+    """
+    angle = math.pi * CF.wide(x)
+    return CF.narrow(CF.join(angle.cos(), angle.sin()), x.dtype)
 
 
 class ZTransform(FullPrecision):

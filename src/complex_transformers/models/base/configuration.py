@@ -34,6 +34,7 @@ __all__ = [
     "NORM_TYPES",
     "NO_CLASSIFIER",
     "ComplexConfig",
+    "ImageConfig",
     "LayersConfig",
     "NetworkConfig",
     "TextConfig",
@@ -41,6 +42,7 @@ __all__ = [
 ]
 
 NORM_TYPES = ("layer", "rms", "batch")
+INPUT_TRANSFORMS = ("none", "fft2", "phase")
 NORM_POSITIONS = ("post", "pre")
 # For `read_with` of families that write and do not classify.
 NO_CLASSIFIER = {"readout": "lm_readout, that of the language-model head", "classifier_dropout": "hidden_dropout_prob"}
@@ -218,6 +220,62 @@ class NetworkConfig(ComplexConfig):
         check_choice("hidden_act", self.hidden_act, tuple(ACT2CFN))
         assert self.readout is not None  # __post_init__ has filled it in
         check_readout(self.readout, self.number_field)
+
+
+@strict
+class ImageConfig(NetworkConfig):
+    """Base of the configurations of networks for images; no model type of its own.
+
+    Besides the arguments of ``NetworkConfig``, where ``readout`` is ``squared_modulus`` by default (Thesis 2.53):
+
+    Args:
+        num_channels: of the images; 1 for grey ones, 3 for colours.
+        image_size: height and width; one number for both.
+        input_transform: what the network reads: the pixels (``none``), their two-dimensional spectrum (``fft2``) or
+            exp(i pi x) of each (``phase``); see ``nn.spectrum2d`` and ``nn.unit_phase``. The real field reads the
+            parts as two features.
+    """
+
+    positive_sizes: ClassVar[tuple[str, ...]] = ("num_channels",)
+    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
+        "vocab_size": "num_channels and image_size: images have no words",
+    }
+
+    hidden_act: str = "split_relu"
+    hidden_dropout_prob: float | int = 0.0
+    pad_token_id: int | None = None
+    num_channels: int = 3
+    image_size: int | list[int] | tuple[int, ...] = 32
+    input_transform: str = "none"
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        if not isinstance(self.image_size, int):
+            self.image_size = list(self.image_size)  # as it is read from a file
+        super().__post_init__(**kwargs)
+
+    def default_of(self, name: str) -> Any:
+        """As in ``NetworkConfig``; of complex numbers the squared moduli are read."""
+        if name == "readout" and self.number_field == "complex":
+            return "squared_modulus"
+        return super().default_of(name)
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, height, width."""
+        size = [self.image_size] * 2 if isinstance(self.image_size, int) else self.image_size
+        return (self.num_channels, size[0], size[1])
+
+    def validate_sizes(self) -> None:
+        """As in ``NetworkConfig``; height and width are positive."""
+        super().validate_sizes()
+        size = [self.image_size] * 2 if isinstance(self.image_size, int) else self.image_size
+        if len(size) != 2 or min(size) < 1:
+            raise ValueError(f"image_size must be a positive number, or [height, width], got {self.image_size}")
+
+    def validate_names(self) -> None:
+        """As in ``NetworkConfig``; also the transform of the input."""
+        super().validate_names()
+        check_choice("input_transform", self.input_transform, INPUT_TRANSFORMS)
 
 
 @strict

@@ -46,6 +46,7 @@ _TASKS = {
     "AutoModelForAudioClassification": "audio-classification",
     "AutoModelForCTC": "automatic-speech-recognition",
     "AutoModelForCausalLM": "text-generation",
+    "AutoModelForImageClassification": "image-classification",
     "AutoModelForMaskedLM": "fill-mask",
     "AutoModelForSeq2SeqLM": "translation",
     "AutoModelForSequenceClassification": "text-classification",
@@ -205,6 +206,8 @@ def card_text(
     )
     # A head for text has a tokenizer beside its feature extractor, but the model reads features alone.
     readers = {"AutoFeatureExtractor": "extractor", "AutoProcessor": "processor", "AutoTokenizer": "tokenizer"}
+    if model.main_input_name == "pixel_values":
+        readers = {"AutoImageProcessor": "image_processor"}
     known = {"AutoTokenizer": "", **model_families().get(family or "", {})}
     reader = next(reader for reader in readers if reader in known)
     templates = jinja2.Environment(
