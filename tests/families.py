@@ -39,7 +39,8 @@ WORD = {"embedding_type": "word"}
 VANILLA = {"embedding_type": "complex_vanilla"}
 PRE_NORM = {"norm_position": "pre"}
 LUONG = {"attention_type": "luong"}
-PIXELS = {"image_size": [4, 5]}
+PIXELS = {"image_size": [5, 7]}
+TRABELSI = {"block": "residual", "norm_type": "whitening", "imaginary_input": "learned"}
 SPECTRUM = {"input_transform": "fft2", "norm_type": "batch"}
 BAG = {"bag_of_words": "binary", "vocab_size": 30}
 CLASSIFIER = "ForSequenceClassification"
@@ -196,10 +197,25 @@ FAMILIES = {
         },
         (CLASSIFIER, {"hidden_act": "modrelu"}),
     ),
+    "complex_convnet": Family(
+        {**PIXELS, "num_filters": [8, 12], "kernel_size": 2, "num_labels": 3, "hidden_dropout_prob": 0.3},
+        {
+            "complex": (IMAGES, {"pool_size": [1, 2]}),
+            "real": (IMAGES, {**REAL, "padding": "same", "pooling": "max_value", "norm_type": "batch"}),
+            "residual": (IMAGES, {"padding": "same", **TRABELSI, "hidden_act": "split_relu", "pooling": "average"}),
+        },
+        {
+            "spectrum": (IMAGES, {"pool_size": 1, **SPECTRUM, "hidden_act": "modrelu"}),
+            "phases": (IMAGES, {"input_transform": "phase", "num_filters": [8], "pooling": "average"}),
+            "model": ("Model", {"padding": "same", "hidden_act": "cardioid"}),
+            "real residual": (IMAGES, {**REAL, "block": "residual", "padding": "same", "norm_type": "batch"}),
+            "real moduli": (IMAGES, {**REAL, "padding": "same", "pool_size": [2, 1]}),
+        },
+    ),
     "complex_mlp": Family(
         {"hidden_sizes": [16, 12, 16], "num_labels": 3, "hidden_dropout_prob": 0.3},
         {
-            "complex": (IMAGES, {**PIXELS, "hidden_act": "modulus"}),
+            "complex": (IMAGES, {**PIXELS, "hidden_act": "modulus", "readout": "concat"}),
             "real": (IMAGES, {**PIXELS, **REAL, "norm_type": "layer"}),
             "words": (CLASSIFIER, BAG),
         },
@@ -334,6 +350,8 @@ class Case:
                     buffer.normal_(std=0.3)
                 if name.endswith("running_var"):
                     buffer.uniform_(0.5, 2.0)
+                    if buffer.dim() == 2:  # variances of both parts, and what they have in common
+                        buffer[1] -= 1.25
         return model
 
     def model(self) -> PreTrainedModel:

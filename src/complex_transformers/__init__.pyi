@@ -111,6 +111,13 @@ from .models.base.recurrent_cache import (
     RecurrentCache as RecurrentCache,
     RecurrentStateLayer as RecurrentStateLayer,
 )
+from .models.complex_convnet.configuration_complex_convnet import (
+    ComplexConvNetConfig as ComplexConvNetConfig,
+)
+from .models.complex_convnet.modeling_complex_convnet import (
+    ComplexConvNetForImageClassification as ComplexConvNetForImageClassification,
+    ComplexConvNetModel as ComplexConvNetModel,
+)
 from .models.complex_fasttext.configuration_complex_fasttext import (
     ComplexFastTextConfig as ComplexFastTextConfig,
 )

@@ -1,16 +1,14 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Transformers' own model test suite on the networks for images, in both number fields."""
+"""Transformers' own model test suite on the multilayer perceptron, in both number fields."""
 
-import inspect
 import tempfile
 import unittest
 
 import pytest
 import torch
-from conformance_common import Conformance
-from hf_suite.test_configuration_common import ConfigTester
-from hf_suite.test_modeling_common import floats_tensor, ids_tensor
+from conformance_images import ImageConformance, ImageTester
+from hf_suite.test_modeling_common import ids_tensor
 
 from complex_transformers import (
     ComplexMLPConfig,
@@ -21,77 +19,14 @@ from complex_transformers import (
 from families import REAL
 
 
-class ImageTester:
-    """Small configurations and images in the form the suite asks for."""
-
-    is_training = True
-    batch_size = 13
-    num_labels = 3
-    num_channels = 3
-    image_size = 8
-    hidden_sizes = (24, 16)
-    # The suite reads the widths of text models off these.
-    hidden_size = 16
-    num_hidden_layers = 2
-
-    def __init__(self, changes):
-        self.changes = changes
-
-    def get_config(self):
-        sizes = {name: getattr(self, name) for name in ("num_labels", "num_channels", "image_size", "hidden_sizes")}
-        return ComplexMLPConfig(**{**sizes, **self.changes})
-
-    def prepare_config_and_inputs_for_common(self):
-        shape = [self.batch_size, self.num_channels, self.image_size, self.image_size]
-        return self.get_config(), {"pixel_values": floats_tensor(shape)}
-
-
-class _Conformance(Conformance):
+class _Conformance(ImageConformance):
+    config_class = ComplexMLPConfig
     all_model_classes = (ComplexMLPModel, ComplexMLPForImageClassification)
-    test_resize_embeddings = False
-    has_attentions = False
-    model_tester = None
-    sizes_and_inputs = ImageTester
-    main_input_name = "pixel_values"
     num_inputs = 3 * 8 * 8
-    changes = {}
 
-    def setUp(self):
-        self.model_tester = self.sizes_and_inputs(self.changes)
-        self.config_tester = ConfigTester(
-            self,
-            config_class=ComplexMLPConfig,
-            has_text_modality=False,
-            common_properties=["hidden_size"],
-            hidden_sizes=[8, 40],
-            **self.changes,
-        )
-
-    def test_hidden_states_output(self):
-        # The suite asks for tokens of one width: here a state is what a layer says of an image.
-        for model_class in self.all_model_classes:
-            config, inputs = self.model_tester.prepare_config_and_inputs_for_common()
-            config.output_hidden_states = True
-            states = model_class(config).eval()(**inputs).hidden_states
-            expected = [self.num_inputs * (1 if config.input_transform == "none" else 2), *config.hidden_sizes]
-            self.assertEqual([tuple(state.shape) for state in states], [(13, width) for width in expected])
-
-    def _prepare_config_and_inputs_for_retain_grad_hidden_states_attentions(self):
-        # The first state is the pixels, which need no gradient unless it is asked for.
-        config, inputs = super()._prepare_config_and_inputs_for_retain_grad_hidden_states_attentions()
-        return config, {"pixel_values": inputs["pixel_values"].requires_grad_()}
-
-    def test_model_get_set_embeddings(self):
-        # There are no words.
-        for model_class in self.all_model_classes:
-            with pytest.raises(NotImplementedError):
-                model_class(self.model_tester.get_config()).get_input_embeddings()
-
-    def test_inputs_embeds(self):
-        # Pixels or bags are what a model reads: there are no embeddings to give in their place.
-        for model_class in self.all_model_classes:
-            self.assertNotIn("inputs_embeds", inspect.signature(model_class.forward).parameters)
-            self.assertEqual(model_class.main_input_name, self.main_input_name)
+    def shapes_of_states(self, config):
+        inputs = self.num_inputs * (1 if config.input_transform == "none" else 2)
+        return [(width,) for width in (inputs, *config.hidden_sizes)]
 
 
 class ComplexMLPConformanceTest(_Conformance, unittest.TestCase):
@@ -124,8 +59,8 @@ class BagTester(ImageTester):
     seq_length = 7
 
     def get_config(self):
-        sizes = {name: getattr(self, name) for name in ("num_labels", "vocab_size", "hidden_sizes")}
-        return ComplexMLPConfig(**{**sizes, "bag_of_words": "binary", **self.changes})
+        sizes = {"num_labels": self.num_labels, "vocab_size": self.vocab_size, "bag_of_words": "binary"}
+        return ComplexMLPConfig(**{**sizes, **self.changes})
 
     def prepare_config_and_inputs_for_common(self):
         shape = [self.batch_size, self.seq_length]

@@ -24,6 +24,7 @@ from complex_transformers import (
 )
 from complex_transformers.models import family_class, file_kind, model_families
 from complex_transformers.models.base.hub import SHIM_NAME
+from complex_transformers.models.base.images import ImagePreTrainedModel
 
 CLASSES = {
     "AutoModel": ComplexOrderModel,
@@ -166,8 +167,9 @@ def test_every_model_of_every_family_has_a_card(family, field, tmp_path):
         path = write_model_card(tmp_path, model)
         body = path.read_text().split("---\n", 2)[2]
         parts = (f"# {type(model).__name__}\n", f"A {field}-valued `{family}`", f"{auto_class}.from_pre")
-        reader = "AutoTokenizer, " if model.main_input_name == "input_ids" else "import "
-        for part in ("import complex_transformers", reader, *parts):
+        if issubclass(type(model), ImagePreTrainedModel):
+            parts += ("AutoTokenizer, " if model.main_input_name == "input_ids" else "AutoImageProcessor, ",)
+        for part in ("import complex_transformers", *parts):
             assert part in body, part
         for task, reader in TASKS.items():
             assert (f'pipeline("{task}", model="path-or-repo")' in body) == (auto_class == reader)
@@ -180,7 +182,7 @@ def test_every_model_of_every_family_has_a_card(family, field, tmp_path):
 
 def test_the_templates_are_those_of_the_families():
     assert templates() <= {"base", *model_families()}
-    assert len(templates()) >= 1 + 10
+    assert len(templates()) >= 1 + 11
 
 
 def test_values_of_a_card_are_texts_and_numbers_and_nothing_more(tmp_path):

@@ -22,11 +22,8 @@ LAWS: dict[str, Callable[..., None]] = {}
 MODELS = {name: family_class(name, "AutoModel") for name in FAMILIES}
 CLASSIFIERS = tuple(name for name, model in MODELS.items() if issubclass(model, ClassicTextModel))
 IMAGE_NETWORKS = tuple(name for name, model in MODELS.items() if issubclass(model, ImagePreTrainedModel))
-READS_IMAGES = tuple(
-    str(case)
-    for case in CASES
-    if case.family in IMAGE_NETWORKS and getattr(case.config(), "bag_of_words", "none") == "none"
-)
+READS_BAGS = tuple(str(case) for case in CASES if getattr(case.config(), "bag_of_words", "none") != "none")
+READS_IMAGES = tuple(str(case) for case in CASES if case.family in IMAGE_NETWORKS and str(case) not in READS_BAGS)
 WITHOUT_STACK = tuple(name for name, model in MODELS.items() if not model.supports_gradient_checkpointing)
 ENCODERS = ("complex_order", *CLASSIFIERS)
 SPEECH_ENCODERS = tuple(
@@ -38,6 +35,7 @@ BATCH_NORMS = (
     *(f"complex_order: {name}" for name in ("tied, batch norm", "amplitudes", "bilinear", "real score, amplitudes")),
     *("complex_order: real tied", "spectral_transformer: rotate", "spectral_transformer: scaled rotate"),
     *("complex_mlp: spectrum", "complex_mlp: real spectrum"),
+    *(f"complex_convnet: {name}" for name in ("real", "residual", "spectrum", "real residual")),
 )
 WITHOUT_POSITIONS = tuple(
     str(case)
@@ -97,6 +95,13 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         ),
         IMAGE_NETWORKS,
     ): "an image and a bag have no order, so no positions, and no table of words",
+    (
+        (
+            *("padding_holds_any_size", "padding_may_be_no_number", "what_is_no_number_stays_in_its_row"),
+            *("numbers_of_any_size_have_finite_gradients", "float16_at_the_ends_of_its_range"),
+        ),
+        READS_BAGS,
+    ): "words are all that is read, and have no size",
     (("padding_holds_any_size", "padding_may_be_no_number"), READS_IMAGES): "an image has one size",
     (("embeddings_stand_for_ids",), SPEECH_ENCODERS): "features are what is read: there are no ids",
 }

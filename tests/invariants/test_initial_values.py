@@ -30,6 +30,8 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 def wide(case, **changes):
     config = case.config()
     sizes = {name: value for name, value in WIDE.items() if hasattr(config, name)}
+    if isinstance(getattr(config, "num_filters", None), list):  # one for each layer
+        sizes["num_filters"] = [96, 64]
     sizes = {**sizes, "initializer_range": 0.3, **changes}
     unread = config.unread_fields({**config.to_dict(), **sizes})
     return case.config(**{name: value for name, value in sizes.items() if name not in unread})
@@ -78,7 +80,10 @@ def check(model, config):
     """Look at every parameter once, by the layer it is in, and at running statistics."""
     modules = dict(model.named_modules())
     for name, value in model.named_buffers():
-        assert "running" not in name or (value == (1 if name.endswith("var") else 0)).all(), name
+        expected = torch.full_like(value, 1.0 if name.endswith("var") else 0.0)
+        if expected.dim() == 2:  # the covariance of the parts
+            expected[1] = 0.0
+        assert "running" not in name or torch.equal(value, expected), name
     for name, value in model.named_parameters():
         value = value.detach()
         owner, _, leaf = name.rpartition(".")
@@ -89,6 +94,9 @@ def check(model, config):
             check_table(model, module, name, leaf, value)
         elif "bias" in leaf:
             assert not value.any(), name
+        elif type(module).__name__ == "_WhiteningGain":  # I / sqrt(2)
+            for row, start in zip(value, (math.sqrt(0.5), 0.0, math.sqrt(0.5)), strict=True):
+                torch.testing.assert_close(row, torch.full_like(row, start))
         elif "Norm" in type(module).__name__ or name.endswith("classifier.scale"):
             assert (value == 1).all(), name
         elif type(module).__name__ == "FrequencyKernel":
@@ -99,8 +107,8 @@ def check(model, config):
             assert_gates(value, kind, "_hh_" in leaf, 1, name)
         elif kind := recurrent_kind(grand_of(modules, owner)):
             assert_gates(value, kind, "recurrent_proj" in owner, 2, name)
-        elif value.dim() == 3:  # convolutions keep Glorot
-            fan_out, fan_in, size = value.shape
+        elif value.dim() >= 3:  # convolutions keep Glorot
+            (fan_out, fan_in), size = value.shape[:2], math.prod(value.shape[2:])
             parts = 2 if hasattr(parent, "imag") else 1
             assert_drawn(value, 2.0 / (size * (fan_in + fan_out)) / parts, name)
         else:

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, r, randn, randomize, weight
 from torch import nn
 
-from complex_transformers.nn import ComplexConv1d, ComplexConv2d, RealConv1d, RealConv2d
+from complex_transformers.nn import ComplexConv1d, ComplexConv2d, RealConv1d, RealConv2d, RealInputConv2d
 
 CONVOLUTIONS = {1: ComplexConv1d, 2: ComplexConv2d}
 DIMS = sorted(CONVOLUTIONS)
@@ -155,3 +155,18 @@ def test_bad_inputs():
     assert layer(torch.zeros(2, 4, 3)).shape == (2, 4, 1)  # the shortest that fits
     layer = ComplexConv2d(4, 4, (1, 3), padding="valid")
     assert_refused(r"kernel of 3 .* does not fit 2 steps with padding 0", layer, torch.zeros(2, 4, 5, 2))
+
+
+@pytest.mark.parametrize("padding", ["same", "valid"])
+def test_real_input_is_a_complex_input_without_imaginary_part(padding):
+    layer = randomize(RealInputConv2d(3, 8, (1, 3), padding=padding))
+    other = ComplexConv2d(6, 8, (1, 3), padding=padding)
+    other.load_state_dict(layer.state_dict())
+    x = randn(2, 3, 5, 4, dtype=torch.float32)
+    expected = other(torch.cat([x, torch.zeros_like(x)], dim=1))
+    torch.testing.assert_close(layer(x), expected)
+    layer.real = nn.Sequential(layer.real)  # as LoRA and quantisation do
+    torch.testing.assert_close(layer(x), expected)
+    assert RealInputConv2d(3, 8, 3, bias=False)(x).shape == (2, 8, 3, 2)
+    with pytest.raises(ValueError, match=r"expected \[batch, 3 real channels, H, W\], got \(2, 6, 5, 4\)"):
+        layer(torch.cat([x, x], dim=1))

@@ -146,7 +146,7 @@ class RealInputConv2d(ComplexConv2d):
     Args:
         in_channels: channels of real numbers, ``[B, in_channels, H, W]``.
         out_channels: stored channels of the output, halves.
-        options: as in ``ComplexConv2d``, without groups.
+        kernel_size, options: as in ``ComplexConv2d``, without groups.
 
     Raises:
         ValueError: odd ``out_channels``, a kernel that does not fit the input.

@@ -236,7 +236,10 @@ class ImageConfig(NetworkConfig):
             parts as two features.
     """
 
-    positive_sizes: ClassVar[tuple[str, ...]] = ("num_channels",)
+    positive_sizes: ClassVar[tuple[str, ...]] = ("num_channels", "hidden_size")
+    even_sizes: ClassVar[tuple[str, ...]] = ()  # the widths are looked at instead
+    # The field of a subclass with the widths of its layers, the last of which is `hidden_size`.
+    widths: ClassVar[str]
     read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
         "vocab_size": "num_channels and image_size: images have no words",
     }
@@ -251,6 +254,10 @@ class ImageConfig(NetworkConfig):
     def __post_init__(self, **kwargs: Any) -> None:
         if not isinstance(self.image_size, int):
             self.image_size = list(self.image_size)  # as it is read from a file
+        sizes = getattr(self, self.widths)
+        setattr(self, self.widths, [self.hidden_size] if sizes is None else list(sizes))
+        if sizes and self.hidden_size == self.default_of("hidden_size"):
+            self.hidden_size = sizes[-1]
         super().__post_init__(**kwargs)
 
     def default_of(self, name: str) -> Any:
@@ -259,6 +266,23 @@ class ImageConfig(NetworkConfig):
             return "squared_modulus"
         return super().default_of(name)
 
+    def real_twin(self, **changes: Any) -> Self:
+        """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
+        if changes.get(self.widths):
+            changes = {"hidden_size": changes[self.widths][-1], **changes}
+        return super().real_twin(**changes)
+
+    @property
+    def layer_widths(self) -> list[int]:
+        """Stored width of each layer."""
+        widths: list[int] = getattr(self, self.widths)
+        return widths
+
+    @property
+    def num_hidden_layers(self) -> int:
+        """Layers before the readout, k + 1 in the thesis."""
+        return len(self.layer_widths)
+
     @property
     def image_shape(self) -> tuple[int, int, int]:
         """Channels, height, width."""
@@ -266,8 +290,20 @@ class ImageConfig(NetworkConfig):
         return (self.num_channels, size[0], size[1])
 
     def validate_sizes(self) -> None:
-        """As in ``NetworkConfig``; height and width are positive."""
+        """As in ``NetworkConfig``; the layers have widths, of halves in the complex field; an image has a size."""
         super().validate_sizes()
+        widths = self.layer_widths
+        if not widths or min(widths) < 1:
+            raise ValueError(f"{self.widths} must be positive, at least one, got {widths}")
+        if self.number_field == "complex" and (odd := [width for width in widths if width % 2]):
+            raise ValueError(
+                f"{self.widths}, the last of which is hidden_size, hold [real | imag] halves and must be even, got "
+                f"{odd[0]} in {widths}"
+            )
+        if widths[-1] != self.hidden_size:
+            raise ValueError(
+                f"hidden_size={self.hidden_size} must be the last of {self.widths}={widths}: give {self.widths} alone"
+            )
         size = [self.image_size] * 2 if isinstance(self.image_size, int) else self.image_size
         if len(size) != 2 or min(size) < 1:
             raise ValueError(f"image_size must be a positive number, or [height, width], got {self.image_size}")

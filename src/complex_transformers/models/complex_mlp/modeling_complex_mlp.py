@@ -74,7 +74,7 @@ class ComplexMLPModel(ImagePreTrainedModel):
         else:
             self.main_input_name, self.input_modalities = "input_ids", ("text",)
             inputs = config.vocab_size
-        first, *others = config.hidden_sizes
+        first, *others = config.layer_widths
         dense = [(field.RealInputLinear if is_real else field.Linear)(inputs, first)]
         dense += [field.Linear(*sizes) for sizes in zip((first, *others), others, strict=False)]
         self.layers = nn.ModuleList(
