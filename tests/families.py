@@ -38,6 +38,7 @@ SOFTMAX = {"attention_normalization": "softmax"}
 WORD = {"embedding_type": "word"}
 VANILLA = {"embedding_type": "complex_vanilla"}
 PRE_NORM = {"norm_position": "pre"}
+AMPLITUDE_HEAD = {"readout": "probability_amplitude"}
 LUONG = {"attention_type": "luong"}
 PIXELS = {"image_size": [5, 7]}
 TRABELSI = {"block": "residual", "norm_type": "whitening", "imaginary_input": "learned"}
@@ -206,8 +207,12 @@ FAMILIES = {
         },
         {
             "spectrum": (IMAGES, {"pool_size": 1, **SPECTRUM, "hidden_act": "modrelu"}),
-            "phases": (IMAGES, {"input_transform": "phase", "num_filters": [8], "pooling": "average"}),
+            "phases": (
+                IMAGES,
+                {"input_transform": "phase", "padding": "same", **AMPLITUDE_HEAD, "pooling": "average"},
+            ),
             "model": ("Model", {"padding": "same", "hidden_act": "cardioid"}),
+            "complex pixels": (IMAGES, {"input_transform": "complex", "padding": "same"}),
             "real residual": (IMAGES, {**REAL, "block": "residual", "padding": "same", "norm_type": "batch"}),
             "real moduli": (IMAGES, {**REAL, "padding": "same", "pool_size": [2, 1]}),
         },
@@ -225,6 +230,7 @@ FAMILIES = {
             "phases": (IMAGES, {**PIXELS, "input_transform": "phase", "norm_type": "rms", "readout": "modulus"}),
             "model": ("Model", {**PIXELS, "norm_type": "layer", "hidden_act": "cardioid"}),
             "real spectrum": (IMAGES, {**PIXELS, **REAL, **SPECTRUM}),
+            "complex pixels": (IMAGES, {**PIXELS, "input_transform": "complex"}),
             "real counts": (CLASSIFIER, {**BAG, **REAL, "bag_of_words": "count"}),
         },
     ),

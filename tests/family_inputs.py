@@ -45,7 +45,7 @@ def _row(model: PreTrainedModel, length: int, labels: bool, generator: torch.Gen
     if "input_features" in inspect.signature(model.forward).parameters:
         row = {"input_features": torch.randn(length, config.feature_size, generator=generator)}
     elif model.main_input_name == "pixel_values":
-        row = {"pixel_values": torch.randn(config.image_shape, generator=generator)}
+        row = {"pixel_values": torch.randn(config.pixel_shape, generator=generator)}
     else:
         row = {"input_ids": ids(words[0])}
     if relations[0]:

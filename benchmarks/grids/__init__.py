@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from benchmarks.grid import Grid
-from benchmarks.grids import fair, gates, paper, speech, stability, text
+from benchmarks.grids import fair, gates, paper, speech, stability, text, thesis
 
 __all__ = ["GRIDS"]
 
 GRIDS: dict[str, Grid] = {
-    grid.name: grid for module in (text, speech, paper, fair, gates, stability) for grid in module.GRIDS
+    grid.name: grid for module in (text, speech, paper, fair, gates, stability, thesis) for grid in module.GRIDS
 }

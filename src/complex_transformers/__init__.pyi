@@ -55,6 +55,12 @@ from .data.dependency import (
     DependencyCollator as DependencyCollator,
     adjacency_from_heads as adjacency_from_heads,
 )
+from .data.image_files import (
+    read_image_files as read_image_files,
+)
+from .data.images import (
+    load_image_dataset as load_image_dataset,
+)
 from .data.ipa import (
     IPA_CATEGORIES as IPA_CATEGORIES,
     SIMPLE_CATEGORIES as SIMPLE_CATEGORIES,
@@ -77,6 +83,10 @@ from .data.stream import (
 from .data.syntax import (
     SyntaxParser as SyntaxParser,
     read_conllu as read_conllu,
+)
+from .data.synthetic import (
+    quadrant_data as quadrant_data,
+    xor_data as xor_data,
 )
 from .data.text_files import (
     load_text_dataset as load_text_dataset,

@@ -80,6 +80,7 @@ def test_functions_to_real_numbers(shape, dtype):
     assert_close(r(CF.modulus(x)), np.abs(z(x)), tolerance)
     assert_close(r(CF.squared_modulus(x)), square, tolerance)
     assert_close(r(CF.squared_modulus_softmax(x)), softmax(square), tolerance)
+    assert_close(r(torch.sigmoid(CF.log_squared_modulus(x))), (square + 1e-6) / (1.0 + square + 1e-6), tolerance)
     assert_close(r(CF.squared_modulus_sigmoid(x)), 1.0 / (1.0 + np.exp(-square)), tolerance)
     assert_close(r(CF.probability_amplitude(x)), square / (1.0 + square.sum(-1, keepdims=True)), tolerance)
     assert_close(r(CF.probability_amplitude_sigmoid(x)), square / (1.0 + square), tolerance)

@@ -25,6 +25,8 @@ def oracle(readout, x):
         return r(readout.scale) * oracle(plain, x) + r(readout.bias)
     if name in ("modulus", "squared_modulus"):
         return np.abs(z(x) @ weight(p).T + bias(p)) ** (2 if name == "squared_modulus" else 1)
+    if name == "probability_amplitude":
+        return np.log(np.abs(z(x) @ weight(p).T + bias(p)) ** 2 + 1e-6)
     features = np.abs(z(x)) if readout.readout == "feature_modulus" else r(x)
     return features @ r(p.weight).T + r(p.bias)
 
@@ -100,9 +102,7 @@ def test_nan_stays_in_its_row(name, field):
 
 
 def test_bad_values():
-    with pytest.raises(
-        ValueError, match=r"readout must be one of \['concat', 'feature_modulus', 'modulus', 'scaled_m"
-    ):
+    with pytest.raises(ValueError, match=r"readout must be one of \['concat', 'feature_modulus', 'modulus', 'prob"):
         Readout(4, 2, "norm")
     with pytest.raises(ValueError, match=r"number_field must be one of \['complex', 'real'\], got 'dual'"):
         Readout(4, 2, "concat", "dual")
@@ -113,3 +113,17 @@ def test_bad_values():
             Readout(5, 2, name)
         with pytest.raises(TypeError, match="complex64"):
             Readout(4, 2, name)(torch.zeros(1, 4, dtype=torch.complex64))
+
+
+def test_an_amplitude_can_say_no_to_a_label():
+    """sigmoid of the logits is |z|^2 / (1 + |z|^2): 0 at 0, where sigmoid(|z|^2) is 1/2 (Thesis 2.52, 2.38)."""
+    for name, at_zero in (("probability_amplitude", 1e-6), ("squared_modulus", 0.5)):
+        readout = randomize(Readout(6, 3, name).double())
+        with torch.no_grad():
+            readout.projection.bias.zero_()
+        assert_close(r(torch.sigmoid(readout(torch.zeros(2, 6, dtype=torch.float64)))), np.full((2, 3), at_zero), 1e-9)
+    readout = randomize(Readout(6, 3, "probability_amplitude").double())
+    x = randn(4, 6)
+    square = np.abs(z(x) @ weight(readout.projection).T + bias(readout.projection)) ** 2
+    assert_close(r(torch.softmax(readout(x), dim=-1)), square / square.sum(axis=-1, keepdims=True), 1e-4)
+    assert_close(r(torch.sigmoid(readout(x))), square / (1 + square), 1e-4)

@@ -7,17 +7,23 @@ from .frequencies import WordFrequency, frequency_table, period_summary, plot_fr
 from .parameters import count_parameters
 from .translation import bleu_by_length, token_accuracy
 from .waves import plot_waves
+from .weights import PartCoupling, WeightMeans, WeightTrace, part_coupling, plot_weight_trace
 
 __all__ = [
     "AttentionMap",
+    "PartCoupling",
+    "WeightMeans",
+    "WeightTrace",
     "WordFrequency",
     "attention_maps",
     "bleu_by_length",
     "count_parameters",
     "frequency_table",
+    "part_coupling",
     "period_summary",
     "plot_attention",
     "plot_frequency_density",
     "plot_waves",
+    "plot_weight_trace",
     "token_accuracy",
 ]

@@ -35,6 +35,7 @@ __all__ = [
     "join",
     "linear",
     "linear_path",
+    "log_squared_modulus",
     "masked_mean",
     "modulus",
     "multiply",
@@ -293,6 +294,15 @@ def normalize_probability_amplitude(score: Tensor, mask: Tensor | None = None) -
 def probability_amplitude_sigmoid(x: Tensor) -> Tensor:
     """Psi(z) = |z|^2 / (1 + |z|^2) of each number (Thesis 2.38): ``[..., 2d] -> [..., d]``."""
     return normalize_probability_amplitude(modulus(x).unsqueeze(-1)).squeeze(-1)
+
+
+def log_squared_modulus(x: Tensor, eps: float = 1e-6) -> Tensor:
+    """log(|z|^2 + eps) of each number, the logit of an amplitude: ``[..., 2d] -> [..., d]``.
+
+    softmax of it is |z_j|^2 / sum_a |z_a|^2 (Thesis 2.37 without the 1), sigmoid of it |z|^2 / (1 + |z|^2) (2.38);
+    ``eps`` bounds logit and slope at z = 0.
+    """
+    return (squared_modulus(wide(x)) + eps).log().to(x.dtype)
 
 
 def split_softmax(x: Tensor) -> Tensor:

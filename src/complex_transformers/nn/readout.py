@@ -7,6 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice
 from .linear import ComplexLinear, RealLinear
@@ -20,6 +21,7 @@ READOUTS: dict[str, tuple[str, ...]] = {
     "scaled_squared_modulus": ("complex",),
     "concat": ("complex", "real"),
     "feature_modulus": ("complex",),
+    "probability_amplitude": ("complex",),
 }
 
 
@@ -31,6 +33,9 @@ class Readout(nn.Module):
     - ``scaled_modulus``, ``scaled_squared_modulus``: s_k m_k + c_k of these moduli m, a real scale and a real bias for
       each logit, which start at 1 and 0. A modulus alone cannot say that a word is rare or out of place: its least
       value is 0, and it takes two equations to get there.
+    - ``probability_amplitude``: log(|W z + b|^2 + 1e-6), of any sign. Its softmax is |z_j|^2 / sum_a |z_a|^2 (Thesis
+      2.37 without the 1), its sigmoid |z|^2 / (1 + |z|^2) (2.38), which can say "no" to a label: that of a squared
+      modulus is never below 1/2 (2.52).
     - ``concat``: a real layer on the stored ``[real | imag]`` tensor; the only one of the real field.
     - ``feature_modulus``: a real layer on the moduli |z_j| of the features.
 
@@ -54,12 +59,12 @@ class Readout(nn.Module):
         self.out_features = out_features
         self.numbers = arithmetic(number_field)
         self.projection: ComplexLinear | RealLinear
-        if readout.endswith("modulus") and readout != "feature_modulus":
-            self.projection = ComplexLinear(in_features, 2 * out_features)
-        elif readout == "concat":
+        if readout == "concat":
             self.projection = RealLinear(in_features, out_features)
-        else:
+        elif readout == "feature_modulus":
             self.projection = RealLinear(self.numbers.num_features(in_features), out_features)
+        else:
+            self.projection = ComplexLinear(in_features, 2 * out_features)
         self.scaled = readout.startswith("scaled")
         if self.scaled:
             self.scale = nn.Parameter(torch.ones(out_features))
@@ -74,8 +79,11 @@ class Readout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if isinstance(self.projection, RealLinear):
             return self.projection(self.features(x))
+        z = self.projection(x)
+        if self.readout == "probability_amplitude":
+            return CF.log_squared_modulus(z)
         squared = self.readout.endswith("squared_modulus")
-        modulus = (self.numbers.squared_modulus if squared else self.numbers.modulus)(self.projection(x))
+        modulus = self.numbers.squared_modulus(z) if squared else self.numbers.modulus(z)
         return torch.addcmul(self.bias, self.scale, modulus) if self.scaled else modulus
 
     def features(self, x: Tensor) -> Tensor:

@@ -215,3 +215,13 @@ def test_the_model_alone_says_its_last_channels():
     out = model(torch.rand(PIXELS), output_hidden_states=True)
     assert out.last_hidden_state.shape[1:] == model.config.feature_shape == out.hidden_states[-1].shape[1:]
     assert torch.equal(out.pooler_output, out.last_hidden_state.flatten(1))
+
+
+def test_pixels_that_are_complex():
+    """Their spectrum, given as halves, is what ``fft2`` computes."""
+    model, other = build(input_transform="fft2"), build(input_transform="complex")
+    pixels = torch.randn(5, 2, 10, 11)
+    spectrum = torch.fft.fft2(pixels, norm="ortho")
+    torch.testing.assert_close(other(torch.cat([spectrum.real, spectrum.imag], dim=1)).logits, model(pixels).logits)
+    with pytest.raises(ValueError, match=r"\[batch, 4, .*, got \[5, 2, "):
+        other(pixels)

@@ -305,3 +305,13 @@ def test_the_model_alone_says_its_last_features():
     assert out.pooler_output.shape == (2, 6)
     assert torch.equal(out.last_hidden_state, out.pooler_output)
     assert torch.equal(out.hidden_states[-1], out.pooler_output)
+
+
+def test_pixels_that_are_complex():
+    """Their spectrum, given as halves, is what ``fft2`` computes."""
+    model, other = build(input_transform="fft2"), build(input_transform="complex")
+    pixels = torch.randn(5, 2, 3, 4)
+    spectrum = torch.fft.fft2(pixels, norm="ortho")
+    torch.testing.assert_close(other(torch.cat([spectrum.real, spectrum.imag], dim=1)).logits, model(pixels).logits)
+    with pytest.raises(ValueError, match=r"\[batch, 4, .*, got \[5, 2, "):
+        other(pixels)

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 NORM_TYPES = ("layer", "rms", "batch")
-INPUT_TRANSFORMS = ("none", "fft2", "phase")
+INPUT_TRANSFORMS = ("none", "fft2", "phase", "complex")
 NORM_POSITIONS = ("post", "pre")
 # For `read_with` of families that write and do not classify.
 NO_CLASSIFIER = {"readout": "lm_readout, that of the language-model head", "classifier_dropout": "hidden_dropout_prob"}
@@ -192,7 +192,8 @@ class NetworkConfig(ComplexConfig):
         hidden_act: a name of ``ACT2CFN``.
         classifier_dropout: a probability, by default ``hidden_dropout_prob``.
         readout: of the classification heads, see ``nn.Readout``: ``modulus`` (default), ``squared_modulus``, both also
-            ``scaled_...``, ``concat`` or ``feature_modulus``; the real field has ``concat``.
+            ``scaled_...``, ``probability_amplitude``, ``concat`` or ``feature_modulus``; the real field has
+            ``concat``.
     """
 
     hidden_act: str = "split_gelu"
@@ -232,8 +233,9 @@ class ImageConfig(NetworkConfig):
         num_channels: of the images; 1 for grey ones, 3 for colours.
         image_size: height and width; one number for both.
         input_transform: what the network reads: the pixels (``none``), their two-dimensional spectrum (``fft2``) or
-            exp(i pi x) of each (``phase``); see ``nn.spectrum2d`` and ``nn.unit_phase``. The real field reads the
-            parts as two features.
+            exp(i pi x) of each (``phase``); see ``nn.spectrum2d`` and ``nn.unit_phase``. Pixels that are complex
+            numbers themselves (``complex``) come as halves, ``[B, 2 num_channels, height, width]``. The real field
+            reads the parts as two features.
     """
 
     positive_sizes: ClassVar[tuple[str, ...]] = ("num_channels", "hidden_size")
@@ -288,6 +290,12 @@ class ImageConfig(NetworkConfig):
         """Channels, height, width."""
         size = [self.image_size] * 2 if isinstance(self.image_size, int) else self.image_size
         return (self.num_channels, size[0], size[1])
+
+    @property
+    def pixel_shape(self) -> tuple[int, int, int]:
+        """Shape of one of ``pixel_values``; complex channels are stored as halves."""
+        channels, height, width = self.image_shape
+        return (2 * channels if self.input_transform == "complex" else channels, height, width)
 
     def validate_sizes(self) -> None:
         """As in ``NetworkConfig``; the layers have widths, of halves in the complex field; an image has a size."""

@@ -36,16 +36,19 @@ def check_pixel_values(pixel_values: Tensor, shape: tuple[int, int, int]) -> Non
     if pixel_values.dim() != 4 or tuple(pixel_values.shape[1:]) != shape:
         raise ValueError(
             f"pixel_values must be [batch, channels, height, width] = [batch, {', '.join(map(str, shape))}], got "
-            f"{list(pixel_values.shape)}; ComplexImageProcessor.from_config(model.config) makes them so"
+            f"{list(pixel_values.shape)}; ComplexImageProcessor.from_config(model.config) makes them so, where the "
+            "pixels are real"
         )
     if not len(pixel_values):
         raise ValueError("pixel_values hold no image: the batch is 0")
 
 
 def transform_pixels(pixel_values: Tensor, input_transform: str) -> tuple[Tensor, ...]:
-    """The parts ``[B, C, H, W]`` of what a network reads: the pixels alone, or two of a transform."""
+    """The parts ``[B, C, H, W]`` of what a network reads: the pixels alone, or two of complex numbers."""
     if input_transform == "none":
         return (pixel_values,)
+    if input_transform == "complex":
+        return pixel_values.chunk(2, dim=1)
     return CF.split(spectrum2d(pixel_values) if input_transform == "fft2" else unit_phase(pixel_values))
 
 
@@ -62,7 +65,7 @@ class ImagePreTrainedModel(ComplexPreTrainedModel):
 
     def read_pixels(self, pixel_values: Tensor) -> tuple[Tensor, ...]:
         """Checked images in the dtype of the network, transformed as configured: parts ``[B, C, H, W]``."""
-        check_pixel_values(pixel_values, self.config.image_shape)
+        check_pixel_values(pixel_values, self.config.pixel_shape)
         dtype = pixel_values.dtype if torch.is_autocast_enabled(pixel_values.device.type) else self.dtype
         return transform_pixels(pixel_values.to(dtype), self.config.input_transform)
 

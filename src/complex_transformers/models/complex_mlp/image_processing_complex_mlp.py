@@ -73,7 +73,16 @@ class ComplexImageProcessor(HubMixin, PilBackend):
 
     @classmethod
     def from_config(cls, config: ImageConfig, **kwargs: Any) -> Self:
-        """A processor that makes what a network of this configuration reads."""
+        """A processor that makes what a network of this configuration reads.
+
+        Raises:
+            ValueError: it reads complex pixels, which no image file has.
+        """
+        if config.input_transform == "complex":
+            raise ValueError(
+                "input_transform='complex' reads complex pixels, which this processor does not make: give the model "
+                "pixel_values=torch.cat([z.real, z.imag], dim=1) of z [batch, channels, height, width]"
+            )
         channels, height, width = config.image_shape
         return cls(num_channels=channels, **{"size": {"height": height, "width": width}, **kwargs})
 
