@@ -80,7 +80,7 @@ def load_image_dataset(
     columns = {"image_column": image_column, "label_column": label_column}
     parts = {name: _named(name, part, columns, broken) for name, part in parts.items()}
     parts |= {name: _from_arrays(files) for name, files in ({k: [v] for k, v in paths.items()} | arrays).items()}
-    parts = separate(parts, overlap, ["key"], "image")
+    parts = separate(parts, overlap, ["key"], "picture")
     if "validation" not in parts:
         train = parts["train"]
         held = hold_out(train, train["key"], train["label"], validation_split, split_seed)

@@ -1,0 +1,214 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Images from files of arrays, folders and data sets: what is read, and what is refused by its name."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+
+from complex_transformers import load_image_dataset, read_image_files
+
+Image = pytest.importorskip("PIL.Image")
+datasets = pytest.importorskip("datasets")
+
+GREY = np.random.default_rng(0).integers(0, 256, (12, 4, 3), dtype=np.uint8)
+COLOURS = np.random.default_rng(1).integers(0, 256, (12, 5, 4, 3), dtype=np.uint8)
+LABELS = np.arange(12, dtype=np.uint8) % 3
+
+
+def idx(array):
+    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+def write_idx(folder, part="train", images=GREY, labels=LABELS, ending=""):
+    pack = gzip.compress if ending else bytes
+    path = folder / f"{part}-images-idx3-ubyte{ending}"
+    path.write_bytes(pack(idx(images)))
+    (folder / f"{part}-labels-idx1-ubyte{ending}").write_bytes(pack(idx(labels)))
+    return path
+
+
+def write_png(path, pixels):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def assert_images(found, images, labels=LABELS):
+    assert found.images.dtype == np.uint8
+    assert found.labels.dtype == np.int64
+    assert np.array_equal(found.images, images)
+    assert np.array_equal(found.labels, labels)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_idx(tmp_path, ending):
+    assert_images(read_image_files(write_idx(tmp_path, ending=ending)), GREY)
+
+
+@pytest.mark.parametrize("images", [GREY, COLOURS, COLOURS.transpose(0, 3, 1, 2)], ids=["grey", "last", "first"])
+def test_npz(tmp_path, images):
+    np.savez(tmp_path / "a.npz", images=images, labels=LABELS)
+    assert_images(read_image_files(tmp_path / "a.npz"), GREY if images is GREY else COLOURS)
+
+
+@pytest.mark.parametrize("num_labels", [1, 2])
+def test_batches_of_cifar(tmp_path, num_labels):
+    images = np.random.default_rng(2).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
+    coarse = np.full((4, num_labels - 1), 9, dtype=np.uint8)
+    rows = np.concatenate([coarse, LABELS[:4, None], images.transpose(0, 3, 1, 2).reshape(4, -1)], axis=1)
+    for number in (1, 2):
+        (tmp_path / f"data_batch_{number}.bin").write_bytes(rows[2 * number - 2 : 2 * number].tobytes())
+    paths = [tmp_path / "data_batch_1.bin", tmp_path / "data_batch_2.bin"]
+    assert_images(read_image_files(paths), images, LABELS[:4])
+    (tmp_path / "test_batch.bin").write_bytes(rows[:1, ::-1].tobytes())
+    parts = load_image_dataset(dataset_name=str(tmp_path), validation_split=0.5)
+    assert {name: len(part) for name, part in parts.items()} == {"train": 3, "validation": 1, "test": 1}
+
+
+def test_a_folder_of_idx_files(tmp_path):
+    write_idx(tmp_path, ending=".gz")
+    write_idx(tmp_path, "t10k", GREY[:3, ::-1], LABELS[:3], ".gz")
+    parts = load_image_dataset(dataset_name=str(tmp_path), validation_split=0.25)
+    assert {name: len(part) for name, part in parts.items()} == {"train": 9, "validation": 3, "test": 3}
+    assert parts["test"]["label"] == ["0", "1", "2"]
+    for image, pixels in zip(parts["test"]["image"], GREY[:3, ::-1], strict=True):
+        assert np.array_equal(np.asarray(image), pixels)
+    assert sorted(parts["validation"]["label"]) == ["0", "1", "2"]  # of every class a quarter
+    single = load_image_dataset(str(tmp_path / "train-images-idx3-ubyte.gz"), validation_split=0.25)
+    assert single["train"]["label"] == parts["train"]["label"]
+
+
+def image_folder(folder):
+    for number, (pixels, label) in enumerate(zip(COLOURS, LABELS, strict=True)):
+        write_png(folder / "train" / "abc"[label] / f"{number}.png", pixels)
+    for number, pixels in enumerate(COLOURS[:3, ::-1]):
+        write_png(folder / "test" / "abc"[number] / f"{number}.png", pixels)
+    return folder
+
+
+def test_a_folder_of_images(tmp_path):
+    parts = load_image_dataset(
+        dataset_name=str(image_folder(tmp_path / "data")), validation_split=0.25, cache_dir=str(tmp_path / "cache")
+    )
+    assert {name: len(part) for name, part in parts.items()} == {"train": 9, "validation": 3, "test": 3}
+    found = {np.asarray(row["image"]).tobytes(): row["label"] for row in parts["test"]}
+    assert found == {np.ascontiguousarray(COLOURS[i, ::-1]).tobytes(): "abc"[i] for i in range(3)}
+
+
+@pytest.mark.parametrize("content", [b"", b"no image", b"\x89PNG\r\n\x1a\n" + bytes(40), None], ids=str)
+def test_a_broken_image_is_named(tmp_path, content, capsys):
+    folder = image_folder(tmp_path / "data")
+    broken = folder / "train" / "a" / "broken.png"
+    whole = next((folder / "train" / "a").glob("*.png")).read_bytes()
+    broken.write_bytes(whole[: len(whole) // 2] if content is None else content)
+    options = {"dataset_name": str(folder), "validation_split": 0.25, "cache_dir": str(tmp_path / "cache")}
+    with pytest.raises(ValueError, match=r"1 image\(s\) of the train data cannot be decoded: .*broken\.png: .*"):
+        load_image_dataset(**options)
+    parts = load_image_dataset(**options, broken="drop")
+    assert len(parts["train"]) + len(parts["validation"]) == 12
+    assert "broken.png" in capsys.readouterr().out
+
+
+def test_parts_that_share_an_image(tmp_path):
+    train = str(write_idx(tmp_path))
+    test = str(write_idx(tmp_path, "test", GREY[:4], LABELS[:4]))
+    with pytest.raises(ValueError, match=r"4 row\(s\) of the train data have a picture that is also in the test data"):
+        load_image_dataset(train, test_file=test)
+    parts = load_image_dataset(train, test_file=test, overlap="drop", validation_split=0.25)
+    assert len(parts["train"]) + len(parts["validation"]) == 8
+    assert len(load_image_dataset(train, validation_file=test, overlap="allow")["train"]) == 12
+
+
+def damaged(folder, name):
+    path = write_idx(folder)
+    labels = folder / "train-labels-idx1-ubyte"
+    if name == "cut off":
+        path.write_bytes(path.read_bytes()[:-1])
+    elif name == "header alone":
+        path.write_bytes(path.read_bytes()[:6])
+    elif name == "labels as images":
+        path.write_bytes(labels.read_bytes())
+    elif name == "no labels":
+        labels.unlink()
+    elif name == "fewer labels":
+        labels.write_bytes(idx(LABELS[:5]))
+    elif name == "empty":
+        write_idx(folder, images=GREY[:0], labels=LABELS[:0])
+    elif name == "pickle":
+        np.savez(folder / "a.npz", images=np.array([{}], dtype=object), labels=LABELS)
+        return folder / "a.npz"
+    elif name == "no zip":
+        (folder / "a.npz").write_bytes(b"PK\x03\x04nothing")
+        return folder / "a.npz"
+    elif name == "numbers":
+        np.savez(folder / "a.npz", images=GREY / 255, labels=LABELS)
+        return folder / "a.npz"
+    elif name == "one array":
+        np.savez(folder / "a.npz", images=GREY)
+        return folder / "a.npz"
+    elif name == "shares":
+        np.savez(folder / "a.npz", images=GREY, labels=LABELS / 3)
+        return folder / "a.npz"
+    elif name == "batch":
+        (folder / "a.bin").write_bytes(bytes(3074))
+        return folder / "b.bin"
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("cut off", ValueError, "was cut off or changed: its header says 160 bytes, it has 159"),
+        ("header alone", ValueError, "was cut off or changed"),
+        ("labels as images", ValueError, "must begin with bytes 0, 0, 8, 3"),
+        ("no labels", FileNotFoundError, "no file of labels beside it: train-labels-idx1-ubyte"),
+        ("fewer labels", ValueError, "has 12 images and 5 labels"),
+        ("empty", ValueError, "holds no image"),
+        ("pickle", ValueError, "no readable npz file of images: .*allow_pickle"),
+        ("no zip", ValueError, "no readable npz file of images"),
+        ("numbers", ValueError, "images must be bytes .* got float64"),
+        ("one array", ValueError, "no array 'labels', only"),
+        ("shares", ValueError, "labels must be integers .* got float64"),
+        ("batch", FileNotFoundError, "no such file"),
+    ],
+)
+def test_files_that_are_none(tmp_path, name, error, words):
+    with pytest.raises(error, match=words):
+        read_image_files(damaged(tmp_path, name))
+
+
+def test_requests_that_are_none(tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(100))
+    for paths, words in (
+        ([], "at least one file"),
+        (tmp_path / "a.bin", "no batch of CIFAR, or was cut off: 100 bytes"),
+        (tmp_path / "a.png", r"must end in \.npz, \.bin"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_image_files(paths)
+    grey = write_idx(tmp_path)
+    other = write_idx(tmp_path, "test", GREY[:, :2])
+    with pytest.raises(ValueError, match="have different shapes"):
+        read_image_files([grey, other])
+    with pytest.raises(ValueError, match="give either dataset_name or train_file"):
+        load_image_dataset()
+    for option in ("overlap", "broken"):
+        with pytest.raises(ValueError, match=f"{option} must be one of"):
+            load_image_dataset(str(grey), **{option: "ignore"})
+    (tmp_path / "data_batch_1").write_bytes(b"")
+    with pytest.raises(ValueError, match="is a pickle, which may run code"):
+        load_image_dataset(dataset_name=str(tmp_path))
+
+
+def test_columns_that_are_none(tmp_path):
+    folder = tmp_path / "table"
+    folder.mkdir()
+    (folder / "train.csv").write_text("image,label\na,1\nb,2\n")
+    options = {"dataset_name": str(folder), "cache_dir": str(tmp_path / "cache")}
+    with pytest.raises(ValueError, match=r"column 'image' of the train data holds no images but Value"):
+        load_image_dataset(**options)
+    with pytest.raises(ValueError, match=r"has no column 'picture', only .* name one of them with image_column"):
+        load_image_dataset(**options, image_column="picture")
