@@ -55,8 +55,8 @@ def checksum(part: Any) -> int:
     if not hasattr(part, "with_format"):
         return zlib.crc32(str(len(part)).encode())
     value = 0
-    for rows in part.with_format(None).iter(batch_size=1000):
-        value = zlib.crc32(repr(rows).encode("utf-8", "surrogatepass"), value)
+    for rows in part.with_format("arrow").iter(batch_size=1000):  # images and sounds as they are stored
+        value = zlib.crc32(repr(rows.to_pydict()).encode("utf-8", "surrogatepass"), value)
     return value
 
 

@@ -1,0 +1,134 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Train an image classifier from scratch on a folder of images, IDX, npz or CIFAR files, or a data set of the Hub.
+
+Dense or convolutional layers (``--model_type``), widths by ``--hidden_sizes`` or ``--num_filters``, complex or real.
+
+The best epoch is chosen on the validation part; the test part, where there is one, is scored once.
+
+    python examples/image-classification/run_image_classification.py --dataset_name mnist --hidden_sizes 128 128
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from datasets import DatasetDict
+from transformers import EvalPrediction, HfArgumentParser, PreTrainedModel
+
+import complex_transformers
+from complex_transformers import (
+    ComplexImageProcessor,
+    Run,
+    RunArguments,
+    arguments_of,
+    load_image_dataset,
+    portable,
+    prepare_run,
+)
+from complex_transformers.data.parts import check_labels, sample_training
+
+MODELS = {"complex_mlp": "ComplexMLP", "complex_convnet": "ComplexConvNet"}
+CONFIGS = {name: getattr(complex_transformers, f"{stem}Config") for name, stem in MODELS.items()}
+
+
+@dataclass
+class ModelArguments(arguments_of(*CONFIGS.values(), without=("num_channels", "image_size", "bag_of_words"))):
+    """The network: fields of its configuration, under the same names; what is left out has the default there."""
+
+    model_type: str = field(default="complex_mlp", metadata={"help": ", ".join(MODELS)})
+
+    def configuration(self, **fields: Any) -> Any:
+        """The configuration; raises for a field that the model type does not have."""
+        if self.model_type not in MODELS:
+            raise ValueError(f"--model_type must be one of {sorted(MODELS)}, got {self.model_type!r}")
+        config_class, given = CONFIGS[self.model_type], self.given()
+        if foreign := sorted(set(given) - set(config_class.__dataclass_fields__)):
+            raise ValueError(f"--{foreign[0]} has no effect with --model_type {self.model_type}: leave it out")
+        return config_class(**given, **fields)
+
+    def model(self, config: Any) -> PreTrainedModel:
+        """A new model with random weights."""
+        return getattr(complex_transformers, f"{MODELS[self.model_type]}ForImageClassification")(config)
+
+
+@dataclass
+class DataArguments(arguments_of(load_image_dataset)):
+    """The data: a folder, files or a name on the Hub, and how images become pixels."""
+
+    max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
+    num_channels: int | None = field(default=None, metadata={"help": "1 or 3; default: of the first training image"})
+    image_size: list[int] = field(
+        default_factory=list, metadata={"help": "height and width; default: of the first training image"}
+    )
+
+    def processor(self, parts: DatasetDict) -> ComplexImageProcessor:
+        """Images of one size and number of channels."""
+        first = parts["train"][0]["image"]
+        channels = self.num_channels or (1 if first.mode in ("1", "L", "LA") or first.mode.startswith("I") else 3)
+        if len(self.image_size) not in (0, 2):
+            raise ValueError(f"--image_size must be height and width, got {self.image_size}")
+        height, width = self.image_size or (first.height, first.width)
+        return ComplexImageProcessor(num_channels=channels, size={"height": height, "width": width})
+
+
+@dataclass
+class TrainingArguments(RunArguments):
+    """``RunArguments`` with defaults that fit small models."""
+
+    output_dir: str | None = "outputs/image-classification"
+    num_train_epochs: float = 10
+    per_device_train_batch_size: int = 128
+    per_device_eval_batch_size: int = 500
+    metric_for_best_model: str | None = "accuracy"
+    remove_unused_columns: bool = field(default=False, metadata={"help": "images become pixels when they are read"})
+
+
+def encode(parts: DatasetDict, processor: ComplexImageProcessor, label2id: dict[str, int]) -> DatasetDict:
+    """Pixels and label ids of every part, made when a row is read."""
+    check_labels(parts, label2id)
+
+    def pixels(batch: dict[str, list[Any]]) -> dict[str, Any]:
+        values = processor(batch["image"], return_tensors="pt")["pixel_values"]
+        return {"pixel_values": values, "labels": [label2id[label] for label in batch["label"]]}
+
+    return parts.with_transform(pixels)
+
+
+def accuracy(prediction: EvalPrediction) -> dict[str, float]:
+    """Share of images whose largest logit is the label's."""
+    return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
+
+
+def main() -> dict[str, Any]:
+    """Parse the command line, train, write the results and save the model with its image processor."""
+    parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
+    model_args, data_args, training_args = parser.parse_args_into_dataclasses()
+    checkpoint = prepare_run(training_args)
+    parts = load_image_dataset(**data_args.given())
+    parts = sample_training(parts, data_args.max_train_samples, data_args.split_seed)
+    processor = data_args.processor(parts)
+    labels = sorted(set(parts["train"]["label"]), key=lambda label: (len(label), label))  # "10" behind "9"
+    label2id = {label: index for index, label in enumerate(labels)}
+    config = model_args.configuration(
+        num_channels=processor.num_channels,
+        image_size=[processor.size["height"], processor.size["width"]],
+        id2label=dict(enumerate(labels)),
+        label2id=label2id,
+    )
+    run = Run(
+        model_args.model(config),
+        encode(parts, processor, label2id),
+        training_args,
+        processing=processor,
+        compute_metrics=accuracy,
+    )
+    run.figures = ("accuracy", "loss")
+    results = run.run(checkpoint) | {"data": portable(asdict(data_args))}
+    run.save(results, data_args.dataset_name or data_args.train_file)
+    return results
+
+
+if __name__ == "__main__":
+    main()
