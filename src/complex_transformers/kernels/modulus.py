@@ -7,7 +7,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["Modulus"]
+__all__ = ["Modulus", "hypot"]
+
+_is_exporting = getattr(torch.compiler, "is_exporting", lambda: False)  # torch 2.6 has none
+
+
+def hypot(real: Tensor, imag: Tensor) -> Tensor:
+    """sqrt(re^2 + im^2) without overflow; an exported graph has no such operator, but larger sqrt(1 + ratio^2)."""
+    if not _is_exporting():
+        return torch.hypot(real, imag)
+    first, second = real.abs(), imag.abs()
+    larger = torch.maximum(first, second)
+    ratio = torch.minimum(first, second) / larger.clamp(min=torch.finfo(real.dtype).tiny)
+    return larger * (1 + ratio.square()).sqrt()
 
 
 class Modulus(torch.autograd.Function):
@@ -16,7 +28,7 @@ class Modulus(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor) -> Tensor:
         real, imag = x.chunk(2, dim=-1)
-        return torch.hypot(real, imag).clamp_(max=torch.finfo(x.dtype).max)
+        return hypot(real, imag).clamp_(max=torch.finfo(x.dtype).max)
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.modulus import hypot
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_mask
@@ -42,7 +43,7 @@ def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = 
     numbers = arithmetic(number_field)
     with torch.no_grad():  # which number is largest has no gradient
         parts = numbers.parts(CF.wide(x))
-        r = torch.hypot(*parts) if len(parts) == 2 else parts[0].abs()
+        r = hypot(*parts) if len(parts) == 2 else parts[0].abs()
         if mask is not None:
             keep = mask.to(torch.bool).unsqueeze(-1)
             r = r.masked_fill(~keep, -1.0)
