@@ -88,7 +88,7 @@ def _labels() -> dict[str, Cell]:
     heads = ("squared_modulus", "probability_amplitude", "concat")
     rows = [("complex", head) for head in heads] + [("real", "concat")]
     return {
-        f"{field},{head}": Cell("modapte90", "1", "split_relu", 0, field, 20, options=(("readout", head),))
+        f"{field},{head}": Cell("modapte90", "1", "split_relu", 0, field, 50, options=(("readout", head),))
         for field, head in rows
     }
 

@@ -81,7 +81,7 @@ class GaussLinear(torch.autograd.Function):
         if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:  # grad conj(z)^T
             from_difference = grad_imag.t() @ real
             from_sum = grad_real.t() @ imag
-            grad_a = grad_total.t() @ (real + imag) - from_difference - from_sum
+            grad_a = (from_difference + from_sum).addmm_(grad_total.t(), real + imag, beta=-1)
             grad_b = from_difference - from_sum
             if not is_finite(grad_a):  # grad_b is made of no sums
                 grad_a = grad_real.t() @ real + grad_imag.t() @ imag

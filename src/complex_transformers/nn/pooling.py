@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -34,6 +36,10 @@ def modulus_average_pool(x: Tensor, mask: Tensor | None = None, number_field: st
     return numbers.from_real(CF.masked_mean(numbers.modulus(x), mask))
 
 
+def _size(parts: Sequence[Tensor]) -> Tensor:
+    return hypot(*parts) if len(parts) == 2 else parts[0].abs()
+
+
 def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = "complex") -> Tensor:
     """The number z_i of largest modulus over axis -2, for each feature (Thesis 2.29): phase and all.
 
@@ -43,7 +49,7 @@ def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = 
     numbers = arithmetic(number_field)
     with torch.no_grad():  # which number is largest has no gradient
         parts = numbers.parts(CF.wide(x))
-        r = hypot(*parts) if len(parts) == 2 else parts[0].abs()
+        r = _size(parts)
         if mask is not None:
             keep = mask.to(torch.bool).unsqueeze(-1)
             r = r.masked_fill(~keep, -1.0)
@@ -100,7 +106,7 @@ class _ModulusPool(nn.Module):
         """Windows without a mask: torch's own pooling of the moduli says which numbers to take."""
         parts = x.unflatten(1, (arithmetic(self.number_field).num_parts, -1))  # [B, parts, C, L, ...]
         with torch.no_grad():
-            r = torch.linalg.vector_norm(CF.wide(parts), dim=1)
+            r = _size(CF.wide(parts).unbind(1))
             _, index = _MAX_POOLS[self.num_dims](r, self.kernel_size, self.stride, return_indices=True)
         chosen = index.flatten(2).unsqueeze(1).expand(-1, parts.shape[1], -1, -1)
         return parts.flatten(3).gather(-1, chosen).flatten(1, 2).unflatten(-1, index.shape[2:])
