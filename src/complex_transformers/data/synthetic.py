@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..nn.checks import check_choice
+from .parts import check_option
 
 __all__ = ["QUADRANT_KINDS", "LabelledNumbers", "quadrant_data", "xor_data"]
 
@@ -51,7 +51,7 @@ def quadrant_data(
     Raises:
         ValueError: another kind, sizes, deviation or radius that are not positive.
     """
-    check_choice("kind", kind, QUADRANT_KINDS)
+    check_option("kind", kind, QUADRANT_KINDS)
     radius = RADII[kind] if radius is None else radius
     positive = {"num_samples": num_samples, "num_features": num_features, "std": std, "radius": radius}
     for name, value in positive.items():

@@ -1,0 +1,187 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Chapter 3 of the thesis, run again: the tables of ``docs/thesis.md``."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.grids.thesis import DEPTHS, FAILING, FIELDS
+from benchmarks.reporting import markdown_table, read_lines
+from benchmarks.tables.runs import MISSING, spread
+from benchmarks.thesis.printed import PRINTED
+from benchmarks.thesis.protocol import ACTIVATIONS
+from complex_transformers.analysis import part_coupling
+
+__all__ = ["TABLES"]
+
+Found = Mapping[str, Sequence[dict[str, Any]]]
+LEARNED = 0.5  # accuracy of MNIST and R52 above which a run has learned
+
+
+def _runs(results: Path, grid: str) -> Found:
+    found = defaultdict(list)
+    for run in read_lines(results / f"thesis-{grid}.jsonl"):
+        found[run["row"]].append(run)
+    return found
+
+
+def _mean(runs: Sequence[dict[str, Any]], name: str = "test") -> str:
+    """Mean and deviation of the honest statistic, per cent."""
+    return spread((run[name] for run in runs), 1, 100) if runs else ""
+
+
+def _cell(runs: Sequence[dict[str, Any]]) -> str:
+    """The honest statistic, the best of all runs in brackets, and how many failed."""
+    if not runs:
+        return ""
+    failed = sum(run["diverged"] is not None or run["dead"] for run in runs)
+    best = max(100 * run["last_test"] for run in runs)
+    return f"{_mean(runs)} ({best:.1f})" + (f", {failed} of {len(runs)} failed" if failed else "")
+
+
+def _printed(layout: str, *key: Any) -> str:
+    value = PRINTED[layout].get(key)
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def accuracy_table(grid: str, data: str, layout: str, depths: Sequence[int], results: Path) -> str:
+    """One data set: depths and activations, both fields, beside what the thesis prints."""
+    found = _runs(results, grid)
+    rows = []
+    for k in depths:
+        for name in ACTIVATIONS:
+            prefix = f"{data},{name},{k}" if grid == "cnn" else f"{data},{layout},{name},{k}"
+            mine = [found.get(f"{prefix},{field}", ()) for field in FIELDS]
+            if any(mine):
+                printed = [_printed(layout, data, name, k, field) for field in FIELDS]
+                numbers = max(len(runs) for runs in mine)
+                rows.append([str(k), f"`{ACTIVATIONS[name]}`", *map(_cell, mine), str(numbers), *printed])
+    header = ["k", "activation", "real", "complex", "seeds", "thesis, real", "thesis, complex"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+def _failed(runs: Sequence[dict[str, Any]]) -> str:
+    if not runs:
+        return ""
+    diverged = sum(run["diverged"] is not None for run in runs)
+    dead = sum(run["dead"] and run["diverged"] is None for run in runs)
+    parts = [f"{count} {word}" for count, word in ((diverged, "diverged"), (dead, "dead")) if count]
+    median = 100 * statistics.median(run["test"] for run in runs)
+    return f"{median:.1f}" + (f", **{', '.join(parts)}**" if parts else "")
+
+
+def failures_table(results: Path) -> str:
+    """Many seeds of every activation and depth, with and without a norm."""
+    found = _runs(results, "failures")
+    rows = []
+    for norm in ("none", "layer"):
+        for field in ("complex", "real"):
+            for name in FAILING:
+                runs = [found.get(f"{norm},{name},{k},{field}", ()) for k in DEPTHS]
+                if any(runs):
+                    rows.append([norm, field, f"`{name}`", str(max(map(len, runs))), *map(_failed, runs)])
+    header = ["norm", "numbers", "activation", "seeds", *(f"k = {k}" for k in DEPTHS)]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+def causes_table(data: str, results: Path) -> str:
+    """Input scale, initialiser and norm: mean accuracy, and how many runs learned."""
+    found = _runs(results, "causes")
+    settings = Counter(tuple(row.split(",")[4:]) for row in found if row.startswith(f"{data},"))
+    rows = []
+    for setting in sorted(settings):
+        for name in ("split_relu", "modulus"):
+            for field in ("complex", "real"):
+                cells = []
+                for k in DEPTHS:
+                    runs = found.get(",".join((data, name, str(k), field, *setting)), ())
+                    learned = sum(run["test"] > LEARNED for run in runs)
+                    cells.append(f"{_mean(runs)}, {learned}/{len(runs)}" if runs else "")
+                rows.append([*setting, f"`{name}`", field, *cells])
+    header = ["pixels", "initialiser", "norm", "activation", "numbers", *(f"k = {k}" for k in DEPTHS)]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+def inputs_table(results: Path) -> str:
+    """The same network on pixels, their spectrum and their phases."""
+    found = _runs(results, "inputs")
+    rows = []
+    for transform in ("none", "fft2", "phase"):
+        for k in (0, 2):
+            names = [f"mnist,mlp,{transform},{k},{field}" for field in FIELDS]
+            if all(name in found for name in names):
+                cells = [f"{_mean(found[name])} ({found[name][0]['parameters']:,})" for name in names]
+                rows.append([transform, str(k), *cells, _seeds(found, names)])
+    header = ["`input_transform`", "k", "real (weights)", "complex (weights)", "seeds"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+def _seeds(found: Found, names: Sequence[str]) -> str:
+    return str(min(len(found[name]) for name in names))
+
+
+def labels_table(results: Path) -> str:
+    """Heads for several labels."""
+    found = _runs(results, "labels")
+    rows = []
+    for row, runs in found.items():
+        field, head = row.split(",")
+        figures = [_mean(runs, name) for name in ("train", "validation", "test")]
+        rows.append([field, f"`{head}`", *figures, str(len(runs))])
+    return markdown_table(["numbers", "`readout`", "train", "validation", "test", "seeds"], rows) if rows else MISSING
+
+
+def synthetic_table(results: Path) -> str:
+    """The quadrant task with complex and with real inputs."""
+    found = _runs(results, "synthetic")
+    rows = []
+    for kind in ("complex", "real"):
+        for name, activation in ACTIVATIONS.items():
+            names = [f"{kind},{name},{field}" for field in FIELDS]
+            if all(row in found for row in names):
+                figures = [_mean(found[row], part) for row in names for part in ("train", "test")]
+                rows.append([kind, f"`{activation}`", *figures, _seeds(found, names)])
+    header = ["inputs", "activation", "real, train", "real, test", "complex, train", "complex, test", "seeds"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+def dynamics_table(results: Path) -> str:
+    """Does the imaginary part of the first weight follow its real part?"""
+    found = _runs(results, "dynamics")
+    rows = []
+    for row, runs in found.items():
+        if len(runs) > 1:
+            coupling = part_coupling(*([run[part] for run in runs] for part in ("real", "imag")))
+            means = [statistics.mean(run[part][-1] for run in runs) for part in ("real", "imag")]
+            figures = [f"{value:.3f}" for value in (coupling.within, coupling.between, coupling.p_value)]
+            rows.append([row, str(coupling.runs), *figures, *(f"{value:.4f}" for value in means)])
+    header = ["task", "seeds", "r within", "r between", "p", "mean of abs(Re W)", "mean of abs(Im W)"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+_DATA = ("mnist", "r52", "cifar10-cut")
+TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "docs/thesis.md": {
+        **{
+            f"thesis-{layout}-{data}": partial(accuracy_table, "mlp", data, layout, DEPTHS)
+            for layout in "12"
+            for data in _DATA
+        },
+        **{
+            f"thesis-cnn-{data}": partial(accuracy_table, "cnn", data, "cnn", (0, 2))
+            for data in ("mnist", "cifar10-cut")
+        },
+        "thesis-failures": failures_table,
+        **{f"thesis-causes-{data}": partial(causes_table, data) for data in ("mnist-5000", "r52")},
+        "thesis-inputs": inputs_table,
+        "thesis-labels": labels_table,
+        "thesis-synthetic": synthetic_table,
+        "thesis-dynamics": dynamics_table,
+    }
+}
