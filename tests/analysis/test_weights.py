@@ -67,6 +67,7 @@ def test_picture(tmp_path):
     figure = plot_weight_trace(trace)
     assert [len(axes.lines) for axes in figure.axes] == [3, 3]
     figure.savefig(tmp_path / "a.png")
+    assert figure._repr_png_()[:4] == b"\x89PNG"  # what a notebook asks for
     real = WeightTrace()
     real.record(build(number_field="real"), 0)
     assert [len(axes.lines) for axes in plot_weight_trace(real, real.layers[:1]).axes] == [1]

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import io
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..data.parts import require
@@ -17,9 +19,18 @@ __all__ = ["new_figure"]
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of a size in inches, that no window shows: for notebooks and ``figure.savefig(path)``.
 
+    A notebook shows figures of ``pyplot`` alone, unless they say themselves how they look.
+
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
     """
     figures = require("matplotlib.figure", "plots need matplotlib", "analysis")
     figure: Figure = figures.Figure(figsize=(width, height), layout="constrained")
+    setattr(figure, "_repr_png_", partial(_png, figure))  # noqa: B010 - matplotlib declares no such attribute
     return figure
+
+
+def _png(figure: Figure) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
