@@ -42,7 +42,7 @@ def find_image_files(folder: str | os.PathLike[str]) -> dict[str, list[str]]:
     if pickles := [name for name in names if re.fullmatch(r"data_batch_\d+", name)]:
         raise ValueError(
             f"{Path(folder) / pickles[0]} is a pickle, which may run code when it is read: use the binary version of "
-            "the data set (data_batch_1.bin)"
+            "the data set, whose names end in .bin"
         )
     found: dict[str, list[str]] = {}
     for part, patterns in _PARTS.items():

@@ -224,6 +224,8 @@ def read_out(w, config, pooled):
         return dense(w, name, stored)
     if config.readout == "feature_modulus":
         return dense(w, name, np.abs(pooled))
+    if config.readout == "probability_amplitude":
+        return np.log(np.abs(dense(w, name, pooled)) ** 2 + 1e-6)
     modulus = np.abs(dense(w, name, pooled)) ** (2 if config.readout.endswith("squared_modulus") else 1)
     if config.readout.startswith("scaled"):
         return w["classifier.scale"] * modulus + w["classifier.bias"]
