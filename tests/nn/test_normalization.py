@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, strategies as st
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, randomize, z
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from complex_transformers.nn import (
     ComplexBatchNorm1d,
@@ -175,6 +176,38 @@ def test_images_are_normalized_as_vectors_of_the_kept_cells(images, vectors):
     out = images(rows.view(2, 3, 5, 4).permute(0, 3, 1, 2), keep.view(2, 3, 5)).permute(0, 2, 3, 1).reshape(30, 4)
     torch.testing.assert_close(out[keep], vectors(rows[keep]))
     torch.testing.assert_close(images.state_dict(), vectors.state_dict())
+
+
+@pytest.mark.parametrize("norm", ["split", "whitening"])
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_statistics_move_once_where_a_layer_is_computed_again(norm, reentrant):
+    layer, other = (ComplexBatchNorm2d(4, norm=norm) for _ in range(2))
+    x = torch.randn(3, 4, 5, 2, requires_grad=True)
+    expected = torch.autograd.grad(layer(x).square().mean(), x)[0]
+    out = checkpoint(other, x, use_reentrant=reentrant)
+    out.square().mean().backward()
+    torch.testing.assert_close(x.grad, expected)
+    torch.testing.assert_close(other.state_dict(), layer.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("training", "shape"), [(True, (6, 4)), (True, (6, 4, 3)), (False, (1, 4, 3, 2)), (True, (1, 4))]
+)
+def test_split_batch_norm_is_torchs_of_the_stored_channels(training, shape):
+    ours, theirs = randomize(ComplexBatchNorm1d(4)), torch.nn.BatchNorm2d(4)
+    if len(shape) == 4:
+        ours = randomize(ComplexBatchNorm2d(4))
+    theirs.load_state_dict(ours.state_dict(), strict=False)
+    for layer in (ours, theirs):
+        layer.train(training)
+    x = torch.randn(shape) * 3 + 1
+    if training and x.numel() == 4:  # torch refuses one row; ours is its bias
+        torch.testing.assert_close(ours(x), ours.bias.expand(shape))
+        return
+    expected = theirs(x.reshape(*shape, *[1] * (4 - len(shape)))).reshape(shape)
+    torch.testing.assert_close(ours(x), expected)
+    torch.testing.assert_close(ours.running_var, theirs.running_var)
+    torch.testing.assert_close(ours.running_mean, theirs.running_mean)
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e12, 1e20, 3e38])

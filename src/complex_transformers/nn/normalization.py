@@ -279,6 +279,8 @@ class _BatchNorm(_AffineNorm):
                 f"expected {' or '.join(map(str, self.num_dims))} axes with {self.num_features} channels on axis 1, "
                 f"got shape {tuple(x.shape)}"
             )
+        if mask is None and self.norm == "split" and (out := self._native(CF.wide(x))) is not None:
+            return out.to(x.dtype)
         # [rows, C]: statistics run over rows.
         rows = x.movedim(1, -1)
         flat = rows.reshape(-1, self.num_features)
@@ -289,9 +291,29 @@ class _BatchNorm(_AffineNorm):
         out = self._split(wide, keep) if self.norm == "split" else self._whitening(wide, keep)
         return out.to(x.dtype).reshape(rows.shape).movedim(-1, 1)
 
+    def _native(self, x: Tensor) -> Tensor | None:
+        """torch's own kernel, where every row counts: a third of the time on images; None where it does not fit."""
+        statistics: tuple[Any, Any] = (None, None)
+        if self.track_running_stats:
+            statistics = (self.running_mean, self.running_var)
+        one_row = x.numel() <= self.num_features  # of which torch finds no variance
+        if one_row or any(part is not None and part.dtype != x.dtype for part in statistics):
+            return None
+        training = self.training or not self.track_running_stats
+        if self.training and self.track_running_stats and not self._updates:
+            statistics = (self.running_mean.clone(), self.running_var.clone())
+        weight, bias = (self.weight.to(x.dtype), self.bias.to(x.dtype)) if self.elementwise_affine else (None, None)
+        mean, variance = statistics
+        return torch.batch_norm(x, weight, bias, mean, variance, training, self.momentum, self.eps, True)
+
+    @property
+    def _updates(self) -> bool:
+        """Whether a call moves the running statistics: in training, unless it is computed again for a gradient."""
+        again = not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1
+        return self.training and self.track_running_stats and not again
+
     def _update(self, buffer: Tensor, value: Tensor) -> None:
-        with torch.no_grad():
-            buffer.lerp_(value.to(buffer.dtype), self.momentum)
+        buffer.lerp_(value.to(buffer.dtype), self.momentum)
 
     def _unbiased(self, variance: Tensor, keep: Tensor | None, rows: int) -> Tensor:
         if keep is None:
@@ -303,9 +325,10 @@ class _BatchNorm(_AffineNorm):
         if self.training or not self.track_running_stats:
             mean = CF.masked_mean(x, keep)
             variance = CF.masked_mean((x - mean).square(), keep)
-            if self.training and self.track_running_stats:
-                self._update(self.running_mean, mean)
-                self._update(self.running_var, self._unbiased(variance, keep, x.shape[0]))
+            if self._updates:
+                with torch.no_grad():
+                    self._update(self.running_mean, mean)
+                    self._update(self.running_var, self._unbiased(variance, keep, x.shape[0]))
         else:
             mean, variance = self.running_mean, self.running_var
         return self._behind_split((x - mean) * (variance + self.eps).rsqrt())
@@ -318,11 +341,12 @@ class _BatchNorm(_AffineNorm):
             mean = CF.masked_mean(x / scale, keep)
             real, imag = CF.split(x / scale - mean)
             rr, ri, ii = _covariance(real, imag, lambda product: CF.masked_mean(product, keep))
-            if self.training and self.track_running_stats:
-                self._update(self.running_mean, mean * scale)
-                largest = torch.finfo(size.dtype).max / 8.0  # there is room for the sum of two variances
-                variances = self._unbiased(torch.stack([rr, ri, ii]), keep, x.shape[0]) * size * size
-                self._update(self.running_var, variances.clamp(-largest, largest))
+            if self._updates:
+                with torch.no_grad():
+                    self._update(self.running_mean, mean * scale)
+                    largest = torch.finfo(size.dtype).max / 8.0  # there is room for the sum of two variances
+                    variances = self._unbiased(torch.stack([rr, ri, ii]), keep, x.shape[0]) * size * size
+                    self._update(self.running_var, variances.clamp(-largest, largest))
         else:
             (rr, ri, ii), eps = self.running_var, x.new_tensor(self.eps)
             real, imag = CF.split(x - self.running_mean)

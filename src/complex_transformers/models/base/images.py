@@ -58,8 +58,8 @@ class ImagePreTrainedModel(ComplexPreTrainedModel):
     config: ImageConfig
     main_input_name = "pixel_values"
     input_modalities = ("image",)
-    supports_gradient_checkpointing = False
-    _no_split_modules: list[str] = []
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["ConvLayer", "MLPLayer"]
     _supports_sdpa = False
     _supports_attention_backend = False
 
@@ -68,6 +68,17 @@ class ImagePreTrainedModel(ComplexPreTrainedModel):
         check_pixel_values(pixel_values, self.config.pixel_shape)
         dtype = pixel_values.dtype if torch.is_autocast_enabled(pixel_values.device.type) else self.dtype
         return transform_pixels(pixel_values.to(dtype), self.config.input_transform)
+
+    def through_layers(self, hidden_states: Tensor) -> Tensor:
+        """All layers, one after the other.
+
+        A checkpoint that is reentrant gives no gradient to a layer whose input has none, as pixels.
+        """
+        if self.training and getattr(self.layers[0], "gradient_checkpointing", False):
+            hidden_states = hidden_states.detach().requires_grad_() if hidden_states.is_leaf else hidden_states
+        for layer in self.layers:
+            hidden_states = layer(hidden_states)
+        return hidden_states
 
 
 class ImageClassifier(ImagePreTrainedModel):

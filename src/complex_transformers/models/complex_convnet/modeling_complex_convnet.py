@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutputWithPoolingAndNoAttention
 from transformers.utils import TransformersKwargs
 from transformers.utils.generic import merge_with_config_defaults
@@ -88,7 +89,7 @@ class ImaginaryInput(nn.Module):
         return torch.cat([x, self.layers(x)], dim=1)
 
 
-class ConvLayer(nn.Module):
+class ConvLayer(GradientCheckpointingLayer):
     """pool(phi(norm(W * x + b))) (Thesis 2.24, 2.29), with the residual block before pooling.
 
     Dropout is before W in all layers but the first, which may read real numbers.
@@ -151,8 +152,7 @@ class ComplexConvNetModel(ImagePreTrainedModel):
         hidden_states = torch.cat(self.read_pixels(pixel_values), dim=1)
         if self.imaginary_input is not None:
             hidden_states = self.imaginary_input(hidden_states)
-        for layer in self.layers:
-            hidden_states = layer(hidden_states)
+        hidden_states = self.through_layers(hidden_states)
         pooled = hidden_states.flatten(1) if self.config.block == "plain" else hidden_states.mean(dim=(2, 3))
         return BaseModelOutputWithPoolingAndNoAttention(last_hidden_state=hidden_states, pooler_output=pooled)
 

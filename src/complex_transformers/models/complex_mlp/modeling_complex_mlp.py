@@ -6,6 +6,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutputWithPoolingAndNoAttention, SequenceClassifierOutput
 from transformers.utils import ModelOutput, TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
@@ -39,7 +40,7 @@ def make_norm(config: ComplexMLPConfig, width: int) -> nn.Module:
     return norm(width, eps=config.layer_norm_eps)
 
 
-class MLPLayer(nn.Module):
+class MLPLayer(GradientCheckpointingLayer):
     """phi(norm(x W + b)) (Thesis 2.16), with dropout before W in all layers but the first."""
 
     def __init__(self, config: ComplexMLPConfig, dense: nn.Module, width: int, first: bool) -> None:
@@ -102,8 +103,7 @@ class ComplexMLPModel(ImagePreTrainedModel):
             ValueError: they have another shape, or are not what the configuration says.
         """
         hidden_states = self.read(pixel_values, input_ids, attention_mask)
-        for layer in self.layers:
-            hidden_states = layer(hidden_states)
+        hidden_states = self.through_layers(hidden_states)
         return BaseModelOutputWithPoolingAndNoAttention(last_hidden_state=hidden_states, pooler_output=hidden_states)
 
     def read(self, pixel_values: Tensor | None, input_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor:
