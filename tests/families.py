@@ -199,9 +199,16 @@ FAMILIES = {
         (CLASSIFIER, {"hidden_act": "modrelu"}),
     ),
     "complex_convnet": Family(
-        {**PIXELS, "num_filters": [8, 12], "kernel_size": 2, "num_labels": 3, "hidden_dropout_prob": 0.3},
         {
-            "complex": (IMAGES, {"pool_size": [1, 2]}),
+            **PIXELS,
+            "num_filters": [8, 12],
+            "kernel_size": 2,
+            "pool_size": [1, 2],
+            "num_labels": 3,
+            "hidden_dropout_prob": 0.3,
+        },
+        {
+            "complex": (IMAGES, {}),
             "real": (IMAGES, {**REAL, "padding": "same", "pooling": "max_value", "norm_type": "batch"}),
             "residual": (IMAGES, {"padding": "same", **TRABELSI, "hidden_act": "split_relu", "pooling": "average"}),
         },
