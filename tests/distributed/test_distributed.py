@@ -63,7 +63,8 @@ def double(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return train(tmp_path_factory.mktemp("double"), processes=2, heads=heads_in(request))
 
 
-FULL = [pytest.param(head, marks=pytest.mark.full) for head in ("classification", "fasttext", "cnn", "gcn", "rnn")]
+MORE = ("classification", "fasttext", "cnn", "gcn", "rnn", "mlp", "convnet")
+FULL = [pytest.param(head, marks=pytest.mark.full) for head in MORE]
 HEADS = pytest.mark.parametrize("head", ["mlm", "seq2seq", *FULL])
 
 

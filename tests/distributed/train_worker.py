@@ -40,6 +40,10 @@ def make_data(head: str) -> Dataset:
         ids = torch.randint(3, VOCABULARY, (LENGTH,), generator=generator)
         mask = (torch.arange(LENGTH) < 4 + index % 7).long()
         labels = torch.where((torch.arange(LENGTH) <= index % 4), ids, -100) if head in WORD_LABELS else ids[0] % 2
+        if head == "convnet":
+            pixels = torch.randn(HEADS[head].config().pixel_shape, generator=generator)
+            rows.append({"pixel_values": pixels.tolist(), "labels": labels.tolist()})
+            continue
         rows.append({"input_ids": (ids * mask).tolist(), "attention_mask": mask.tolist(), "labels": labels.tolist()})
     return Dataset.from_list(rows)
 
@@ -52,6 +56,8 @@ HEADS = {
     "rnn": Case("complex_text_rnn", "lstm"),
     "gcn": Case("complex_text_gcn", "complex"),
     "seq2seq": Case("complex_seq2seq", "modulus"),
+    "mlp": Case("complex_mlp", "words"),
+    "convnet": Case("complex_convnet", "complex"),
 }
 
 
