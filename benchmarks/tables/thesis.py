@@ -159,7 +159,7 @@ def dynamics_table(results: Path) -> str:
         if len(runs) > 1:
             coupling = part_coupling(*([run[part] for run in runs] for part in ("real", "imag")))
             means = [statistics.mean(run[part][-1] for run in runs) for part in ("real", "imag")]
-            figures = [f"{value:.3f}" for value in (coupling.within, coupling.between, coupling.p_value)]
+            figures = [f"{coupling.within:.3f}", f"{coupling.between:.3f}", f"{coupling.p_value:.4f}"]
             rows.append([row, str(coupling.runs), *figures, *(f"{value:.4f}" for value in means)])
     header = ["task", "seeds", "r within", "r between", "p", "mean of abs(Re W)", "mean of abs(Im W)"]
     return markdown_table(header, rows) if rows else MISSING
