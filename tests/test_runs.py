@@ -25,6 +25,7 @@ from complex_transformers import (
     Run,
     RunArguments,
     arguments_of,
+    arguments_of_networks,
     encode_parallel_dataset,
     load_parallel_dataset,
     prepare_run,
@@ -142,6 +143,25 @@ def test_a_command_line_is_made_from_functions() -> None:
     assert {name: defaults[name] for name in set(given) - set(expected)} == {
         name: given[name] for name in set(given) - set(expected)
     }
+
+
+def test_a_command_line_chooses_among_networks() -> None:
+    networks = ("complex_mlp", "complex_convnet")
+    arguments = arguments_of_networks("AutoModelForImageClassification", *networks, without=("num_channels",))
+    (parsed,) = parse(arguments, line="--model_type complex_convnet --num_filters 4 6")
+    model = parsed.model(parsed.configuration(num_channels=1, num_labels=3))
+    assert type(model).__name__ == "ComplexConvNetForImageClassification"
+    assert (model.config.num_filters, model.config.num_channels, model.config.num_labels) == ([4, 6], 1, 3)
+    (default,) = parse(arguments, line="--hidden_sizes 8")
+    assert default.configuration().hidden_sizes == [8]
+    for line, words in (
+        ("--model_type resnet", r"--model_type must be one of \['complex_convnet', 'complex_mlp'\], got 'resnet'"),
+        ("--num_filters 8", "--num_filters has no effect with --model_type complex_mlp: leave it out"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            parse(arguments, line=line)[0].configuration()
+    with pytest.raises(ValueError, match="not used by the HfArgumentParser"):
+        parse(arguments, line="--num_channels 3")
 
 
 def test_help_is_that_of_the_configurations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,42 +15,24 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from datasets import DatasetDict
-from transformers import EvalPrediction, HfArgumentParser, PreTrainedModel
+from transformers import EvalPrediction, HfArgumentParser
 
-import complex_transformers
 from complex_transformers import (
     ComplexImageProcessor,
     Run,
     RunArguments,
     arguments_of,
+    arguments_of_networks,
     load_image_dataset,
     portable,
     prepare_run,
 )
 from complex_transformers.data.parts import check_labels, sample_training
 
-MODELS = {"complex_mlp": "ComplexMLP", "complex_convnet": "ComplexConvNet"}
-CONFIGS = {name: getattr(complex_transformers, f"{stem}Config") for name, stem in MODELS.items()}
-
-
-@dataclass
-class ModelArguments(arguments_of(*CONFIGS.values(), without=("num_channels", "image_size", "bag_of_words"))):
-    """The network: fields of its configuration, under the same names; what is left out has the default there."""
-
-    model_type: str = field(default="complex_mlp", metadata={"help": ", ".join(MODELS)})
-
-    def configuration(self, **fields: Any) -> Any:
-        """The configuration; raises for a field that the model type does not have."""
-        if self.model_type not in MODELS:
-            raise ValueError(f"--model_type must be one of {sorted(MODELS)}, got {self.model_type!r}")
-        config_class, given = CONFIGS[self.model_type], self.given()
-        if foreign := sorted(set(given) - set(config_class.__dataclass_fields__)):
-            raise ValueError(f"--{foreign[0]} has no effect with --model_type {self.model_type}: leave it out")
-        return config_class(**given, **fields)
-
-    def model(self, config: Any) -> PreTrainedModel:
-        """A new model with random weights."""
-        return getattr(complex_transformers, f"{MODELS[self.model_type]}ForImageClassification")(config)
+NETWORKS = ("complex_mlp", "complex_convnet")
+ModelArguments = arguments_of_networks(
+    "AutoModelForImageClassification", *NETWORKS, without=("num_channels", "image_size", "bag_of_words")
+)
 
 
 @dataclass

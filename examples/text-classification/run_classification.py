@@ -20,11 +20,11 @@ from typing import Any
 from datasets import DatasetDict
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedModel, PreTrainedTokenizerFast
 
-import complex_transformers
 from complex_transformers import (
     Run,
     RunArguments,
     arguments_of,
+    arguments_of_networks,
     build_tokenizer,
     limit_progress_bars,
     load_text_dataset,
@@ -34,34 +34,8 @@ from complex_transformers import (
 from complex_transformers.data.parts import check_labels, sample_training
 from complex_transformers.nn import read_vectors
 
-MODELS = {
-    "complex_order": "ComplexOrder",
-    "complex_fasttext": "ComplexFastText",
-    "complex_text_cnn": "ComplexTextCNN",
-    "complex_text_rnn": "ComplexTextRNN",
-    "complex_text_gcn": "ComplexTextGCN",
-}
-CONFIGS = {name: getattr(complex_transformers, f"{stem}Config") for name, stem in MODELS.items()}
-
-
-@dataclass
-class ModelArguments(arguments_of(*CONFIGS.values())):
-    """The network: fields of its configuration, under the same names; what is left out has the default there."""
-
-    model_type: str = field(default="complex_order", metadata={"help": ", ".join(MODELS)})
-
-    def configuration(self, **fields: Any) -> Any:
-        """The configuration; raises for a field that the model type does not have."""
-        if self.model_type not in MODELS:
-            raise ValueError(f"--model_type must be one of {sorted(MODELS)}, got {self.model_type!r}")
-        config_class, given = CONFIGS[self.model_type], self.given()
-        if foreign := sorted(set(given) - set(config_class.__dataclass_fields__)):
-            raise ValueError(f"--{foreign[0]} has no effect with --model_type {self.model_type}: leave it out")
-        return config_class(**given, **fields)
-
-    def model(self, config: Any) -> PreTrainedModel:
-        """A new model with random weights."""
-        return getattr(complex_transformers, f"{MODELS[self.model_type]}ForSequenceClassification")(config)
+NETWORKS = ("complex_order", "complex_fasttext", "complex_text_cnn", "complex_text_rnn", "complex_text_gcn")
+ModelArguments = arguments_of_networks("AutoModelForSequenceClassification", *NETWORKS)
 
 
 @dataclass

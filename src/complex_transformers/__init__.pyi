@@ -247,6 +247,7 @@ from .training.arguments import (
     GivenArguments as GivenArguments,
     RunArguments as RunArguments,
     arguments_of as arguments_of,
+    arguments_of_networks as arguments_of_networks,
 )
 from .training.audio_classification import (
     AudioClassificationRun as AudioClassificationRun,

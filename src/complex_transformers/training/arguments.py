@@ -15,9 +15,11 @@ from functools import cache, partial
 from typing import Any, ClassVar
 
 import torch
-from transformers import PreTrainedConfig, Seq2SeqTrainingArguments
+from transformers import PreTrainedConfig, PreTrainedModel, Seq2SeqTrainingArguments
 
-__all__ = ["GivenArguments", "RunArguments", "arguments_of"]
+from ..models import family_class
+
+__all__ = ["GivenArguments", "RunArguments", "arguments_of", "arguments_of_networks"]
 
 _ENTRY = re.compile(r"^    ([a-z_]\w*(?:, [a-z_]\w*)*): (.*(?:\n     .*)*)", re.MULTILINE)
 
@@ -108,6 +110,43 @@ def _fields(source: Any) -> dict[str, tuple[Any, Any]]:
         found = {name: (types_[name], each.default) for name, each in optional.items()}
     kinds = {name: _parser(kind, getattr(default, "value", default)) for name, (kind, default) in found.items()}
     return {name: (kind, found[name][1]) for name, kind in kinds.items() if kind is not None}
+
+
+def arguments_of_networks(auto_class: str, *model_types: str, without: tuple[str, ...] = ()) -> type[GivenArguments]:
+    """``arguments_of`` several families, and ``model_type``, which chooses among them; the first is the default.
+
+    ``configuration(**fields)`` is that of the chosen family, and raises a ``ValueError`` for an unknown type and for
+    an option that the family does not have; ``model(configuration)`` is a new model with random weights.
+
+    Args:
+        auto_class: ``AutoModelForSequenceClassification`` or another, which says what the model is for.
+        *model_types: names of families.
+        without: names of fields to leave out.
+    """
+    configs = {name: family_class(name, "AutoConfig") for name in model_types}
+
+    def configuration(self: Any, **values: Any) -> PreTrainedConfig:
+        if self.model_type not in configs:
+            raise ValueError(f"--model_type must be one of {sorted(configs)}, got {self.model_type!r}")
+        given, known = self.given(), configs[self.model_type].__dataclass_fields__
+        if foreign := sorted(set(given) - set(known)):
+            raise ValueError(f"--{foreign[0]} has no effect with --model_type {self.model_type}: leave it out")
+        return configs[self.model_type](**given, **values)
+
+    def model(self: Any, config: PreTrainedConfig) -> PreTrainedModel:
+        return family_class(self.model_type, auto_class)(config)
+
+    choice = field(default=model_types[0], metadata={"help": ", ".join(model_types)})
+    return make_dataclass(
+        "Arguments",
+        [("model_type", str, choice)],
+        bases=(arguments_of(*configs.values(), without=without),),
+        namespace={
+            "configuration": configuration,
+            "model": model,
+            "__doc__": "The network: fields of its configuration.",
+        },
+    )
 
 
 def _number_or_none(kind: type) -> Callable[[str], Any]:
