@@ -128,8 +128,7 @@ OWN = {
         ({"rnn_type": "rnn", "gate": "modulus"}, ["gate='modulus'", "no effect", "rnn_type='rnn'", "'split'"]),
         ({"hidden_act": "split_relu"}, ["hidden_act='split_relu'", "no effect", "'split_gelu'", "state_activation"]),
         ({**REAL, "gate": "modulus"}, ["gate='modulus'", "number_field='complex'", "split"]),
-        ({**REAL, "state_activation": "hirose_tanh"}, ["hirose_tanh", "number_field='complex'", "split_tanh"]),
-        ({**REAL, "state_activation": "split_relu"}, ["split_relu", "number_field='complex'", "split_tanh"]),
+        ({"state_activation": "zrelu"}, ["activation must be one of", "'cardioid'", "'split_tanh'", "got 'zrelu'"]),
     ],
 }
 
@@ -180,7 +179,7 @@ COMPLEX_ONLY = {
         "lm_readout": ("modulus", "concat"),
         "share_parts": (True, False),
     },
-    "complex_text_rnn": {"gate": ("modulus", "split"), "state_activation": ("hirose_tanh", "split_tanh")},
+    "complex_text_rnn": {"gate": ("modulus", "split")},
 }
 
 
@@ -197,14 +196,9 @@ def test_the_real_twin_differs_in_the_field_alone(family):
     assert config.real_twin(hidden_size=96).hidden_size == 96
 
 
-def test_the_real_twin_keeps_the_activation_where_the_real_field_has_it():
-    for rnn_type, ours, expected in (
-        ("rnn", "split_relu", "split_relu"),
-        ("rnn", "hirose_tanh", "split_tanh"),
-        ("lstm", "split_relu", "split_tanh"),
-    ):
-        twin = CONFIGS["complex_text_rnn"](rnn_type=rnn_type, state_activation=ours).real_twin()
-        assert twin.state_activation == expected
+def test_the_real_twin_keeps_the_activation_of_the_states():
+    config = CONFIGS["complex_text_rnn"](state_activation="squared_modulus")
+    assert config.real_twin().state_activation == "squared_modulus"
 
 
 @pytest.mark.parametrize("family", TEXTS)

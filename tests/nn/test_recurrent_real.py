@@ -11,7 +11,14 @@ from oracles import assert_close, finite, r, randn, randomize
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence
 
-from complex_transformers.nn import ComplexGRU, ComplexLSTM, RealGRU, RealLSTM, RealRNN, check_recurrent
+from complex_transformers.nn import (
+    ComplexGRU,
+    ComplexLSTM,
+    RealGRU,
+    RealLSTM,
+    RealRNN,
+    check_recurrent,
+)
 
 LAYERS = {"rnn": RealRNN, "lstm": RealLSTM, "gru": RealGRU}
 TORCH = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
@@ -213,19 +220,75 @@ def test_a_gate_of_the_real_part_with_real_weights_is_that_of_the_real_layer(our
     assert not imag.any()
 
 
+# --- activations that torch does not have --------------------------------------------------------------------------
+
+PHI = {
+    "identity": lambda v: v,
+    "split_relu": torch.relu,
+    "modulus": torch.abs,
+    "squared_modulus": torch.square,
+    "split_sigmoid": torch.sigmoid,
+    "split_gelu": torch.nn.functional.gelu,
+    "split_silu": torch.nn.functional.silu,
+    "cardioid": torch.relu,  # on the real axis
+}
+
+
+def step_of(kind, layer, phi, end, x, state):
+    """One step of a layer and direction, written with the weights of ``torch.nn``."""
+    of_input = getattr(layer, f"weight_ih{end}") @ x + getattr(layer, f"bias_ih{end}")
+    of_state = getattr(layer, f"weight_hh{end}") @ state[0] + getattr(layer, f"bias_hh{end}")
+    if kind == "rnn":
+        return (phi(of_input + of_state),)
+    if kind == "lstm":
+        i, f, g, o = (of_input + of_state).chunk(4)
+        c = f.sigmoid() * state[1] + i.sigmoid() * phi(g)
+        return o.sigmoid() * phi(c), c
+    (in_r, in_z, in_n), (rec_r, rec_z, rec_n) = of_input.chunk(3), of_state.chunk(3)
+    reset, update = (in_r + rec_r).sigmoid(), (in_z + rec_z).sigmoid()
+    return (update * state[0] + (1 - update) * phi(in_n + reset * rec_n),)
+
+
+@pytest.mark.parametrize("activation", list(PHI))
+@pytest.mark.parametrize("kind", list(LAYERS))
+def test_other_activations_go_step_by_step(kind, activation):
+    layer = randomize(LAYERS[kind](5, 3, 2, bidirectional=True, activation=activation, dtype=torch.float64))
+    x, keep = 0.3 * randn(4, 2, 5), torch.tensor([[1, 1], [1, 0], [0, 1], [1, 1]])
+    out, last = layer(x, mask=keep)
+    for row in range(2):
+        steps, values, finals = keep[:, row].nonzero().flatten().tolist(), list(x[keep[:, row] == 1, row]), []
+        for number in range(2):
+            outputs = []
+            for end in (f"_l{number}", f"_l{number}_reverse"):
+                state, directed = (torch.zeros(3).double(),) * layer.num_states, {}
+                for t in range(len(values)) if end.endswith(str(number)) else reversed(range(len(values))):
+                    state = step_of(kind, layer, PHI[activation], end, values[t], state)
+                    directed[t] = state[0]
+                finals.append(state)
+                outputs.append(torch.stack([directed[t] for t in range(len(values))]))
+            values = list(torch.cat(outputs, dim=-1))
+        assert_close(r(out[steps, row]), r(torch.stack(values)))
+        for got, expected in zip(flat((out, last))[1:], zip(*finals, strict=True), strict=True):
+            assert_close(r(got[:, row]), r(torch.stack(expected)))
+    assert not out[keep == 0].any()
+
+
+def test_the_three_tanh_are_one_on_real_numbers():
+    layers = [RealLSTM(5, 3, activation=name, dtype=torch.float64) for name in ("split_tanh", "hirose_tanh", "tanh")]
+    x = randn(4, 2, 5)
+    for layer in layers[1:]:
+        layer.load_state_dict(layers[0].state_dict())
+        assert torch.equal(layer(x)[0], layers[0](x)[0])
+
+
 def test_choices_of_the_complex_field_are_refused():
-    for kind, layer in LAYERS.items():
-        with pytest.raises(ValueError, match=r"gate='modulus' .* needs number_field='complex'.*gate='split'"):
+    for layer in LAYERS.values():
+        with pytest.raises(ValueError, match=r"gate='modulus' needs number_field='complex'.*gate='split'"):
             layer(4, 4, gate="modulus")
-        with pytest.raises(ValueError, match=r"activation='hirose_tanh' needs number_field='complex'"):
-            layer(4, 4, activation="hirose_tanh")
-        if kind != "rnn":  # torch has a ReLU in its plain RNN only
-            with pytest.raises(ValueError, match=rf"torch\.nn\.{kind.upper()}: .* \('split_tanh',\)"):
-                layer(4, 4, activation="split_relu")
-        with pytest.raises(ValueError, match=r"\['modulus', 'projected', 'real_part', 'split'\], got 'sigmoid'"):
+        with pytest.raises(ValueError, match=r"'projected', 'real_part', 'split'\], got 'sigmoid'"):
             layer(4, 4, gate="sigmoid")
     check_recurrent("modulus", "hirose_tanh")
-    check_recurrent("split", "split_relu", "real", "rnn")
+    check_recurrent("split", "split_relu", "real")
     with pytest.raises(ValueError, match=r"number_field must be one of \['complex', 'real'\], got 'dual'"):
         check_recurrent("split", "split_tanh", "dual")
 

@@ -15,6 +15,7 @@ from .convolution import *
 from .dropout import *
 from .embedding import *
 from .functional import *
+from .gates import *
 from .graph import *
 from .initialization import *
 from .linear import *

@@ -4,27 +4,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from .gates import check_recurrent
 from .initialization import initialize_
-from .recurrent import Product, State, check_recurrent, check_sequence, gate_rows
+from .stepwise import GRUSteps, LSTMSteps, Product, RNNSteps, Stepwise, check_sequence, gate_rows
 
 __all__ = ["RealGRU", "RealLSTM", "RealRNN"]
 
 
-class _RealRecurrent(nn.Module):
-    """A layer of ``torch.nn`` with the signature, the masks and the initialisers of its complex twin."""
+# State activations that a layer of ``torch.nn`` has, by its name for them.
+_TANH = {"split_tanh": "tanh", "hirose_tanh": "tanh", "tanh": "tanh"}  # on real numbers they are one
+_TORCH_ACTIVATIONS = {"rnn": {**_TANH, "split_relu": "relu"}, "lstm": _TANH, "gru": _TANH}
 
+
+class _RealRecurrent(Stepwise):
+    """A layer of ``torch.nn`` with the signature, the masks and the initialisers of its complex twin.
+
+    With an activation of the states that torch does not have it goes step by step.
+    """
+
+    number_field = "real"
     kind: str
-    num_gates: int
-    num_states = 1
-    input_size: int
-    batch_first: bool
 
     def __init__(
         self,
@@ -40,13 +46,17 @@ class _RealRecurrent(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        check_recurrent(gate, activation, "real", self.kind)
+        check_recurrent(gate, activation, "real")
         options: dict[str, Any] = {"bias": bias, "batch_first": batch_first, "dropout": dropout}
+        of_torch = _TORCH_ACTIVATIONS[self.kind]
         if self.kind == "rnn":
-            options["nonlinearity"] = activation.removeprefix("split_")
+            options["nonlinearity"] = of_torch.get(activation, "tanh")
         super().__init__(
             input_size, hidden_size, num_layers, bidirectional=bidirectional, device=device, dtype=dtype, **options
         )
+        self.gate = gate
+        self.activation = activation
+        self.is_torch = activation in of_torch
 
     def reset_parameters(self) -> None:
         """Input weights of each gate by Glorot, recurrent weights of each gate orthogonal, biases 0."""
@@ -57,34 +67,42 @@ class _RealRecurrent(nn.Module):
             for gate in gate_rows(parameter, self.num_gates):
                 initialize_("glorot" if name.startswith("weight_ih") else "unitary", gate)
 
+    def between_layers(self, x: Tensor) -> Tensor:
+        """Dropout, as ``torch.nn`` has it."""
+        return F.dropout(x, cast(float, self.dropout), self.training)
+
+    def _parameters_of(self, kind: str, index: int) -> tuple[Tensor, Tensor | None]:
+        layer, direction = divmod(index, self.num_directions)
+        end = f"{kind}_l{layer}{'_reverse' if direction else ''}"
+        return getattr(self, f"weight_{end}"), getattr(self, f"bias_{end}", None)
+
     def input_products(self, x: Tensor, index: int = 0) -> Tensor:
-        """W x + b of layer ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
-        return F.linear(x, getattr(self, f"weight_ih_l{index}"), getattr(self, f"bias_ih_l{index}", None))
+        """W x + b of layer and direction ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
+        return F.linear(x, *self._parameters_of("ih", index))
 
     def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
-        """``(h, c) -> U h + b + c`` of layer ``index``, for ``step``."""
-        weight, bias = getattr(self, f"weight_hh_l{index}"), getattr(self, f"bias_hh_l{index}", None)
+        """``(h, c) -> U h + b + c`` of layer and direction ``index``, for ``step``."""
+        weight, bias = self._parameters_of("hh", index)
 
         def product(h: Tensor, c: Tensor | None) -> Tensor:
             return F.linear(h, weight, bias) if c is None else F.linear(h, weight, bias) + c
 
         return product
 
-    def step(self, inputs: Tensor, product: Product, state: State) -> State:
-        """The next state from the input products ``[B, gates * hidden_size]``; ``product(h, c)`` is U h + b + c."""
-        raise NotImplementedError
-
     def forward(
         self, input: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As ``torch.nn`` has it, with a mask as in ``ComplexRNN``: the real steps of each row run as one sequence."""
+        if not self.is_torch:
+            return super().forward(input, hx, mask)
+        torch_forward = super(Stepwise, self).forward  # that of the class of torch.nn, next after Stepwise
         if isinstance(input, PackedSequence):
             if mask is not None:
                 raise ValueError("a packed sequence knows its lengths: give it without a mask")
-            return super().forward(input, hx)
+            return torch_forward(input, hx)
         check_sequence(input, self.input_size, mask, self.batch_first)
         if mask is None:
-            return super().forward(input, hx)
+            return torch_forward(input, hx)
         time = 1 if self.batch_first else 0
         keep = mask.to(torch.bool)
         lengths = keep.sum(time)
@@ -94,7 +112,7 @@ class _RealRecurrent(nn.Module):
         packed = pack_padded_sequence(
             _gather(input, order, time), lengths.cpu(), batch_first=self.batch_first, enforce_sorted=False
         )
-        out, last = super().forward(packed, hx)
+        out, last = torch_forward(packed, hx)
         padded, _ = pad_packed_sequence(out, batch_first=self.batch_first, total_length=input.shape[time])
         return _gather(padded, torch.argsort(order, dim=time), time), last
 
@@ -103,38 +121,19 @@ def _gather(x: Tensor, order: Tensor, time: int) -> Tensor:
     return x.gather(time, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
 
 
-class RealRNN(_RealRecurrent, nn.RNN):  # type: ignore[misc]
-    """``torch.nn.RNN`` with a mask: the real twin of ``ComplexRNN``."""
+class RealRNN(_RealRecurrent, RNNSteps, nn.RNN):  # type: ignore[misc]
+    """``torch.nn.RNN`` with a mask and any activation: the real twin of ``ComplexRNN``."""
 
-    kind, num_gates = "rnn", 1
-    nonlinearity: str
-
-    def step(self, inputs: Tensor, product: Product, state: State) -> State:
-        """f(W x + b + U h)."""
-        f = torch.tanh if self.nonlinearity == "tanh" else F.relu
-        return (f(product(state[0], inputs)),)
+    kind = "rnn"
 
 
-class RealLSTM(_RealRecurrent, nn.LSTM):  # type: ignore[misc]
-    """``torch.nn.LSTM`` with a mask: the real twin of ``ComplexLSTM``."""
+class RealLSTM(_RealRecurrent, LSTMSteps, nn.LSTM):  # type: ignore[misc]
+    """``torch.nn.LSTM`` with a mask and any activation: the real twin of ``ComplexLSTM``."""
 
-    kind, num_gates, num_states = "lstm", 4, 2
-
-    def step(self, inputs: Tensor, product: Product, state: State) -> State:
-        """c = f c + i tanh(g), h = o tanh(c)."""
-        i, f, g, o = product(state[0], inputs).chunk(4, dim=-1)
-        c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
-        return torch.sigmoid(o) * torch.tanh(c), c
+    kind = "lstm"
 
 
-class RealGRU(_RealRecurrent, nn.GRU):  # type: ignore[misc]
-    """``torch.nn.GRU`` with a mask: the real twin of ``ComplexGRU``."""
+class RealGRU(_RealRecurrent, GRUSteps, nn.GRU):  # type: ignore[misc]
+    """``torch.nn.GRU`` with a mask and any activation: the real twin of ``ComplexGRU``."""
 
-    kind, num_gates = "gru", 3
-
-    def step(self, inputs: Tensor, product: Product, state: State) -> State:
-        """h = n + z (h - n)."""
-        of_inputs, of_state = inputs.chunk(3, dim=-1), product(state[0], None).chunk(3, dim=-1)
-        r, z = (torch.sigmoid(of_inputs[gate] + of_state[gate]) for gate in (0, 1))
-        n = torch.tanh(of_inputs[2] + r * of_state[2])
-        return (n + z * (state[0] - n),)
+    kind = "gru"

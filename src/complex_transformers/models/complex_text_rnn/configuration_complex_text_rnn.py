@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.checks import check_choice
-from ...nn.recurrent import check_recurrent
+from ...nn.gates import check_recurrent
 from ..base.configuration import TextConfig
 
 __all__ = ["ComplexTextRNNConfig"]
@@ -27,9 +27,9 @@ class ComplexTextRNNConfig(TextConfig):
         num_hidden_layers: recurrent layers.
         recurrent_size: width of the states of one direction, ``[real | imag]``, even.
         bidirectional: also read backwards; twice the width.
-        gate: ``real_part`` (default), ``projected``, ``modulus`` or ``split``, see ``nn.ComplexRNN``; the real field
-            and ``rnn`` have ``split``.
-        state_activation: ``split_tanh``, ``hirose_tanh`` or ``split_relu``.
+        gate: ``real_part`` (default) or another of ``nn.GATES``, see ``nn.ComplexRNN``; the real field and ``rnn``
+            have ``split``.
+        state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
         pooling: ``last`` state, or ``mean`` of the states over the tokens.
     """
 
@@ -37,7 +37,7 @@ class ComplexTextRNNConfig(TextConfig):
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "recurrent_size")
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers")
     read_with: ClassVar[dict[str, Any]] = {**TextConfig.read_with, "hidden_act": "state_activation"}
-    complex_only: ClassVar[dict[str, Any]] = {"gate": None, "state_activation": "split_tanh"}
+    complex_only: ClassVar[dict[str, Any]] = {"gate": None}
 
     rnn_type: str = "lstm"
     num_hidden_layers: int = 1
@@ -52,18 +52,12 @@ class ComplexTextRNNConfig(TextConfig):
             self.gate = "split" if self.number_field == "real" or self.rnn_type == "rnn" else "real_part"
         super().__post_init__(**kwargs)
 
-    def real_twin(self, **changes: Any) -> "ComplexTextRNNConfig":
-        """As in ``TextConfig``; an activation of the states that the real field has stays."""
-        if self.rnn_type == "rnn" and self.state_activation != "hirose_tanh":
-            changes = {"state_activation": self.state_activation, **changes}
-        return super().real_twin(**changes)
-
     def validate_names(self) -> None:
         """Every named choice is known and exists in the number field."""
         super().validate_names()
         check_choice("rnn_type", self.rnn_type, RNN_TYPES)
         check_choice("pooling", self.pooling, POOLINGS)
         assert self.gate is not None  # __post_init__ has filled it in
-        check_recurrent(self.gate, self.state_activation, self.number_field, self.rnn_type)
+        check_recurrent(self.gate, self.state_activation, self.number_field)
         if self.rnn_type == "rnn" and self.gate != "split":
             raise ValueError(f"gate={self.gate!r} has no effect with rnn_type='rnn'; leave it at 'split'")

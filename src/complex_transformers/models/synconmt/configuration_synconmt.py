@@ -5,12 +5,11 @@
 from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
-from typing_extensions import Self
 
 from ...nn.alignment import ALIGNMENTS
 from ...nn.checks import check_choice
+from ...nn.gates import check_recurrent
 from ...nn.readout import check_readout
-from ...nn.recurrent import check_recurrent
 from ..base.configuration import ComplexConfig
 
 __all__ = ["SynCoNMTConfig"]
@@ -35,9 +34,9 @@ class SynCoNMTConfig(ComplexConfig):
         encoder_layers, decoder_layers: recurrent layers; ``num_hidden_layers`` is another name of the first.
         rnn_type: ``gru``, ``lstm`` or ``rnn``, of encoder and decoder.
         bidirectional: the encoder reads in both directions, with half the width each.
-        gate: ``real_part`` (default), ``projected``, ``modulus`` (the paper's) or ``split``, see ``nn.ComplexRNN``;
-            the real field and ``rnn`` have ``split``.
-        state_activation: ``split_tanh``, ``hirose_tanh`` or ``split_relu``.
+        gate: ``real_part`` (default), ``modulus`` (the paper's) or another of ``nn.GATES``, see ``nn.ComplexRNN``; the
+            real field and ``rnn`` have ``split``.
+        state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
         attention_type: ``bahdanau``, global and additive, its context read by the first decoder layer; or ``luong``,
             local around a predicted place, its context joined to the states of the last decoder layer.
         attention_window: D of ``luong``, words to either side of the predicted place.
@@ -81,7 +80,7 @@ class SynCoNMTConfig(ComplexConfig):
         "attention_window": ("attention_type", ("luong",)),
         "relation_feedback": ("use_relations", (True,)),
     }
-    complex_only: ClassVar[dict[str, Any]] = {"gate": None, "state_activation": "split_tanh", "lm_readout": None}
+    complex_only: ClassVar[dict[str, Any]] = {"gate": None, "lm_readout": None}
 
     relation_vocab_size: int = 64
     target_vocab_size: int | None = None
@@ -138,12 +137,6 @@ class SynCoNMTConfig(ComplexConfig):
         own = source if name == "pad_token_id" and source < target else target
         return "vocab_size" if own == source else "target_vocab_size", own
 
-    def real_twin(self, **changes: Any) -> Self:
-        """As in ``ComplexConfig``: words and relations side by side, or words alone with ``use_relations=False``."""
-        if self.rnn_type == "rnn" and self.state_activation != "hirose_tanh":
-            changes = {"state_activation": self.state_activation, **changes}
-        return super().real_twin(**changes)
-
     def validate_sizes(self) -> None:
         """Counts are positive; a width can be shared out to parts and directions."""
         super().validate_sizes()
@@ -165,7 +158,7 @@ class SynCoNMTConfig(ComplexConfig):
         check_choice("relation_feedback", self.relation_feedback, RELATION_FEEDBACKS)
         assert self.gate is not None  # __post_init__ has filled in both
         assert self.lm_readout is not None
-        check_recurrent(self.gate, self.state_activation, self.number_field, self.rnn_type)
+        check_recurrent(self.gate, self.state_activation, self.number_field)
         if self.rnn_type == "rnn" and self.gate != "split":
             raise ValueError(f"gate={self.gate!r} has no effect with rnn_type='rnn'; leave it at 'split'")
         check_readout(self.lm_readout, self.number_field, "lm_readout")
