@@ -103,6 +103,12 @@ def recurrent(layer, x):
     return torch.cat([out, last.transpose(0, 1).reshape(len(x), -1, out.shape[-1])], dim=1)
 
 
+def masked_states(layer, x):
+    """All states, and behind them the last ones."""
+    out, last = layer(x, mask=mask_for(x))
+    return torch.cat([out, last.to(out.dtype).unsqueeze(1)], dim=1)
+
+
 def attention(layer, x):
     return layer(x, mask_for(x)[:, None, None].bool())[0]
 
@@ -185,6 +191,10 @@ def blocks(field: str) -> dict[str, Block]:
             options = {"gate": gate, "activation": activation, "bidirectional": True, "batch_first": True}
             layer = Adapted(recurrent, getattr(of, kind)(8, 6, **options))
             table[f"{kind} {gate} {activation}"] = Block(layer, padding=nothing)
+    recurrence = cnn.DiagonalRecurrence(8, field, batch_first=True)
+    table["diagonal recurrence"] = Block(Adapted(masked_states, recurrence), padding=nothing)
+    block = cnn.LinearRecurrentBlock(8, 6, number_field=field, batch_first=True)
+    table["recurrent block"] = Block(Adapted(first, block))
     for name in ACT2CFN:
         table[f"activation {name}"] = Block(of.activation(name, 8), True)
     for score, normalization in ATTENTION_FUNCTIONS:

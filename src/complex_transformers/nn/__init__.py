@@ -12,6 +12,7 @@ from .alignment import *
 from .arithmetic import *
 from .attention import *
 from .convolution import *
+from .diagonal_recurrence import *
 from .dropout import *
 from .embedding import *
 from .functional import *
