@@ -12,6 +12,7 @@ from transformers import PreTrainedConfig
 from typing_extensions import Self
 
 from ...nn.activation import ACT2CFN
+from ...nn.adaptive_softmax import check_adaptive_softmax
 from ...nn.arithmetic import arithmetic
 from ...nn.attention import ATTENTION_SCORES, check_attention
 from ...nn.checks import check_choice
@@ -34,15 +35,15 @@ __all__ = [
     "NORM_TYPES",
     "NO_CLASSIFIER",
     "ComplexConfig",
-    "ImageConfig",
     "LayersConfig",
     "NetworkConfig",
+    "StreamConfig",
     "TextConfig",
     "TransformerConfig",
+    "WritingConfig",
 ]
 
 NORM_TYPES = ("layer", "rms", "batch")
-INPUT_TRANSFORMS = ("none", "fft2", "phase", "complex")
 NORM_POSITIONS = ("post", "pre")
 # For `read_with` of families that write and do not classify.
 NO_CLASSIFIER = {"readout": "lm_readout, that of the language-model head", "classifier_dropout": "hidden_dropout_prob"}
@@ -224,105 +225,6 @@ class NetworkConfig(ComplexConfig):
 
 
 @strict
-class ImageConfig(NetworkConfig):
-    """Base of the configurations of networks for images; no model type of its own.
-
-    Besides the arguments of ``NetworkConfig``, where ``readout`` is ``squared_modulus`` by default (Thesis 2.53):
-
-    Args:
-        num_channels: of the images; 1 for grey ones, 3 for colours.
-        image_size: height and width; one number for both.
-        input_transform: what the network reads: the pixels (``none``), their two-dimensional spectrum (``fft2``) or
-            exp(i pi x) of each (``phase``); see ``nn.spectrum2d`` and ``nn.unit_phase``. Pixels that are complex
-            numbers themselves (``complex``) come as halves, ``[B, 2 num_channels, height, width]``. The real field
-            reads the parts as two features.
-    """
-
-    positive_sizes: ClassVar[tuple[str, ...]] = ("num_channels", "hidden_size")
-    even_sizes: ClassVar[tuple[str, ...]] = ()  # the widths are looked at instead
-    # The field of a subclass with the widths of its layers, the last of which is `hidden_size`.
-    widths: ClassVar[str]
-    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
-        "vocab_size": "num_channels and image_size: images have no words",
-    }
-
-    hidden_act: str = "split_relu"
-    hidden_dropout_prob: float | int = 0.0
-    pad_token_id: int | None = None
-    num_channels: int = 3
-    image_size: int | list[int] | tuple[int, ...] = 32
-    input_transform: str = "none"
-
-    def __post_init__(self, **kwargs: Any) -> None:
-        if not isinstance(self.image_size, int):
-            self.image_size = list(self.image_size)  # as it is read from a file
-        sizes = getattr(self, self.widths)
-        setattr(self, self.widths, [self.hidden_size] if sizes is None else list(sizes))
-        if sizes and self.hidden_size == self.default_of("hidden_size"):
-            self.hidden_size = sizes[-1]
-        super().__post_init__(**kwargs)
-
-    def default_of(self, name: str) -> Any:
-        """As in ``NetworkConfig``; of complex numbers the squared moduli are read."""
-        if name == "readout" and self.number_field == "complex":
-            return "squared_modulus"
-        return super().default_of(name)
-
-    def real_twin(self, **changes: Any) -> Self:
-        """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
-        if changes.get(self.widths):
-            changes = {"hidden_size": changes[self.widths][-1], **changes}
-        return super().real_twin(**changes)
-
-    @property
-    def layer_widths(self) -> list[int]:
-        """Stored width of each layer."""
-        widths: list[int] = getattr(self, self.widths)
-        return widths
-
-    @property
-    def num_hidden_layers(self) -> int:
-        """Layers before the readout, k + 1 in the thesis."""
-        return len(self.layer_widths)
-
-    @property
-    def image_shape(self) -> tuple[int, int, int]:
-        """Channels, height, width."""
-        size = [self.image_size] * 2 if isinstance(self.image_size, int) else self.image_size
-        return (self.num_channels, size[0], size[1])
-
-    @property
-    def pixel_shape(self) -> tuple[int, int, int]:
-        """Shape of one of ``pixel_values``; complex channels are stored as halves."""
-        channels, height, width = self.image_shape
-        return (2 * channels if self.input_transform == "complex" else channels, height, width)
-
-    def validate_sizes(self) -> None:
-        """As in ``NetworkConfig``; the layers have widths, of halves in the complex field; an image has a size."""
-        super().validate_sizes()
-        widths = self.layer_widths
-        if not widths or min(widths) < 1:
-            raise ValueError(f"{self.widths} must be positive, at least one, got {widths}")
-        if self.number_field == "complex" and (odd := [width for width in widths if width % 2]):
-            raise ValueError(
-                f"{self.widths}, the last of which is hidden_size, hold [real | imag] halves and must be even, got "
-                f"{odd[0]} in {widths}"
-            )
-        if widths[-1] != self.hidden_size:
-            raise ValueError(
-                f"hidden_size={self.hidden_size} must be the last of {self.widths}={widths}: give {self.widths} alone"
-            )
-        size = [self.image_size] * 2 if isinstance(self.image_size, int) else self.image_size
-        if len(size) != 2 or min(size) < 1:
-            raise ValueError(f"image_size must be a positive number, or [height, width], got {self.image_size}")
-
-    def validate_names(self) -> None:
-        """As in ``NetworkConfig``; also the transform of the input."""
-        super().validate_names()
-        check_choice("input_transform", self.input_transform, INPUT_TRANSFORMS)
-
-
-@strict
 class TextConfig(NetworkConfig):
     """Base of the configurations of text models; no model type of its own.
 
@@ -456,10 +358,10 @@ class LayersConfig(NetworkConfig):
 
 
 @strict
-class TransformerConfig(LayersConfig, TextConfig):
-    """Base of the configurations of Transformers for text; no model type of its own.
+class WritingConfig(TextConfig):
+    """Base of the configurations of models with a language-model head; no model type of its own.
 
-    Besides the arguments of ``LayersConfig`` and ``TextConfig``:
+    Besides the arguments of ``TextConfig``:
 
     Args:
         lm_readout: ``readout`` of a language-model head, default ``concat``.
@@ -467,13 +369,13 @@ class TransformerConfig(LayersConfig, TextConfig):
             a free table, ``"feature_modulus"`` with unshared amplitudes.
     """
 
-    complex_only: ClassVar[dict[str, Any]] = {**LayersConfig.complex_only, "lm_readout": "concat"}
+    complex_only: ClassVar[dict[str, Any]] = {"lm_readout": "concat"}
 
     lm_readout: str = "concat"
     tie_word_embeddings: bool = False
 
     def validate_names(self) -> None:
-        """As in ``LayersConfig``; also the readout of a language-model head."""
+        """As in ``TextConfig``; also the readout of a language-model head."""
         super().validate_names()
         check_readout(self.lm_readout, self.number_field, "lm_readout")
 
@@ -492,4 +394,61 @@ class TransformerConfig(LayersConfig, TextConfig):
                 "free table (word, learned_position, sinusoidal_position), or lm_readout='feature_modulus' with "
                 f"unshared amplitudes; got lm_readout={self.lm_readout!r}, embedding_type={self.embedding_type!r}, "
                 f"amplitude_sharing={self.amplitude_sharing!r}"
+            )
+
+
+@strict
+class TransformerConfig(LayersConfig, WritingConfig):
+    """Base of the configurations of Transformers for text; no model type of its own.
+
+    It has the arguments of ``LayersConfig`` and ``WritingConfig``, which has those of ``TextConfig``.
+    """
+
+    complex_only: ClassVar[dict[str, Any]] = {**LayersConfig.complex_only, **WritingConfig.complex_only}
+
+
+@strict
+class StreamConfig(WritingConfig):
+    """Base of the configurations of models that read a stream in segments; no model type of its own.
+
+    Besides the arguments of ``WritingConfig``:
+
+    Args:
+        cutoffs: of an adaptive softmax, increasing: the first words of its tails, in a vocabulary that is sorted by
+            frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
+        div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it;
+            a tied head has 1.
+        use_cache: return a memory.
+        pad_token_id: its amplitude is zero and stays so; None, as streams have no padding.
+    """
+
+    cutoffs: list[int] | tuple[int, ...] = ()
+    div_value: int = 1
+    use_cache: bool = True
+    pad_token_id: int | None = None
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        self.cutoffs = list(self.cutoffs)  # as json reads it
+        super().__post_init__(**kwargs)
+
+    @property
+    def head_size(self) -> int:
+        """Stored width of what the head reads."""
+        return self.hidden_size
+
+    def validate_adaptive_softmax(self) -> None:
+        """Cutoffs divide the words, every tail has features, and a tied head has those of the words."""
+        if not self.cutoffs:
+            if self.div_value != 1:
+                raise ValueError(
+                    f"div_value={self.div_value} has no effect without cutoffs; leave it at 1, or give the cutoffs of "
+                    "an adaptive softmax"
+                )
+            return
+        features = self.head_size // 2 if self.lm_readout == "feature_modulus" else self.head_size
+        check_adaptive_softmax(self.cutoffs, self.div_value, self.vocab_size, features, self.lm_readout, "lm_readout")
+        if self.tie_word_embeddings and self.div_value != 1:
+            raise ValueError(
+                "tie_word_embeddings=True needs a head of the shape of the word table, and "
+                f"div_value={self.div_value} makes its tails narrower; use div_value=1, or tie_word_embeddings=False"
             )

@@ -14,7 +14,7 @@ from transformers.utils import ModelOutput, TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import functional as CF, spectrum2d, unit_phase
-from .configuration import ImageConfig
+from .image_configuration import ImageConfig
 from .pretrained import ComplexPreTrainedModel
 from .text import classification_head
 

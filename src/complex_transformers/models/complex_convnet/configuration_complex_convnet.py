@@ -8,7 +8,7 @@ from huggingface_hub.dataclasses import strict
 from typing_extensions import Self
 
 from ...nn.checks import check_choice
-from ..base.configuration import ImageConfig
+from ..base.image_configuration import ImageConfig
 
 __all__ = ["ComplexConvNetConfig"]
 

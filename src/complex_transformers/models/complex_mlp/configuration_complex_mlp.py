@@ -7,7 +7,8 @@ from typing import ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.checks import check_choice
-from ..base.configuration import NORM_TYPES, ImageConfig
+from ..base.configuration import NORM_TYPES
+from ..base.image_configuration import ImageConfig
 
 __all__ = ["ComplexMLPConfig"]
 

@@ -13,8 +13,8 @@ from transformers.image_utils import PILImageResampling
 from transformers.processing_utils import ImagesKwargs, Unpack
 from typing_extensions import Self
 
-from ..base.configuration import ImageConfig
 from ..base.hub import HubMixin
+from ..base.image_configuration import ImageConfig
 
 __all__ = ["ComplexImageProcessor"]
 

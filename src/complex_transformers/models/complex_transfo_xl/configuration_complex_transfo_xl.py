@@ -6,20 +6,18 @@ from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...nn.adaptive_softmax import check_adaptive_softmax
 from ...nn.relative_attention import RELATIVE_SCORES, check_relative_attention
-from ..base.configuration import NO_CLASSIFIER, TransformerConfig
+from ..base.configuration import NO_CLASSIFIER, StreamConfig, TransformerConfig
 
 __all__ = ["ComplexTransfoXLConfig"]
 
 
 @strict
-class ComplexTransfoXLConfig(TransformerConfig):
+class ComplexTransfoXLConfig(StreamConfig, TransformerConfig):
     """Configuration of a Transformer-XL (Wang et al., ICLR 2020, section 3.3); the paper's 6 layers.
 
     The other sizes are those of Dai et al. for characters: 512 features, which are complex here and stored as 1024
-    real numbers, 8 heads, memory 512. Besides the arguments of ``TransformerConfig``, which has those of
-    ``TextConfig``:
+    real numbers, 8 heads, memory 512. Besides the arguments of ``StreamConfig`` and ``TransformerConfig``:
 
     Args:
         hidden_size, intermediate_size: stored widths.
@@ -35,12 +33,6 @@ class ComplexTransfoXLConfig(TransformerConfig):
             not depend on how a stream is cut.
         position_period: the words' own positions count from 1 to this number, again and again along the stream; None:
             they run on. At most ``max_position_embeddings`` for ``learned_position``.
-        cutoffs: of an adaptive softmax, increasing: the first words of its tails, in a vocabulary that is sorted by
-            frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
-        div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it;
-            a tied head has 1.
-        use_cache: return a memory.
-        pad_token_id: its amplitude is zero and stays so; None, as streams have no padding.
 
     Example:
         >>> from complex_transformers import ComplexTransfoXLConfig
@@ -63,14 +55,6 @@ class ComplexTransfoXLConfig(TransformerConfig):
     clamp_len: int | None = None
     same_length: bool = False
     position_period: int | None = 512
-    cutoffs: list[int] | tuple[int, ...] = ()
-    div_value: int = 1
-    use_cache: bool = True
-    pad_token_id: int | None = None
-
-    def __post_init__(self, **kwargs: Any) -> None:
-        self.cutoffs = list(self.cutoffs)  # as json reads it
-        super().__post_init__(**kwargs)
 
     def validate_names(self) -> None:
         """As in ``TransformerConfig``; no batch norm, no complex weights."""
@@ -99,21 +83,4 @@ class ComplexTransfoXLConfig(TransformerConfig):
             raise ValueError(
                 f"position_period={self.position_period} is more than the max_position_embeddings={longest} of "
                 f"embedding_type='learned_position'; use {longest} or less, or more positions"
-            )
-
-    def validate_adaptive_softmax(self) -> None:
-        """Cutoffs divide the words, every tail has features, and a tied head has those of the words."""
-        if not self.cutoffs:
-            if self.div_value != 1:
-                raise ValueError(
-                    f"div_value={self.div_value} has no effect without cutoffs; leave it at 1, or give the cutoffs of "
-                    "an adaptive softmax"
-                )
-            return
-        features = self.complex_size if self.lm_readout == "feature_modulus" else self.hidden_size
-        check_adaptive_softmax(self.cutoffs, self.div_value, self.vocab_size, features, self.lm_readout, "lm_readout")
-        if self.tie_word_embeddings and self.div_value != 1:
-            raise ValueError(
-                "tie_word_embeddings=True needs a head of the shape of the word table, and "
-                f"div_value={self.div_value} makes its tails narrower; use div_value=1, or tie_word_embeddings=False"
             )

@@ -1,0 +1,133 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Language models that read a text, or a stream in segments, from left to right: head, loss and ``generate()``."""
+
+from typing import Any, ClassVar
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import GenerationConfig, GenerationMixin
+from transformers.cache_utils import Cache
+from transformers.modeling_outputs import CausalLMOutputWithPast
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import can_return_tuple
+
+from ...nn import AdaptiveReadout, Readout
+from .configuration import StreamConfig
+from .layers import LanguageModelHead
+from .loss import check_labels, label_count
+
+__all__ = ["CausalLanguageModel"]
+
+
+def make_head(config: StreamConfig) -> Readout:
+    """The head of ``config``: of an adaptive softmax where it has cutoffs."""
+    if not config.cutoffs:
+        return Readout(config.head_size, config.vocab_size, config.lm_readout, config.number_field)
+    return AdaptiveReadout(
+        config.head_size,
+        config.vocab_size,
+        config.cutoffs,
+        div_value=config.div_value,
+        readout=config.lm_readout,
+        number_field=config.number_field,
+    )
+
+
+class CausalLanguageModel(LanguageModelHead, GenerationMixin):
+    """A model of streams and the ``lm_readout`` of every token, with ``generate()``.
+
+    With ``config.cutoffs`` the head is an ``nn.AdaptiveReadout``: logits are log-probabilities, and where labels are
+    given only those the loss needs are computed. A subclass names the model, and makes the cache that is its memory.
+    """
+
+    config: StreamConfig
+    model_class: ClassVar[type[nn.Module]]
+    more_arguments = ("shift_labels",)
+
+    def __init__(self, config: StreamConfig) -> None:
+        super().__init__(config)
+        self.model = self.model_class(config)
+        self.lm_head = make_head(config)
+        self.tie_head_to("model.embed_tokens")
+        self.post_init()
+
+    def new_memory(self, for_training: bool = False) -> Cache:
+        """The memory of a stream before its first token; one for training keeps what has a gradient."""
+        raise NotImplementedError
+
+    def get_output_embeddings(self) -> nn.Module | None:  # type: ignore[override]
+        """The layer of all words; None where each tail of the adaptive softmax has its own."""
+        return super().get_output_embeddings() if self.config.div_value == 1 else None
+
+    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
+        """Replace the layer of all words."""
+        if self.config.div_value != 1:
+            raise ValueError(
+                f"no one layer has the logits of all words with div_value={self.config.div_value}; replace lm_head"
+            )
+        super().set_output_embeddings(new_embeddings)
+
+    def _prepare_cache_for_generation(
+        self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> bool:
+        """The memory of the model where none is given: Transformers would make one that forgets nothing."""
+        if generation_config.cache_implementation is not None:
+            raise ValueError(
+                f"cache_implementation={generation_config.cache_implementation!r} is not for this model, whose cache "
+                "is its memory; leave it out"
+            )
+        if (given := model_kwargs.get("past_key_values")) is not None:
+            given._is_user_defined = True
+        elif generation_config.use_cache is not False:
+            model_kwargs["past_key_values"] = self.new_memory()
+        return False
+
+    def following(self, labels: Tensor | None, shift_labels: Tensor | None = None, **kwargs: Any) -> Tensor | None:
+        """The tokens to predict at every place, ``[B, T]``: ``shift_labels``, or ``labels`` one place on."""
+        if shift_labels is not None or labels is None:
+            return shift_labels
+        return F.pad(labels, (0, 1), value=-100)[..., 1:]
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | Tensor = 0,
+        **kwargs: TransformersKwargs,
+    ) -> CausalLMOutputWithPast:
+        """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+
+        With ``config.cutoffs``: either log-probabilities or, where labels are given, the loss, and ``logits`` is None.
+
+        ``labels`` are the tokens themselves: each is predicted from those before it, the first of a segment from
+        none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
+        ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in the model.
+        """
+        outputs = self.model(input_ids, attention_mask, past_key_values, inputs_embeds, use_cache=use_cache, **kwargs)
+        kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
+        hidden_states = outputs.last_hidden_state[:, kept]
+        logits = loss = None
+        following = self.following(labels, **kwargs)
+        if not isinstance(self.lm_head, AdaptiveReadout):
+            logits = self.lm_head(hidden_states)
+            if following is not None:
+                loss = self.token_loss(logits, following, **{**kwargs, "shift_labels": following})
+        elif following is not None:
+            following = check_labels(following, hidden_states.shape[:2], self.config.vocab_size)
+            nll = self.lm_head.nll(hidden_states, following)
+            loss = nll.sum() / label_count(following, kwargs.get("num_items_in_batch")).to(nll.device)
+        else:
+            logits = self.lm_head(hidden_states)
+        return CausalLMOutputWithPast(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            hidden_states=outputs.hidden_states,
+            attentions=getattr(outputs, "attentions", None),
+        )
