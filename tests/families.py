@@ -147,6 +147,26 @@ FAMILIES = {
             "adaptive, real words": ("ForCausalLM", {**REAL, **WORD, "cutoffs": [8, 20], "tie_word_embeddings": True}),
         },
     ),
+    "complex_recurrent_lm": Family(
+        {**TEXT, "num_hidden_layers": 2, "recurrent_size": 12, "hidden_dropout_prob": 0.3},
+        {
+            "lstm": ("ForCausalLM", {}),
+            "real": ("ForCausalLM", {**REAL, "recurrent_size": 16, "tie_word_embeddings": True}),
+            "adaptive lru": ("ForCausalLM", {"rnn_type": "lru", "cutoffs": [8, 20], "div_value": 2}),
+        },
+        {
+            "causal z": ("ForCausalLM", {"transform": "causal_z", "rnn_type": "gru", "word_parts": "real"}),
+            "z": ("ForCausalLM", {"transform": "z", "num_points": 3, "gate": "biased_modulus"}),
+            "features": ("ForCausalLM", {"transform": "fourier", "transform_axis": "features", "gate": "amplitude"}),
+            "slots": ("ForCausalLM", {"embedding_type": "slot_position", "position_length": 4, "num_slots": 3}),
+            "phases": ("ForCausalLM", {"embedding_type": "phase_position", "position_length": 5}),
+            "rnn": ("ForCausalLM", {"rnn_type": "rnn", "embedding_type": "complex_order"}),
+            "tied lru": ("ForCausalLM", {"rnn_type": "lru", "tie_word_embeddings": True}),
+            "real lru": ("ForCausalLM", {**REAL, "rnn_type": "lru"}),
+            "real causal z": ("ForCausalLM", {**REAL, "transform": "causal_z", "state_activation": "split_relu"}),
+        },
+        ("ForCausalLM", {"gate": "modulus", "state_activation": "hirose_tanh", "lm_readout": "modulus"}),
+    ),
     "complex_fasttext": Family(
         {**TEXT, "intermediate_size": 12, "num_labels": 3},
         {"complex": (CLASSIFIER, {}), "real": (CLASSIFIER, REAL)},

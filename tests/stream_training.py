@@ -1,8 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A small Transformer-XL and its training on a stream, for the tests and for processes of their own.
+"""Small models of streams and their training, for the tests and for processes of their own.
 
-python stream_training.py OUTPUT_DIR STEP_SECONDS    trains as far as it is let, and says which steps it has done
+python stream_training.py OUTPUT_DIR STEP_SECONDS [RNN_TYPE]    trains as far as it is let, and says its steps
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import torch
 from transformers import TrainerCallback, TrainingArguments, set_seed
 
 from complex_transformers import (
+    ComplexRecurrentLMConfig,
+    ComplexRecurrentLMForCausalLM,
     ComplexStreamTrainer,
     ComplexTransfoXLConfig,
     ComplexTransfoXLForCausalLM,
@@ -39,6 +41,15 @@ def model(seed: int = 0, **changes: Any) -> ComplexTransfoXLForCausalLM:
         **changes,
     }
     return ComplexTransfoXLForCausalLM(ComplexTransfoXLConfig(**fields))
+
+
+def recurrent_model(rnn_type: str, seed: int = 0) -> ComplexRecurrentLMForCausalLM:
+    """With every kind of state: those of the cells, and of a transform before them."""
+    set_seed(seed)
+    config = ComplexRecurrentLMConfig(
+        vocab_size=VOCABULARY, hidden_size=16, recurrent_size=12, rnn_type=rnn_type, transform="causal_z"
+    )
+    return ComplexRecurrentLMForCausalLM(config)
 
 
 def tokens(length: int, seed: int = 1) -> torch.Tensor:
@@ -86,7 +97,8 @@ def main() -> None:
     """Train from the last checkpoint, or from the beginning."""
     torch.set_num_threads(1)
     folder = Path(sys.argv[1])
-    run = trainer(folder, num_train_epochs=6, save_steps=1, callbacks=[Slow(float(sys.argv[2]))])
+    network = recurrent_model(sys.argv[3]) if len(sys.argv) > 3 else None
+    run = trainer(folder, network=network, num_train_epochs=6, save_steps=1, callbacks=[Slow(float(sys.argv[2]))])
     run.train(resume_from_checkpoint=last_complete_checkpoint(str(folder)))
 
 

@@ -158,10 +158,35 @@ def test_resumed_training_is_the_uninterrupted_one(tmp_path, accumulation):
         assert losses(resumed) == losses(straight)
 
 
+@pytest.mark.parametrize("rnn_type", ["lstm", pytest.param("gru", marks=pytest.mark.full), "lru"])
+def test_resumed_recurrent_training_is_the_uninterrupted_one(tmp_path, rnn_type):
+    straight = trainer(tmp_path, network=stream_training.recurrent_model(rnn_type), save_steps=1)
+    straight.train()
+    for step in (3, 8):  # inside an epoch, and at its end
+        resumed = trainer(tmp_path / "again", network=stream_training.recurrent_model(rnn_type, seed=9))
+        resumed.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{step}"))
+        assert_same_weights(straight.model, resumed.model)
+        assert losses(resumed) == losses(straight)
+
+
+@pytest.mark.parametrize("rnn_type", ["lstm", "lru"])
+def test_evaluation_carries_states_along_the_lanes(tmp_path, rnn_type):
+    network = stream_training.recurrent_model(rnn_type).eval()
+    run = trainer(tmp_path, network=network)
+    data = run.eval_dataset
+    whole = network(torch.cat([data[index]["input_ids"] for index in range(len(data))], dim=1)).logits
+    following = torch.cat([data[index]["shift_labels"] for index in range(len(data))], dim=1)
+    expected = torch.nn.functional.cross_entropy(whole.flatten(0, 1), following.flatten())
+    assert run.evaluate()["eval_loss"] == pytest.approx(expected.item(), abs=1e-5)
+    with pytest.raises(ValueError, match="eval_mem_len=4: mem_len=4 is for memories of words"):
+        trainer(tmp_path, network=network, eval_mem_len=4)
+
+
 @pytest.mark.full
-def test_killed_training_resumes_to_bit_equal_weights(tmp_path):
+@pytest.mark.parametrize("rnn_type", [[], ["lstm"]], ids=["Transformer-XL", "LSTM"])
+def test_killed_training_resumes_to_bit_equal_weights(tmp_path, rnn_type):
     generator = random.Random(0)
-    command = [sys.executable, stream_training.__file__, str(tmp_path / "killed"), "0.02"]
+    command = [sys.executable, stream_training.__file__, str(tmp_path / "killed"), "0.02", *rnn_type]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     steps = 48
     stops = sorted(generator.sample(range(2, steps - 2), 5))
@@ -174,7 +199,9 @@ def test_killed_training_resumes_to_bit_equal_weights(tmp_path):
                     break
             assert process.wait() == -signal.SIGKILL, f"ended before step {stop}"
     subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-    whole = subprocess.run([*command[:2], str(tmp_path / "whole"), "0"], env=environment, stdout=subprocess.PIPE)
+    whole = subprocess.run(
+        [*command[:2], str(tmp_path / "whole"), "0", *rnn_type], env=environment, stdout=subprocess.PIPE
+    )
     assert whole.returncode == 0
     files = [load_file(tmp_path / name / f"checkpoint-{steps}" / "model.safetensors") for name in ("killed", "whole")]
     assert files[0].keys() == files[1].keys()

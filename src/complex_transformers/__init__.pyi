@@ -156,6 +156,14 @@ from .models.complex_order.modeling_complex_order import (
     ComplexOrderModel as ComplexOrderModel,
     ComplexOrderPreTrainedModel as ComplexOrderPreTrainedModel,
 )
+from .models.complex_recurrent_lm.configuration_complex_recurrent_lm import (
+    ComplexRecurrentLMConfig as ComplexRecurrentLMConfig,
+)
+from .models.complex_recurrent_lm.modeling_complex_recurrent_lm import (
+    ComplexRecurrentLMForCausalLM as ComplexRecurrentLMForCausalLM,
+    ComplexRecurrentLMModel as ComplexRecurrentLMModel,
+    ComplexRecurrentLMPreTrainedModel as ComplexRecurrentLMPreTrainedModel,
+)
 from .models.complex_seq2seq.configuration_complex_seq2seq import (
     ComplexSeq2SeqConfig as ComplexSeq2SeqConfig,
 )

@@ -10,8 +10,8 @@ from hf_suite.test_configuration_common import ConfigTester
 from hf_suite.test_modeling_common import ModelTesterMixin, ids_tensor, random_attention_mask
 from hf_suite.test_training_mixin import TrainingTesterMixin
 
-from complex_transformers import ComplexLinear, ComplexOrderEmbedding
-from complex_transformers.nn import WordPositionEmbedding
+from complex_transformers import ComplexLinear
+from complex_transformers.nn.embedding import TableEmbedding
 
 
 class TextTester:
@@ -108,7 +108,7 @@ class TextConformance(Conformance, TrainingTesterMixin):
         # The suite asks for nn.Embedding and nn.Linear; waves and complex layers are ours.
         for model_class in self.all_model_classes:
             model = model_class(self.model_tester.get_config())
-            self.assertIsInstance(model.get_input_embeddings(), ComplexOrderEmbedding | WordPositionEmbedding)
+            self.assertIsInstance(model.get_input_embeddings(), TableEmbedding)
             replacement = torch.nn.Embedding(10, 10)
             model.set_input_embeddings(replacement)
             self.assertIs(model.get_input_embeddings(), replacement)

@@ -61,16 +61,17 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
         "relative positions and their biases have a phase of their own"
     ),
     (("a_common_phase_passes_through",), ("synconmt",)): "each part of a state has attention weights of its own",
-    (("eager_equals_sdpa",), (*CLASSIFIERS, *IMAGE_NETWORKS, "complex_transfo_xl", "synconmt")): (
-        "has no attention, or one that sdpa cannot compute, and refuses the name"
-    ),
+    (
+        ("eager_equals_sdpa",),
+        (*CLASSIFIERS, *IMAGE_NETWORKS, "complex_transfo_xl", "complex_recurrent_lm", "synconmt"),
+    ): ("has no attention, or one that sdpa cannot compute, and refuses the name"),
     (("checkpointing_gives_the_same_gradients",), WITHOUT_STACK): (
         "there is no stack of layers to compute again, and checkpointing is refused"
     ),
     (("rows_do_not_see_each_other",), BATCH_NORMS): "a batch norm in training is a mean over rows",
     (
         ("positions_are_counted_where_none_are_given",),
-        ("complex_seq2seq", "complex_transfo_xl", "synconmt", "spectral_transformer"),
+        ("complex_seq2seq", "complex_transfo_xl", "complex_recurrent_lm", "synconmt", "spectral_transformer"),
     ): "forward takes no position_ids: a decoder counts from its cache, frames and recurrent steps are in order",
     (
         ("a_resized_vocabulary_keeps_its_words",),
@@ -177,7 +178,7 @@ def ties(model: PreTrainedModel) -> set[frozenset[str]]:
 
 
 LOW = (torch.bfloat16, torch.float16)
-ANGLES = ("frequency", "phase", "damping")
+ANGLES = ("frequency", "phase", "damping", "log_modulus")
 
 
 def narrow(case: Case, dtype: torch.dtype) -> PreTrainedModel:

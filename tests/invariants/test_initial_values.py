@@ -102,7 +102,13 @@ def check(model, config):
         elif type(module).__name__ == "FrequencyKernel":
             assert (value == (1 if leaf == "real" else 0)).all(), name
         elif ".gate_weight." in name:
-            torch.testing.assert_close(value, torch.full_like(value, math.sqrt(0.5)))
+            start = -1.0 if config.gate == "biased_modulus" else math.sqrt(0.5)
+            torch.testing.assert_close(value, torch.full_like(value, start))
+        elif type(module).__name__ == "ZTransform":
+            start = torch.arange(len(value)) * (2.0 * math.pi / len(value)) if leaf == "phase" else torch.zeros(1)
+            torch.testing.assert_close(value, start.expand_as(value))
+        elif type(module).__name__ == "DiagonalRecurrence":
+            check_recurrence(module, leaf, value)
         elif kind := recurrent_kind(module):
             assert_gates(value, kind, "_hh_" in leaf, 1, name)
         elif kind := recurrent_kind(grand_of(modules, owner)):
@@ -117,6 +123,21 @@ def check(model, config):
             own = getattr(config, "decoder", None) if ".decoder." in f".{name}" else None
             variance = variance_of(config.weight_init, *value.shape, parts, (own or config).initializer_range)
             assert_drawn(value, variance / parts, name)
+
+
+def check_recurrence(module, leaf, value):
+    """|a|^2 uniform on a ring, frequencies uniform or those of a DFT."""
+    if leaf == "damping":
+        square = torch.exp(-2.0 * torch.exp(value))
+        assert square.min() >= 0.249
+        assert square.max() <= 0.981
+        assert square.mean().item() == pytest.approx((0.25 + 0.9801) / 2, abs=0.15)
+    elif module.frequency_init == "harmonic":
+        torch.testing.assert_close(value, torch.arange(len(value)) * (2.0 * math.pi / len(value)))
+    else:
+        assert value.min() >= 0.0
+        assert value.max() <= 2.0 * math.pi
+        assert value.mean().item() == pytest.approx(math.pi, abs=1.3)
 
 
 def grand_of(modules, owner):

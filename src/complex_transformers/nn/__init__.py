@@ -25,6 +25,7 @@ from .number_field import *
 from .pooling import *
 from .readout import *
 from .real_recurrent import *
+from .real_word_embedding import *
 from .recurrent import *
 from .relative_attention import *
 from .short_time import *

@@ -30,6 +30,15 @@ __all__ = ["RECURRENCE_FREQUENCIES", "DiagonalRecurrence", "LinearRecurrentBlock
 RECURRENCE_FREQUENCIES = ("uniform", "harmonic")
 
 
+def check_moduli(min_modulus: float, max_modulus: float) -> None:
+    """Raise unless moduli between the two make a stable recurrence."""
+    if not 0.0 < min_modulus <= max_modulus < 1.0:
+        raise ValueError(
+            f"moduli must be 0 < min_modulus <= max_modulus < 1, or the recurrence would not be stable, got "
+            f"{min_modulus} and {max_modulus}"
+        )
+
+
 class DiagonalRecurrence(FullPrecision):
     """h_t = a h_{t-1} + gamma x_t for each feature, gamma = sqrt(1 - |a|^2) (Orvieto et al. 2023, Eq. 5 and 7).
 
@@ -62,11 +71,7 @@ class DiagonalRecurrence(FullPrecision):
         batch_first: bool = False,
     ) -> None:
         super().__init__()
-        if not 0.0 < min_modulus <= max_modulus < 1.0:
-            raise ValueError(
-                f"moduli must be 0 < min_modulus <= max_modulus < 1, or the recurrence would not be stable, got "
-                f"{min_modulus} and {max_modulus}"
-            )
+        check_moduli(min_modulus, max_modulus)
         check_choice("frequency_init", frequency_init, RECURRENCE_FREQUENCIES)
         size = arithmetic(number_field).num_features(num_features)
         self.num_features = num_features

@@ -151,7 +151,9 @@ class Stepwise(nn.Module):
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """One layer in one direction: the products of all inputs at once, then step by step."""
-        return self._steps(index, self.input_products(x, index), self.state_product(index), state, mask, reverse)
+        return self._steps(
+            index, self.input_products(x, index), self.state_product(index, len(x)), state, mask, reverse
+        )
 
     def _steps(
         self, index: int, inputs: Tensor, product: Product, state: State, mask: Tensor | None, reverse: bool

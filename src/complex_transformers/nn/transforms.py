@@ -18,7 +18,7 @@ from .arithmetic import arithmetic
 from .initialization import fill_
 from .precision import FullPrecision
 
-__all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft", "spectrum2d", "unit_phase"]
+__all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft", "sequence_dft", "spectrum2d", "unit_phase"]
 
 
 def dft(x: Tensor) -> Tensor:
@@ -27,6 +27,24 @@ def dft(x: Tensor) -> Tensor:
     ``[..., 2N] -> [..., 2N]``. For a real signal pass ``torch.cat([x, zeros_like(x)], -1)``.
     """
     return CF.narrow(CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=-1)), x.dtype)
+
+
+def sequence_dft(x: Tensor, mask: Tensor | None = None) -> Tensor:
+    """F(k) = sum_t z_t exp(-2 pi i k t / N) along the tokens, for each feature (Thesis 4.7): ``[B, N, 2d]`` halves.
+
+    Of a row with a mask ``[B, N]`` the N are its tokens, one after the other, and padding stays zero. Every result
+    depends on every token: what comes of it is no causal model.
+    """
+    if mask is None:
+        return CF.narrow(CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=1)), x.dtype)
+    keep = mask.to(torch.bool)
+    place = keep.cumsum(-1) - 1
+    turns = (place.unsqueeze(-1) * place.unsqueeze(-2)) / keep.sum(-1).clamp(min=1)[:, None, None].double()
+    angle = (-2.0 * math.pi) * (turns - turns.round())
+    seen = keep.unsqueeze(-1) & keep.unsqueeze(-2)
+    wide = CF.to_complex(x.masked_fill(~keep.unsqueeze(-1), 0.0))
+    matrix = torch.polar(seen.double(), angle).to(wide.dtype)
+    return CF.narrow(CF.from_complex(matrix @ wide), x.dtype)
 
 
 def inverse_dft(x: Tensor) -> Tensor:
@@ -73,33 +91,44 @@ class ZTransform(FullPrecision):
 
     Args:
         num_features: stored width 2d.
+        num_points: the number P of different a; the features are cut into P blocks, of equal size where P divides d,
+            that start at alpha = 2 pi p / P. None: one for each feature.
+
+    Raises:
+        ValueError: an odd width, more points than features.
     """
 
     no_weight_decay = full_precision = ("log_modulus", "phase")
 
-    def __init__(self, num_features: int) -> None:
+    def __init__(self, num_features: int, num_points: int | None = None) -> None:
         super().__init__()
         features = arithmetic("complex").num_features(num_features)
         self.num_features = num_features
-        self.log_modulus = nn.Parameter(torch.empty(features, dtype=self.full_precision_dtype()))
-        self.phase = nn.Parameter(torch.empty(features, dtype=self.full_precision_dtype()))
+        self.num_points = features if num_points is None else num_points
+        if not 1 <= self.num_points <= features:
+            raise ValueError(f"num_points must lie in [1, {features}], the number of features, got {num_points}")
+        self.log_modulus = nn.Parameter(torch.empty(self.num_points, dtype=self.full_precision_dtype()))
+        self.phase = nn.Parameter(torch.empty(self.num_points, dtype=self.full_precision_dtype()))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """rho = 1, alpha_k = 2 pi k / d."""
         torch.nn.init.zeros_(self.log_modulus)
-        k = torch.arange(self.phase.numel(), device=self.phase.device)
-        fill_(self.phase, 2.0 * math.pi * k / self.phase.numel())
+        k = torch.arange(self.num_points, device=self.phase.device)
+        fill_(self.phase, 2.0 * math.pi * k / self.num_points)
 
     def forward(self, x: Tensor) -> Tensor:
         # float64: k alpha reaches thousands of rad in wide models; these are d numbers, not B N d.
-        k = torch.arange(self.phase.numel(), device=x.device, dtype=torch.float64)
-        modulus = torch.exp((-k * self.log_modulus.double()).clamp(-30.0, 30.0))
+        features = self.num_features // 2
+        k = torch.arange(features, device=x.device)
+        point = k * self.num_points // features
+        log_modulus, phase = self.log_modulus.double()[point], self.phase.double()[point]
+        modulus = torch.exp((-k * log_modulus).clamp(-30.0, 30.0))
         wide = CF.wide(x)
-        return CF.narrow(CF.scale(CF.rotate(wide, -k * self.phase.double()), modulus.to(wide.dtype)), x.dtype)
+        return CF.narrow(CF.scale(CF.rotate(wide, -k * phase), modulus.to(wide.dtype)), x.dtype)
 
     def extra_repr(self) -> str:
-        return f"{self.num_features}"
+        return f"{self.num_features}, num_points={self.num_points}"
 
 
 class FrequencyKernel(nn.Module):

@@ -18,7 +18,7 @@ from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.stream import StreamDataset
 from ..metrics.language_modeling import language_model_scores
-from ..models.base.memory_cache import MemoryCache
+from ..models.base.stream_cache import StreamCache
 from .trainer import ComplexTrainer
 
 __all__ = ["ComplexStreamTrainer"]
@@ -53,7 +53,8 @@ class ComplexStreamTrainer(ComplexTrainer):
     Args:
         *args, **kwargs: of ``transformers.Trainer``. The lanes of a data set are the batch: their number is
             ``per_device_train_batch_size`` (``per_device_eval_batch_size``) times the number of processes.
-        eval_mem_len: tokens that evaluation keeps; None: the ``mem_len`` of the model's configuration.
+        eval_mem_len: tokens that evaluation keeps, of a model that keeps tokens; None: the ``mem_len`` of its
+            configuration.
 
     Raises:
         TypeError: a data set that is no ``StreamDataset``.
@@ -75,11 +76,11 @@ class ComplexStreamTrainer(ComplexTrainer):
                 "that follow, and the model would learn to copy its input: leave them out"
             )
         try:
-            MemoryCache(self.model.config, eval_mem_len)
+            self.model.new_memory(mem_len=eval_mem_len)
         except (TypeError, ValueError) as error:
             raise type(error)(f"eval_mem_len={eval_mem_len}: {error}") from error
         self.eval_mem_len = eval_mem_len
-        self.memory: MemoryCache | None = None
+        self.memory: StreamCache | None = None
 
     # --- data: an item is a batch, and its order is that of the stream ---
 
@@ -140,7 +141,7 @@ class ComplexStreamTrainer(ComplexTrainer):
         self.memory = outputs.past_key_values
         return (loss, outputs) if return_outputs else loss
 
-    def _memory_before(self, segment: int) -> MemoryCache | None:
+    def _memory_before(self, segment: int) -> StreamCache | None:
         """The memory that ends where this segment begins."""
         start = segment * self.train_dataset.segment_length
         read = 0 if self.memory is None else self.memory.get_seq_length()
@@ -189,8 +190,8 @@ class ComplexStreamTrainer(ComplexTrainer):
         read = state.pop("stream", None)  # what was trained before it was written has none
         if read is not None and int(read) != self.train_dataset.checksum:
             raise ValueError(f"{checkpoint} was trained on another text: resume with the same train data")
-        self.memory = MemoryCache(self.model.config, keeps="states")
-        self.memory.load_state_dict({name: value.to(self.args.device) for name, value in state.items()})
+        self.memory = memory = self.model.new_memory(for_training=True)
+        memory.load_state_dict({name: value.to(self.args.device) for name, value in state.items()})
 
     # --- evaluation ---
 
@@ -201,7 +202,7 @@ class ComplexStreamTrainer(ComplexTrainer):
         model = self._wrap_model(self.model, training=False).eval()
         total = torch.zeros((), dtype=torch.float64, device=self.args.device)
         tokens = torch.zeros((), dtype=torch.int64, device=self.args.device)
-        memory = MemoryCache(self.model.config, self.eval_mem_len)
+        memory = self.model.new_memory(mem_len=self.eval_mem_len)
         for inputs in dataloader:
             inputs = self._prepare_inputs(inputs)
             del inputs["segment"]

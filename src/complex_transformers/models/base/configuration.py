@@ -251,6 +251,8 @@ class TextConfig(NetworkConfig):
         "max_position_embeddings": ("embedding_type", ("learned_position",)),
     }
 
+    embedding_types: ClassVar[tuple[str, ...]] = EMBEDDING_TYPES
+
     embedding_type: str = "complex_order"
     amplitude_sharing: str = "none"
     frequency_sharing: str = "none"
@@ -263,7 +265,7 @@ class TextConfig(NetworkConfig):
     def validate_names(self) -> None:
         """As in ``NetworkConfig``; also the embedding."""
         super().validate_names()
-        check_choice("embedding_type", self.embedding_type, EMBEDDING_TYPES)
+        check_choice("embedding_type", self.embedding_type, self.embedding_types)
 
     def validate_sizes(self) -> None:
         """As in ``NetworkConfig``; there is a position."""

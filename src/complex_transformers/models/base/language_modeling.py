@@ -16,6 +16,7 @@ from ...nn import AdaptiveReadout, Readout
 from .configuration import StreamConfig
 from .layers import LanguageModelHead
 from .loss import check_labels, label_count
+from .stream_cache import StreamCache
 
 __all__ = ["CausalLanguageModel"]
 
@@ -52,8 +53,11 @@ class CausalLanguageModel(LanguageModelHead, GenerationMixin):
         self.tie_head_to("model.embed_tokens")
         self.post_init()
 
-    def new_memory(self, for_training: bool = False) -> Cache:
-        """The memory of a stream before its first token; one for training keeps what has a gradient."""
+    def new_memory(self, for_training: bool = False, mem_len: int | None = None) -> StreamCache:
+        """The memory of a stream before its first token, of another length where the model's can have one.
+
+        One for training keeps what today's weights can read again.
+        """
         raise NotImplementedError
 
     def get_output_embeddings(self) -> nn.Module | None:  # type: ignore[override]

@@ -13,6 +13,8 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from .stream_cache import StreamCache, check_saved_names
+
 __all__ = ["MEMORY_KINDS", "MemoryCache", "MemoryLayer"]
 
 # What a memory keeps -> the tensors that hold it, each [batch, ..., tokens, features].
@@ -158,7 +160,7 @@ class MemoryLayer(CacheLayerMixin):
         self.batch_select_indices(beam_idx)
 
 
-class MemoryCache(Cache):
+class MemoryCache(StreamCache):
     """A ``MemoryLayer`` for every layer of a model: the ``past_key_values`` of a Transformer-XL.
 
     ``keeps="states"`` is the memory of Dai et al.: h~ = [SG(memory), h], k = W_k h~, v = W_v h~. Every segment
@@ -223,46 +225,17 @@ class MemoryCache(Cache):
     def _settings(self) -> dict[str, int]:
         return {"num_layers": len(self.layers), "mem_len": self.mem_len, "keeps_states": int(self.keeps == "states")}
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """The memory as tensors by name, contiguous copies: what safetensors saves and ``load_state_dict`` reads."""
-        state = {name: torch.tensor(value) for name, value in self._settings().items()}
-        state["tokens_read"] = torch.tensor(self.get_seq_length())
-        for index, layer in enumerate(self.layers):
-            for name, tensor in layer.tensors().items():
-                state[f"layers.{index}.{name}"] = tensor.clone(memory_format=torch.contiguous_format)
-        return state
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Become the memory that ``state_dict`` has saved, on the device its tensors are on.
-
-        Raises:
-            ValueError: a memory of other layers, length or kind; tensors that are missing, of no use or not finite.
-        """
-        settings = self._settings()
-        if missing := {*settings, "tokens_read"} - state.keys():
-            raise ValueError(f"this is not the state of a MemoryCache: {sorted(missing)} missing")
-        saved = {name: int(state[name]) for name in settings}
-        if saved != settings:
-            differing = ", ".join(f"{n}={saved[n]} (here {settings[n]})" for n in settings if saved[n] != settings[n])
-            raise ValueError(f"the saved memory has {differing}; make a MemoryCache with the same settings")
-        tokens = int(state["tokens_read"])
+    def _check_saved(self, tensors: Mapping[str, Tensor], tokens: int) -> None:
         names = {f"layers.{i}.{name}" for i in range(len(self.layers)) for name in MEMORY_KINDS[self.keeps]}
-        tensors = {name: tensor for name, tensor in state.items() if name.startswith("layers.")}
-        expected = names if tokens else set()
-        if tensors.keys() != expected:
-            raise ValueError(
-                f"the saved memory of {tokens} tokens should hold {sorted(expected)}, it holds {sorted(tensors)}"
-            )
+        check_saved_names(tensors, names, tokens)
         kept = min(tokens, self.mem_len)
         for name, tensor in tensors.items():
             if tensor.dim() < 3 or tensor.shape[-2] != kept:
                 raise ValueError(f"{name} should hold {kept} tokens on axis -2, its shape is {tuple(tensor.shape)}")
-            if not tensor.is_floating_point() or not tensor.isfinite().all():
-                raise ValueError(f"{name} should hold finite floating-point numbers, it is {tensor.dtype}: {tensor}")
-        self.reset()
-        for index, layer in enumerate(self.layers if tokens else []):
-            layer.extend(*(state[f"layers.{index}.{name}"].clone() for name in MEMORY_KINDS[self.keeps]))
-            layer.cumulative_length = tokens
+
+    def _restore(self, layer: MemoryLayer, tensors: dict[str, Tensor], tokens: int) -> None:
+        layer.extend(*(tensors[name] for name in MEMORY_KINDS[self.keeps]))
+        layer.cumulative_length = tokens
 
 
 class _WrittenOnce(MemoryCache):

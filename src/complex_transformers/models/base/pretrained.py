@@ -34,7 +34,7 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     _supports_attention_backend = True
     _can_compile_fullgraph = True
     # Phases of bf16 frequencies would be off by whole turns after a few hundred positions.
-    _keep_in_fp32_modules_strict = {"frequency", "phase", "damping"}
+    _keep_in_fp32_modules_strict = {"frequency", "phase", "damping", "log_modulus"}
 
     # What `forward` hands on by `**kwargs`, besides what Transformers passes to any model.
     more_arguments: ClassVar[tuple[str, ...]] = ()

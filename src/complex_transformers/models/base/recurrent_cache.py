@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor
 from transformers import PreTrainedConfig
-from transformers.cache_utils import Cache, CacheLayerMixin
+from transformers.cache_utils import CacheLayerMixin
+
+from .stream_cache import StreamCache
 
 __all__ = ["RecurrentCache", "RecurrentStateLayer"]
 
@@ -36,6 +38,10 @@ class RecurrentStateLayer(CacheLayerMixin):
         self.states.update(states)
         self.cumulative_length += num_new_tokens
         self.is_initialized = True
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The states by name; nothing before the first token."""
+        return self.states
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         """Nothing to do: states come with ``advance``."""
@@ -100,12 +106,24 @@ class RecurrentStateLayer(CacheLayerMixin):
         """Nothing: states follow the device of the next step."""
 
 
-class RecurrentCache(Cache):
-    """A ``RecurrentStateLayer`` for every layer of a recurrent decoder.
+class RecurrentCache(StreamCache):
+    """A ``RecurrentStateLayer`` for every layer of a recurrent decoder, or of a recurrent language model.
 
     Args:
-        config: a configuration with ``decoder_layers``.
+        config: a configuration with ``decoder_layers``, or with ``num_hidden_layers``.
     """
 
     def __init__(self, config: PreTrainedConfig) -> None:
-        super().__init__(layers=[RecurrentStateLayer() for _ in range(config.decoder_layers)])
+        layers = getattr(config, "decoder_layers", None) or config.num_hidden_layers
+        super().__init__(layers=[RecurrentStateLayer() for _ in range(layers)])
+
+    def _check_saved(self, tensors: Mapping[str, Tensor], tokens: int) -> None:
+        layers = {name.split(".")[1] for name in tensors}
+        if layers != ({str(index) for index in range(len(self.layers))} if tokens else set()):
+            raise ValueError(
+                f"the saved memory of {tokens} tokens should hold states of {len(self.layers)} layers, it holds "
+                f"{sorted(tensors)}"
+            )
+
+    def _restore(self, layer: RecurrentStateLayer, tensors: dict[str, Tensor], tokens: int) -> None:
+        layer.advance(tokens, **tensors)

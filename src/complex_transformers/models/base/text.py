@@ -4,6 +4,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling, SequenceClassifierOutput
 from transformers.utils import ModelOutput, TransformersKwargs
@@ -199,15 +200,20 @@ def classification_head(config: NetworkConfig, features: int | None = None) -> t
     return number_field(config.number_field).Dropout(probability), readout
 
 
-def run_recurrent(rnn: nn.Module, hidden_states: Tensor, mask: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
+def run_recurrent(
+    rnn: nn.Module, hidden_states: Tensor, mask: Tensor | None, first: tuple[Tensor, ...] | None = None
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     """All states and the last ones (an LSTM's cells too) of a layer of ``nn`` over the tokens of ``[B, N, width]``.
 
-    Those of a text without tokens are zero.
+    ``first`` are the states before, ``[layers, B, width]`` each, default zeros; a text without tokens keeps its own.
     """
+    hx = first if first is None or len(first) > 1 else first[0]
     if mask is None:
-        states, last = rnn(hidden_states)
+        states, last = rnn(hidden_states, hx)
         return states, last if isinstance(last, tuple) else (last,)
     empty = ~mask.any(-1, keepdim=True)  # [B, 1]; such rows run over zeros
-    states, last = rnn(hidden_states.masked_fill(empty.unsqueeze(-1), 0.0), mask=mask | empty)
-    last = [part.masked_fill(empty, 0.0) for part in (last if isinstance(last, tuple) else (last,))]
-    return states.masked_fill(empty.unsqueeze(-1), 0.0), tuple(last)
+    states, last = rnn(hidden_states.masked_fill(empty.unsqueeze(-1), 0.0), hx, mask | empty)
+    last = last if isinstance(last, tuple) else (last,)
+    before = first or tuple(torch.zeros_like(part) for part in last)
+    kept = tuple(torch.where(empty, old, new) for old, new in zip(before, last, strict=True))
+    return states.masked_fill(empty.unsqueeze(-1), 0.0), kept

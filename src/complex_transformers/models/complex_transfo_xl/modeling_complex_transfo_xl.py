@@ -173,6 +173,6 @@ class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, CausalLanguag
 
     model_class = ComplexTransfoXLModel
 
-    def new_memory(self, for_training: bool = False) -> MemoryCache:
+    def new_memory(self, for_training: bool = False, mem_len: int | None = None) -> MemoryCache:
         """An empty ``MemoryCache``: of states for training, else of keys and values."""
-        return MemoryCache(self.config, keeps="states" if for_training else "keys")
+        return MemoryCache(self.config, mem_len, keeps="states" if for_training else "keys")

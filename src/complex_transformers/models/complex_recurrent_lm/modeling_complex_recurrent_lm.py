@@ -1,0 +1,269 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent language models over both number fields (Thesis 4.3), and diagonal state space models (LRU)."""
+
+from typing import Any
+
+from torch import Tensor, nn
+from transformers.cache_utils import Cache
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_outputs import BaseModelOutputWithPast
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ...nn import DiagonalRecurrence, LinearRecurrentBlock, RealWordEmbedding, ZTransform, dft, number_field
+from ...nn.embedding import TableEmbedding
+from ...nn.transforms import sequence_dft
+from ..base.inputs import check_mask, check_text_inputs, padding_mask, without_padding
+from ..base.language_modeling import CausalLanguageModel
+from ..base.layers import token_positions
+from ..base.pretrained import ComplexPreTrainedModel
+from ..base.recurrent_cache import RecurrentCache
+from ..base.text import make_embedding, run_recurrent
+from .configuration_complex_recurrent_lm import PLACES, ComplexRecurrentLMConfig
+
+__all__ = ["ComplexRecurrentLMForCausalLM", "ComplexRecurrentLMModel", "ComplexRecurrentLMPreTrainedModel"]
+
+States = tuple[Tensor, ...]
+
+
+def make_word_embedding(config: ComplexRecurrentLMConfig) -> TableEmbedding:
+    """The embedding of ``config.embedding_type``; real words have their place in the imaginary part, or none."""
+    has_place = config.embedding_type in PLACES
+    if config.word_parts == "both" and not has_place:
+        return make_embedding(config)
+    return RealWordEmbedding(
+        config.vocab_size,
+        config.hidden_size,
+        config.pad_token_id,
+        place=config.embedding_type.removesuffix("_position") if has_place else "none",
+        num_slots=config.num_slots,
+        position_length=config.position_length,
+        amplitude_std=config.initializer_range,
+    )
+
+
+class StateLayer(GradientCheckpointingLayer):
+    """A layer of ``[B, T, width]`` that carries states on: its output and the last states, ``[B, size]`` each."""
+
+
+class RecurrentLayer(StateLayer):
+    """One recurrent layer after dropout (Zaremba et al. 2014)."""
+
+    def __init__(self, config: ComplexRecurrentLMConfig, input_size: int) -> None:
+        super().__init__()
+        field = number_field(config.number_field)
+        self.dropout = field.Dropout(config.hidden_dropout_prob)
+        self.rnn = {"lstm": field.LSTM, "gru": field.GRU, "rnn": field.RNN}[config.rnn_type](
+            input_size,
+            config.recurrent_size,
+            batch_first=True,
+            gate=config.gate,
+            activation=config.state_activation,
+        )
+
+    def forward(self, hidden_states: Tensor, mask: Tensor | None, *states: Tensor) -> tuple[Tensor, ...]:
+        """``states`` are those before the first token, or none for zeros."""
+        first = tuple(state.unsqueeze(0) for state in states) or None
+        out, last = run_recurrent(self.rnn, self.dropout(hidden_states), mask, first)
+        return out, *(state.squeeze(0) for state in last)
+
+
+class LinearRecurrentLayer(StateLayer):
+    """One block around a linear recurrence."""
+
+    def __init__(self, config: ComplexRecurrentLMConfig) -> None:
+        super().__init__()
+        self.block = LinearRecurrentBlock(
+            config.hidden_size,
+            config.recurrent_size,
+            config.hidden_dropout_prob,
+            number_field=config.number_field,
+            min_modulus=config.min_modulus,
+            max_modulus=config.max_modulus,
+            batch_first=True,
+        )
+
+    def forward(self, hidden_states: Tensor, mask: Tensor | None, state: Tensor | None = None) -> tuple[Tensor, ...]:
+        """``state`` is that before the first token, None for zeros."""
+        out: tuple[Tensor, ...] = self.block(hidden_states, state, mask)
+        return out
+
+
+class ComplexRecurrentLMPreTrainedModel(ComplexPreTrainedModel):
+    """Base of the family: configuration and what it supports."""
+
+    config: ComplexRecurrentLMConfig
+    _no_split_modules = ["RecurrentLayer", "LinearRecurrentLayer"]
+    _supports_sdpa = False
+    _supports_attention_backend = False
+    _can_compile_fullgraph = False
+    _is_stateful = True  # a state cannot be rolled back
+    more_arguments = ("shift_labels",)
+
+
+class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
+    """Words, a transform of them, and recurrent layers that carry their states from segment to segment.
+
+    ``past_key_values`` of one call, a ``RecurrentCache``, is given to the next; gradients end where a call begins.
+    """
+
+    _can_record_outputs = {"hidden_states": StateLayer}
+
+    def __init__(self, config: ComplexRecurrentLMConfig) -> None:
+        super().__init__(config)
+        field = number_field(config.number_field)
+        self.embed_tokens = make_word_embedding(config)
+        self.transform = self.make_transform(config)
+        self.dropout = field.Dropout(config.hidden_dropout_prob)
+        self.is_residual = config.rnn_type == "lru"
+        if self.is_residual:
+            layers: list[nn.Module] = [LinearRecurrentLayer(config) for _ in range(config.num_hidden_layers)]
+        else:
+            widths = [config.hidden_size] + [config.recurrent_size] * (config.num_hidden_layers - 1)
+            layers = [RecurrentLayer(config, width) for width in widths]
+        self.layers = nn.ModuleList(layers)
+        self.last_norm = field.LayerNorm(config.hidden_size) if self.is_residual else nn.Identity()
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @staticmethod
+    def make_transform(config: ComplexRecurrentLMConfig) -> nn.Module | None:
+        """What a transform has to learn."""
+        if config.transform == "z":
+            return ZTransform(config.hidden_size, config.num_points)
+        if config.transform == "causal_z":
+            return DiagonalRecurrence(
+                config.hidden_size,
+                config.number_field,
+                config.min_modulus,
+                config.max_modulus,
+                frequency_init="harmonic",
+                batch_first=True,
+            )
+        return None
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPast:
+        """Read a segment of every text of a batch.
+
+        Args:
+            input_ids: ``[B, T]`` the new tokens; or give ``inputs_embeds``.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; it covers all tokens read so
+                far. None where nothing is padded.
+            past_key_values: the states, replaced by this call: a ``RecurrentCache``.
+            inputs_embeds: ``[B, T, hidden_size]`` embeddings (position included, transform not), as halves.
+            use_cache: make a cache where none is given, and return it.
+
+        Raises:
+            TypeError: ``past_key_values`` that is no ``RecurrentCache``.
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a cache of another batch or
+                model.
+        """
+        check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
+        batch, length = (input_ids if inputs_embeds is None else inputs_embeds).shape[:2]  # type: ignore[union-attr]
+        if use_cache and past_key_values is None:
+            past_key_values = RecurrentCache(self.config)
+        self.check_cache(past_key_values, batch)
+        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        layout = "[batch, all tokens read so far and the new ones]"
+        check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
+        mask = None if attention_mask is None else padding_mask(attention_mask[:, -length:])
+        if inputs_embeds is None:
+            assert input_ids is not None
+            inputs_embeds = self.embed(input_ids, attention_mask, mask, past_length)
+        words = without_padding(inputs_embeds, mask)
+        hidden_states, carried = self.transformed(words, mask, states_of(past_key_values, 0, "transform"))
+        if self.is_residual:
+            hidden_states = self.dropout(hidden_states)
+        for index, layer in enumerate(self.layers):
+            hidden_states, *last = layer(hidden_states, mask, *states_of(past_key_values, index, "hidden", "cell"))
+            if past_key_values is not None:
+                carried |= dict(zip(("hidden", "cell"), last, strict=False))
+                past_key_values.layers[index].advance(length, **carried)
+                carried = {}
+        hidden_states = self.dropout(self.last_norm(hidden_states))
+        return BaseModelOutputWithPast(last_hidden_state=hidden_states, past_key_values=past_key_values)
+
+    def check_cache(self, past_key_values: Cache | None, batch: int) -> None:
+        """Raise unless a cache holds the states of as many texts and layers."""
+        if past_key_values is None:
+            return
+        if not isinstance(past_key_values, RecurrentCache):
+            raise TypeError(f"past_key_values must be a RecurrentCache, got {type(past_key_values).__name__}")
+        if len(past_key_values.layers) != self.config.num_hidden_layers:
+            raise ValueError(
+                f"past_key_values hold the states of {len(past_key_values.layers)} layers, the model has "
+                f"{self.config.num_hidden_layers}: begin with a new cache"
+            )
+        for state in (state for layer in past_key_values.layers for state in layer.states.values()):
+            if len(state) != batch:
+                raise ValueError(
+                    f"past_key_values hold {len(state)} texts, the input {batch}: give the texts of the cache, or "
+                    "begin with a new one"
+                )
+
+    def embed(self, input_ids: Tensor, attention_mask: Tensor | None, mask: Tensor | None, past_length: int) -> Tensor:
+        """Words at their positions along the stream; a sentence is what one call reads."""
+        if self.config.embedding_type in PLACES and self.config.position_length == "sentence":
+            return self.embed_tokens(input_ids, attention_mask=mask)
+        positions = token_positions(input_ids, attention_mask, past_length)
+        return self.embed_tokens(input_ids, position_ids=positions)
+
+    def transformed(self, words: Tensor, mask: Tensor | None, states: States) -> tuple[Tensor, dict[str, Tensor]]:
+        """The transform of ``[B, T, hidden_size]`` words, and the state that it carries on."""
+        if isinstance(self.transform, DiagonalRecurrence):
+            out, last = self.transform(words, *(states or (None,)), mask)
+            return out, {"transform": last}
+        if self.transform is not None:
+            return self.transform(words), {}
+        if self.config.transform == "fourier":
+            along_sequence = self.config.transform_axis == "sequence"
+            return (sequence_dft(words, mask) if along_sequence else dft(words)), {}
+        return words, {}
+
+
+def states_of(past_key_values: Cache | None, index: int, *names: str) -> States:
+    """Those states of a layer that a cache has, without their gradients."""
+    found = {} if past_key_values is None else past_key_values.layers[index].states
+    return tuple(found[name].detach() for name in names if name in found)
+
+
+class ComplexRecurrentLMForCausalLM(ComplexRecurrentLMPreTrainedModel, CausalLanguageModel):
+    """Recurrent layers and the ``lm_readout`` of every token, with ``generate()``; see ``CausalLanguageModel``."""
+
+    model_class = ComplexRecurrentLMModel
+
+    def new_memory(self, for_training: bool = False, mem_len: int | None = None) -> RecurrentCache:
+        """An empty ``RecurrentCache``, which keeps one state of all words.
+
+        Raises:
+            ValueError: a length.
+        """
+        if mem_len is not None:
+            raise ValueError(f"mem_len={mem_len} is for memories of words; this model keeps one state: leave it out")
+        return RecurrentCache(self.config)
+
+    def generate(self, *args: Any, **kwargs: Any) -> Any:
+        """As in Transformers.
+
+        Raises:
+            ValueError: a model that is not causal: what it says of a word depends on the words to come.
+        """
+        if self.config.reads_ahead:
+            raise ValueError(
+                f"a model with transform={self.config.transform!r}, transform_axis={self.config.transform_axis!r} and "
+                f"position_length={self.config.position_length!r} reads the words that are still to be written and "
+                "cannot generate; use transform='causal_z', or a position_length that is a number"
+            )
+        return super().generate(*args, **kwargs)

@@ -1,0 +1,398 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The recurrent language model against complex128, and what the thesis's front ends see of the words to come."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from complex_transformers import ComplexRecurrentLMConfig, ComplexRecurrentLMForCausalLM, RecurrentCache
+from complex_transformers.analysis import count_parameters
+from oracles import assert_close, bias, r, randomize, weight, z
+
+TINY = {"vocab_size": 12, "hidden_size": 8, "recurrent_size": 6, "hidden_dropout_prob": 0.0, "initializer_range": 0.7}
+REAL = {"number_field": "real"}
+SEQUENCE_DFT = {"transform": "fourier", "transform_axis": "sequence"}
+BY_SENTENCE = {"position_length": "sentence"}
+SLOTS = {"embedding_type": "slot_position"}
+PHASES = {"embedding_type": "phase_position"}
+CAUSAL = {
+    "lstm": {},
+    "gru": {"rnn_type": "gru", "gate": "amplitude"},
+    "rnn": {"rnn_type": "rnn"},
+    "lru": {"rnn_type": "lru"},
+    "slots": {**SLOTS, "position_length": 4, "num_slots": 3},
+    "phases": {**PHASES, "position_length": 5},
+    "z": {"transform": "z", "num_points": 3},
+    "causal z": {"transform": "causal_z"},
+    "features": {"transform": "fourier", "transform_axis": "features", "word_parts": "real"},
+    "real": REAL,
+    "real lru": {**REAL, "rnn_type": "lru"},
+}
+READS_AHEAD = {
+    "sequence": SEQUENCE_DFT,
+    "slots by sentence": {**SLOTS, **BY_SENTENCE, "num_slots": 3},
+    "phases by sentence": {**PHASES, **BY_SENTENCE},
+}
+ALL = {**CAUSAL, **READS_AHEAD}
+
+
+def make(dtype=torch.float64, **changes):
+    torch.manual_seed(1)
+    model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**{**TINY, **changes})).to(dtype).eval()
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            if value.dim() > 1 and "embed" not in name:
+                value.mul_(2.0)  # so that states, and not biases, decide
+    return model
+
+
+def texts(length=9, count=2):
+    return torch.randint(0, 12, (count, length), generator=torch.Generator().manual_seed(3))
+
+
+# --- in complex128 ---------------------------------------------------------------------------------------------------
+
+
+def sigmoid(values):
+    return 1.0 / (1.0 + np.exp(-values))
+
+
+def split_tanh(values):
+    return np.tanh(values.real) + 1j * np.tanh(values.imag)
+
+
+def embedded(model, ids):
+    """z_t of one text ``[T]`` (Thesis 4.3 to 4.9)."""
+    config, table = model.config, model.model.embed_tokens
+    t, m = np.arange(len(ids)), len(ids) if config.position_length == "sentence" else config.position_length
+    if config.embedding_type == "slot_position":
+        slots = [math.floor((step % m) * config.num_slots / m) for step in t]
+        values = r(table.weight)[ids] + 1j * r(table.slot)[slots]
+    elif config.embedding_type == "phase_position":
+        values = r(table.weight)[ids] * np.exp(2j * np.pi * (t % m) / m)[:, None]
+    elif config.word_parts == "real":
+        values = r(table.weight)[ids].astype(complex)
+    else:
+        values = z(table.weight)[ids] if config.number_field == "complex" else r(table.weight)[ids]
+    k = np.arange(values.shape[1])
+    if config.transform == "z":
+        transform = model.model.transform
+        block = k * config.num_points // len(k)
+        a = np.exp(r(transform.log_modulus) + 1j * r(transform.phase))[block]
+        return values * a ** (-k)
+    if config.transform == "causal_z":
+        return recurrence(model.model.transform, values)
+    if config.transform == "fourier" and config.transform_axis == "features":
+        return np.fft.fft(values, axis=1)
+    return np.fft.fft(values, axis=0) if config.transform == "fourier" else values
+
+
+def recurrence(layer, values):
+    frequency = 0.0 if layer.frequency is None else r(layer.frequency)
+    a = np.exp(-np.exp(r(layer.damping)) + 1j * frequency)
+    h, states = np.zeros(len(a), complex), []
+    for value in values:
+        h = a * h + np.sqrt(1 - np.abs(a) ** 2) * value
+        states.append(h)
+    return np.stack(states) if layer.frequency is not None else np.stack(states).real
+
+
+def cell(model, rnn, values):
+    """One layer of LSTM (Thesis 2.20), GRU (2.21) or RNN (2.19) over one text."""
+    config = model.config
+    if config.number_field == "complex":
+        w, u = rnn.input_proj[0], rnn.recurrent_proj[0]
+        parts = (weight(w), bias(w), weight(u), bias(u))
+    else:
+        parts = tuple(r(getattr(rnn, name)) for name in ("weight_ih_l0", "bias_ih_l0", "weight_hh_l0", "bias_hh_l0"))
+    gate = {
+        "real_part": lambda v: sigmoid(v.real),
+        "amplitude": lambda v: np.abs(v) ** 2 / (1 + np.abs(v) ** 2),
+        "split": lambda v: sigmoid(v),
+    }[config.gate]
+    phi = split_tanh if config.number_field == "complex" else np.tanh
+    h = c = np.zeros(parts[2].shape[1], values.dtype)
+    states = []
+    for value in values:
+        x, s = parts[0] @ value + parts[1], parts[2] @ h + parts[3]
+        if config.rnn_type == "lstm":
+            i, f, g, o = np.split(x + s, 4)
+            c = gate(f) * c + gate(i) * phi(g)
+            h = gate(o) * phi(c)
+        elif config.rnn_type == "gru":
+            (xr, xz, xn), (sr, sz, sn) = np.split(x, 3), np.split(s, 3)
+            update = gate(xz + sz)
+            h = update * h + (1 - update) * phi(xn + gate(xr + sr) * sn)
+        else:
+            h = phi(x + s)
+        states.append(h)
+    return np.stack(states)
+
+
+def normed(layer, values):
+    def of_part(part, scale, shift):
+        centred = part - part.mean(-1, keepdims=True)
+        return centred / np.sqrt(part.var(-1, keepdims=True) + 1e-5) * scale + shift
+
+    scale, shift = r(layer.weight), r(layer.bias)
+    if values.dtype != complex:
+        return of_part(values, scale, shift)
+    d = values.shape[1]
+    return of_part(values.real, scale[:d], shift[:d]) + 1j * of_part(values.imag, scale[d:], shift[d:])
+
+
+def block_of(layer, values):
+    """x + (W h + c) sigmoid(Re(V h) + b)."""
+    block, is_complex = layer.block, values.dtype == complex
+    product = weight if is_complex else (lambda linear: r(linear.weight))
+    shift = bias if is_complex else (lambda linear: 0.0 if linear.bias is None else r(linear.bias))
+    h = recurrence(block.recurrence, normed(block.norm, values) @ product(block.input_proj).T)
+    stored = np.concatenate([h.real, h.imag], -1) if is_complex else h
+    gate = sigmoid(stored @ r(block.gate.weight).T + r(block.gate.bias))
+    return values + (h @ product(block.output_proj).T + shift(block.output_proj)) * gate
+
+
+def logits_of(model, ids):
+    values = embedded(model, ids.numpy())
+    for layer in model.model.layers:
+        is_linear = model.config.rnn_type == "lru"
+        values = block_of(layer, values) if is_linear else cell(model, layer.rnn, values)
+    if model.config.rnn_type == "lru":
+        values = normed(model.model.last_norm, values)
+    stored = np.concatenate([values.real, values.imag], -1) if values.dtype == complex else values
+    return stored @ r(model.lm_head.projection.weight).T + r(model.lm_head.projection.bias)
+
+
+@pytest.mark.parametrize("variant", ALL)
+def test_logits_are_those_of_the_equations(variant):
+    model = randomize(make(**ALL[variant]))
+    ids = texts()
+    logits = model(ids).logits
+    for row in range(2):
+        assert_close(r(logits[row]), logits_of(model, ids[row]), 1e-9)
+
+
+# --- causality -------------------------------------------------------------------------------------------------------
+
+
+def moved(model, place):
+    """How much the logits before ``place`` change with the word there."""
+    ids = texts()
+    other = ids.clone()
+    other[:, place] = (other[:, place] + 1) % 12
+    return (model(ids).logits - model(other).logits)[:, :place].abs().max().item()
+
+
+def cut(model, place):
+    """How much the logits before ``place`` change when the text ends there."""
+    ids = texts()
+    return (model(ids).logits[:, :place] - model(ids[:, :place]).logits).abs().max().item()
+
+
+@pytest.mark.parametrize("variant", CAUSAL)
+def test_nothing_is_seen_of_the_words_to_come(variant):
+    model = make(**CAUSAL[variant])
+    assert not model.config.reads_ahead
+    for place in (1, 4, 8):
+        assert moved(model, place) < 1e-12
+        assert cut(model, place) < 1e-12
+
+
+def test_the_sequence_dft_sees_the_words_to_come():
+    model = make(**SEQUENCE_DFT)
+    assert model.config.reads_ahead
+    assert moved(model, 8) > 1e-3
+    assert cut(model, 8) > 1e-3
+
+
+@pytest.mark.parametrize("variant", ["slots by sentence", "phases by sentence"])
+def test_places_in_a_sentence_see_how_long_it_is(variant):
+    model = make(**READS_AHEAD[variant])
+    assert model.config.reads_ahead
+    assert moved(model, 8) < 1e-12  # not which words
+    assert cut(model, 5) > 1e-3  # but how many
+
+
+@pytest.mark.parametrize("variant", READS_AHEAD)
+def test_what_reads_ahead_cannot_generate(variant):
+    model = make(torch.float32, **READS_AHEAD[variant])
+    with pytest.raises(ValueError, match=r"still to be written and cannot generate; use transform='causal_z', or"):
+        model.generate(texts(3), max_new_tokens=2)
+    assert model(texts(), labels=texts()).loss.isfinite()  # training and scoring
+
+
+# --- absorption: transforms of the features add no function ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("transform", ["z", "fourier"])
+def test_a_transform_of_the_features_is_absorbed_by_the_first_product(transform):
+    options = {"transform_axis": "features"} if transform == "fourier" else {}
+    model, plain = make(transform=transform, **options), make()
+    plain.load_state_dict(model.state_dict(), strict=False)
+    features = TINY["hidden_size"] // 2
+    if transform == "z":
+        nn.init.constant_(model.model.transform.log_modulus, 0.1)
+        a = np.exp(r(model.model.transform.log_modulus) + 1j * r(model.model.transform.phase))
+        matrix = np.diag(a ** -np.arange(features))
+    else:
+        matrix = np.fft.fft(np.eye(features))
+    first, own = plain.model.layers[0].rnn.input_proj[0], model.model.layers[0].rnn.input_proj[0]
+    product = torch.from_numpy(weight(own) @ matrix)
+    with torch.no_grad():
+        first.real.weight.copy_(product.real)
+        first.imag.weight.copy_(product.imag)
+    torch.testing.assert_close(model(texts()).logits, plain(texts()).logits, rtol=0, atol=1e-12)
+
+
+# --- parameters of Table 4.1, and a plain LSTM -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "printed"),
+    [
+        ({**REAL, "hidden_size": 650, "recurrent_size": 650}, 19_765_200),  # LM-R
+        ({"hidden_size": 650, "recurrent_size": 650, "lm_readout": "squared_modulus"}, 16_385_200),  # LM-C
+        ({"hidden_size": 1300, "recurrent_size": 1300, "word_parts": "real"}, 33_030_400),  # LM-C-fourier
+        (
+            {"hidden_size": 1300, "recurrent_size": 1300, "word_parts": "real", "transform": "z", "num_points": 5},
+            33_030_410,
+        ),  # LM-C-transform
+    ],
+    ids=["real", "complex", "fourier", "transform"],
+)
+def test_parameter_counts_of_the_thesis(changes, printed):
+    """Vocabulary 10,000, one bias for each gate of an LSTM, none for the words."""
+    with torch.device("meta"):
+        if "lm_readout" not in changes and "number_field" not in changes:
+            changes = {**changes, "lm_readout": "squared_modulus"}
+        model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(vocab_size=10_000, **changes))
+    names = dict(model.named_parameters())
+    extra = sum(value.numel() for name, value in names.items() if "bias_hh" in name)
+    extra += sum(value.numel() for name, value in names.items() if name.startswith("lm_head") and "bias" in name)
+    assert count_parameters(model) - extra == printed
+
+
+def test_the_real_field_is_a_plain_lstm():
+    class Plain(nn.Module):
+        """The language model of PyTorch's examples."""
+
+        def __init__(self):
+            super().__init__()
+            self.encoder = nn.Embedding(12, 8)
+            self.rnn = nn.LSTM(8, 6, 2, batch_first=True)
+            self.decoder = nn.Linear(6, 12)
+
+        def forward(self, ids):
+            return self.decoder(self.rnn(self.encoder(ids))[0])
+
+    plain, model = Plain().eval(), make(torch.float32, **REAL)
+    state = {"model.embed_tokens.weight": plain.encoder.weight}
+    for name, value in plain.rnn.named_parameters():
+        kind, layer = name.rsplit("_l", 1)
+        state[f"model.layers.{layer}.rnn.{kind}_l0"] = value
+    state |= {f"lm_head.projection.{name}": value for name, value in plain.decoder.named_parameters()}
+    model.load_state_dict(state)
+    torch.testing.assert_close(model(texts()).logits, plain(texts()), rtol=0, atol=1e-5)
+
+
+# --- streams ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", CAUSAL)
+def test_states_carried_on_are_one_long_text(variant):
+    model = make(**CAUSAL[variant])
+    ids = texts(20)
+    whole = model(ids, use_cache=True)
+    cache, parts = None, []
+    for piece in ids.split([1, 7, 1, 11], dim=1):
+        out = model(piece, past_key_values=cache, use_cache=True)
+        parts.append(out.logits)
+        cache = out.past_key_values
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole.logits, rtol=0, atol=1e-12)
+    assert cache.get_seq_length() == 20
+    saved = cache.state_dict()
+    for name, value in whole.past_key_values.state_dict().items():
+        torch.testing.assert_close(saved[name], value, rtol=0, atol=1e-12)
+    again = RecurrentCache(model.config)
+    again.load_state_dict(saved)
+    more = texts(3)
+    torch.testing.assert_close(
+        model(more, past_key_values=again).logits, model(more, past_key_values=cache).logits, rtol=0, atol=0
+    )
+
+
+def test_gradients_end_where_a_call_begins():
+    model = make().train()
+    cache = model(texts(), use_cache=True).past_key_values
+    model.zero_grad()
+    model(texts(), past_key_values=cache).logits.sum().backward()
+    before = {name: value.grad.clone() for name, value in model.named_parameters()}
+    detached = RecurrentCache(model.config)
+    model.zero_grad()
+    detached.load_state_dict(model(texts(), use_cache=True).past_key_values.state_dict())
+    model(texts(), past_key_values=detached).logits.sum().backward()
+    for name, value in model.named_parameters():
+        torch.testing.assert_close(value.grad, before[name])
+
+
+def test_caches_that_do_not_fit():
+    model, deep = make(), make(num_hidden_layers=3)
+    cache = model(texts(), use_cache=True).past_key_values
+    with pytest.raises(ValueError, match=r"hold 2 texts, the input 3: give the texts of the cache"):
+        model(texts(count=3), past_key_values=cache)
+    with pytest.raises(ValueError, match=r"states of 2 layers, the model has 3: begin with a new cache"):
+        deep(texts(), past_key_values=cache)
+    with pytest.raises(ValueError, match=r"num_layers=2 \(here 3\); make a RecurrentCache with the same settings"):
+        RecurrentCache(deep.config).load_state_dict(cache.state_dict())
+    with pytest.raises(ValueError, match=r"this is not the state of a RecurrentCache: \['tokens_read'\] missing"):
+        RecurrentCache(model.config).load_state_dict({"num_layers": torch.tensor(2)})
+    broken = {name: value for name, value in cache.state_dict().items() if not name.startswith("layers.1")}
+    with pytest.raises(ValueError, match=r"should hold states of 2 layers, it holds"):
+        RecurrentCache(model.config).load_state_dict(broken)
+    no_number = {**cache.state_dict(), "layers.0.hidden": torch.full((2, 6), math.nan)}
+    with pytest.raises(ValueError, match=r"layers\.0\.hidden should hold finite floating-point numbers"):
+        RecurrentCache(model.config).load_state_dict(no_number)
+    with pytest.raises(TypeError, match="must be a RecurrentCache, got tuple"):
+        model(texts(), past_key_values=(1, 2))
+    with pytest.raises(ValueError, match=r"cache_implementation='static' is not for this model"):
+        model.generate(texts(), max_new_tokens=2, cache_implementation="static")
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"max_modulus": 1.0, "rnn_type": "lru"}, ["max_modulus < 1", "0.5 and 1.0"]),
+        ({"max_modulus": 0.9}, ["max_modulus=0.9 has no effect", "rnn_type='lru' or transform='causal_z'"]),
+        ({"rnn_type": "lru", "gate": "modulus"}, ["gate='modulus' has no effect", "'split'"]),
+        ({"rnn_type": "lru", "state_activation": "tanh"}, ["state_activation='tanh' has no effect"]),
+        ({**REAL, "transform": "z"}, ["transform='z' needs number_field='complex'", "'causal_z'"]),
+        ({**REAL, "word_parts": "real"}, ["word_parts='real' needs number_field='complex'"]),
+        ({**SLOTS, "num_slots": 0}, ["num_slots must be positive, got 0"]),
+        ({**SLOTS, "position_length": "text"}, ["or 'sentence', got 'text'"]),
+        ({**PHASES, "position_length": 0}, ["positive number of words", "got 0"]),
+        ({"position_length": "sentence"}, ["position_length='sentence' has no effect", "slot_position"]),
+        ({"transform": "z", "num_points": 9}, ["num_points must lie in [1, 4]", "got 9"]),
+        ({"num_points": 3}, ["num_points=3 has no effect"]),
+        ({"transform_axis": "features"}, ["transform_axis='features' has no effect", "transform='fourier'"]),
+        ({"tie_word_embeddings": True}, ["hidden_size=8 equal to the width 6"]),
+        ({"tie_word_embeddings": True, "recurrent_size": 8, "word_parts": "real"}, ["word_parts='both', got 'real'"]),
+        ({"recurrent_size": 5}, ["recurrent_size", "must be even, got 5; use 6"]),
+        ({"div_value": 2}, ["div_value=2 has no effect without cutoffs"]),
+        ({"embedding_type": "slots"}, ["embedding_type must be one of", "'slot_position'", "got 'slots'"]),
+    ],
+    ids=str,
+)
+def test_choices_that_do_not_fit(changes, parts):
+    with pytest.raises(Exception, match=r".") as caught:
+        ComplexRecurrentLMConfig(**{**TINY, **changes})
+    assert [part for part in parts if part not in str(caught.value)] == [], caught.value
+
+
+def test_the_real_twin_leaves_out_the_transforms_of_complex_numbers():
+    for transform, expected in (("z", "none"), ("fourier", "none"), ("causal_z", "causal_z")):
+        twin = ComplexRecurrentLMConfig(transform=transform, word_parts="real").real_twin()
+        assert (twin.number_field, twin.transform, twin.word_parts, twin.gate) == ("real", expected, "both", "split")
