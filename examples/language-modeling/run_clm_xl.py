@@ -10,27 +10,18 @@ on the validation part; the test part, where there is one, is scored once at the
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from datasets import Dataset, DatasetDict
-from torch import Tensor
-from transformers import AutoTokenizer, HfArgumentParser, PreTrainedTokenizerFast
+from transformers import HfArgumentParser, PreTrainedTokenizerFast
 
 from complex_transformers import (
-    ComplexStreamTrainer,
     ComplexTransfoXLConfig,
     ComplexTransfoXLForCausalLM,
-    Run,
-    RunArguments,
-    StreamDataset,
+    StreamDataArguments,
+    StreamRunArguments,
     arguments_of,
-    build_tokenizer,
-    encode_stream,
-    load_plain_text,
-    portable,
-    prepare_run,
-    rounded,
+    train_stream,
 )
 
 
@@ -59,148 +50,24 @@ class ModelArguments(arguments_of(ComplexTransfoXLConfig)):
 
 
 @dataclass
-class DataArguments(arguments_of(load_plain_text, without=("keep_linebreaks",))):
-    """The data: text files or a name on the Hub, how text becomes tokens, and how the stream is cut."""
+class DataArguments(StreamDataArguments):
+    """``StreamDataArguments``, and the memory of evaluation."""
 
-    tokenizer: str = field(
-        default="character", metadata={"help": "character, whitespace or word (a line ends in </s>), or bpe"}
-    )
-    tokenizer_name_or_path: str | None = field(
-        default=None, metadata={"help": "instead of one from the training part"}
-    )
-    vocab_size: int = field(default=50_000, metadata={"help": "at most; the rest is <unk>, of characters an error"})
-    lowercase: bool = False
-    max_train_tokens: int | None = field(default=None, metadata={"help": "the beginning of the training part alone"})
-    segment_length: int = field(default=128, metadata={"help": "tokens that are read at once"})
-    eval_segment_length: int | None = field(default=None, metadata={"help": "default: segment_length"})
     eval_mem_len: int | None = field(default=None, metadata={"help": "memory of evaluation; default: mem_len"})
-    prompt: list[str] = field(default_factory=list, metadata={"help": "texts to go on with at the end"})
-    max_new_tokens: int = field(default=200, metadata={"help": "of each continuation, drawn with top_k 40"})
 
 
 @dataclass
-class TrainingArguments(RunArguments):
-    """``RunArguments`` with defaults that fit small models; a batch is a number of lanes."""
+class TrainingArguments(StreamRunArguments):
+    """``StreamRunArguments`` with a folder of its own."""
 
     output_dir: str | None = "outputs/transformer-xl"
-    num_train_epochs: float = 1
-    lr_scheduler_type: str = "cosine"
-    warmup_steps: float = 200
-    max_grad_norm: float = 0.25
-    per_device_train_batch_size: int = 16
-    per_device_eval_batch_size: int = 16
-    eval_strategy: str = "steps"
-    eval_steps: float | None = 1000
-    save_strategy: str = "steps"
-    save_steps: float = 1000
-    logging_strategy: str = "steps"
-    logging_steps: float = 100
-    metric_for_best_model: str | None = "loss"
-
-
-def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: str | None) -> PreTrainedTokenizerFast:
-    """The tokenizer given, or one from the training part: for characters exactly its symbols."""
-    if name_or_path is not None:
-        return AutoTokenizer.from_pretrained(name_or_path)
-    characters = data_args.tokenizer == "character"
-    return build_tokenizer(
-        parts["train"]["text"],
-        data_args.tokenizer,
-        vocab_size=data_args.vocab_size,
-        lowercase=data_args.lowercase,
-        append_eos=not characters,
-        special_tokens="end" if characters else True,  # libraries that go on training or score ask for an end token
-    )
-
-
-def make_stream(part: Dataset, tokenizer: PreTrainedTokenizerFast, name: str, by_character: bool) -> Tensor:
-    """All tokens of a part; says how many of them are unknown."""
-    try:
-        stream = encode_stream(part["text"], tokenizer, by_character)
-    except ValueError as error:
-        raise ValueError(f"the {name} data: {error}") from error
-    if tokenizer.unk_token_id is not None and (unknown := int((stream == tokenizer.unk_token_id).sum())):
-        print(f"the {name} data: {unknown:,} of {len(stream):,} tokens are {tokenizer.unk_token}")
-    return stream
-
-
-def make_prompts(data_args: DataArguments, tokenizer: PreTrainedTokenizerFast) -> dict[str, Tensor]:
-    """The tokens ``[1, T]`` of each prompt: what cannot be read is found before training."""
-    if data_args.prompt and data_args.max_new_tokens < 1:
-        raise ValueError(f"max_new_tokens must be 1 or more, got {data_args.max_new_tokens}")
-    prompts = {}
-    for prompt in data_args.prompt:
-        try:
-            prompts[prompt] = encode_stream([prompt], tokenizer, add_special_tokens=False).long()[None]
-        except ValueError as error:
-            raise ValueError(f"--prompt {prompt!r}: {error}") from error
-    return prompts
-
-
-class StreamRun(Run):
-    """A run on streams; ``characters``: those that the tokens of a part stand for, where a token is not one."""
-
-    trainer_class = ComplexStreamTrainer
-    figures = ("loss", "perplexity", "bits_per_token")
-    characters: dict[str, int] = {}
-
-    def evaluate(self, name: str) -> dict[str, float]:
-        """Loss in nats, and what follows from it."""
-        part = self.parts[name]
-        metrics = self.trainer.evaluate(part, metric_key_prefix="part")
-        scores = {figure: metrics[f"part_{figure}"] for figure in self.figures}
-        if name in self.characters:
-            scores["bits_per_character"] = scores["bits_per_token"] * part.num_predicted / self.characters[name]
-        return rounded(scores, 5)
-
-
-def write_on(
-    model: ComplexTransfoXLForCausalLM,
-    tokenizer: PreTrainedTokenizerFast,
-    prompts: dict[str, Tensor],
-    max_new_tokens: int,
-) -> dict[str, str]:
-    """A continuation of each prompt; a token costs the same however long the text is."""
-    texts = {}
-    for prompt, ids in prompts.items():
-        written = model.generate(ids.to(model.device), max_new_tokens=max_new_tokens, do_sample=True, top_k=40)
-        texts[prompt] = tokenizer.decode(written[0], skip_special_tokens=True)
-        print(f"> {texts[prompt]}")
-    return texts
 
 
 def main() -> dict[str, Any]:
     """Parse the command line, train, score, save and write on from the prompts."""
     parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
-    if data_args.max_train_tokens is not None and data_args.max_train_tokens < 1:
-        raise ValueError(f"max_train_tokens must be 1 or more, got {data_args.max_train_tokens}")
-    checkpoint = prepare_run(args)
-
-    by_character = data_args.tokenizer == "character"
-    parts = load_plain_text(**data_args.given(), keep_linebreaks=by_character)
-    given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
-    tokenizer = make_tokenizer(parts, data_args, given)
-    prompts = make_prompts(data_args, tokenizer)
-    streams = {name: make_stream(part, tokenizer, name, by_character) for name, part in parts.items()}
-    streams["train"] = streams["train"][: data_args.max_train_tokens]
-    data = {}
-    for name, stream in streams.items():
-        train = name == "train"
-        lanes = args.per_device_train_batch_size if train else args.per_device_eval_batch_size
-        length = data_args.segment_length if train else data_args.eval_segment_length or data_args.segment_length
-        data[name] = StreamDataset(stream, lanes * args.world_size, length)
-
-    run = StreamRun(model_args.model(tokenizer), data, args, processing=tokenizer, eval_mem_len=data_args.eval_mem_len)
-    if not by_character:  # line breaks count
-        run.characters = {name: sum(len(text) + 1 for text in parts[name]["text"]) for name in data.keys() - {"train"}}
-    results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
-    results["tokens"] = {name: len(stream) for name, stream in streams.items()}
-    run.save(results, data_args.dataset_name or data_args.train_file)
-    if run.trainer.is_world_process_zero():
-        results["texts"] = write_on(run.model.eval(), tokenizer, prompts, data_args.max_new_tokens)
-        run.write(results)
-    return results
+    return train_stream(model_args.model, data_args, args, model_args.model_name_or_path, data_args.eval_mem_len)
 
 
 if __name__ == "__main__":

@@ -293,6 +293,11 @@ from .training.speech_models import (
     classification_items as classification_items,
     transcription_items as transcription_items,
 )
+from .training.stream_runs import (
+    StreamDataArguments as StreamDataArguments,
+    StreamRunArguments as StreamRunArguments,
+    train_stream as train_stream,
+)
 from .training.streams import (
     ComplexStreamTrainer as ComplexStreamTrainer,
 )

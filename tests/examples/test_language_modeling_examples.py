@@ -159,3 +159,34 @@ def test_a_stream_from_a_folder(run: Callable[..., Any], tmp_path: Path) -> None
     results = run(CLM, "--dataset_name", folder, *TINY_XL, "--max_steps", "2")
     assert results["tokens"]["validation"] == len((folder / "validation.txt").read_text(encoding="utf-8"))
     assert "`data`" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+
+
+RNN = "language-modeling/run_clm_rnn.py"
+TINY_RNN = ["--hidden_size", "32", "--recurrent_size", "32", "--segment_length", "8", "--warmup_steps", "5"]
+TINY_RNN += ["--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "2", "--hidden_dropout_prob", "0"]
+
+
+@pytest.mark.parametrize("rnn_type", ["lru", pytest.param("lstm", marks=pytest.mark.full)])
+def test_recurrent_stream_is_learnt_and_written_on(run: Callable[..., Any], tmp_path: Path, rnn_type: str) -> None:
+    results = run(
+        *(RNN, *character_files(tmp_path), *TINY_RNN, "--rnn_type", rnn_type, "--num_train_epochs", "4"),
+        *("--learning_rate", "0.02", "--eval_steps", "100", "--save_steps", "100"),
+        *("--prompt", "the cat", "--max_new_tokens", "24", "--seed", "0"),
+    )
+    symbols = len(set("the cat sat a dog ran "))
+    assert results["config"]["model_type"] == "complex_recurrent_lm"
+    for part in ("validation", "test"):
+        assert results[part]["bits_per_token"] < 0.2 * math.log2(symbols)
+    assert len(results["texts"]["the cat"]) == len("the cat") + 24
+    write = pipeline("text-generation", model=str(tmp_path / "out"))
+    assert len(write("a dog", max_new_tokens=5, do_sample=False)[0]["generated_text"]) == 10
+
+
+@pytest.mark.full
+def test_what_reads_ahead_is_scored_and_does_not_write(run: Callable[..., Any], tmp_path: Path) -> None:
+    arguments = [RNN, *character_files(tmp_path), *TINY_RNN, "--max_steps", "5", "--embedding_type", "slot_position"]
+    results = run(*arguments, "--position_length", "sentence")
+    assert results["config"]["position_length"] == "sentence"
+    assert "sees words to come" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="still to be written and cannot generate"):
+        run(*arguments, "--position_length", "sentence", "--prompt", "the cat", "--output_dir", tmp_path / "again")
