@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 from benchmarks.grid import Grid
-from benchmarks.grids import fair, gates, paper, speech, stability, text, thesis
+from benchmarks.grids import fair, gates, paper, speech, stability, text, thesis, thesis_language
 
 __all__ = ["GRIDS"]
 
-GRIDS: dict[str, Grid] = {
-    grid.name: grid for module in (text, speech, paper, fair, gates, stability, thesis) for grid in module.GRIDS
-}
+MODULES = (text, speech, paper, fair, gates, stability, thesis, thesis_language)
+GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

@@ -12,7 +12,18 @@ from typing import Any
 
 from benchmarks.reporting import markdown_table, read_lines
 
-__all__ = ["MISSING", "SIZE", "each", "find_runs", "read_runs", "run_table", "score", "seeds", "spread"]
+__all__ = [
+    "MISSING",
+    "SIZE",
+    "each",
+    "find_runs",
+    "parameters",
+    "read_runs",
+    "run_table",
+    "score",
+    "seeds",
+    "spread",
+]
 
 MISSING = "not measured yet"
 Runs = list[dict[str, Any]]

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.grids.thesis import DEPTHS, FAILING, FIELDS
+from benchmarks.grids.thesis_language import LANGUAGE_MODELS, READS_AHEAD
 from benchmarks.reporting import markdown_table, read_lines
-from benchmarks.tables.runs import MISSING, spread
+from benchmarks.tables.runs import MISSING, SIZE, find_runs, parameters, run_table, score, seeds, spread
 from benchmarks.thesis.printed import PRINTED
 from benchmarks.thesis.protocol import ACTIVATIONS
 from complex_transformers.analysis import part_coupling
@@ -166,6 +167,25 @@ def dynamics_table(results: Path) -> str:
 
 
 _DATA = ("mnist", "r52", "cifar10-cut")
+
+
+def language_model_table(results: Path) -> str:
+    """Language models on WikiText-2: perplexity, and the score of what reads ahead, marked."""
+    columns = {
+        "seeds": seeds,
+        "validation": score("validation/perplexity", 1, 1),
+        "test": score("test/perplexity", 1, 1),
+        "parameters": parameters,
+        "training": SIZE["training"],
+    }
+    labels = {
+        row: [f"{row} (**sees words to come**)" if row in READS_AHEAD else row, f"`{words}`"]
+        for row, words in LANGUAGE_MODELS.items()
+    }
+    found = find_runs(results / "thesis-language-models.jsonl", LANGUAGE_MODELS)
+    return run_table(["row", "options"], columns, labels, found) if found else MISSING
+
+
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/thesis.md": {
         **{
@@ -183,5 +203,6 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "thesis-labels": labels_table,
         "thesis-synthetic": synthetic_table,
         "thesis-dynamics": dynamics_table,
+        "thesis-language-models": language_model_table,
     }
 }
