@@ -33,7 +33,7 @@ MODELS = {
         ComplexConvNetConfig(**SIZES, **TRABELSI, num_filters=[8], padding="same", hidden_act="split_relu")
     ),
 }
-CASES = [pytest.param(name, marks=[] if name in ("mlp", "convnet") else pytest.mark.full) for name in MODELS]
+CASES = [pytest.param(name, marks=[] if name == "mlp" else pytest.mark.full) for name in MODELS]
 
 
 def inputs(model, rows):

@@ -28,6 +28,7 @@ class _Conformance(TextConformance, GenerationTesterMixin):
         self.model_tester.causal_lm_class = ComplexRecurrentLMForCausalLM  # the one that is overfitted
 
 
+@pytest.mark.full
 class ComplexLSTMConformanceTest(_Conformance, unittest.TestCase):
     """The default: complex field, LSTM."""
 
@@ -35,14 +36,13 @@ class ComplexLSTMConformanceTest(_Conformance, unittest.TestCase):
 class ComplexLRUConformanceTest(_Conformance, unittest.TestCase):
     """Complex field, blocks around a linear recurrence, an adaptive softmax."""
 
-    overfit_in_default_set = False
     config_changes = {"rnn_type": "lru", "cutoffs": [2, 3]}
 
 
-@pytest.mark.full
 class RealTiedConformanceTest(_Conformance, unittest.TestCase):
     """A real LSTM, the head tied to the words."""
 
+    overfit_in_default_set = False
     config_changes = {"number_field": "real", "tie_word_embeddings": True, "hidden_size": 32, "recurrent_size": 32}
 
 

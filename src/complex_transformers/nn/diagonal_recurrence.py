@@ -34,7 +34,7 @@ def check_moduli(min_modulus: float, max_modulus: float) -> None:
     """Raise unless moduli between the two make a stable recurrence."""
     if not 0.0 < min_modulus <= max_modulus < 1.0:
         raise ValueError(
-            f"moduli must be 0 < min_modulus <= max_modulus < 1, or the recurrence would not be stable, got "
+            f"moduli must be positive, 0 < min_modulus <= max_modulus < 1, or the recurrence is not stable, got "
             f"{min_modulus} and {max_modulus}"
         )
 

@@ -67,6 +67,7 @@ def test_sixteen_bits_are_not_cut_off():
     )
 
 
+@pytest.mark.full
 def test_saved_and_loaded_in_another_process(tmp_path):
     config = ComplexMLPConfig(num_channels=1, image_size=[6, 5], hidden_sizes=[8], id2label={0: "no", 1: "yes"})
     torch.manual_seed(0)

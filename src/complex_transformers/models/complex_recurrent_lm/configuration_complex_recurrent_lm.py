@@ -88,8 +88,8 @@ class ComplexRecurrentLMConfig(StreamConfig):
     recurrent_size: int = 512
     gate: str | None = None
     state_activation: str = "split_tanh"
-    min_modulus: float = 0.5
-    max_modulus: float = 0.99
+    min_modulus: float | int = 0.5
+    max_modulus: float | int = 0.99
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.gate is None:
