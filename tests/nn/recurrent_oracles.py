@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 import torch
-from oracles import bias, r, randn, randomize, weight, z
 
 from complex_transformers.nn import GATES, STATE_ACTIVATIONS, ComplexGRU, ComplexLSTM, ComplexRNN
+from oracles import bias, r, randn, randomize, weight, z
 
 LAYERS = {"rnn": ComplexRNN, "lstm": ComplexLSTM, "gru": ComplexGRU}
 CELLS = [("rnn", "split"), *((kind, gate) for kind in ("lstm", "gru") for gate in GATES)]

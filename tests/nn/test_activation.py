@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, numbers, of_parts, randn, z
 from scipy.special import erf
 from torch.autograd import gradcheck
 
 from complex_transformers.nn import ACT2CFN, NUMBER_FIELDS, HiroseTanh, get_activation
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, numbers, of_parts, randn, z
 
 B = np.array([0.25, -0.375, 0.0])  # the bias of modrelu, exact in every dtype
 

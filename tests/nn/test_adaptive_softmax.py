@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, r, randn, randomize, z
 
 from complex_transformers.nn import AdaptiveReadout
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, r, randn, randomize, z
 
 WORDS = 11
 CUTOFFS = (3, 4, 8)

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from oracles import assert_close, assert_refused, bias, numbers, of_parts, r, randn, randomize, softmax, weight, z
 
 from complex_transformers.nn import (
     AdditiveAttention,
@@ -23,6 +22,7 @@ from complex_transformers.nn import (
     last_states,
 )
 from complex_transformers.nn.alignment import run_steps
+from oracles import assert_close, assert_refused, bias, numbers, of_parts, r, randn, randomize, softmax, weight, z
 
 FIELDS = ("complex", "real")
 LAYERS = {"complex": (ComplexRNN, ComplexLSTM, ComplexGRU), "real": (RealRNN, RealLSTM, RealGRU)}

@@ -6,6 +6,17 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from torch import nn
+from torch.autograd import gradcheck, gradgradcheck
+
+from complex_transformers.kernels import modulus_attention
+from complex_transformers.kernels.modulus_attention import BlockedModulusAttention, ScoreModulus
+from complex_transformers.nn import (
+    ATTENTION_FUNCTIONS,
+    ComplexMultiheadAttention,
+    complex_attention,
+)
+from complex_transformers.nn.attention import check_attention
 from oracles import (
     DTYPES,
     TOLERANCE,
@@ -20,17 +31,6 @@ from oracles import (
     weight,
     z,
 )
-from torch import nn
-from torch.autograd import gradcheck, gradgradcheck
-
-from complex_transformers.kernels import modulus_attention
-from complex_transformers.kernels.modulus_attention import BlockedModulusAttention, ScoreModulus
-from complex_transformers.nn import (
-    ATTENTION_FUNCTIONS,
-    ComplexMultiheadAttention,
-    complex_attention,
-)
-from complex_transformers.nn.attention import check_attention
 
 SCHEMES = sorted(ATTENTION_FUNCTIONS)
 FIELDS = [(*scheme, "complex") for scheme in SCHEMES] + [

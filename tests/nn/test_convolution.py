@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, r, randn, randomize, weight
 from torch import nn
 
 from complex_transformers.nn import ComplexConv1d, ComplexConv2d, RealConv1d, RealConv2d, RealInputConv2d
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, r, randn, randomize, weight
 
 CONVOLUTIONS = {1: ComplexConv1d, 2: ComplexConv2d}
 DIMS = sorted(CONVOLUTIONS)

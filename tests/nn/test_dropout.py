@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, randn, z
 
 from complex_transformers.nn import ComplexDropout
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, randn, z
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

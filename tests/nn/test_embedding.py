@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, assert_slopes, r, randomize, z
 
 from complex_transformers.nn import (
     ComplexEmbedding,
@@ -18,6 +17,7 @@ from complex_transformers.nn import (
     WordPositionEmbedding,
     positions_from_mask,
 )
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, assert_slopes, r, randomize, z
 
 V, D = 7, 3
 SHARINGS = ("none", "word", "dimension")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, softmax, z
 from torch.autograd import gradcheck, gradgradcheck
 
 import complex_transformers.nn.functional as CF
 from complex_transformers.kernels.linear import GaussLinear
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, softmax, z
 
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 5))
 

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from torch.autograd import gradcheck
+
+from complex_transformers.nn import GraphConvolution, normalize_adjacency, window_adjacency
 from oracles import (
     DTYPES,
     TOLERANCE,
@@ -22,9 +25,6 @@ from oracles import (
     randomize,
     weight,
 )
-from torch.autograd import gradcheck
-
-from complex_transformers.nn import GraphConvolution, normalize_adjacency, window_adjacency
 
 MASKS = st.lists(st.booleans(), min_size=1, max_size=8)
 

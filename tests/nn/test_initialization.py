@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from oracles import assert_refused, r, weight
 from scipy import stats
 
 from complex_transformers.nn import INITIALIZERS, ComplexLinear, RealLinear, initialize_
+from oracles import assert_refused, r, weight
 
 FAN_IN, FAN_OUT = 120, 360  # numbers of the field
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, r, randn, randomize, weight, z
 from torch import nn
 
 from complex_transformers.nn import ComplexLinear, RealLinear
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, r, randn, randomize, weight, z
 
 
 def make(d_in=3, d_out=2, **kwargs):

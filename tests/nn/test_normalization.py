@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, randomize, z
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -21,6 +20,7 @@ from complex_transformers.nn import (
     RealBatchNorm1d,
     RealBatchNorm2d,
 )
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, randomize, z
 
 EPS = 1e-5
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from oracles import assert_close, assert_refused, finite, r, randn, z
 from torch import nn
 
 import complex_transformers.nn as cnn
 import complex_transformers.nn.functional as CF
 from complex_transformers.nn import NUMBER_FIELDS, arithmetic, number_field
+from oracles import assert_close, assert_refused, finite, r, randn, z
 
 VECTORS, SEQUENCES, IMAGES, STEPS = (5, 8), (3, 8, 7), (3, 8, 6, 5), (3, 7, 8)
 TWINS = [

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, halves, numbers, randn, z
 
 from complex_transformers.nn import (
     NUMBER_FIELDS,
@@ -18,6 +17,7 @@ from complex_transformers.nn import (
     ModulusMaxPool2d,
 )
 from complex_transformers.nn.pooling import modulus_average_pool, modulus_max_pool
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, halves, numbers, randn, z
 
 
 def average(values: np.ndarray) -> np.ndarray:

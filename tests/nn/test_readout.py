@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, bias, halves, r, randn, randomize, weight, z
 from torch.autograd import gradcheck
 
 from complex_transformers.nn import READOUTS, Readout
+from oracles import DTYPES, TOLERANCE, assert_close, bias, halves, r, randn, randomize, weight, z
 
 NAMES = sorted(READOUTS)
 CASES = [(name, field) for name in NAMES for field in READOUTS[name]]

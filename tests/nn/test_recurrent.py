@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import TOLERANCE, assert_close, finite, randn, weight, z
 from recurrent_oracles import (
     ACTIVATIONS,
     CELLS,
@@ -31,6 +30,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_s
 
 import complex_transformers.nn.functional as CF
 from complex_transformers.nn import GATES, STATE_ACTIVATIONS, ComplexGRU, ComplexLinear, ComplexLSTM
+from oracles import TOLERANCE, assert_close, finite, randn, weight, z
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from oracles import assert_close, finite, r, randn, randomize
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence
 
@@ -19,6 +18,7 @@ from complex_transformers.nn import (
     RealRNN,
     check_recurrent,
 )
+from oracles import assert_close, finite, r, randn, randomize
 
 LAYERS = {"rnn": RealRNN, "lstm": RealLSTM, "gru": RealGRU}
 TORCH = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}

@@ -8,10 +8,10 @@ import weakref
 
 import pytest
 import torch
-from oracles import finite, randn, randomize
 from torch.autograd import gradcheck, gradgradcheck
 
 from complex_transformers.nn import ComplexGRU, ComplexLSTM, recurrent
+from oracles import finite, randn, randomize
 
 HOLES = torch.tensor([[1, 1, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])  # the last row has no step at all
 

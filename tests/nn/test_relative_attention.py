@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassClassValidationError
-from oracles import assert_refused, randn, randomize
 from torch.autograd import gradgradcheck
 
 from complex_transformers import ComplexOrderConfig
@@ -18,6 +17,7 @@ from complex_transformers.nn import (
     relative_positions,
     relative_shift,
 )
+from oracles import assert_refused, randn, randomize
 
 
 @pytest.mark.parametrize(("length", "keys"), [(1, 1), (1, 5), (4, 4), (3, 7)])

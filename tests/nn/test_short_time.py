@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, r, randn, z
 from torch.autograd import gradcheck
 
 from complex_transformers.nn import frame, inverse_short_time_dft, make_window, num_frames, short_time_dft
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, r, randn, z
 
 signal = pytest.importorskip("scipy.signal")
 

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from oracles import assert_close, assert_refused, r, randn, randomize, softmax, z
 
 from complex_transformers.nn import SpectralScaledAttention, positional_phase
+from oracles import assert_close, assert_refused, r, randn, randomize, softmax, z
 
 CHOICES = [*itertools.product(("modulus", "real"), ("probability_amplitude", "softmax"), ("add", "rotate", "none"))]
 

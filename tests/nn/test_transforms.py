@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, randomize, z
 
 from complex_transformers.nn import FrequencyKernel, ZTransform, dct, dft, inverse_dft
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, randomize, z
 
 
 def dft_oracle(values: np.ndarray, sign: float) -> np.ndarray:
