@@ -158,7 +158,9 @@ def test_resumed_training_is_the_uninterrupted_one(tmp_path, accumulation):
         assert losses(resumed) == losses(straight)
 
 
-@pytest.mark.parametrize("rnn_type", ["lstm", pytest.param("gru", marks=pytest.mark.full), "lru"])
+@pytest.mark.parametrize(
+    "rnn_type", ["lstm", *(pytest.param(name, marks=pytest.mark.full) for name in ("gru", "lru"))]
+)
 def test_resumed_recurrent_training_is_the_uninterrupted_one(tmp_path, rnn_type):
     straight = trainer(tmp_path, network=stream_training.recurrent_model(rnn_type), save_steps=1)
     straight.train()

@@ -64,6 +64,7 @@ def character_files(folder: Path) -> list[str | Path]:
     return files
 
 
+@pytest.mark.full
 def test_stream_of_characters_is_learnt_and_written_on(run: Callable[..., Any], tmp_path: Path) -> None:
     results = run(
         *(CLM, *character_files(tmp_path), *TINY_XL, "--num_train_epochs", "6", "--learning_rate", "0.02"),
