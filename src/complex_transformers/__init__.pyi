@@ -51,6 +51,12 @@ from .data.babble import (
     split_by_symbols as split_by_symbols,
     write_babble_tasks as write_babble_tasks,
 )
+from .data.babi import (
+    BabiQuestion as BabiQuestion,
+    load_babi as load_babi,
+    read_babi as read_babi,
+    repeated_questions as repeated_questions,
+)
 from .data.dependency import (
     DependencyCollator as DependencyCollator,
     adjacency_from_heads as adjacency_from_heads,
