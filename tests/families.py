@@ -40,6 +40,7 @@ VANILLA = {"embedding_type": "complex_vanilla"}
 PRE_NORM = {"norm_position": "pre"}
 AMPLITUDE_HEAD = {"readout": "probability_amplitude"}
 LUONG = {"attention_type": "luong"}
+WORD_MEMORY = {"variant": "word_memory", "story_length": 14, "question_length": 8, "recurrent_size": 12}
 PIXELS = {"image_size": [5, 7]}
 TRABELSI = {"block": "residual", "norm_type": "whitening", "imaginary_input": "learned"}
 SPECTRUM = {"input_transform": "fft2", "norm_type": "batch"}
@@ -166,6 +167,35 @@ FAMILIES = {
             "real causal z": ("ForCausalLM", {**REAL, "transform": "causal_z", "state_activation": "split_relu"}),
         },
         ("ForCausalLM", {"gate": "modulus", "state_activation": "hirose_tanh", "lm_readout": "modulus"}),
+    ),
+    "complex_memory_network": Family(
+        {**TEXT, "num_labels": 3, "hidden_dropout_prob": 0.3},
+        {
+            "complex": (CLASSIFIER, {"attention_score": "modulus", "time_noise": 0.2}),
+            "real": (CLASSIFIER, {**REAL, "num_hops": 2}),
+            "words": (CLASSIFIER, {**WORD_MEMORY, "state_activation": "split_relu", "gate": "modulus"}),
+        },
+        {
+            "phases": (
+                CLASSIFIER,
+                {
+                    "sentence_encoding": "complex_order",
+                    "temporal": "phase",
+                    "weight_tying": "layer",
+                    **AMPLITUDES,
+                    "attention_score": "modulus",
+                },
+            ),
+            "squares": (CLASSIFIER, {"attention_score": "squared_modulus", "weight_tying": "none", "num_hops": 2}),
+            "linear": (CLASSIFIER, {"attention_normalization": "linear", "temporal": "none"}),
+            "model": ("Model", {"sentence_encoding": "bag"}),
+            "words, memory": (
+                CLASSIFIER,
+                {**WORD_MEMORY, "softmax_axis": "memory", "response": "multiply", "rnn_type": "gru"},
+            ),
+            "real layers": (CLASSIFIER, {**REAL, "weight_tying": "layer", **AMPLITUDES}),
+            "real words": (CLASSIFIER, {**REAL, **WORD_MEMORY, "question_length": 9}),
+        },
     ),
     "complex_fasttext": Family(
         {**TEXT, "intermediate_size": 12, "num_labels": 3},
@@ -397,7 +427,7 @@ class Case:
 
     def without_dropout(self, **changes: Any) -> PreTrainedModel:
         """A trained model in training mode that computes what it does in evaluation, but for batch statistics."""
-        names = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+        names = ("hidden_dropout_prob", "attention_probs_dropout_prob", "time_noise")
         changes = {**{name: 0.0 for name in names if hasattr(self.config(), name)}, **changes}
         if decoder := self.head[1].get("decoder"):
             changes = {

@@ -48,6 +48,11 @@ def _row(model: PreTrainedModel, length: int, labels: bool, generator: torch.Gen
         row = {"pixel_values": torch.randn(config.pixel_shape, generator=generator)}
     else:
         row = {"input_ids": ids(words[0])}
+    if "question_ids" in inspect.signature(model.forward).parameters:
+        row["question_ids"] = ids(words[0], count=max(2, length - 2))
+        if config.variant == "sentence_memory":  # so many sentences, of three to five words
+            size = 3 + length % 3
+            row["input_ids"] = ids(words[0], count=length * size).view(length, size)
     if relations[0]:
         row["relation_ids"] = ids(relations[0], 1)
     if config.is_encoder_decoder:
@@ -79,7 +84,9 @@ def _labels(model: PreTrainedModel, row: Row, ids: Any) -> Row:
 
 def mask_of(name: str) -> str:
     """The mask of an input."""
-    return "decoder_attention_mask" if name.startswith("decoder_") else "attention_mask"
+    if name.startswith("decoder_"):
+        return "decoder_attention_mask"
+    return "question_mask" if name == "question_ids" else "attention_mask"
 
 
 def batch(texts: list[Row], side: str = "right", extra: int = 0) -> dict[str, Tensor]:
@@ -93,13 +100,15 @@ def batch(texts: list[Row], side: str = "right", extra: int = 0) -> dict[str, Te
         if first.dim() == 0 or name == "pixel_values":
             out[name] = torch.stack(values)
             continue
-        size = max(map(len, values)) + extra
+        axes = first.dim() if name.endswith("ids") else 1  # features of a frame are no text
+        sizes = [max(value.shape[axis] for value in values) + extra for axis in range(axes)]
         filler = -100 if name.endswith("labels") else 2 if name.endswith("relation_ids") else 4
-        padded = first.new_full((len(values), size, *first.shape[1:]), filler)
-        mask = torch.zeros(len(values), size, dtype=torch.long)
+        padded = first.new_full((len(values), *sizes, *first.shape[axes:]), filler)
+        mask = torch.zeros(len(values), *sizes, dtype=torch.long)
         for row, value in enumerate(values):
-            place = slice(size - len(value), None) if side == "left" else slice(len(value))
-            padded[row, place], mask[row, place] = value, 1
+            lengths = zip(sizes, value.shape, strict=False)
+            place = tuple(slice(size - n, None) if side == "left" else slice(n) for size, n in lengths)
+            padded[row][place], mask[row][place] = value, 1
         out[name] = padded
         if not name.endswith("labels") and not mask.all():
             out[mask_of(name)] = mask

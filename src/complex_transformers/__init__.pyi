@@ -141,6 +141,16 @@ from .models.complex_fasttext.modeling_complex_fasttext import (
     ComplexFastTextForSequenceClassification as ComplexFastTextForSequenceClassification,
     ComplexFastTextModel as ComplexFastTextModel,
 )
+from .models.complex_memory_network.configuration_complex_memory_network import (
+    ComplexMemoryNetworkConfig as ComplexMemoryNetworkConfig,
+)
+from .models.complex_memory_network.modeling_complex_memory_network import (
+    ComplexMemoryNetworkForSequenceClassification as ComplexMemoryNetworkForSequenceClassification,
+    ComplexMemoryNetworkModel as ComplexMemoryNetworkModel,
+)
+from .models.complex_memory_network.processing_complex_memory_network import (
+    MemoryProcessor as MemoryProcessor,
+)
 from .models.complex_mlp.configuration_complex_mlp import (
     ComplexMLPConfig as ComplexMLPConfig,
 )
@@ -253,6 +263,9 @@ from .nn.linear import (
 )
 from .pipelines.speech_to_text import (
     SpeechToTextPipeline as SpeechToTextPipeline,
+)
+from .pipelines.story_question_answering import (
+    StoryQuestionAnsweringPipeline as StoryQuestionAnsweringPipeline,
 )
 from .pipelines.text_to_text import (
     TextToTextPipeline as TextToTextPipeline,

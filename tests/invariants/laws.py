@@ -24,6 +24,7 @@ CLASSIFIERS = tuple(name for name, model in MODELS.items() if issubclass(model, 
 IMAGE_NETWORKS = tuple(name for name, model in MODELS.items() if issubclass(model, ImagePreTrainedModel))
 READS_BAGS = tuple(str(case) for case in CASES if getattr(case.config(), "bag_of_words", "none") != "none")
 READS_IMAGES = tuple(str(case) for case in CASES if case.family in IMAGE_NETWORKS and str(case) not in READS_BAGS)
+READS_STORIES = ("complex_memory_network",)
 WITHOUT_STACK = tuple(name for name, model in MODELS.items() if not model.supports_gradient_checkpointing)
 ENCODERS = ("complex_order", *CLASSIFIERS)
 SPEECH_ENCODERS = tuple(
@@ -51,7 +52,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
             "generation_needs_no_cache",
             "beam_search_equals_a_plain_reference",
         ),
-        (*ENCODERS, *SPEECH_ENCODERS, *IMAGE_NETWORKS),
+        (*ENCODERS, *SPEECH_ENCODERS, *IMAGE_NETWORKS, *READS_STORIES),
     ): "reads all at once and writes nothing",
     (
         ("a_common_phase_passes_through",),
@@ -63,7 +64,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (("a_common_phase_passes_through",), ("synconmt",)): "each part of a state has attention weights of its own",
     (
         ("eager_equals_sdpa",),
-        (*CLASSIFIERS, *IMAGE_NETWORKS, "complex_transfo_xl", "complex_recurrent_lm", "synconmt"),
+        (*CLASSIFIERS, *IMAGE_NETWORKS, *READS_STORIES, "complex_transfo_xl", "complex_recurrent_lm", "synconmt"),
     ): ("has no attention, or one that sdpa cannot compute, and refuses the name"),
     (("checkpointing_gives_the_same_gradients",), WITHOUT_STACK): (
         "there is no stack of layers to compute again, and checkpointing is refused"
@@ -101,9 +102,12 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
             *("padding_holds_any_size", "padding_may_be_no_number", "what_is_no_number_stays_in_its_row"),
             *("numbers_of_any_size_have_finite_gradients", "float16_at_the_ends_of_its_range"),
         ),
-        READS_BAGS,
+        (*READS_BAGS, *READS_STORIES),
     ): "words are all that is read, and have no size",
     (("padding_holds_any_size", "padding_may_be_no_number"), READS_IMAGES): "an image has one size",
+    (("embeddings_stand_for_ids", "positions_are_counted_where_none_are_given"), READS_STORIES): (
+        "each table of words is read in its own hop, and places are counted inside sentences"
+    ),
     (("embeddings_stand_for_ids",), SPEECH_ENCODERS): "features are what is read: there are no ids",
 }
 SKIPS = {(name, place): reason for (names, places), reason in _SKIPPED.items() for name in names for place in places}
@@ -157,7 +161,7 @@ def loss_of(model: PreTrainedModel, inputs: dict[str, Tensor], **options: object
     if "labels" in inputs:
         return out.loss
     states = out.last_hidden_state
-    if "attention_mask" in inputs:
+    if "attention_mask" in inputs and states.dim() == 3:
         states = states.masked_fill(inputs["attention_mask"].unsqueeze(-1) == 0, 0.0)
     return states.square().sum() + (0.0 if out.get("pooler_output") is None else out.pooler_output.square().sum())
 

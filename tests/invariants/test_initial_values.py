@@ -107,6 +107,8 @@ def check(model, config):
         elif type(module).__name__ == "ZTransform":
             start = torch.arange(len(value)) * (2.0 * math.pi / len(value)) if leaf == "phase" else torch.zeros(1)
             torch.testing.assert_close(value, start.expand_as(value))
+        elif type(module).__name__ == "MemoryTime":
+            check_table(model, module, name, leaf, value if leaf == "vectors" else value.unsqueeze(0))
         elif type(module).__name__ == "DiagonalRecurrence":
             check_recurrence(module, leaf, value)
         elif kind := recurrent_kind(module):

@@ -125,7 +125,10 @@ def test_a_resized_vocabulary_keeps_its_words(case, tmp_path):
         words = model.get_input_embeddings().num_embeddings
         kept = min(size, words)
         texts = [
-            {name: value.clamp(max=kept - 1) if "input_ids" in name else value for name, value in row.items()}
+            {
+                name: value.clamp(max=kept - 1) if name.endswith(("input_ids", "question_ids")) else value
+                for name, value in row.items()
+            }
             for row in rows(model)
         ]
         inputs = batch(texts)

@@ -20,6 +20,7 @@ from .gates import *
 from .graph import *
 from .initialization import *
 from .linear import *
+from .memory import *
 from .normalization import *
 from .number_field import *
 from .pooling import *

@@ -389,7 +389,9 @@ class WordPositionEmbedding(TableEmbedding):
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx)
         check_choice("embedding_type", embedding_type, ("word", "learned_position", "sinusoidal_position"))
-        self.num_features = arithmetic("complex").num_features(embedding_dim)
+        if embedding_type != "word":  # a table alone may hold real numbers, of any width
+            arithmetic("complex").num_features(embedding_dim)
+        self.num_features = embedding_dim // 2
         self.embedding_type = embedding_type
         self.max_position_embeddings = max_position_embeddings
         self.amplitude_std = amplitude_std

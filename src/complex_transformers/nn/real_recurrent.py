@@ -95,14 +95,20 @@ class _RealRecurrent(Stepwise):
         """As ``torch.nn`` has it, with a mask as in ``ComplexRNN``: the real steps of each row run as one sequence."""
         if not self.is_torch:
             return super().forward(input, hx, mask)
+        if _autocasts_to_float16_on_cpu(input):
+            dtype = self._parameters_of("ih", 0)[0].dtype
+            with torch.autocast("cpu", enabled=False):
+                return self.forward(_as_dtype(input, dtype), _as_dtype(hx, dtype), mask)
         torch_forward = super(Stepwise, self).forward  # that of the class of torch.nn, next after Stepwise
         if isinstance(input, PackedSequence):
             if mask is not None:
                 raise ValueError("a packed sequence knows its lengths: give it without a mask")
             return torch_forward(input, hx)
         check_sequence(input, self.input_size, mask, self.batch_first)
-        if mask is None:
+        # In float16 on a CPU torch's LSTM has kernels for packed sequences alone; others need a processor of float16.
+        if mask is None and not (input.dtype == torch.float16 and input.device.type == "cpu"):
             return torch_forward(input, hx)
+        mask = input.new_ones(input.shape[:2], dtype=torch.bool) if mask is None else mask
         time = 1 if self.batch_first else 0
         keep = mask.to(torch.bool)
         lengths = keep.sum(time)
@@ -115,6 +121,25 @@ class _RealRecurrent(Stepwise):
         out, last = torch_forward(packed, hx)
         padded, _ = pad_packed_sequence(out, batch_first=self.batch_first, total_length=input.shape[time])
         return _gather(padded, torch.argsort(order, dim=time), time), last
+
+
+def _autocasts_to_float16_on_cpu(x: Tensor | PackedSequence) -> bool:
+    """Where torch's LSTM has no kernel with gradients: it is computed in the dtype of its weights."""
+    data = x.data if isinstance(x, PackedSequence) else x
+    return (
+        data.device.type == "cpu"
+        and torch.is_autocast_enabled("cpu")
+        and torch.get_autocast_dtype("cpu") == torch.float16
+    )
+
+
+def _as_dtype(value: Any, dtype: torch.dtype) -> Any:
+    """A tensor, a packed sequence or a tuple of tensors in a dtype; None as it is."""
+    if isinstance(value, PackedSequence):
+        return value._replace(data=value.data.to(dtype))
+    if isinstance(value, tuple):
+        return tuple(part.to(dtype) for part in value)
+    return None if value is None else value.to(dtype)
 
 
 def _gather(x: Tensor, order: Tensor, time: int) -> Tensor:

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks of ``pipeline()`` that Transformers does not have."""
 
-from ..models.base.hub import SPEECH_TO_TEXT_TASK, TEXT_TO_TEXT_TASK
+from ..models.base.hub import QUESTION_ANSWERING_TASK, SPEECH_TO_TEXT_TASK, TEXT_TO_TEXT_TASK
 
 __all__ = ["PIPELINES"]
 
 # task -> module of this folder, its pipeline, the Auto class of the models, and what goes in
 PIPELINES = {
+    QUESTION_ANSWERING_TASK: (
+        *("story_question_answering", "StoryQuestionAnsweringPipeline", "AutoModelForSequenceClassification", "text"),
+    ),
     SPEECH_TO_TEXT_TASK: ("speech_to_text", "SpeechToTextPipeline", "AutoModelForSpeechSeq2Seq", "multimodal"),
     TEXT_TO_TEXT_TASK: ("text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM", "text"),
 }

@@ -29,6 +29,8 @@ __all__ = ["HubMixin", "ModelHubMixin", "card_text", "complete_card", "write_hub
 TEXT_TO_TEXT_TASK = "complex-text2text"
 # "automatic-speech-recognition" takes every model that is not in Transformers' own list for one of CTC.
 SPEECH_TO_TEXT_TASK = "complex-speech2text"
+# A story, a question about it, and one of a model's answers.
+QUESTION_ANSWERING_TASK = "complex-question-answering"
 
 SHIM_NAME = "complex_transformers_hub"
 CARD_NAME = "README.md"
@@ -228,6 +230,7 @@ def card_text(
         limits=limits,
         text_to_text=TEXT_TO_TEXT_TASK,
         speech_to_text=SPEECH_TO_TEXT_TASK,
+        question_answering=QUESTION_ANSWERING_TASK,
     )
     return str(ModelCard.from_template(data, template_str="---\n{{ card_data }}\n---\n\n{{ body }}\n", body=body))
 

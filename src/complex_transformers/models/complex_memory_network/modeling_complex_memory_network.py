@@ -1,0 +1,330 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Memory networks over both number fields: of sentences (Sukhbaatar et al. 2015), and of words (Thesis 4.4)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.modeling_outputs import BaseModelOutputWithPoolingAndNoAttention, SequenceClassifierOutput
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ...nn import (
+    ComplexOrderEmbedding,
+    MemoryTime,
+    WordPositionEmbedding,
+    complex_scores,
+    number_field,
+    position_encoding,
+    positions_from_mask,
+    read_memory,
+)
+from ..base.inputs import EMPTY, check_mask, without_padding
+from ..base.text import ClassicPreTrainedModel, SequenceClassifier, run_recurrent
+from .configuration_complex_memory_network import ComplexMemoryNetworkConfig
+
+__all__ = [
+    "ComplexMemoryNetworkForSequenceClassification",
+    "ComplexMemoryNetworkModel",
+    "MemoryNetworkClassifierOutput",
+    "MemoryNetworkOutput",
+]
+
+
+@dataclass
+class MemoryNetworkOutput(BaseModelOutputWithPoolingAndNoAttention):
+    """``BaseModelOutputWithPooling`` with what was looked at.
+
+    Attributes:
+        memory_weights: ``[B, num_hops, M]``, the weight of every sentence in every hop; of ``word_memory`` ``[B,
+            question_length, story_length]``, of every word of the question and the story, which end on the right.
+    """
+
+    memory_weights: Tensor | None = None
+
+
+@dataclass
+class MemoryNetworkClassifierOutput(SequenceClassifierOutput):
+    """``SequenceClassifierOutput`` with the ``memory_weights`` of ``MemoryNetworkOutput``."""
+
+    memory_weights: Tensor | None = None
+
+
+def check_text(name: str, ids: Tensor, mask: Tensor | None, axes: str) -> Tensor:
+    """True for the words of checked ids; all of them where no mask is given.
+
+    Raises:
+        TypeError: ids that are no integers.
+        ValueError: another number of axes, nothing at all, a mask of another shape.
+    """
+    names = axes.split(", ")
+    if ids.dim() != len(names):
+        raise ValueError(f"{name}_ids must be [{axes}], got shape {tuple(ids.shape)}")
+    if 0 in ids.shape:
+        raise ValueError(f"the {name} is empty: [{axes}] is {tuple(ids.shape)}; {EMPTY}")
+    if ids.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"{name}_ids must be integers (int64 or int32), got dtype {ids.dtype}")
+    mask_name = "attention_mask" if name == "input" else f"{name}_mask"
+    check_mask(mask, tuple(ids.shape), mask_name, f"[{axes}]", scores=False)
+    return torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.to(torch.bool)
+
+
+def word_table(config: ComplexMemoryNetworkConfig, width: int | None = None) -> nn.Module:
+    """A table of words of ``width`` (default ``hidden_size``), with phases by ``sentence_encoding``."""
+    size = config.hidden_size if width is None else width
+    std = config.initializer_range
+    if config.variant == "sentence_memory" and config.sentence_encoding == "complex_order":
+        return ComplexOrderEmbedding(config.vocab_size, size, config.pad_token_id, amplitude_std=std)
+    return WordPositionEmbedding(config.vocab_size, size, config.pad_token_id, amplitude_std=std)
+
+
+class SentenceTable(nn.Module):
+    """Sentences as sums of their words (Sukhbaatar et al. 2015, 4.1): ``[..., N]`` ids -> ``[..., d]``."""
+
+    def __init__(self, config: ComplexMemoryNetworkConfig) -> None:
+        super().__init__()
+        field = number_field(config.number_field)
+        self.numbers = field.numbers
+        self.words = word_table(config)
+        self.dropout = field.Dropout(config.hidden_dropout_prob)
+        self.has_places = config.sentence_encoding == "position"
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        rows, tokens = ids.flatten(0, -2), mask.flatten(0, -2)
+        words = self.dropout(without_padding(self.words(rows, attention_mask=tokens), tokens))
+        if self.has_places:
+            places, lengths = positions_from_mask(rows, tokens), tokens.sum(-1, keepdim=True)
+            factors = position_encoding(places, lengths, self.numbers.num_features(words.shape[-1]))
+            words = self.numbers.scale(words, factors.to(words.dtype))
+        return words.sum(-2).unflatten(0, ids.shape[:-1])
+
+
+class MemoryHop(nn.Module):
+    """u^(k+1) = u^k + o^k, or H u^k + o^k (Sukhbaatar et al. 2015, 2.2): the next state and the weights."""
+
+    def __init__(self, config: ComplexMemoryNetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        field, width = number_field(config.number_field), config.hidden_size
+        self.state_map = field.Linear(width, width, bias=False) if config.weight_tying == "layer" else nn.Identity()
+
+    def forward(self, state: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        score, normalization = self.config.attention_score, self.config.attention_normalization
+        response, weights = read_memory(state, keys, values, mask, score, normalization)
+        return self.state_map(state) + response, weights
+
+
+class SentenceMemory(nn.Module):
+    """Hops over the sentences of a story (Sukhbaatar et al. 2015, 2; Thesis 4.10-4.12)."""
+
+    axes = "batch, sentences, words"
+
+    def __init__(self, config: ComplexMemoryNetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.tables = nn.ModuleList(SentenceTable(config) for _ in range(config.num_tables))
+        self.times = nn.ModuleDict()
+        if config.temporal != "none":
+            used = {str(table) for hop in range(config.num_hops) for table in config.tables_of(hop)}
+            time = (config.memory_size, config.hidden_size, config.temporal, config.initializer_range)
+            self.times.update({table: MemoryTime(*time) for table in sorted(used)})
+        hops = 1 if config.weight_tying == "layer" else config.num_hops
+        self.hops = nn.ModuleList(MemoryHop(config) for _ in range(hops))
+        self.out_features = config.hidden_size
+
+    def forward(self, story: Tensor, mask: Tensor, question: Tensor, question_mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The last state ``[B, d]`` and the weights ``[B, num_hops, M]``."""
+        if story.shape[1] > (size := self.config.memory_size):
+            raise ValueError(
+                f"the story has {story.shape[1]} sentences, more than memory_size={size}: give the last {size}, as "
+                "MemoryProcessor does, or build the model with a larger memory_size"
+            )
+        told = mask.any(-1)
+        ages = self.ages(told)
+        sentences: dict[int, Tensor] = {}
+        state, weights = self.tables[0](question, question_mask), []
+        for hop in range(self.config.num_hops):
+            for table in self.config.tables_of(hop):
+                if table not in sentences:
+                    vectors = self.tables[table](story, mask)
+                    sentences[table] = self.times[str(table)](vectors, ages) if self.times else vectors
+            keys, values = (sentences[table] for table in self.config.tables_of(hop))
+            state, looked_at = self.hops[min(hop, len(self.hops) - 1)](state, keys, values, told)
+            weights.append(looked_at)
+        return state, torch.stack(weights, dim=1)
+
+    def ages(self, told: Tensor) -> Tensor:
+        """1 for the last sentence of ``[B, M]``, 2 for the one before; with ``time_noise`` some are older."""
+        steps = told.long()
+        if self.training and self.config.time_noise:
+            steps = steps + (torch.rand(told.shape, device=told.device) < self.config.time_noise) * steps
+        return steps.flip(-1).cumsum(-1).flip(-1)
+
+
+class WordMemory(nn.Module):
+    """All words of a story against all words of a question, and a recurrent layer along the question.
+
+    A = Emb_A(x) ``[S, K]``, U = Emb_Q(q) ``[Q, K]``, B = Emb_B(x) ``[S, Q]``; P = softmax_Q(A U^T), of complex
+    numbers softmax_Q(|A U^H|^2); the layer reads [(P + B)^T ; U] ``[Q, S + K]``. This is what the counts of Thesis
+    Table 4.3 say was run; the texts end on the right, and
+    padding is a word of zeros.
+    """
+
+    axes = "batch, words"
+
+    def __init__(self, config: ComplexMemoryNetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        field = number_field(config.number_field)
+        self.numbers, parts = field.numbers, field.numbers.num_parts
+        self.tables = nn.ModuleList(
+            word_table(config, width)
+            for width in (config.hidden_size, config.hidden_size, parts * config.question_length)
+        )
+        self.dropout = field.Dropout(config.hidden_dropout_prob)
+        self.rnn = {"lstm": field.LSTM, "gru": field.GRU, "rnn": field.RNN}[config.rnn_type](
+            parts * config.story_length + config.hidden_size,
+            config.recurrent_size,
+            batch_first=True,
+            gate=config.gate,
+            activation=config.state_activation,
+        )
+        self.out_features = config.recurrent_size
+
+    def forward(self, story: Tensor, mask: Tensor, question: Tensor, question_mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The last state ``[B, m]`` and the weights ``[B, Q, S]``."""
+        story, mask = self.filled_up("story", story, mask)
+        question, question_mask = self.filled_up("question", question, question_mask)
+        words = self.embed(1, question, question_mask)
+        first, second = (self.embed(table, story, mask) for table in (0, 2))
+        weights = self.weights(first, words)
+        parts = self.numbers.parts(second)
+        if self.config.response == "add":
+            parts = (parts[0] + weights, *parts[1:])
+        else:
+            parts = tuple(part * weights for part in parts)
+        response = torch.cat([part.mT for part in parts], dim=-1)
+        _, last = run_recurrent(self.rnn, self.numbers.concatenate([response, words]), None)
+        return last[0].squeeze(0), weights.mT
+
+    def weights(self, story: Tensor, question: Tensor) -> Tensor:
+        """P ``[B, S, Q]``, real."""
+        if self.numbers.num_parts == 1:
+            scores = story @ question.mT
+        else:
+            real, imag = complex_scores(story, question)
+            scores = real.square() + imag.square()
+        return torch.softmax(scores, dim=-1 if self.config.softmax_axis == "question" else -2).to(story.dtype)
+
+    def embed(self, table: int, ids: Tensor, mask: Tensor) -> Tensor:
+        """Words of a table, zeros in padding."""
+        return self.dropout(without_padding(self.tables[table](ids), mask))
+
+    def filled_up(self, name: str, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The words of ``[B, N]`` at the right end of ``[B, story_length or question_length]``, and where they are."""
+        length = getattr(self.config, f"{name}_length")
+        order = torch.argsort(mask.long(), dim=1, stable=True)
+        words, mask = ids.gather(1, order), mask.gather(1, order)
+        if words.shape[1] > length:
+            if bool(mask.sum(1).max() > length):
+                raise ValueError(
+                    f"the {name} has {int(mask.sum(1).max())} words, more than {name}_length={length}, which the "
+                    f"weights are made for: cut it, or build the model with a larger {name}_length"
+                )
+            return words[:, -length:], mask[:, -length:]
+        missing = (length - words.shape[1], 0)
+        return nn.functional.pad(words, missing), nn.functional.pad(mask, missing)
+
+
+class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
+    """A memory of a story, read by a question; see ``ComplexMemoryNetworkConfig`` for its two variants.
+
+    ``last_hidden_state`` and ``pooler_output`` are the last state ``[B, hidden_size or recurrent_size]``, halves.
+    """
+
+    config: ComplexMemoryNetworkConfig
+    _can_record_outputs = {"hidden_states": MemoryHop}
+
+    def __init__(self, config: ComplexMemoryNetworkConfig) -> None:
+        super().__init__(config)
+        self.memory = (SentenceMemory if config.variant == "sentence_memory" else WordMemory)(config)
+        self.pooled_size = self.memory.out_features
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The first table; each other one has the same words."""
+        table = self.memory.tables[0]
+        return table.words if isinstance(table, SentenceTable) else table
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Put another first table."""
+        if isinstance(table := self.memory.tables[0], SentenceTable):
+            table.words = value
+        else:
+            self.memory.tables[0] = value
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        question_ids: Tensor | None = None,
+        question_mask: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> MemoryNetworkOutput:
+        """Read a story by a question.
+
+        Args:
+            input_ids: ``[B, M, N]`` words of M sentences, the last one told last; of ``word_memory`` ``[B, N]`` words
+                of the story.
+            attention_mask: of the same shape, 1 for words, 0 for padding, on either side; a sentence of padding alone
+                is none, and a story may have none.
+            question_ids, question_mask: ``[B, Q]``.
+
+        Raises:
+            TypeError: ids that are no integers.
+            ValueError: no question, shapes that do not match, ids outside the vocabulary, a story that is longer than
+                the memory.
+        """
+        if question_ids is None:
+            raise ValueError("give the question_ids, [batch, words], that are asked about the story")
+        mask = check_text("input", input_ids, attention_mask, self.memory.axes)
+        asked = check_text("question", question_ids, question_mask, "batch, words")
+        if len(input_ids) != len(question_ids):
+            raise ValueError(
+                f"there must be one question for each story, got {len(question_ids)} for {len(input_ids)}"
+            )
+        state, weights = self.memory(input_ids, mask, question_ids, asked)
+        return MemoryNetworkOutput(last_hidden_state=state, pooler_output=state, memory_weights=weights)
+
+
+class ComplexMemoryNetworkForSequenceClassification(SequenceClassifier, ClassicPreTrainedModel):
+    """Memory network and the readout of one of ``num_labels`` answers (Thesis 4.13, 4.14)."""
+
+    config: ComplexMemoryNetworkConfig
+    model_class = ComplexMemoryNetworkModel
+    output_class = MemoryNetworkClassifierOutput
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        question_ids: Tensor | None = None,
+        question_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> Any:
+        """Logits ``[B, num_labels]`` and, with ``labels [B]``, the loss; other arguments as in the model."""
+        outputs = self.model(input_ids, attention_mask, question_ids, question_mask, **kwargs)
+        logits = self.classifier(self.dropout(outputs.pooler_output))
+        return self.output_class(
+            loss=None if labels is None else self.classification_loss(logits, labels),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            memory_weights=outputs.memory_weights,
+        )

@@ -1,0 +1,192 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Stories and questions as the words of a memory network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from transformers import BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
+
+from ...nn.checks import check_choice, check_positive
+from ..base.hub import HubMixin
+from .configuration_complex_memory_network import VARIANTS
+
+__all__ = ["MemoryProcessor"]
+
+# A text or its sentences.
+Story: TypeAlias = str | Sequence[str]
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_WORDS = "story_length and question_length"
+
+
+class MemoryProcessor(HubMixin, ProcessorMixin):
+    """Words of the sentences of a story, and of a question, for ``ComplexMemoryNetworkModel``.
+
+    Args:
+        tokenizer: of words; it needs a pad token.
+        variant: of the model: ``sentence_memory``, whose stories are ``[sentences, words]``, or ``word_memory``, whose
+            stories are one text.
+        memory_size: sentences that the model remembers, of ``sentence_memory``.
+        story_length, question_length: words that the model reads, of ``word_memory``.
+
+    Raises:
+        ValueError: an unknown variant, sizes below 1 or missing, a tokenizer without a pad token.
+
+    Example:
+        >>> from complex_transformers import MemoryProcessor, build_tokenizer
+        >>> processor = MemoryProcessor(build_tokenizer(["mary went to the kitchen . where is mary ?"], "word"))
+        >>> processor("Mary went. Mary is.", "where is Mary?")["question_ids"]
+        [10, 6, 7, 3]
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerFast,
+        variant: str = "sentence_memory",
+        memory_size: int = 50,
+        story_length: int | None = None,
+        question_length: int | None = None,
+    ) -> None:
+        super().__init__(tokenizer)
+        check_choice("variant", variant, VARIANTS)
+        check_positive(memory_size=memory_size)
+        if variant == "word_memory":
+            if story_length is None or question_length is None:
+                raise ValueError(f"variant='word_memory' needs {_WORDS}, those of the model's configuration")
+            check_positive(story_length=story_length, question_length=question_length)
+        elif story_length is not None or question_length is not None:
+            raise ValueError(f"{_WORDS} have no effect with variant='sentence_memory': leave them out")
+        if tokenizer.pad_token_id is None:
+            raise ValueError("the tokenizer has no pad_token, with which sentences of a story are made equally long")
+        self.variant, self.memory_size = variant, memory_size
+        self.story_length, self.question_length = story_length, question_length
+
+    @property
+    def model_input_names(self) -> list[str]:
+        """What the model takes."""
+        return ["input_ids", "attention_mask", "question_ids", "question_mask"]
+
+    def sentences(self, story: Story) -> list[str]:
+        """The sentences of a text, which end in ``.``, ``!``, ``?`` or a line break; or those that are given."""
+        parts = _SENTENCE_END.split(story) if isinstance(story, str) else list(story)
+        for part in parts:
+            if not isinstance(part, str):
+                raise TypeError(f"a story must be a text or a list of sentences, got {type(part).__name__}: {part!r}")
+        return [part for part in parts if part.strip()]
+
+    def __call__(
+        self,
+        story: Story | Sequence[Story],
+        question: str | Sequence[str] | None = None,
+        truncation: bool = False,
+        padding: bool = False,
+        return_tensors: str | None = None,
+    ) -> BatchEncoding:
+        """``input_ids`` and ``question_ids`` of one story or of several, one for each question.
+
+        Args:
+            story: a text, or a list of sentences; a list of such where ``question`` is a list.
+            question: one, or a list.
+            truncation: of a story that is longer than the memory keep the end, instead of raising.
+            padding, return_tensors: as in ``pad``.
+
+        Raises:
+            TypeError: what is no text.
+            ValueError: an empty story or question, a number of stories that is not that of questions, a story longer
+                than the memory, a question longer than ``question_length``.
+        """
+        if question is None:
+            raise ValueError("give a question about the story: processor(story, question)")
+        single = isinstance(question, str)
+        questions = [question] if isinstance(question, str) else list(question)
+        stories: list[Any] = [story] if single else list(story)
+        if len(stories) != len(questions) or (not single and isinstance(story, str)):
+            raise ValueError(f"there must be one story for each question, got {len(stories)} for {len(questions)}")
+        features = []
+        for number, pair in enumerate(zip(stories, questions, strict=True)):
+            name = "" if single else f" {number}"
+            features.append(
+                {"input_ids": self._story(pair[0], name, truncation), "question_ids": self._question(pair[1], name)}
+            )
+        if padding or return_tensors is not None:
+            return self.pad(features, return_tensors)
+        if single:
+            return BatchEncoding(features[0])
+        return BatchEncoding({key: [row[key] for row in features] for key in features[0]})
+
+    def pad(self, features: Sequence[Mapping[str, Any]], return_tensors: str | None = None) -> BatchEncoding:
+        """A batch of features, each from a call, with masks; ``label`` or ``labels`` go along.
+
+        Args:
+            features: one mapping a row.
+            return_tensors: ``pt`` for tensors.
+
+        Raises:
+            ValueError: no rows.
+        """
+        if not features:
+            raise ValueError("there are no rows to make a batch of: give one row of features or more")
+        stories = [row["input_ids"] for row in features]
+        batch: dict[str, Any] = {}
+        if self.variant == "sentence_memory":
+            count, size = max(map(len, stories)), max(len(words) for story in stories for words in story)
+            # A sentence that is none is all padding.
+            full = [[*story, *[[]] * (count - len(story))] for story in stories]
+            rows = [[self._filled(words, size) for words in story] for story in full]
+            batch["input_ids"] = [[ids for ids, _ in row] for row in rows]
+            batch["attention_mask"] = [[mask for _, mask in row] for row in rows]
+        else:
+            self._add(batch, "input_ids", "attention_mask", stories)
+        self._add(batch, "question_ids", "question_mask", [row["question_ids"] for row in features])
+        for name in ("label", "labels"):
+            if name in features[0]:
+                batch["labels"] = [row[name] for row in features]
+        return BatchEncoding(batch, tensor_type=return_tensors)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that the vocabulary does not have, as they are written."""
+        encoded = self.tokenizer(text, return_offsets_mapping=True)
+        pairs = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+        return [text[slice(*place)] for token, place in pairs if token == self.tokenizer.unk_token_id]
+
+    def _add(self, batch: dict[str, Any], name: str, mask_name: str, texts: list[list[int]]) -> None:
+        rows = [self._filled(words, max(map(len, texts))) for words in texts]
+        batch[name], batch[mask_name] = [ids for ids, _ in rows], [mask for _, mask in rows]
+
+    def _filled(self, words: Sequence[int], size: int) -> tuple[list[int], list[int]]:
+        """Words filled up on the right, and their mask."""
+        rest = size - len(words)
+        return [*words, *[self.tokenizer.pad_token_id] * rest], [1] * len(words) + [0] * rest
+
+    def _words(self, text: Any, name: str) -> list[int]:
+        if not isinstance(text, str):
+            raise TypeError(f"{name} must be a text, got {type(text).__name__}: {text!r}")
+        ids: list[int] = self.tokenizer(text)["input_ids"]
+        if not ids:
+            raise ValueError(f"{name} has no word: {text!r}; leave it out")
+        return ids
+
+    def _question(self, question: Any, name: str) -> list[int]:
+        words = self._words(question, f"question{name}")
+        if self.question_length is not None and len(words) > self.question_length:
+            raise ValueError(
+                f"question{name} has {len(words)} words, more than question_length={self.question_length}: "
+                f"{question!r}"
+            )
+        return words
+
+    def _story(self, story: Any, name: str, truncation: bool) -> list[Any]:
+        sentences = self.sentences(story)
+        if not sentences:
+            raise ValueError(f"story{name} is empty: give a sentence or more")
+        words: list[Any] = [self._words(text, f"sentence {i} of story{name}") for i, text in enumerate(sentences)]
+        limit, what = self.memory_size, "sentences, more than memory_size"
+        if self.story_length is not None:
+            words = [word for sentence in words for word in sentence]
+            limit, what = self.story_length, "words, more than story_length"
+        if len(words) > limit and not truncation:
+            raise ValueError(f"story{name} has {len(words)} {what}={limit}: pass truncation=True to keep its end")
+        return words[-limit:]

@@ -1,0 +1,145 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a memory (Sukhbaatar et al. 2015) whose sentences are numbers of either field (Thesis 4.10-4.12)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from . import functional as CF
+from .arithmetic import arithmetic
+from .attention import complex_scores
+from .checks import check_choice, check_positive
+from .embedding import sinusoidal_frequencies
+from .initialization import fill_
+from .precision import FullPrecision
+
+__all__ = [
+    "MEMORY_NORMALIZATIONS",
+    "MEMORY_SCORES",
+    "MEMORY_TIMES",
+    "MemoryTime",
+    "check_memory",
+    "position_encoding",
+    "read_memory",
+]
+
+MEMORY_SCORES = ("real", "modulus", "squared_modulus")
+MEMORY_NORMALIZATIONS = ("softmax", "probability_amplitude", "linear")
+MEMORY_TIMES = ("learned", "phase", "none")
+
+
+def check_memory(score: str, normalization: str, time: str, number_field: str) -> None:
+    """Raise unless the names are known and exist in the number field."""
+    arithmetic(number_field)
+    check_choice("attention_score", score, MEMORY_SCORES)
+    check_choice("attention_normalization", normalization, MEMORY_NORMALIZATIONS)
+    check_choice("temporal", time, MEMORY_TIMES)
+    if number_field == "real" and (score != "real" or time == "phase"):
+        raise ValueError(
+            f"attention_score={score!r} with temporal={time!r} needs number_field='complex'; a real network has "
+            "attention_score='real' with temporal='learned' or 'none'"
+        )
+
+
+def position_encoding(places: Tensor, lengths: Tensor, num_features: int) -> Tensor:
+    """l_kj = (1 - j/J) - (k/d)(1 - 2j/J) of word j = 1..J of a sentence, k = 1..d (Sukhbaatar et al. 2015, 4.1).
+
+    ``places [..., N]`` and ``lengths [..., 1]`` -> ``[..., N, d]``, in float32. A sum of words with these factors
+    tells their order; of a sentence of one word it is the word times k/d.
+    """
+    share = (places / lengths.clamp(min=1)).float().unsqueeze(-1)
+    k = torch.arange(1, num_features + 1, device=places.device) / num_features
+    return (1.0 - share) - k * (1.0 - 2.0 * share)
+
+
+def read_memory(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor,
+    score: str = "real",
+    normalization: str = "softmax",
+) -> tuple[Tensor, Tensor]:
+    """o = sum_i p_i c_i with p_i = softmax_i(s(u, m_i)) (Sukhbaatar et al. 2015, Eq. 1, 2; Thesis 4.11, 4.12).
+
+    Scores: ``real`` Re<m|u>, the dot product of stored numbers; ``modulus`` |<m|u>|; ``squared_modulus`` |<m|u>|^2
+    (4.11). Normalisations: ``softmax``; ``probability_amplitude`` s_i^2 / (1 + sum s^2) (2.37); ``linear`` s_i itself,
+    with which training starts (linear start).
+
+    Args:
+        query: u ``[B, d]``.
+        keys: m ``[B, M, d]``.
+        values: c ``[B, M, d]``.
+        mask: ``[B, M]``, true where there is a sentence. Of an empty memory o is 0.
+        score, normalization: names of the formulas above; moduli are those of complex halves.
+
+    Returns:
+        o ``[B, d]`` and p ``[B, M]``, 0 where there is no sentence.
+    """
+    question = CF.wide(query).unsqueeze(-2)
+    if score == "real":
+        scores = (question @ CF.wide(keys).mT).squeeze(-2)
+    else:
+        product = CF.join(*complex_scores(question, CF.wide(keys)))
+        product = torch.stack(CF.split(product.squeeze(-2)), dim=-1)  # a complex number for each sentence
+        scores = (CF.modulus if score == "modulus" else CF.squared_modulus)(product).squeeze(-1)
+    if normalization == "softmax":
+        weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
+    elif normalization == "probability_amplitude":
+        weights = CF.normalize_probability_amplitude(scores.masked_fill(~mask, 0.0))
+    else:
+        weights = scores
+    weights = weights.masked_fill(~mask, 0.0).to(values.dtype)
+    return (weights.unsqueeze(-2) @ values).squeeze(-2), weights
+
+
+class MemoryTime(FullPrecision):
+    """How long ago a sentence was told: m_i + T(t), or m_i exp(i omega t), of the age t = 1, 2, ... of sentence i.
+
+    ``[B, M, d]`` sentences and ``[B, M]`` ages -> ``[B, M, d]``. Ages above ``memory_size`` count as ``memory_size``.
+
+    Args:
+        memory_size: largest age.
+        width: stored width d.
+        time: ``learned``, a vector for each age (Sukhbaatar et al. 2015, 4.1), or ``phase``, a learned frequency for
+            each complex feature, as words have in ComplexOrder Eq. 5.
+        std: standard deviation of the vectors.
+
+    Raises:
+        ValueError: a size below 1, an odd width with ``phase``, an unknown name.
+    """
+
+    no_weight_decay = full_precision = ("frequency",)
+
+    def __init__(self, memory_size: int, width: int, time: str = "learned", std: float = 0.1) -> None:
+        super().__init__()
+        check_choice("time", time, ("learned", "phase"))
+        check_positive(memory_size=memory_size, width=width)
+        self.memory_size = memory_size
+        self.std = std
+        self.vectors = nn.Parameter(torch.empty(memory_size, width)) if time == "learned" else None
+        self.frequency = None
+        if time == "phase":
+            size = arithmetic("complex").num_features(width)
+            self.frequency = nn.Parameter(torch.empty(size, dtype=self.full_precision_dtype()))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Normal vectors; the frequencies of ComplexOrder App. A."""
+        if self.vectors is not None:
+            torch.nn.init.normal_(self.vectors, std=self.std)
+        if self.frequency is not None:
+            fill_(self.frequency, sinusoidal_frequencies(len(self.frequency)))
+
+    def forward(self, sentences: Tensor, ages: Tensor) -> Tensor:
+        """Sentences at their ages."""
+        ages = ages.clamp(1, self.memory_size)
+        if self.vectors is not None:
+            return sentences + nn.functional.embedding(ages - 1, self.vectors)
+        assert self.frequency is not None
+        return CF.rotate(sentences, ages.to(self.frequency.dtype).unsqueeze(-1) * self.frequency)
+
+    def extra_repr(self) -> str:
+        return f"memory_size={self.memory_size}, time={('phase' if self.vectors is None else 'learned')!r}"

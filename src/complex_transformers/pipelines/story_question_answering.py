@@ -1,0 +1,106 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A story and a question in, an answer out: the task of memory networks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from transformers.pipelines.base import Pipeline
+
+from ..models.base.hub import QUESTION_ANSWERING_TASK
+
+__all__ = ["StoryQuestionAnsweringPipeline"]
+
+_INPUTS = ("story", "question")
+
+
+class StoryQuestionAnsweringPipeline(Pipeline):
+    """``pipeline("complex-question-answering", model=..., processor=...)``: the answer, and where it was looked for.
+
+    A call takes ``story=`` (a text, or a list of sentences) and ``question=``, a mapping of the two, or a list of such
+    mappings. It returns a dict for each question, or a list of them:
+
+    - ``answer``, one of the model's labels, and its probability ``score``;
+    - ``memories``: of each sentence that was read its text (``sentence``) and ``weights``, one for each hop; of a
+      ``word_memory``, which reads no sentences, an empty list;
+    - ``dropped_sentences``: how many at the beginning of the story are more than the model remembers;
+    - ``unknown_words``: those that the vocabulary does not have.
+
+    Args:
+        model: as ``AutoModelForSequenceClassification`` loads it, of the family ``complex_memory_network``.
+        processor: its ``MemoryProcessor``.
+
+    Raises:
+        ValueError: a model of another family, no processor, an input without story or question, an empty story.
+        TypeError: an input that is no mapping.
+    """
+
+    _load_tokenizer = False
+    _load_processor = True
+    _load_feature_extractor = False
+    _load_image_processor = False
+    _load_video_processor = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.model.config.model_type != "complex_memory_network":
+            raise ValueError(
+                f"{type(self.model).__name__} does not read stories: {QUESTION_ANSWERING_TASK!r} needs a model of the "
+                "family 'complex_memory_network'"
+            )
+        if self.processor is None:
+            raise ValueError(f"{QUESTION_ANSWERING_TASK!r} needs processor=..., the MemoryProcessor of the model")
+
+    def _sanitize_parameters(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        if kwargs:
+            raise TypeError(f"{QUESTION_ANSWERING_TASK!r} has no argument {sorted(kwargs)[0]!r}")
+        return {}, {}, {}
+
+    def __call__(self, inputs: Any = None, story: Any = None, question: Any = None, **kwargs: Any) -> Any:
+        """The answer to one question, or to each of a list."""
+        if inputs is None:
+            inputs = {"story": story, "question": question}
+        elif story is not None or question is not None:
+            raise ValueError("give story= and question=, or a mapping of the two, not both")
+        return super().__call__(inputs, **kwargs)
+
+    def preprocess(self, input_: Any) -> dict[str, Any]:
+        """Words of one story and its question, and what is to be said of them."""
+        if not isinstance(input_, Mapping):
+            raise TypeError(f"a question must be a mapping of {_INPUTS}, got {type(input_).__name__}: {input_!r}")
+        if missing := [name for name in _INPUTS if input_.get(name) is None]:
+            raise ValueError(f"the input has no {' and no '.join(missing)}, only {sorted(input_)}")
+        story, question = (input_[name] for name in _INPUTS)
+        features = dict(self.processor(story, question, truncation=True))
+        sentences = self.processor.sentences(story)
+        reads_sentences = self.processor.variant == "sentence_memory"
+        kept = sentences[-len(features["input_ids"]) :] if reads_sentences else []
+        unknown = [word for text in (*sentences, question) for word in self.processor.unknown_words(text)]
+        dropped = len(sentences) - len(kept) if reads_sentences else 0
+        said = {"sentences": kept, "dropped_sentences": dropped, "unknown_words": list(dict.fromkeys(unknown))}
+        return {"features": features, "said": said}
+
+    def _forward(self, model_inputs: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        features = model_inputs["features"]
+        batch = self.processor.pad(features if isinstance(features, list) else [features], return_tensors="pt")
+        outputs = self.model(**self._ensure_tensor_on_device(dict(batch), self.device))
+        probabilities = outputs.logits.float().softmax(-1)
+        return {"probabilities": probabilities, "weights": outputs.memory_weights, "said": model_inputs["said"]}
+
+    def postprocess(self, model_outputs: dict[str, Any]) -> dict[str, Any]:
+        """One record for a question."""
+        said, probabilities = model_outputs["said"], model_outputs["probabilities"][0]
+        best = int(probabilities.argmax())
+        weights = model_outputs["weights"][0].float().T.tolist()
+        memories = [
+            {"sentence": sentence, "weights": hops}
+            for sentence, hops in zip(said["sentences"], weights, strict=False)  # weights of padding follow
+        ]
+        return {
+            "answer": self.model.config.id2label[best],
+            "score": float(probabilities[best]),
+            "memories": memories,
+            **{name: said[name] for name in ("dropped_sentences", "unknown_words")},
+        }
