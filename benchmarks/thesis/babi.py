@@ -34,9 +34,15 @@ MEMORY_SIZE = 50  # sentences; older ones are forgotten (Sukhbaatar et al. 2015,
 VALIDATION_SHARE = 0.1
 RECIPES: dict[str, dict[str, Any]] = {
     # Adam in place of the paper's SGD 0.01 on summed losses; linear start, halving and noise as there.
-    "sentence_memory": dict(learning_rate=5e-3, batch_size=32, halve_every=10, clip=40.0, linear_start=True),
+    "sentence_memory": {
+        **{"learning_rate": 5e-3, "batch_size": 32, "halve_every": 10},
+        **{"clip": 40.0, "linear_start": True},
+    },
     # Dropout as in the example that the thesis's counts are of (Thesis Table 4.3).
-    "word_memory": dict(learning_rate=1e-3, batch_size=32, halve_every=None, clip=None, linear_start=False),
+    "word_memory": {
+        **{"learning_rate": 1e-3, "batch_size": 32, "halve_every": None},
+        **{"clip": None, "linear_start": False},
+    },
 }
 
 
@@ -192,7 +198,7 @@ def train(cell: BabiCell, parts: dict[str, Stories], model: Any, seed: int) -> d
 
 
 def hit_rates(part: Stories, looked_at: Tensor) -> list[float]:
-    """Of the questions whose supporting sentences are all remembered: the share that the first k hops have seen one of.
+    """Of the questions whose supporting sentences are all remembered: the share of which the first k hops saw one.
 
     k = 1, 2, ...; the hops count that have it as their sentence of most weight.
     """
