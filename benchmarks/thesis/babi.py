@@ -32,17 +32,12 @@ __all__ = ["BabiCell", "run", "settings"]
 ARCHIVE = "qa/babi/tasks_1-20_v1-2.tar.gz"
 MEMORY_SIZE = 50  # sentences; older ones are forgotten (Sukhbaatar et al. 2015, 4.2)
 VALIDATION_SHARE = 0.1
+BATCH_SIZE = 32
 RECIPES: dict[str, dict[str, Any]] = {
     # Adam in place of the paper's SGD 0.01 on summed losses; linear start, halving and noise as there.
-    "sentence_memory": {
-        **{"learning_rate": 5e-3, "batch_size": 32, "halve_every": 10},
-        **{"clip": 40.0, "linear_start": True},
-    },
+    "sentence_memory": {"learning_rate": 5e-3, "halve_every": 10, "clip": 40.0, "linear_start": True},
     # Dropout as in the example that the thesis's counts are of (Thesis Table 4.3).
-    "word_memory": {
-        **{"learning_rate": 1e-3, "batch_size": 32, "halve_every": None},
-        **{"clip": None, "linear_start": False},
-    },
+    "word_memory": {"learning_rate": 1e-3, "halve_every": None, "clip": None, "linear_start": False},
 }
 
 
@@ -125,7 +120,13 @@ def load_stories(folder: str, task: int, variant: str) -> tuple[dict[str, Storie
 
 def settings(cell: BabiCell) -> dict[str, Any]:
     """Whatever changes the outcome of a run and is not in the name of its row."""
-    return {**RECIPES[cell.variant], "epochs": cell.epochs, "width": cell.width, "units": cell.units}
+    return {
+        **RECIPES[cell.variant],
+        "batch_size": BATCH_SIZE,
+        "epochs": cell.epochs,
+        "width": cell.width,
+        "units": cell.units,
+    }
 
 
 def build(cell: BabiCell, sizes: dict[str, int]) -> ComplexMemoryNetworkForSequenceClassification:
@@ -175,7 +176,7 @@ def train(cell: BabiCell, parts: dict[str, Stories], model: Any, seed: int) -> d
         if recipe["halve_every"]:
             rate = recipe["learning_rate"] * 0.5 ** ((epoch - softmax_from) // recipe["halve_every"])
             optimizer.param_groups[0]["lr"] = rate
-        for rows in torch.randperm(len(parts["train"]), generator=generator).split(recipe["batch_size"]):
+        for rows in torch.randperm(len(parts["train"]), generator=generator).split(BATCH_SIZE):
             optimizer.zero_grad()
             loss = model(**parts["train"].rows(rows), labels=parts["train"].answers[rows]).loss
             loss.backward()
