@@ -282,6 +282,9 @@ from .training.audio_classification import (
 from .training.folder import (
     last_complete_checkpoint as last_complete_checkpoint,
 )
+from .training.linear_start import (
+    LinearStart as LinearStart,
+)
 from .training.records import (
     command_line as command_line,
     model_record as model_record,

@@ -1,0 +1,65 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The memory networks of chapter 4.4 of the thesis on the tasks of bAbI: of words, as run, and of sentences.
+
+    python -m benchmarks.grid thesis-babi "en-10k,*,real" "en-10k,*,complex"      # 3 restarts of each
+    python -m benchmarks.grid thesis-babi-words
+
+The tables go to ``docs/thesis.md``.
+"""
+
+from __future__ import annotations
+
+from benchmarks.grid import Functions
+from benchmarks.thesis.babi import BabiCell, run, settings
+
+__all__ = ["GRIDS", "MISSING", "SENTENCE_ROWS", "WORD_ROWS", "WORD_TASKS"]
+
+TASKS = range(1, 21)
+# The training part of this task is not in the archive (it is too large for where that lies).
+MISSING = {("en-10k", 3)}
+EPOCHS = {"en": 100, "en-10k": 40}
+# Stored numbers of a sentence. The paper has 20 real ones; a complex network of as many weights has 20 complex ones.
+WIDTH = 40
+NOISE = ("time_noise", 0.1)
+SENTENCE_ROWS = {
+    "real": ("real", (NOISE,)),
+    "complex": ("complex", (NOISE,)),
+    "complex,modulus": ("complex", (NOISE, ("attention_score", "modulus"))),
+    "complex,phases": ("complex", (NOISE, ("sentence_encoding", "complex_order"), ("temporal", "phase"))),
+}
+# Thesis Table 4.3: R32 has 32 units, C21 has 21 complex ones and about as many weights.
+_AS_RUN = (("hidden_dropout_prob", 0.3), ("state_activation", "split_relu"))
+WORD_ROWS = {
+    "R32": ("real", 32, _AS_RUN),
+    "C21": ("complex", 42, (*_AS_RUN, ("gate", "modulus"))),
+    "C21,real_part": ("complex", 42, _AS_RUN),
+}
+WORD_TASKS = (1, 4, 6, 9, 11, 15, 17, 19)
+
+GRIDS = (
+    Functions(
+        "thesis-babi",
+        {
+            f"{folder},{task},{row}": BabiCell(task, field, WIDTH, folder, "sentence_memory", epochs, options=options)
+            for folder, epochs in EPOCHS.items()
+            for row, (field, options) in SENTENCE_ROWS.items()
+            for task in TASKS
+            if (folder, task) not in MISSING
+        },
+        (0, 1, 2),
+        run,
+        settings,
+    ),
+    Functions(
+        "thesis-babi-words",
+        {
+            f"{task},{row}": BabiCell(task, field, 64, "en-10k", "word_memory", 120, units, options)
+            for row, (field, units, options) in WORD_ROWS.items()
+            for task in WORD_TASKS
+        },
+        (0, 1, 2),
+        run,
+        settings,
+    ),
+)

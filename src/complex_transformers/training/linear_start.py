@@ -1,0 +1,113 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Training of memory networks that begins without a softmax (Sukhbaatar et al. 2015, 4.2)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from transformers import PreTrainedConfig, TrainerCallback, TrainerControl, TrainerState
+from transformers.trainer_callback import ExportableState
+
+from ..nn.checks import check_positive
+
+__all__ = ["LinearStart"]
+
+
+class LinearStart(TrainerCallback, ExportableState):
+    """Linear scores until the validation loss stops falling, then ``config.attention_normalization``.
+
+    p_i = s(u, m_i), and from the first evaluation whose loss is not below the one before, or from ``max_epochs`` on,
+    p_i = softmax_i s(u, m_i): a softmax that begins near 1/M hides from the tables which sentence would have helped.
+
+    The trainer must evaluate, best at every epoch. Evaluations of the linear network never choose the best checkpoint;
+    a resumed training goes on as it was; a trained model has its normalisation back in any case.
+
+    Args:
+        max_epochs: longest linear start; None: until the loss stops falling.
+
+    Raises:
+        ValueError: ``max_epochs`` below 1; in training, a network that is no memory network of sentences, or an
+            evaluation without ``eval_loss``.
+    """
+
+    def __init__(self, max_epochs: int | None = None) -> None:
+        if max_epochs is not None:
+            check_positive(max_epochs=max_epochs)
+        self.max_epochs = max_epochs
+        self.is_linear = True
+        self.evaluated_linear = False
+        self.last_loss: float | None = None
+        self.normalization: str | None = None  # of the network, while it is linear
+
+    def begin(self, config: PreTrainedConfig) -> None:
+        """Take the softmax out."""
+        if getattr(config, "variant", None) != "sentence_memory":
+            raise ValueError(
+                f"LinearStart needs a memory network with variant='sentence_memory', got {config.model_type!r} with "
+                f"variant={getattr(config, 'variant', None)!r}"
+            )
+        if self.is_linear:
+            self.normalization, config.attention_normalization = config.attention_normalization, "linear"
+
+    def after_evaluation(self, config: PreTrainedConfig, loss: float, epoch: float) -> None:
+        """Put it back once the loss no longer falls."""
+        self.evaluated_linear = self.is_linear
+        stalls = not math.isfinite(loss) or (self.last_loss is not None and loss >= self.last_loss)
+        if self.is_linear and (stalls or epoch >= (self.max_epochs or math.inf)):
+            self.is_linear = False
+            self.end(config)
+        self.last_loss = loss
+
+    def end(self, config: PreTrainedConfig) -> None:
+        """The network has its normalisation again."""
+        if self.normalization is not None:
+            config.attention_normalization, self.normalization = self.normalization, None
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        attributes = {name: getattr(self, name) for name in ("is_linear", "evaluated_linear", "last_loss")}
+        return {"args": {"max_epochs": self.max_epochs}, "attributes": attributes}
+
+    def on_train_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
+    ) -> None:
+        """Begin, or go on where a checkpoint was."""
+        if saved := state.stateful_callbacks.get(type(self).__name__):
+            vars(self).update(saved["attributes"])
+        self.begin(_network(model).config)
+        self._forget_the_best(state)
+
+    def on_evaluate(
+        self,
+        args: Any,
+        state: TrainerState,
+        control: TrainerControl,
+        model: Any = None,
+        metrics: dict[str, float] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Hear the loss."""
+        if metrics is None or "eval_loss" not in metrics:
+            raise ValueError(f"LinearStart waits for eval_loss, and the evaluation has only {sorted(metrics or {})}")
+        self.after_evaluation(_network(model).config, metrics["eval_loss"], state.epoch or 0.0)
+
+    def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        """A checkpoint of the linear network is never the best."""
+        self._forget_the_best(state)
+
+    def on_train_end(
+        self, args: Any, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
+    ) -> None:
+        """End, also of a training that was linear throughout."""
+        self.end(_network(model).config)
+
+    def _forget_the_best(self, state: TrainerState) -> None:
+        if self.evaluated_linear:
+            state.best_metric = state.best_global_step = state.best_model_checkpoint = None
+
+
+def _network(model: Any) -> Any:
+    """The network of an adapter."""
+    return getattr(model, "get_base_model", lambda: model)()
