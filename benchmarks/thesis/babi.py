@@ -213,7 +213,7 @@ def hit_rates(part: Stories, looked_at: Tensor) -> list[float]:
 
 
 def hexadecimal(questions: Tensor) -> str:
-    """True for bit 2^i of a number in base 16, where question i is meant: two rows are compared question by question."""
+    """Bit 2^i of a number in base 16 is that of question i: two rows are compared question by question."""
     return f"{sum(1 << place for place in questions.nonzero().flatten().tolist()):x}"
 
 
