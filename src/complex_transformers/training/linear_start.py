@@ -75,7 +75,8 @@ class LinearStart(TrainerCallback, ExportableState):
     ) -> None:
         """Begin, or go on where a checkpoint was."""
         if saved := state.stateful_callbacks.get(type(self).__name__):
-            vars(self).update(saved["attributes"])
+            for name, value in saved["attributes"].items():
+                setattr(self, name, value)
         self.begin(_network(model).config)
         self._forget_the_best(state)
 
