@@ -38,8 +38,8 @@ class MemoryProcessor(HubMixin, ProcessorMixin):
     Example:
         >>> from complex_transformers import MemoryProcessor, build_tokenizer
         >>> processor = MemoryProcessor(build_tokenizer(["mary went to the kitchen . where is mary ?"], "word"))
-        >>> processor("Mary went. Mary is.", "where is Mary?")["question_ids"]
-        [10, 6, 7, 3]
+        >>> len(processor("Mary went. Mary is.", "where is Mary?")["question_ids"])
+        4
     """
 
     def __init__(
