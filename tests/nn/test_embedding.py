@@ -306,8 +306,10 @@ def test_bad_names_and_widths():
     assert_refused(message, WordPositionEmbedding, V, 2 * D, embedding_type="rotary")
     shared = {"amplitude_sharing": "word", "frequency_sharing": "word"}
     assert_refused("the same embedding", ComplexOrderEmbedding, V, 2 * D, **shared)
-    for layer in (ComplexOrderEmbedding, WordPositionEmbedding, ComplexEmbedding):
+    for layer in (ComplexOrderEmbedding, ComplexEmbedding):
         assert_refused("even, got 5; use 6", layer, V, 5)
+    for kind in ("learned_position", "sinusoidal_position"):  # a table alone may hold real numbers
+        assert_refused("even, got 5; use 6", WordPositionEmbedding, V, 5, embedding_type=kind)
 
 
 def test_tiny_numbers_of_words():

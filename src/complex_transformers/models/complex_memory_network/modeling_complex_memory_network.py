@@ -164,13 +164,27 @@ class SentenceMemory(nn.Module):
         return steps.flip(-1).cumsum(-1).flip(-1)
 
 
+class QuestionReader(nn.Module):
+    """A recurrent layer along the words of the question (Thesis 4.13): ``[B, Q, width]`` -> its last state ``[B, m]``."""
+
+    def __init__(self, config: ComplexMemoryNetworkConfig, width: int) -> None:
+        super().__init__()
+        field = number_field(config.number_field)
+        self.rnn = {"lstm": field.LSTM, "gru": field.GRU, "rnn": field.RNN}[config.rnn_type](
+            width, config.recurrent_size, batch_first=True, gate=config.gate, activation=config.state_activation
+        )
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        _, last = run_recurrent(self.rnn, hidden_states, None)
+        return last[0].squeeze(0)
+
+
 class WordMemory(nn.Module):
     """All words of a story against all words of a question, and a recurrent layer along the question.
 
     A = Emb_A(x) ``[S, K]``, U = Emb_Q(q) ``[Q, K]``, B = Emb_B(x) ``[S, Q]``; P = softmax_Q(A U^T), of complex
     numbers softmax_Q(|A U^H|^2); the layer reads [(P + B)^T ; U] ``[Q, S + K]``. This is what the counts of Thesis
-    Table 4.3 say was run; the texts end on the right, and
-    padding is a word of zeros.
+    Table 4.3 say was run; the texts end on the right, and padding is a word of zeros.
     """
 
     axes = "batch, words"
@@ -185,13 +199,7 @@ class WordMemory(nn.Module):
             for width in (config.hidden_size, config.hidden_size, parts * config.question_length)
         )
         self.dropout = field.Dropout(config.hidden_dropout_prob)
-        self.rnn = {"lstm": field.LSTM, "gru": field.GRU, "rnn": field.RNN}[config.rnn_type](
-            parts * config.story_length + config.hidden_size,
-            config.recurrent_size,
-            batch_first=True,
-            gate=config.gate,
-            activation=config.state_activation,
-        )
+        self.reader = QuestionReader(config, parts * config.story_length + config.hidden_size)
         self.out_features = config.recurrent_size
 
     def forward(self, story: Tensor, mask: Tensor, question: Tensor, question_mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -207,8 +215,7 @@ class WordMemory(nn.Module):
         else:
             parts = tuple(part * weights for part in parts)
         response = torch.cat([part.mT for part in parts], dim=-1)
-        _, last = run_recurrent(self.rnn, self.numbers.concatenate([response, words]), None)
-        return last[0].squeeze(0), weights.mT
+        return self.reader(self.numbers.concatenate([response, words])), weights.mT
 
     def weights(self, story: Tensor, question: Tensor) -> Tensor:
         """P ``[B, S, Q]``, real."""
@@ -246,7 +253,7 @@ class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
     """
 
     config: ComplexMemoryNetworkConfig
-    _can_record_outputs = {"hidden_states": MemoryHop}
+    _can_record_outputs = {"hidden_states": [MemoryHop, QuestionReader]}
 
     def __init__(self, config: ComplexMemoryNetworkConfig) -> None:
         super().__init__(config)

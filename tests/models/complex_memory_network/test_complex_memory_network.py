@@ -1,0 +1,190 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Memory networks against a plain reference, the counts of Thesis Table 4.3, what is refused, and the linear start."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import TrainerState
+
+from complex_transformers import (
+    ComplexMemoryNetworkConfig,
+    ComplexMemoryNetworkForSequenceClassification,
+    ComplexMemoryNetworkModel,
+    LinearStart,
+)
+from complex_transformers.analysis import count_parameters
+
+SIZES = {"vocab_size": 13, "hidden_size": 6, "num_labels": 4, "memory_size": 9}
+# V, S and Q of tasks 1 to 20, and some of the counts of Thesis Table 4.3 (design of section 1.5).
+TASKS = (
+    *((22, 68, 4), (36, 552, 5), (37, 1875, 8), (18, 16, 7), (42, 782, 8), (38, 156, 6), (46, 321, 7)),
+    *((50, 358, 5), (27, 74, 6), (28, 89, 6), (29, 76, 4), (23, 87, 4), (29, 86, 4), (30, 116, 7)),
+    *((28, 44, 6), (20, 41, 5), (23, 24, 12), (23, 169, 10), (35, 40, 11), (42, 69, 8)),
+)
+
+
+def build(**options):
+    torch.manual_seed(0)
+    config = ComplexMemoryNetworkConfig(**{**SIZES, **options})
+    return ComplexMemoryNetworkForSequenceClassification(config).double().eval()
+
+
+def test_real_sentences_equal_a_plain_memn2n():
+    """Sukhbaatar et al. 2015, Eq. 1 to 3 and 4.1: adjacent tables, position encoding, learned ages, three hops."""
+    model = build(number_field="real")
+    story = torch.randint(0, 13, (2, 7, 5))
+    question = torch.randint(0, 13, (2, 3))
+    out = model(story, question_ids=question)
+    tables = [table.words.weight.detach().numpy() for table in model.model.memory.tables]
+    times = {key: time.vectors.detach().numpy() for key, time in model.model.memory.times.items()}
+    (head,) = (module for module in model.classifier.modules() if isinstance(module, torch.nn.Linear))
+
+    def sentence(table, words):
+        n, d = len(words), table.shape[1]
+        total = np.zeros(d)
+        for j in range(1, n + 1):
+            for k in range(1, d + 1):
+                total[k - 1] += ((1 - j / n) - (k / d) * (1 - 2 * j / n)) * table[words[j - 1], k - 1]
+        return total
+
+    for row in range(2):
+        u = sentence(tables[0], question[row].tolist())
+        for hop in range(3):
+            m, c = (
+                np.stack(
+                    [
+                        sentence(tables[t], story[row, i].tolist()) + times[str(t)][story.shape[1] - 1 - i]
+                        for i in range(story.shape[1])
+                    ]
+                )
+                for t in (hop, hop + 1)
+            )
+            scores = np.exp(m @ u - (m @ u).max())
+            weights = scores / scores.sum()
+            np.testing.assert_allclose(out.memory_weights[row, hop].detach(), weights, atol=1e-7)
+            u = u + weights @ c
+        logits = head.weight.detach().numpy() @ u + head.bias.detach().numpy()
+        np.testing.assert_allclose(out.logits[row].detach(), logits, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "field, units", [("real", m) for m in (16, 32, 64)] + [("complex", m) for m in (8, 16, 21, 24)]
+)
+def test_words_have_the_weights_of_the_thesis(field, units):
+    """P = 2 V K + V Q + 4 m (S + K + m + 1) + m V + V, twice of it in complex numbers (Thesis Table 4.3)."""
+    parts = 1 if field == "real" else 2
+    k = 64 // parts
+    for v, s, q in TASKS:
+        config = ComplexMemoryNetworkConfig(
+            number_field=field,
+            variant="word_memory",
+            vocab_size=v,
+            num_labels=v,
+            hidden_size=64,
+            story_length=s,
+            question_length=q,
+            recurrent_size=units * parts,
+        )
+        with torch.device("meta"):
+            model = ComplexMemoryNetworkForSequenceClassification(config)
+        second_biases = sum(p.numel() for name, p in model.named_parameters() if "bias_hh" in name)
+        want = parts * (2 * v * k + v * q + 4 * units * (s + k + units + 1) + units * v + v)
+        assert count_parameters(model) - second_biases == want
+    if (field, units) == ("complex", 24):
+        v, s, q = TASKS[3]
+        assert 2 * (2 * v * 32 + v * q + 96 * (s + 32 + 24 + 1) + 24 * v + v) == 17472  # printed 17,752
+
+
+def test_what_cannot_be_read_is_refused():
+    model = build()
+    question = torch.ones(1, 3, dtype=torch.long)
+    with pytest.raises(ValueError, match="10 sentences, more than memory_size=9"):
+        model(torch.ones(1, 10, 4, dtype=torch.long), question_ids=question)
+    with pytest.raises(ValueError, match="give the question_ids"):
+        model(torch.ones(1, 2, 4, dtype=torch.long))
+    with pytest.raises(ValueError, match=r"must be \[batch, sentences, words\]"):
+        model(torch.ones(1, 4, dtype=torch.long), question_ids=question)
+    with pytest.raises(TypeError, match="must be integers"):
+        model(torch.ones(1, 2, 4), question_ids=question)
+    with pytest.raises(ValueError, match="one question for each story, got 1 for 2"):
+        model(torch.ones(2, 2, 4, dtype=torch.long), question_ids=question)
+    with pytest.raises(Exception, match="needs number_field='complex'"):
+        ComplexMemoryNetworkConfig(**SIZES, number_field="real", attention_score="modulus")
+
+
+def test_an_empty_story_leaves_the_question():
+    model = build()
+    story, question = torch.ones(1, 2, 4, dtype=torch.long), torch.tensor([[1, 2, 3]])
+    out = model.model(story, torch.zeros_like(story), question)
+    assert torch.equal(out.memory_weights, torch.zeros(1, 3, 2).double())
+    asked = model.model.memory.tables[0](question, torch.ones_like(question, dtype=torch.bool))
+    torch.testing.assert_close(out.last_hidden_state, asked)
+
+
+def trained(start, losses, config, state):
+    for epoch, loss in enumerate(losses, start=1):
+        state.epoch, state.best_metric = float(epoch), loss
+        start.on_evaluate(None, state, None, model=Network(config), metrics={"eval_loss": loss})
+        start.on_save(None, state, None)
+        yield config.attention_normalization, state.best_metric
+
+
+class Network:
+    def __init__(self, config):
+        self.config = config
+
+
+def test_a_linear_start_ends_where_the_loss_no_longer_falls():
+    config, state = ComplexMemoryNetworkConfig(**SIZES), TrainerState()
+    start = LinearStart()
+    start.on_train_begin(None, state, None, model=Network(config))
+    assert config.attention_normalization == "linear"
+    found = list(trained(start, (3.0, 2.0, 2.5, 1.0), config, state))
+    # The third evaluation is still one of the linear network, and chooses nothing.
+    assert found == [("linear", None), ("linear", None), ("softmax", None), ("softmax", 1.0)]
+
+
+def test_a_resumed_linear_start_goes_on():
+    first, state = ComplexMemoryNetworkConfig(**SIZES), TrainerState()
+    start = LinearStart(max_epochs=2)
+    start.on_train_begin(None, state, None, model=Network(first))
+    list(trained(start, (3.0,), first, state))
+    state.stateful_callbacks["LinearStart"] = start.state()
+    second, again = ComplexMemoryNetworkConfig(**SIZES), LinearStart(max_epochs=2)
+    again.on_train_begin(None, state, None, model=Network(second))
+    assert second.attention_normalization == "linear" and again.last_loss == 3.0
+    list(trained(again, (2.0, 1.0), second, state))
+    assert second.attention_normalization == "softmax"
+    third, last = ComplexMemoryNetworkConfig(**SIZES), LinearStart()
+    last.on_train_begin(None, TrainerState(), None, model=Network(third))
+    last.on_train_end(None, TrainerState(), None, model=Network(third))
+    assert third.attention_normalization == "softmax"
+
+
+def test_a_linear_start_wants_sentences_and_losses():
+    words = ComplexMemoryNetworkConfig(vocab_size=9, variant="word_memory")
+    with pytest.raises(ValueError, match="variant='word_memory'"):
+        LinearStart().begin(words)
+    with pytest.raises(ValueError, match="max_epochs"):
+        LinearStart(max_epochs=0)
+    start, config = LinearStart(), ComplexMemoryNetworkConfig(**SIZES)
+    start.begin(config)
+    with pytest.raises(ValueError, match="waits for eval_loss"):
+        start.on_evaluate(None, TrainerState(), None, model=Network(config), metrics={"eval_bleu": 1.0})
+
+
+@pytest.mark.parametrize("score", ["real", "modulus", "squared_modulus"])
+def test_complex_scores_are_those_of_complex_numbers(score):
+    model = ComplexMemoryNetworkModel(ComplexMemoryNetworkConfig(**SIZES, attention_score=score, num_hops=1))
+    model = model.double().eval()
+    story, question = torch.randint(0, 13, (2, 4, 3)), torch.randint(0, 13, (2, 3))
+    out = model(story, question_ids=question)
+    ages = torch.arange(4, 0, -1).expand(2, 4)
+    mask = torch.ones_like(story, dtype=torch.bool)
+    memory = model.memory
+    halves = [memory.tables[0](question, mask[:, 0]), memory.times["0"](memory.tables[0](story, mask), ages)]
+    u, m = (torch.complex(*value.chunk(2, dim=-1)) for value in halves)
+    product = torch.einsum("bmd,bd->bm", m.conj(), u)
+    scores = {"real": product.real, "modulus": product.abs(), "squared_modulus": product.abs() ** 2}[score]
+    torch.testing.assert_close(out.memory_weights[:, 0], scores.softmax(-1), rtol=1e-6, atol=1e-9)

@@ -1,0 +1,137 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""MemoryProcessor and pipeline("complex-question-answering"): raw text, what was looked at, bad stories."""
+
+import pytest
+import torch
+from transformers import AutoProcessor, pipeline
+
+from complex_transformers import (
+    ComplexMemoryNetworkConfig,
+    ComplexMemoryNetworkForSequenceClassification,
+    ComplexOrderConfig,
+    ComplexOrderForSequenceClassification,
+    MemoryProcessor,
+    build_tokenizer,
+)
+
+STORY = ["Mary went to the kitchen .", "John moved to the garden .", "Mary took the milk ."]
+QUESTION = "Where is Mary ?"
+ANSWERS = {0: "garden", 1: "kitchen", 2: "milk"}
+TASK = "complex-question-answering"
+WORDS = {"story_length": 12, "question_length": 5}
+
+
+def build_processor(variant="sentence_memory", **options):
+    tokenizer = build_tokenizer([*STORY, QUESTION], "word")
+    return MemoryProcessor(tokenizer, variant, **options)
+
+
+def build(variant="sentence_memory", **options):
+    processor = build_processor(variant, **options)
+    sizes = {"vocab_size": len(processor.tokenizer), "hidden_size": 8, "id2label": ANSWERS, "initializer_range": 0.5}
+    torch.manual_seed(0)
+    config = ComplexMemoryNetworkConfig(variant=variant, **sizes, **options)
+    return ComplexMemoryNetworkForSequenceClassification(config).eval(), processor
+
+
+@pytest.mark.parametrize("variant, options", [("sentence_memory", {"memory_size": 4}), ("word_memory", WORDS)])
+def test_answers_are_the_models_own_whatever_stands_beside(tmp_path, variant, options):
+    model, processor = build(variant, **options)
+    model.save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    ask = pipeline(TASK, model=str(tmp_path))
+    stories = [{"story": " ".join(STORY[:n]), "question": QUESTION} for n in (1, 2)]
+    found = ask(stories, batch_size=2)
+    for asked, answer in zip(stories, found, strict=True):
+        with torch.no_grad():
+            out = model(**processor(asked["story"], asked["question"], return_tensors="pt"))
+        probabilities = out.logits[0].softmax(-1)
+        assert answer["answer"] == ANSWERS[probabilities.argmax().item()]
+        assert answer["score"] == pytest.approx(probabilities.max().item(), abs=1e-6)
+        if variant == "sentence_memory":
+            assert [memory["sentence"] for memory in answer["memories"]] == STORY[: len(answer["memories"])]
+            seen = torch.tensor([memory["weights"] for memory in answer["memories"]]).T
+            torch.testing.assert_close(seen, out.memory_weights[0], atol=1e-6, rtol=0)
+        else:
+            assert answer["memories"] == []
+    assert found[0]["score"] != found[1]["score"]  # a story that is not read would not matter
+    assert ask(story=STORY[:2], question=QUESTION) == ask({"story": " ".join(STORY[:2]), "question": QUESTION})
+
+
+def test_a_story_longer_than_the_memory_keeps_its_end_and_says_so():
+    model, processor = build(memory_size=2)
+    ask = pipeline(TASK, model=model, processor=processor)
+    found = ask(story=STORY, question=QUESTION)
+    assert found["dropped_sentences"] == 1
+    assert [memory["sentence"] for memory in found["memories"]] == STORY[1:]
+    short = ask(story=STORY[1:], question=QUESTION)
+    assert found["score"] == pytest.approx(short["score"], abs=1e-6) and short["dropped_sentences"] == 0
+    with pytest.raises(ValueError, match=r"3 sentences, more than memory_size=2: pass truncation=True"):
+        processor(STORY, QUESTION)
+
+
+def test_unknown_words_are_named():
+    model, processor = build()
+    found = pipeline(TASK, model=model, processor=processor)(story="Ann went to Rome.", question="Where is Ann?")
+    assert found["unknown_words"] == ["Ann", "Rome"]
+
+
+def test_what_is_no_story_is_refused():
+    model, processor = build()
+    ask = pipeline(TASK, model=model, processor=processor)
+    for inputs, error, message in (
+        ({"story": "", "question": QUESTION}, ValueError, "story is empty"),
+        ({"story": " \n ", "question": QUESTION}, ValueError, "story is empty"),
+        ({"story": STORY, "question": ""}, ValueError, "question has no word"),
+        ({"story": STORY}, ValueError, "the input has no question, only"),
+        ({"story": [1, 2], "question": QUESTION}, TypeError, "list of sentences, got int: 1"),
+        ("Where?", TypeError, "must be a mapping of"),
+    ):
+        with pytest.raises(error, match=message):
+            ask(inputs)
+    with pytest.raises(TypeError, match="no argument 'top_k'"):
+        ask({"story": STORY, "question": QUESTION}, top_k=2)
+    with pytest.raises(ValueError, match="not both"):
+        ask({"story": STORY, "question": QUESTION}, story=STORY)
+    other = ComplexOrderForSequenceClassification(ComplexOrderConfig(vocab_size=9, hidden_size=16))
+    with pytest.raises(ValueError, match="ComplexOrderForSequenceClassification does not read stories"):
+        pipeline(TASK, model=other, processor=processor)
+
+
+def test_batches_are_filled_up_and_masked(tmp_path):
+    processor = build_processor(memory_size=3)
+    batch = processor([STORY, STORY[:1]], [QUESTION, "Where ?"], return_tensors="pt")
+    assert batch["input_ids"].shape == (2, 3, 6) and batch["question_ids"].shape == (2, 4)
+    assert batch["attention_mask"].sum((1, 2)).tolist() == [17, 6] and batch["question_mask"].sum(1).tolist() == [4, 2]
+    assert batch["attention_mask"][1, 1:].sum() == 0  # sentences that are none
+    processor.save_pretrained(tmp_path)
+    again = AutoProcessor.from_pretrained(tmp_path)
+    assert again.variant == "sentence_memory" and again.memory_size == 3
+    assert again(STORY, QUESTION) == processor(STORY, QUESTION)
+    rows = [{**dict(processor(STORY[:1], QUESTION)), "label": 1} for _ in range(2)]
+    assert processor.pad(rows, "pt")["labels"].tolist() == [1, 1]
+
+
+def test_sentences_end_in_marks_and_lines():
+    processor = build_processor()
+    assert processor.sentences("Mary left. Did she?\nYes!  She did") == ["Mary left.", "Did she?", "Yes!", "She did"]
+
+
+def test_wrong_settings_of_a_processor():
+    tokenizer = build_tokenizer(STORY, "word")
+    with pytest.raises(ValueError, match="variant must be one of"):
+        MemoryProcessor(tokenizer, "paragraphs")
+    with pytest.raises(ValueError, match="needs story_length and question_length"):
+        MemoryProcessor(tokenizer, "word_memory")
+    with pytest.raises(ValueError, match="no effect with variant='sentence_memory'"):
+        MemoryProcessor(tokenizer, story_length=3)
+    words = MemoryProcessor(tokenizer, "word_memory", story_length=4, question_length=3)
+    with pytest.raises(ValueError, match="17 words, more than story_length=4"):
+        words(STORY, "Where ?")
+    with pytest.raises(ValueError, match="question has 4 words, more than question_length=3"):
+        words(STORY[0], QUESTION, truncation=True)
+    with pytest.raises(ValueError, match="one story for each question, got 1 for 2"):
+        words([STORY], ["Where ?", "Where ?"])
+    with pytest.raises(ValueError, match="no rows"):
+        words.pad([])
