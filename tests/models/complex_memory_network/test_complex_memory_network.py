@@ -69,7 +69,7 @@ def test_real_sentences_equal_a_plain_memn2n():
 
 
 @pytest.mark.parametrize(
-    "field, units", [("real", m) for m in (16, 32, 64)] + [("complex", m) for m in (8, 16, 21, 24)]
+    ("field", "units"), [("real", m) for m in (16, 32, 64)] + [("complex", m) for m in (8, 16, 21, 24)]
 )
 def test_words_have_the_weights_of_the_thesis(field, units):
     """P = 2 V K + V Q + 4 m (S + K + m + 1) + m V + V, twice of it in complex numbers (Thesis Table 4.3)."""
@@ -153,7 +153,8 @@ def test_a_resumed_linear_start_goes_on():
     state.stateful_callbacks["LinearStart"] = start.state()
     second, again = ComplexMemoryNetworkConfig(**SIZES), LinearStart(max_epochs=2)
     again.on_train_begin(None, state, None, model=Network(second))
-    assert second.attention_normalization == "linear" and again.last_loss == 3.0
+    assert second.attention_normalization == "linear"
+    assert again.last_loss == 3.0
     list(trained(again, (2.0, 1.0), second, state))
     assert second.attention_normalization == "softmax"
     third, last = ComplexMemoryNetworkConfig(**SIZES), LinearStart()

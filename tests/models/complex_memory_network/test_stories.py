@@ -35,7 +35,7 @@ def build(variant="sentence_memory", **options):
     return ComplexMemoryNetworkForSequenceClassification(config).eval(), processor
 
 
-@pytest.mark.parametrize("variant, options", [("sentence_memory", {"memory_size": 4}), ("word_memory", WORDS)])
+@pytest.mark.parametrize(("variant", "options"), [("sentence_memory", {"memory_size": 4}), ("word_memory", WORDS)])
 def test_answers_are_the_models_own_whatever_stands_beside(tmp_path, variant, options):
     model, processor = build(variant, **options)
     model.save_pretrained(tmp_path)
@@ -66,7 +66,8 @@ def test_a_story_longer_than_the_memory_keeps_its_end_and_says_so():
     assert found["dropped_sentences"] == 1
     assert [memory["sentence"] for memory in found["memories"]] == STORY[1:]
     short = ask(story=STORY[1:], question=QUESTION)
-    assert found["score"] == pytest.approx(short["score"], abs=1e-6) and short["dropped_sentences"] == 0
+    assert found["score"] == pytest.approx(short["score"], abs=1e-6)
+    assert short["dropped_sentences"] == 0
     with pytest.raises(ValueError, match=r"3 sentences, more than memory_size=2: pass truncation=True"):
         processor(STORY, QUESTION)
 
@@ -102,12 +103,15 @@ def test_what_is_no_story_is_refused():
 def test_batches_are_filled_up_and_masked(tmp_path):
     processor = build_processor(memory_size=3)
     batch = processor([STORY, STORY[:1]], [QUESTION, "Where ?"], return_tensors="pt")
-    assert batch["input_ids"].shape == (2, 3, 6) and batch["question_ids"].shape == (2, 4)
-    assert batch["attention_mask"].sum((1, 2)).tolist() == [17, 6] and batch["question_mask"].sum(1).tolist() == [4, 2]
+    assert batch["input_ids"].shape == (2, 3, 6)
+    assert batch["question_ids"].shape == (2, 4)
+    assert batch["attention_mask"].sum((1, 2)).tolist() == [17, 6]
+    assert batch["question_mask"].sum(1).tolist() == [4, 2]
     assert batch["attention_mask"][1, 1:].sum() == 0  # sentences that are none
     processor.save_pretrained(tmp_path)
     again = AutoProcessor.from_pretrained(tmp_path)
-    assert again.variant == "sentence_memory" and again.memory_size == 3
+    assert again.variant == "sentence_memory"
+    assert again.memory_size == 3
     assert again(STORY, QUESTION) == processor(STORY, QUESTION)
     rows = [{**dict(processor(STORY[:1], QUESTION)), "label": 1} for _ in range(2)]
     assert processor.pad(rows, "pt")["labels"].tolist() == [1, 1]

@@ -165,7 +165,7 @@ class SentenceMemory(nn.Module):
 
 
 class QuestionReader(nn.Module):
-    """A recurrent layer along the words of the question (Thesis 4.13): ``[B, Q, width]`` -> its last state ``[B, m]``."""
+    """A recurrent layer along the question (Thesis 4.13): ``[B, Q, width]`` -> its last state ``[B, m]``."""
 
     def __init__(self, config: ComplexMemoryNetworkConfig, width: int) -> None:
         super().__init__()
