@@ -24,7 +24,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/decisions/0003-blocked-attention.md": ("cases",),
     "docs/paper.md": ("cases", "paper"),
     "docs/stability.md": ("stability",),
-    "docs/thesis.md": ("thesis",),
+    "docs/thesis.md": ("thesis", "babi"),
     "examples/language-modeling/README.md": ("text",),
     "examples/phonetic-transcription/README.md": ("speech",),
     "examples/speech/README.md": ("speech",),

@@ -26,7 +26,7 @@ from complex_transformers import (
     load_babi,
     repeated_questions,
 )
-from complex_transformers.analysis import count_parameters
+from complex_transformers.analysis import count_parameters, memory_hit_rates
 
 __all__ = ["BabiCell", "run", "settings"]
 
@@ -196,22 +196,6 @@ def train(cell: BabiCell, parts: dict[str, Stories], model: Any, seed: int) -> d
     return {"diverged": False, "curve": curve, "best_epoch": best["epoch"], "linear_epochs": linear_epochs}
 
 
-def hit_rates(part: Stories, looked_at: Tensor) -> list[float]:
-    """Of the questions whose supporting sentences are all remembered: the share of which the first k hops saw one.
-
-    k = 1, 2, ...; the hops count that have it as their sentence of most weight.
-    """
-    rates = []
-    for hops in range(1, looked_at.shape[1] + 1):
-        hits = [
-            bool(set(seen) >= set(places) if hops >= len(places) else set(seen) & set(places))
-            for seen, places in zip(looked_at[:, :hops].tolist(), part.supporting, strict=True)
-            if places and min(places) >= 0
-        ]
-        rates.append(round(sum(hits) / max(1, len(hits)), 4))
-    return rates
-
-
 def hexadecimal(questions: Tensor) -> str:
     """Bit 2^i of a number in base 16 is that of question i: two rows are compared question by question."""
     return f"{sum(1 << place for place in questions.nonzero().flatten().tolist()):x}"
@@ -234,5 +218,6 @@ def run(cell: BabiCell, seed: int) -> dict[str, Any]:
         result["unseen"] = round(test["right"][unseen].double().mean().item(), 5)
         result["wrong"] = hexadecimal(~test["right"])
         if cell.variant == "sentence_memory":
-            result["hit_rates"] = hit_rates(parts["test"], test["looked_at"])
+            rates = memory_hit_rates(test["looked_at"], parts["test"].supporting)
+            result["hit_rates"] = [round(rate, 4) for rate in rates]
     return {**result, "machine": machine_facts()}

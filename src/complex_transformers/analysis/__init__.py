@@ -4,6 +4,7 @@
 
 from .attention import AttentionMap, attention_maps, plot_attention
 from .frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
+from .memories import memory_hit_rates, plot_memories
 from .parameters import count_parameters
 from .translation import bleu_by_length, token_accuracy
 from .waves import plot_waves
@@ -19,10 +20,12 @@ __all__ = [
     "bleu_by_length",
     "count_parameters",
     "frequency_table",
+    "memory_hit_rates",
     "part_coupling",
     "period_summary",
     "plot_attention",
     "plot_frequency_density",
+    "plot_memories",
     "plot_waves",
     "plot_weight_trace",
     "token_accuracy",

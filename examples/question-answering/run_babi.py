@@ -1,0 +1,156 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Train a memory network, complex or real, on one of the bAbI tasks, and save it for the question answering pipeline.
+
+    python examples/question-answering/run_babi.py --archive tasks_1-20_v1-2.tar.gz --task 1
+
+The best epoch is chosen on the end of the training part; the test part is scored once, also without the questions that
+stand in the training part with their stories.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from datasets import Dataset, DatasetDict
+from transformers import EvalPrediction, HfArgumentParser
+
+from complex_transformers import (
+    ComplexMemoryNetworkConfig,
+    ComplexMemoryNetworkForSequenceClassification,
+    LinearStart,
+    MemoryProcessor,
+    Run,
+    RunArguments,
+    arguments_of,
+    build_tokenizer,
+    load_babi,
+    portable,
+    prepare_run,
+    repeated_questions,
+)
+
+NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
+LENGTHS = ("story_length", "question_length")
+ModelArguments = arguments_of(ComplexMemoryNetworkConfig, without=LENGTHS, hidden_size=40, time_noise=0.1)
+
+
+@dataclass
+class DataArguments(arguments_of(load_babi)):
+    """The task."""
+
+    archive: str = field(default="", metadata={"help": "tasks_1-20_v1-2.tar.gz, or the folder it was unpacked to"})
+    task: int = field(default=1, metadata={"help": "1 to 20"})
+    validation_share: float = field(default=0.1, metadata={"help": "of the training part, its end"})
+    length_margin: float = field(
+        default=0.25, metadata={"help": "of word_memory: how much longer than those of the training part texts may be"}
+    )
+
+    def parts(self) -> DatasetDict:
+        """``train``, ``validation`` and ``test``."""
+        if not self.archive:
+            raise ValueError("give --archive, the file tasks_1-20_v1-2.tar.gz or its folder")
+        if not 0.0 < self.validation_share < 1.0:
+            raise ValueError(f"--validation_share must be in (0, 1), got {self.validation_share}")
+        loaded = load_babi(self.archive, self.task, self.folder)
+        count = max(1, round(len(loaded["train"]) * self.validation_share))
+        if count >= len(loaded["train"]):
+            raise ValueError(
+                f"task {self.task} has {len(loaded['train'])} training question(s): none is left to train"
+            )
+        split = loaded["train"].train_test_split(count, shuffle=False)
+        return DatasetDict(train=split["train"], validation=split["test"], test=loaded["test"])
+
+
+@dataclass
+class TrainingArguments(RunArguments):
+    """``RunArguments`` with defaults that fit small memory networks."""
+
+    output_dir: str | None = "outputs/babi"
+    num_train_epochs: float = 40
+    learning_rate: float = 5e-3
+    per_device_eval_batch_size: int = 500
+    per_device_train_batch_size: int = 32
+    max_grad_norm: float = 40.0
+    metric_for_best_model: str | None = "loss"
+    greater_is_better: bool | None = False
+    remove_unused_columns: bool = field(default=False, metadata={"help": "stories become words when they are read"})
+    linear_start: bool = field(default=True, metadata={"help": "of sentence_memory: begin without a softmax"})
+
+
+def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: float) -> MemoryProcessor:
+    """Words of the training part; of ``word_memory`` also its longest story and question, and a margin."""
+    train = parts["train"]
+    tokenizer = build_tokenizer([text for row in train for text in (*row["story"], row["question"])], "word")
+    if variant == "sentence_memory":
+        return MemoryProcessor(tokenizer, memory_size=memory_size)
+    stories = ([len(tokenizer.tokenize(text)) for text in row["story"]] for row in train)
+    questions = (len(tokenizer.tokenize(row["question"])) for row in train)
+    longest = (max(map(sum, stories)), max(questions))
+    sizes = {name: round(length * (1.0 + margin)) for name, length in zip(LENGTHS, longest, strict=True)}
+    return MemoryProcessor(tokenizer, variant, **sizes)
+
+
+def encode(part: Dataset, processor: MemoryProcessor, label2id: dict[str, int]) -> Dataset:
+    """Words and label ids of a part; a story longer than the memory keeps its end."""
+
+    def words(batch: dict[str, list[Any]]) -> dict[str, Any]:
+        encoded = processor(batch["story"], batch["question"], truncation=True)
+        return {**encoded, "labels": [label2id.get(answer, NO_ANSWER) for answer in batch["answer"]]}
+
+    return part.map(words, batched=True, remove_columns=part.column_names)
+
+
+def accuracy(prediction: EvalPrediction) -> dict[str, float]:
+    """Share of questions whose largest logit is the answer's."""
+    logits = prediction.predictions[0] if isinstance(prediction.predictions, tuple) else prediction.predictions
+    return {"accuracy": float(np.mean(logits.argmax(-1) == prediction.label_ids))}
+
+
+def main() -> dict[str, Any]:
+    """Parse the command line, train, write the results and save the model with its processor."""
+    parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
+    model_args, data_args, training_args = parser.parse_args_into_dataclasses()
+    checkpoint = prepare_run(training_args)
+    parts = data_args.parts()
+    defaults = ComplexMemoryNetworkConfig()
+    given = {name: value for name, value in model_args.given().items() if name != "time_noise"}
+    variant, memory_size = (given.get(name, getattr(defaults, name)) for name in ("variant", "memory_size"))
+    processor = build_processor(variant, parts, memory_size, data_args.length_margin)
+    if variant == "sentence_memory" and given.get("temporal") != "none":
+        given["time_noise"] = model_args.time_noise
+    answers = sorted(set(parts["train"]["answer"]))
+    label2id = {answer: index for index, answer in enumerate(answers)}
+    config = ComplexMemoryNetworkConfig(
+        **given,
+        **{name: getattr(processor, name) for name in LENGTHS if variant == "word_memory"},
+        vocab_size=len(processor.tokenizer),
+        pad_token_id=processor.tokenizer.pad_token_id,
+        id2label=dict(enumerate(answers)),
+        label2id=label2id,
+    )
+    encoded = {name: encode(part, processor, label2id) for name, part in parts.items()}
+    run = Run(
+        ComplexMemoryNetworkForSequenceClassification(config),
+        encoded,
+        training_args,
+        processing=processor,
+        data_collator=lambda rows: processor.pad(rows, return_tensors="pt"),
+        compute_metrics=accuracy,
+    )
+    run.figures = ("accuracy", "loss")
+    if training_args.linear_start and variant == "sentence_memory":
+        run.trainer.add_callback(LinearStart(max_epochs=max(1, int(training_args.num_train_epochs) // 4)))
+    results = run.run(checkpoint) | {"data": portable(asdict(data_args))}
+    repeated = repeated_questions(parts["test"], DatasetDict(parts)["train"])
+    unseen = [row for row, seen in enumerate(repeated) if not seen]
+    run.parts["unseen"] = encoded["test"].select(unseen)
+    results["unseen"] = run.evaluate("unseen") | {"rows": len(unseen)}
+    run.save(results, f"bAbI task {data_args.task} ({data_args.folder})")
+    return results
+
+
+if __name__ == "__main__":
+    main()

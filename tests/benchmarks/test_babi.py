@@ -1,0 +1,88 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Runs on bAbI and their tables: a task is learned and repeated, the chosen restart, McNemar's test."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from benchmarks.reporting import add_line
+from benchmarks.tables import babi as tables
+from benchmarks.tables.babi import mcnemar, plateau
+from benchmarks.thesis import babi
+from benchmarks.thesis.babi import BabiCell, Stories, hexadecimal, run
+
+PARTS = {"train": 900, "validation": 50, "test": 60}
+SIZES = {"vocab_size": 20, "num_labels": 3, "memory_size": 5}
+
+
+def stories(number: int, seed: int) -> Stories:
+    """Five sentences of a person and a place; the question names the person, the answer is the place."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.stack([torch.randperm(5, generator=generator) for _ in range(number)])
+    places = torch.randint(0, 3, (number, 5), generator=generator)
+    asked = torch.randint(0, 5, (number,), generator=generator)
+    rows = torch.arange(number)
+    sentences = torch.stack([order + 1, places + 10], dim=-1)
+    inputs = {
+        "input_ids": sentences,
+        "attention_mask": torch.ones_like(sentences),
+        "question_ids": (order[rows, asked] + 1).unsqueeze(1),
+        "question_mask": torch.ones(number, 1, dtype=torch.long),
+    }
+    supporting = tuple((int(place),) for place in asked)
+    return Stories(inputs, places[rows, asked], supporting, torch.arange(number) % 2 == 0)
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    made = {name: stories(number, seed) for seed, (name, number) in enumerate(PARTS.items())}
+    monkeypatch.setattr(babi, "load_stories", lambda *names: (made, SIZES))
+
+
+@pytest.mark.parametrize("number_field", ["complex", "real"])
+def test_a_run_finds_the_sentence(parts, number_field):
+    found = run(BabiCell(1, number_field, 40, epochs=16), 1)
+    assert (found["test"], found["unseen"], found["wrong"]) == (1.0, 1.0, "0")
+    assert found["hit_rates"][-1] > 0.9
+    assert 0 < found["linear_epochs"] <= 4 < found["best_epoch"]
+
+
+def test_a_run_repeats(parts):
+    cell = BabiCell(1, "complex", 8, epochs=2)
+    first, second, other = (run(cell, seed) for seed in (1, 1, 2))
+    assert {**first, "seconds": 0} == {**second, "seconds": 0}
+    assert other["train_loss"] != first["train_loss"]
+
+
+def test_wrong_questions_of_two_networks():
+    first, second = (hexadecimal(torch.tensor(wrong)) for wrong in ([1, 1, 1, 1, 1, 0, 0], [1, 0, 0, 0, 0, 1, 0]))
+    # Of five questions one alone is wrong in the second: twice the probability of at most one head in five.
+    assert mcnemar(first, second) == (4, 1, pytest.approx(2 * 6 / 32))
+    assert mcnemar(first, first) == (0, 0, 1.0)
+
+
+def test_the_restart_of_least_training_loss_counts(tmp_path):
+    def write(row, seed, loss, test, wrong):
+        figures = {"train_loss": loss, "test": test, "unseen": test, "wrong": wrong, "hit_rates": [0.5, 0.25, 0.125]}
+        add_line(
+            tmp_path / "thesis-babi.jsonl",
+            {"row": row, "seed": seed, **figures, "parameters": 1000, "seconds": 2.0, "diverged": False},
+        )
+
+    write("en,1,real", 0, 0.5, 0.99, "1")
+    write("en,1,real", 1, 0.1, 0.9, "7")
+    write("en,1,complex", 0, 0.1, 1.0, "0")
+    write("en,2,complex", 0, 0.1, 0.5, "0")
+    write("en-10k,2,real", 0, 0.1, 0.0, "0")
+    lines = tables.summary_table("en", tmp_path).splitlines()
+    assert lines[2] == "| `real` | 1 | 2 | 10.0 | 10.0 | 0 | 0.50 |  | 1,000 | 2 s |"
+    assert lines[3] == "| `complex` | 2 | 1 | 25.0 | 25.0 | 1 | 0.50 | 0.25 | 1,000 | 2 s |"
+    (row,) = tables.task_table("en", tmp_path).splitlines()[2:]
+    assert row == "| 1 | 10.0 | 0.0 | 5.5 ± 6.4 | 0.0 | 3 / 0 | 0.250 |"
+
+
+def test_a_plateau_is_left():
+    assert plateau([0.5] * 20 + [0.7] * 5) == 21
+    assert plateau([0.5] * 20) is None
+    assert plateau([0.1, 0.9, 0.9, 0.9, 0.9, 0.9]) is None

@@ -1,0 +1,77 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from example_runs import ONE_EPOCH, assert_refused
+from transformers import pipeline
+
+BABI = "question-answering/run_babi.py"
+PEOPLE, PLACES = ("Mary", "John", "Ann"), ("garden", "kitchen", "hall")
+
+
+def write_task(folder: Path, questions: int = 120) -> Path:
+    """Two sentences, and a question about one of them."""
+    generator = random.Random(0)
+    for part, number in (("train", questions), ("test", 40)):
+        lines = []
+        for _ in range(number):
+            people, places = generator.sample(PEOPLE, 2), generator.choices(PLACES, k=2)
+            asked = generator.randrange(2)
+            lines += [
+                f"{i} {who} is in the {where}."
+                for i, (who, where) in enumerate(zip(people, places, strict=False), start=1)
+            ]
+            lines.append(f"3 Where is {people[asked]}? \t{places[asked]}\t{asked + 1}")
+        path = folder / "en" / f"qa1_one_{part}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture
+def train(run: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    task = write_task(tmp_path / "tasks")
+    return lambda *words: run(BABI, "--archive", task, "--folder", "en", *words)
+
+
+def test_a_task_is_learned_and_asked(train: Callable[..., Any], tmp_path: Path) -> None:
+    results = train("--num_train_epochs", "30", "--per_device_train_batch_size", "12")
+    assert results["rows"] == {"train": 108, "validation": 12, "test": 40}
+    assert results["test"]["accuracy"] >= 0.9
+    assert 0 < results["unseen"]["rows"] < 40  # there are few such stories
+    saved = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert saved["config"]["attention_normalization"] == "softmax"  # the linear start is over
+    answer = pipeline("complex-question-answering", model=str(tmp_path / "out"))(
+        story="John is in the hall. Mary is in the garden.", question="Where is Mary?"
+    )
+    assert answer["answer"] == "garden"
+    assert answer["unknown_words"] == []
+
+
+def test_words_of_the_real_field_go_on(train: Callable[..., Any]) -> None:
+    words = ["--variant", "word_memory", "--number_field", "real", "--hidden_size", "16", "--recurrent_size", "8"]
+    first = train(*words, *ONE_EPOCH)
+    assert (first["config"]["story_length"], first["config"]["question_length"]) == (
+        15,
+        5,
+    )  # 12 and 4, a margin of 1/4
+    second = train(*words, "--num_train_epochs", "2", "--resume_from_checkpoint", "last")
+    assert second["resumed"]
+    assert second["steps"] == 2 * first["steps"]
+
+
+def test_refusals(train: Callable[..., Any], run: Callable[..., Any], tmp_path: Path) -> None:
+    assert_refused(
+        train,
+        (["--task", "2"], r"has no task 2 in folder 'en', only \[1\]"),
+        (["--validation_share", "1"], r"--validation_share must be in \(0, 1\), got 1\.0"),
+        (["--validation_share", "0.999"], "has 120 training question"),
+    )
+    assert_refused(lambda *words: run(BABI, *words), ([], "give --archive"))
