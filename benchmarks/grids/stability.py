@@ -4,12 +4,12 @@
 
     python -m benchmarks.grid stability
 
-trains a small classifier from each seed in each setting, everything else at its default (dropout included), without
+trains a small network from each seed in each setting, everything else at its default (dropout included), without
 warm-up and without gradient clipping, which would hide what is looked for. A run
 
 * *diverged* when a loss or a gradient is not finite;
-* *did not learn* when it did not diverge and its mean training loss over the last 10 steps is above 0.9 ln 2: the task
-  has two equally frequent classes, so ln 2 is the loss of an answer by chance.
+* *did not learn* when it did not diverge and its mean training loss over the last 10 steps is above 0.9 of that of an
+  answer by chance: ln 2 of two classes, ln V of the words of a language model, ln 3 of the answers about a story.
 
 A run is a line of ``benchmarks/results/stability.jsonl``. The table goes to ``docs/stability.md``.
 """
@@ -34,10 +34,9 @@ from benchmarks.reporting import machine_facts
 from complex_transformers import ComplexTextRNNConfig, build_tokenizer, optimizer_groups, word_order_dataset
 from complex_transformers.models.base.configuration import NORM_POSITIONS, NORM_TYPES
 from complex_transformers.models.complex_text_rnn.configuration_complex_text_rnn import RNN_TYPES
-from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, GATES, INITIALIZERS
+from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, GATES, INITIALIZERS, MEMORY_SCORES
 
-CHANCE = math.log(2.0)
-LEARNED_BELOW = 0.9 * CHANCE
+LEARNED_BELOW = 0.9  # of the loss of chance
 LAST_STEPS = 10
 RECURRENT_GATE = ComplexTextRNNConfig().gate
 RECURRENT_ACTIVATIONS = ("split_tanh", "hirose_tanh", "split_relu")  # those that a state can be kept in
@@ -57,6 +56,13 @@ PROTOCOL: dict[str, Any] = {
     "warmup_steps": 0,
     "max_grad_norm": None,
     "threads": 1,
+}
+
+
+# Language models and memory networks have a task of their own, and are otherwise trained alike.
+TASKS = {
+    "ComplexRecurrentLM": "the same texts in order: 128 to be written",
+    "ComplexMemoryNetwork": "256 stories of four sentences of a person and one of three places: where is the person?",
 }
 
 
@@ -108,7 +114,24 @@ def settings() -> list[Setting]:
         for kind in RNN_TYPES
         for changes in _recurrent_changes(kind)
     ]
+    rows += [Setting("Recurrent language model", changes, "ComplexRecurrentLM") for changes in LANGUAGE_MODELS]
+    rows += [Setting("Memory network", changes, "ComplexMemoryNetwork") for changes in MEMORIES]
     return rows
+
+
+LANGUAGE_MODELS = (
+    (("rnn_type", "lstm"),),
+    (("gate", "modulus"), ("state_activation", "hirose_tanh"), ("lm_readout", "squared_modulus")),  # Thesis 4.3.4
+    (("embedding_type", "slot_position"),),
+    (("embedding_type", "phase_position"),),
+    (("transform", "causal_z"),),
+    (("rnn_type", "lru"),),
+)
+MEMORIES = (
+    *((("variant", "sentence_memory"), ("attention_score", name)) for name in MEMORY_SCORES),
+    (("sentence_encoding", "complex_order"), ("temporal", "phase")),
+    (("variant", "word_memory"),),
+)
 
 
 def _recurrent_changes(kind: str) -> list[tuple[tuple[str, str], ...]]:
@@ -118,16 +141,44 @@ def _recurrent_changes(kind: str) -> list[tuple[tuple[str, str], ...]]:
     return activations if kind == "rnn" else [*activations, *others]
 
 
+@dataclass(frozen=True)
+class Task:
+    """Rows to learn, the sizes that a configuration takes from them, and the loss of an answer by chance."""
+
+    rows: dict[str, Tensor]
+    sizes: dict[str, int]
+    chance: float
+
+
 @cache
-def training_data() -> tuple[Tensor, Tensor, Tensor, int]:
-    """Ids, mask and labels of all training texts, and the size of the vocabulary."""
+def training_data(family: str) -> Task:
+    """What a family is trained on."""
+    if family == "ComplexMemoryNetwork":
+        return _stories()
     split = word_order_dataset(max_sentences=160)["train"]
     texts, labels = list(split["text"]), torch.tensor(list(split["label"]))
     if labels.double().mean() != 0.5:
         raise AssertionError("the classes must be balanced: ln 2 is taken as the loss of chance")
     tokenizer = build_tokenizer(texts, vocab_size=2000)
-    batch = tokenizer(texts, padding=True, return_tensors="pt")
-    return batch["input_ids"], batch["attention_mask"], labels, len(tokenizer)
+    rows = dict(tokenizer(texts, padding=True, return_tensors="pt"))
+    rows = {name: rows[name] for name in ("input_ids", "attention_mask")}
+    sizes = {"vocab_size": len(tokenizer)}
+    if family == "ComplexRecurrentLM":
+        rows = {name: value[labels == 1] for name, value in rows.items()}
+        words = rows["input_ids"].masked_fill(rows["attention_mask"] == 0, -100)
+        return Task({**rows, "labels": words}, sizes, math.log(len(tokenizer)))
+    return Task({**rows, "labels": labels}, sizes, math.log(2.0))
+
+
+def _stories(number: int = 256, people: int = 4, places: int = 3) -> Task:
+    """Everybody is somewhere: ids of sentences of two words, a question of one, and the place."""
+    generator = torch.Generator().manual_seed(0)
+    told = torch.stack([torch.randperm(people, generator=generator) for _ in range(number)])
+    where = torch.randint(places, (number, people), generator=generator)
+    asked = torch.randint(people, (number, 1), generator=generator)
+    sentences = torch.stack([told + 1, where + people + 1], dim=-1)
+    rows = {"input_ids": sentences, "question_ids": told.gather(1, asked) + 1, "labels": where.gather(1, asked)[:, 0]}
+    return Task(rows, {"vocab_size": people + places + 1, "num_labels": places}, math.log(places))
 
 
 def _batches(size: int, generator: torch.Generator) -> Iterator[Tensor]:
@@ -135,32 +186,36 @@ def _batches(size: int, generator: torch.Generator) -> Iterator[Tensor]:
         yield from torch.randperm(size, generator=generator).split(PROTOCOL["batch_size"])
 
 
-def make_model(setting: Setting, vocab_size: int) -> PreTrainedModel:
-    """The classifier of a setting; states of a recurrent one are as wide as the hidden states of the others."""
+def make_model(setting: Setting, task: Task) -> PreTrainedModel:
+    """The network of a setting; states of a recurrent one are as wide as the hidden states of the others."""
     config_class = getattr(complex_transformers, f"{setting.family}Config")
     sizes = {key: value for key, value in PROTOCOL.items() if hasattr(config_class, key)}
     if hasattr(config_class, "recurrent_size"):
         sizes = {"hidden_size": PROTOCOL["hidden_size"], "recurrent_size": PROTOCOL["hidden_size"]}
-    config = config_class(vocab_size=vocab_size, **sizes, **dict(setting.changes))
-    return getattr(complex_transformers, f"{setting.family}ForSequenceClassification")(config)
+    config = config_class(**sizes, **task.sizes, **dict(setting.changes))
+    head = "ForCausalLM" if setting.family == "ComplexRecurrentLM" else "ForSequenceClassification"
+    return getattr(complex_transformers, setting.family + head)(config)
 
 
 def train(setting: Setting, seed: int) -> dict[str, Any]:
     """One run: weights, dropout and the order of the batches follow from ``seed``."""
     torch.set_num_threads(PROTOCOL["threads"])
-    input_ids, attention_mask, labels, vocab_size = training_data()
+    task = training_data(setting.family)
     torch.manual_seed(seed)
-    model = make_model(setting, vocab_size)
+    model = make_model(setting, task)
+    inputs = dict(task.rows)
+    if getattr(model.config, "variant", None) == "word_memory":
+        inputs["input_ids"] = inputs["input_ids"].flatten(1)  # a story is one text
     model.train()
     optimizer = torch.optim.AdamW(optimizer_groups(model, PROTOCOL["weight_decay"]), lr=PROTOCOL["learning_rate"])
     losses: list[float] = []
     largest_gradient = 0.0
     diverged_at: str | None = None
     start = time.perf_counter()
-    batches = _batches(len(labels), torch.Generator().manual_seed(seed))
+    batches = _batches(len(inputs["labels"]), torch.Generator().manual_seed(seed))
     for step, rows in zip(range(PROTOCOL["steps"]), batches, strict=False):
         optimizer.zero_grad()
-        loss = model(input_ids[rows], attention_mask=attention_mask[rows], labels=labels[rows]).loss
+        loss = model(**{name: value[rows] for name, value in inputs.items()}).loss
         losses.append(loss.item())
         if not math.isfinite(losses[-1]):
             diverged_at = f"loss {losses[-1]} at step {step}"
@@ -180,10 +235,15 @@ def train(setting: Setting, seed: int) -> dict[str, Any]:
         "final_loss": final,
         "largest_gradient_norm": largest_gradient,
         "diverged": diverged_at,
-        "did_not_learn": final is not None and final > LEARNED_BELOW,
+        "did_not_learn": final is not None and final > LEARNED_BELOW * task.chance,
         "seconds": round(time.perf_counter() - start, 2),
         "machine": machine_facts(),
     }
+
+
+def protocol(setting: Setting) -> dict[str, Any]:
+    """What a run of a setting depends on."""
+    return {**PROTOCOL, **({"task": TASKS[setting.family]} if setting.family in TASKS else {})}
 
 
 GRIDS = (
@@ -192,6 +252,6 @@ GRIDS = (
         {setting.name: setting for setting in settings()},
         seeds=range(20),
         function=train,
-        settings=lambda setting: PROTOCOL,
+        settings=protocol,
     ),
 )
