@@ -248,6 +248,21 @@ FAMILIES = {
         },
         (CLASSIFIER, {"hidden_act": "modrelu"}),
     ),
+    "complex_quantum": Family(
+        {**TEXT, "num_measurements": 18, "num_labels": 3},
+        {
+            "complex": (CLASSIFIER, {"evolution": "shared"}),
+            "real": (CLASSIFIER, {**REAL, **WORD, "pooling": "max", "mixture": "norm"}),
+        },
+        {
+            "complete": (CLASSIFIER, {"measurement": "povm", "embedding_type": "complex_order"}),
+            "windows": (CLASSIFIER, {"pooling": "max", "window_sizes": [1, 4], **WORD}),
+            "no phases": (CLASSIFIER, {"embedding_type": "real_word", "mixture": "mean"}),
+            "model": ("Model", {**LEARNED, "mixture": "norm"}),
+            "real complete": (CLASSIFIER, {**REAL, **SINUSOIDS, "measurement": "povm", "evolution": "shared"}),
+        },
+        (CLASSIFIER, {"evolution": "shared"}),
+    ),
     "complex_convnet": Family(
         {
             **PIXELS,

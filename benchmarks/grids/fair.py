@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from benchmarks.grid import Functions, Place
+from benchmarks.grid import Functions, Grid, Place
 from benchmarks.grids.paper import quietly
-from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS, Cell, run_cell, settings, validate_cell
+from benchmarks.paper.protocol import EMBEDDINGS, PAPER_NETWORKS, Cell, run_cell, settings, validate_cell
 from benchmarks.reporting import read_lines
 
-__all__ = ["DATASETS", "EQUAL", "GRIDS", "POOL", "pool"]
+__all__ = ["DATASETS", "EQUAL", "FINAL_SEEDS", "GRIDS", "POOL", "Row", "deal", "fair_grids", "pool"]
 
 DATASETS = ("trec", "mr", "sst2")
 POOL = 4  # settings of a row
@@ -63,12 +63,16 @@ def _dealt(values: Mapping[str, Sequence[Any]], *seed: object) -> list[dict[str,
 
 def pool(network: str, embedding: str) -> list[dict[str, Any]]:
     """The settings of a row, the same on every data set."""
-    own: dict[str, Sequence[Any]] = {}
-    if embedding == "complex-order":
-        own |= WAVES
-    if network == "Transformer" and EMBEDDINGS[embedding][1] == "complex":
-        own |= ATTENTION
-    drawn = zip(_dealt(COMMON, SEED, network), _dealt(own, SEED, network, embedding), strict=True)
+    is_complex = EMBEDDINGS[embedding][1] == "complex"
+    return deal(network, embedding, COMMON, ATTENTION if network == "Transformer" and is_complex else {})
+
+
+def deal(
+    network: str, embedding: str, common: Mapping[str, Sequence[Any]], more: Mapping[str, Sequence[Any]]
+) -> list[dict[str, Any]]:
+    """Settings of values that all embeddings of a network choose from, of ``more`` and of those of its waves."""
+    own = {**(WAVES if embedding == "complex-order" else {}), **more}
+    drawn = zip(_dealt(common, SEED, network), _dealt(own, SEED, network, embedding), strict=True)
     found = [{**common, **more} for common, more in drawn]
     for setting in found:
         if "frequency_learning_rate" in setting:
@@ -90,6 +94,10 @@ class Row:
         """As it stands in the files of results."""
         return f"{self.dataset},{self.network},{self.embedding}{',equal' if self.equal else ''}"
 
+    def pool(self) -> list[dict[str, Any]]:
+        """The settings that it chooses from."""
+        return pool(self.network, self.embedding)
+
     def cell(self, setting: dict[str, Any]) -> Cell:
         """With a setting of its pool."""
         equal = EQUAL_ON_TREC if self.dataset == "trec" else EQUAL
@@ -104,15 +112,10 @@ ROWS = {
     row.name: row
     for dataset in DATASETS
     for equal in (False, True)
-    for network in (EQUAL if equal else NETWORKS)
+    for network in (EQUAL if equal else PAPER_NETWORKS)
     for embedding, (_, field) in EMBEDDINGS.items()
     if field == "real" or not equal
     for row in [Row(dataset, network, embedding, equal)]
-}
-CHOICES = {
-    f"{row.name},{index}": row.cell(setting)
-    for row in ROWS.values()
-    for index, setting in enumerate(pool(row.network, row.embedding))
 }
 
 
@@ -124,7 +127,7 @@ class Chosen(Functions):
 
     def cell(self, row: str, index: int) -> Cell:
         """A row with one of its settings."""
-        return self.rows[row].cell(pool(self.rows[row].network, self.rows[row].embedding)[index])
+        return self.rows[row].cell(self.rows[row].pool()[index])
 
     def check(self, row: str, found: Mapping[str, Any]) -> None:
         cell = replace(self.cell(row, found["choice"]), seed=found["seed"])
@@ -157,7 +160,15 @@ def setting_of(cell: Cell) -> dict[str, Any]:
     return {**settings(cell), "options": dict(cell.options)}
 
 
-GRIDS = (
-    Functions("fair-choice", CHOICES, (SEED,), quietly(validate_cell), setting_of),
-    Chosen("fair", ROWS, FINAL_SEEDS, quietly(run_cell), choice="fair-choice"),
-)
+def fair_grids(name: str, rows: Mapping[str, Row]) -> tuple[Grid, Grid]:
+    """``name-choice``, every setting of every row on validation, and ``name``, the best of them."""
+    choices = {
+        f"{row.name},{index}": row.cell(value) for row in rows.values() for index, value in enumerate(row.pool())
+    }
+    return (
+        Functions(f"{name}-choice", choices, (SEED,), quietly(validate_cell), setting_of),
+        Chosen(name, rows, FINAL_SEEDS, quietly(run_cell), choice=f"{name}-choice"),
+    )
+
+
+GRIDS = fair_grids("fair", ROWS)

@@ -17,7 +17,7 @@ import transformers
 from benchmarks.grid import Functions
 from benchmarks.paper.data import DATASETS, FOLDS
 from benchmarks.paper.figures import word_frequencies
-from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS, Cell, run_cell, settings
+from benchmarks.paper.protocol import EMBEDDINGS, PAPER_NETWORKS, Cell, run_cell, settings
 
 __all__ = ["GCN_TABLE", "GRIDS", "TABLE2", "TABLE4", "Scheme"]
 
@@ -113,7 +113,7 @@ def table2_rows(folds: Iterable[int], datasets: Iterable[str]) -> dict[str, Cell
         Cell(dataset, network, embedding, 0, fold)
         for fold in folds
         for dataset in datasets
-        for network in NETWORKS
+        for network in PAPER_NETWORKS
         for embedding in EMBEDDINGS
     )
 

@@ -30,6 +30,7 @@ __all__ = [
     "EMBEDDINGS",
     "EPOCHS",
     "NETWORKS",
+    "PAPER_NETWORKS",
     "VECTORS",
     "Cell",
     "build_model",
@@ -85,7 +86,14 @@ NETWORKS: dict[str, Network] = {
         vectors=False,
     ),
     "GCN": Network("ComplexTextGCN", {**_CLASSIC, "intermediate_size": 128}, _FAST),
+    # Not of the paper: states of the words in place of layers.
+    "Quantum": Network(
+        "ComplexQuantum",
+        {"hidden_size": 100, "num_measurements": 128, "hidden_dropout_prob": 0.1, "classifier_dropout": 0.1},
+        _FAST,
+    ),
 }
+PAPER_NETWORKS = tuple(name for name in NETWORKS if name != "Quantum")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.grids.fair import DATASETS, FINAL_SEEDS
-from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS
+from benchmarks.paper.protocol import EMBEDDINGS, PAPER_NETWORKS
 from benchmarks.reporting import markdown_table, read_lines
 from benchmarks.tables.runs import MISSING, SIZE, Runs, find_runs, run_table, score, seeds, spread
 
@@ -104,7 +104,7 @@ def classification_table(results: Path) -> str:
     rows = [
         [f"{dataset.upper()}, {network}", *(_best(groups.get((dataset, network, kind), [])) for kind in kinds)]
         for dataset in DATASETS
-        for network in NETWORKS
+        for network in PAPER_NETWORKS
         if any((dataset, network, kind) in groups for kind in kinds)
     ]
     return markdown_table(["data set, network", *kinds], rows) if rows else MISSING

@@ -19,7 +19,7 @@ from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS
 from benchmarks.reporting import markdown_table, read_lines
 from benchmarks.tables.runs import MISSING, spread
 
-__all__ = ["TABLES", "signed_rank"]
+__all__ = ["TABLES", "accuracy_table", "signed_rank", "whole_rows"]
 
 # Which row complex-order is significantly better (or worse) than; the marks of the paper, in the order of EMBEDDINGS.
 MARKS = dict(zip(EMBEDDINGS, ("§", "†", "‡", "*"), strict=False))
@@ -78,24 +78,30 @@ def _marks(groups: Groups, dataset: str, network: str) -> str:
 
 def table2(results: Iterable[Result], networks: Sequence[str], paper: dict[str, dict[str, dict[str, float]]]) -> str:
     """Networks x embeddings x data sets; each cell is ours and, in brackets, the paper's."""
-    return _accuracy_table(_group(results, "dataset", "network", "embedding"), networks, FIELDS, paper)
+    return accuracy_table(_group(results, "dataset", "network", "embedding"), networks, FIELDS, paper)
 
 
 def fair_table(results: Path) -> str:
     """As Table 2, with real rows of as many parameters, and which setting of the pool each data set chose."""
-    groups: Groups = defaultdict(list)
-    for line in read_lines(results / "fair.jsonl"):
-        dataset, network, label = line["row"].split(",", 2)
-        groups[dataset, network, label].append(line)
-    whole = {key: runs for key, runs in groups.items() if len(runs) == len(FINAL_SEEDS)}
+    whole = whole_rows(results / "fair.jsonl")
     equal = {f"{embedding},equal": field for embedding, field in FIELDS.items() if field == "real"}
     networks = [name for name in NETWORKS if any(key[1] == name for key in whole)]
-    return _accuracy_table(whole, networks, FIELDS | equal, TABLE2 | {"GCN": GCN_TABLE}) if whole else MISSING
+    return accuracy_table(whole, networks, FIELDS | equal, TABLE2 | {"GCN": GCN_TABLE}) if whole else MISSING
 
 
-def _accuracy_table(
+def whole_rows(path: Path) -> Groups:
+    """The rows of a grid of choices that have all their seeds, by data set, network and embedding."""
+    groups: Groups = defaultdict(list)
+    for line in read_lines(path):
+        dataset, network, label = line["row"].split(",", 2)
+        groups[dataset, network, label].append(line)
+    return {key: runs for key, runs in groups.items() if len(runs) == len(FINAL_SEEDS)}
+
+
+def accuracy_table(
     groups: Groups, networks: Sequence[str], labels: dict[str, str], paper: dict[str, dict[str, dict[str, float]]]
 ) -> str:
+    """Networks x embeddings with their fields x data sets; in square brackets what ``paper`` has printed."""
     datasets = [name for name in ("mr", "subj", "sst2", "trec") if any(key[0] == name for key in groups)]
     rows = []
     for network in networks:

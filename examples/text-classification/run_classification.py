@@ -34,7 +34,14 @@ from complex_transformers import (
 from complex_transformers.data.parts import check_labels, sample_training
 from complex_transformers.nn import read_vectors
 
-NETWORKS = ("complex_order", "complex_fasttext", "complex_text_cnn", "complex_text_rnn", "complex_text_gcn")
+NETWORKS = (
+    "complex_order",
+    "complex_fasttext",
+    "complex_text_cnn",
+    "complex_text_rnn",
+    "complex_text_gcn",
+    "complex_quantum",
+)
 ModelArguments = arguments_of_networks("AutoModelForSequenceClassification", *NETWORKS)
 
 

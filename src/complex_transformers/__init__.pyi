@@ -172,6 +172,14 @@ from .models.complex_order.modeling_complex_order import (
     ComplexOrderModel as ComplexOrderModel,
     ComplexOrderPreTrainedModel as ComplexOrderPreTrainedModel,
 )
+from .models.complex_quantum.configuration_complex_quantum import (
+    ComplexQuantumConfig as ComplexQuantumConfig,
+)
+from .models.complex_quantum.modeling_complex_quantum import (
+    ComplexQuantumForSequenceClassification as ComplexQuantumForSequenceClassification,
+    ComplexQuantumModel as ComplexQuantumModel,
+    ComplexQuantumPreTrainedModel as ComplexQuantumPreTrainedModel,
+)
 from .models.complex_recurrent_lm.configuration_complex_recurrent_lm import (
     ComplexRecurrentLMConfig as ComplexRecurrentLMConfig,
 )

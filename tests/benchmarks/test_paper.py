@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 from benchmarks.grid import Place
-from benchmarks.grids import GRIDS, fair, paper as grids
+from benchmarks.grids import GRIDS, fair, paper as grids, quantum
 from benchmarks.paper import data, protocol
-from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS, Cell
+from benchmarks.paper.protocol import EMBEDDINGS, NETWORKS, PAPER_NETWORKS, Cell
 from benchmarks.reporting import RESULTS, add_line, read_lines
 from benchmarks.tables import paper as render
 from datasets import Dataset, DatasetDict
@@ -49,8 +49,8 @@ def small_data(monkeypatch):
 
 def test_grids_have_the_rows_of_the_paper():
     rows = GRIDS["paper-table2"].rows
-    assert len(rows) == len(data.DATASETS) * len(NETWORKS) * len(EMBEDDINGS)
-    assert set(grids.TABLE2) | {"GCN"} == set(NETWORKS)
+    assert len(rows) == len(data.DATASETS) * len(PAPER_NETWORKS) * len(EMBEDDINGS)
+    assert set(grids.TABLE2) | {"GCN"} == set(PAPER_NETWORKS)
     assert all(set(rows) == set(EMBEDDINGS) for rows in (*grids.TABLE2.values(), grids.GCN_TABLE))
     folds = GRIDS["paper-table2-folds"]
     assert not set(folds.rows) & set(rows)
@@ -88,7 +88,7 @@ def test_a_cell_is_selected_on_validation_and_is_the_same_twice(small_data):
 
 
 def test_settings_of_the_results_are_those_of_the_cells():
-    for name in ("paper-table2", "paper-table4", "fair-choice", "fair"):
+    for name in ("paper-table2", "paper-table4", "fair-choice", "fair", "quantum-choice", "quantum"):
         for line in read_lines(RESULTS / f"{name}.jsonl"):
             GRIDS[name].check(line["row"], line)
     refused("under other settings", GRIDS["paper-table4"].check, "trec,Transformer,TPE", {"settings": {}})
@@ -149,7 +149,7 @@ def test_real_parts_are_disjoint(name):
 # --- the same budget of choices for every row ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("network", list(NETWORKS))
+@pytest.mark.parametrize("network", PAPER_NETWORKS)
 def test_every_row_chooses_among_as_many_settings(network):
     pools = {embedding: fair.pool(network, embedding) for embedding in EMBEDDINGS}
     assert {len(settings) for settings in pools.values()} == {fair.POOL}
@@ -162,6 +162,20 @@ def test_every_row_chooses_among_as_many_settings(network):
     attention = {"attention_score", "readout"} <= set(pools["complex-vanilla"][0])
     assert attention == (network == "Transformer")
     assert set(pools["TPE"][0]) == set(fair.COMMON)
+
+
+def test_states_choose_among_as_many_settings(small_data):
+    rows = GRIDS["quantum"].rows
+    assert {row.dataset for row in rows.values()} == set(data.DATASETS)
+    assert {len(row.pool()) for row in rows.values()} == {fair.POOL}
+    assert rows["trec,FastText,none"].pool() == fair.pool("FastText", "none")
+    real, free = (rows[f"trec,Quantum,{name}"] for name in ("none", "complex-vanilla"))
+    assert real.pool() == free.pool()
+    for name, values in quantum.STATES.items():
+        assert sorted(setting[name] for setting in real.pool()) == sorted(values)
+    real, free = (protocol.build_model(row.cell({}), {"<pad>": 0, "film": 1}, 2)[0] for row in (real, free))
+    assert real.num_parameters() == free.num_parameters()
+    assert len(GRIDS["quantum-choice"].rows) == fair.POOL * len(rows)
 
 
 @pytest.mark.parametrize("network", list(fair.EQUAL))

@@ -22,6 +22,10 @@ CHANGES = {
         "": {"phase": "learned", "damping": "learned"},  # every table of the complex-order embedding
         "Real": {**REAL, **LEARNED},
     },
+    "complex_quantum": {
+        "": {"evolution": "shared", "embedding_type": "complex_order"},
+        "Real": {**REAL, "embedding_type": "word", "pooling": "max", "measurement": "povm", "num_measurements": 40},
+    },
     "complex_text_cnn": {
         # Activations with a bias, and another readout.
         "": {"embedding_type": "complex_vanilla", "hidden_act": "modrelu", "readout": "feature_modulus"},
@@ -40,7 +44,7 @@ CHANGES = {
 # Of the classes above, those that are not in the default set.
 FULL = {"complex_text_rnn": ("BidirectionalGRU",)}
 # With the embeddings; of the others one more than layers.
-HIDDEN_STATES = {"complex_fasttext": 1, "complex_text_cnn": 2}
+HIDDEN_STATES = {"complex_fasttext": 1, "complex_quantum": 2, "complex_text_cnn": 2}
 PREFIX = "test_conformance_"
 OWN_FILES = {path.stem.removeprefix(PREFIX) for path in Path(__file__).parent.glob(f"{PREFIX}*.py")}
 

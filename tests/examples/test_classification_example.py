@@ -76,6 +76,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "complex_text_cnn": {"kernel_sizes": [2, 3], "num_filters": 8, "intermediate_size": 16},
     "complex_text_rnn": {"rnn_type": "gru", "recurrent_size": 16, "bidirectional": True},
     "complex_text_gcn": {"intermediate_size": 16, "window_size": 1},
+    "complex_quantum": {"num_measurements": 8, "pooling": "max", "window_sizes": [1, 2]},
 }
 UNSAVED = ["--save_strategy", "no", "--load_best_model_at_end", "false"]
 
@@ -135,8 +136,8 @@ def test_classification_starts_from_word_vectors(run: Callable[..., Any], tmp_pa
         (["--window_size", "2"], "--window_size has no effect with --model_type complex_order: leave it out"),
         (
             ["--model_type", "complex_text_lstm"],
-            r"one of \['complex_fasttext', 'complex_order', 'complex_text_cnn', 'complex_text_gcn', "
-            r"'complex_text_rnn'\], got 'complex_text_lstm'",
+            r"one of \['complex_fasttext', 'complex_order', 'complex_quantum', 'complex_text_cnn', "
+            r"'complex_text_gcn', 'complex_text_rnn'\], got 'complex_text_lstm'",
         ),
     ],
 )

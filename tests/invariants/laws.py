@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from complex_transformers.models import family_class
 from complex_transformers.models.base.images import ImagePreTrainedModel
-from complex_transformers.models.base.text import ClassicTextModel
+from complex_transformers.models.base.text import WITHOUT_POSITION, ClassicTextModel
 from families import CASES, FAMILIES, Case
 from family_inputs import Row
 
@@ -39,9 +39,7 @@ BATCH_NORMS = (
     *(f"complex_convnet: {name}" for name in ("real", "residual", "spectrum", "real residual")),
 )
 WITHOUT_POSITIONS = tuple(
-    str(case)
-    for case in CASES
-    if case.family in ENCODERS and case.config().embedding_type in ("word", "complex_vanilla")
+    str(case) for case in CASES if case.family in ENCODERS and case.config().embedding_type in WITHOUT_POSITION
 )
 # Laws, families or variants of them -> why they do not hold there
 _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {

@@ -22,6 +22,7 @@ WIDE = {
     "recurrent_size": 64,
     "num_filters": 64,
     "feature_size": 66,
+    "num_measurements": 80,
     "num_labels": 40,
 }
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -109,6 +110,8 @@ def check(model, config):
             torch.testing.assert_close(value, start.expand_as(value))
         elif type(module).__name__ == "MemoryTime":
             check_table(model, module, name, leaf, value if leaf == "vectors" else value.unsqueeze(0))
+        elif type(module).__name__ in ("CayleyMatrix", "Measurement"):
+            assert_drawn(value, module.std**2 if leaf != "vectors" else 1.0, name)
         elif type(module).__name__ == "DiagonalRecurrence":
             check_recurrence(module, leaf, value)
         elif kind := recurrent_kind(module):
@@ -159,6 +162,8 @@ def check_table(model, module, name, leaf, value):
     elif leaf == "phase":
         assert value.abs().max() <= math.pi
         assert_drawn(value, math.pi**2 / 3, name)
+    elif leaf == "mixture_weight":
+        assert not value.any(), name
     elif leaf == "damping":
         torch.testing.assert_close(nn.functional.softplus(value), torch.full_like(value, 1e-3))
     else:

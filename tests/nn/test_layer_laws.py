@@ -116,6 +116,13 @@ def alignment(layer, x):
     return torch.cat(layer(x, layer.keys(x), x, mask_for(x)), dim=-1)
 
 
+def mixed_outcomes(layer, x):
+    """Of mixtures by the norms of words."""
+    mask = mask_for(x)
+    x = x.masked_fill(mask.unsqueeze(-1) == 0, 0.0)
+    return cnn.mix(layer(cnn.unit_norm(x)), cnn.mixture_scores(x, "norm"), mask).to(x.dtype)
+
+
 def graph(layer, x):
     mask = mask_for(x)
     return layer(x, cnn.normalize_adjacency(cnn.window_adjacency(mask, 1), mask))
@@ -207,6 +214,11 @@ def blocks(field: str) -> dict[str, Block]:
     table["diagonal recurrence"] = Block(Adapted(masked_states, recurrence), padding=nothing)
     block = cnn.LinearRecurrentBlock(8, 6, number_field=field, batch_first=True)
     table["recurrent block"] = Block(Adapted(first, block))
+    table["unitary"] = Block(cnn.UnitaryLinear(8, 0.3, field))
+    table["unit norm"] = Block(cnn.UnitNorm(), True)
+    for kind in cnn.MEASUREMENTS:
+        layer = Adapted(mixed_outcomes, cnn.Measurement(8, 10, kind, field))
+        table[f"measurement {kind}"] = Block(layer, True, nothing)
     for kind in ("RNN", "LSTM", "GRU"):
         squares = getattr(of, kind)(8, 6, activation="squared_modulus", bidirectional=True, batch_first=True)
         table[f"{kind} squared_modulus"] = Block(Adapted(recurrent, squares), padding=nothing)
@@ -416,6 +428,8 @@ TURNED = [
     "convolution, images",
     "graph convolution",
     "rms norm",
+    "unit norm",
+    "unitary",
     "max pool",
     "max pool, images",
     "activation modrelu",
@@ -423,6 +437,7 @@ TURNED = [
     "attention modulus softmax",
 ]
 UNTURNED = ["modulus", "activation modulus", "activation squared_modulus", "average pool", "average pool, images"]
+UNTURNED += [f"measurement {kind}" for kind in cnn.MEASUREMENTS]
 
 
 @pytest.mark.parametrize("name", TURNED + UNTURNED)
@@ -442,7 +457,7 @@ def test_a_turn_of_the_input_turns_the_output_or_nothing(name):
 
 
 # Real maps of whatever is given.
-ANY_NUMBERS = ("readout concat", "adaptive concat 1", "adaptive concat 2", "masked mean", "block matrix")
+ANY_NUMBERS = ("readout concat", "adaptive concat 1", "adaptive concat 2", "masked mean", "block matrix", "unit norm")
 
 
 @pytest.mark.parametrize("name", [name for name in blocks("complex") if name not in ANY_NUMBERS])

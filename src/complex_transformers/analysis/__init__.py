@@ -6,13 +6,27 @@ from .attention import AttentionMap, attention_maps, plot_attention
 from .frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
 from .memories import memory_hit_rates, plot_memories
 from .parameters import count_parameters
+from .states import (
+    Interference,
+    OutcomeWords,
+    TextState,
+    interference,
+    outcome_words,
+    plot_interference,
+    plot_outcome_words,
+    plot_text_state,
+    text_states,
+)
 from .translation import bleu_by_length, token_accuracy
 from .waves import plot_waves
 from .weights import PartCoupling, WeightMeans, WeightTrace, part_coupling, plot_weight_trace
 
 __all__ = [
     "AttentionMap",
+    "Interference",
+    "OutcomeWords",
     "PartCoupling",
+    "TextState",
     "WeightMeans",
     "WeightTrace",
     "WordFrequency",
@@ -20,13 +34,19 @@ __all__ = [
     "bleu_by_length",
     "count_parameters",
     "frequency_table",
+    "interference",
     "memory_hit_rates",
+    "outcome_words",
     "part_coupling",
     "period_summary",
     "plot_attention",
     "plot_frequency_density",
+    "plot_interference",
     "plot_memories",
+    "plot_outcome_words",
+    "plot_text_state",
     "plot_waves",
     "plot_weight_trace",
+    "text_states",
     "token_accuracy",
 ]

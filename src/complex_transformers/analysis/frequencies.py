@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..data.parts import require
-from ..nn import ComplexOrderEmbedding
+from ..nn import ComplexOrderEmbedding, QuantumEmbedding
 from .plotting import new_figure
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class WordFrequency:
 def complex_order_embedding(model: torch.nn.Module) -> ComplexOrderEmbedding:
     """The input embedding of a model, with frequencies; raises for another embedding."""
     embedding = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else model  # type: ignore[operator]
+    if isinstance(embedding, QuantumEmbedding):
+        embedding = embedding.words
     if not isinstance(embedding, ComplexOrderEmbedding):
         raise ValueError(f"this needs a ComplexOrderEmbedding, the model has {type(embedding).__name__}")
     return embedding

@@ -24,6 +24,7 @@ from .memory import *
 from .normalization import *
 from .number_field import *
 from .pooling import *
+from .quantum import *
 from .readout import *
 from .real_recurrent import *
 from .real_word_embedding import *
@@ -33,6 +34,7 @@ from .short_time import *
 from .spectral import *
 from .syntax_embedding import *
 from .transforms import *
+from .unitary import *
 
 # The names that the modules list in their own ``__all__``; of the modules themselves ``functional`` alone.
 __all__ = ["functional"]

@@ -11,24 +11,38 @@ from transformers.utils import ModelOutput, TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
-from ...nn import ComplexOrderEmbedding, Readout, WordPositionEmbedding, masked_mean, number_field
+from ...nn import (
+    ComplexOrderEmbedding,
+    Readout,
+    RealWordEmbedding,
+    WordPositionEmbedding,
+    masked_mean,
+    number_field,
+)
+from ...nn.embedding import TableEmbedding
 from .configuration import NetworkConfig, TextConfig
 from .inputs import check_mask, check_position_ids, check_text_inputs, padding_mask, without_padding
 from .pretrained import ComplexPreTrainedModel
 
 __all__ = [
+    "WITHOUT_POSITION",
     "ClassicPreTrainedModel",
     "ClassicTextModel",
     "SequenceClassifier",
     "TextHead",
     "TextModel",
     "classification_head",
+    "full_windows",
     "make_embedding",
+    "reorder",
     "run_recurrent",
 ]
 
+# Embeddings that do not read positions.
+WITHOUT_POSITION = ("word", "complex_vanilla", "real_word")
 
-def make_embedding(config: TextConfig) -> ComplexOrderEmbedding | WordPositionEmbedding:
+
+def make_embedding(config: TextConfig) -> TableEmbedding:
     """The embedding of ``config.embedding_type``."""
     table: dict[str, Any] = {
         "num_embeddings": config.vocab_size,
@@ -37,6 +51,9 @@ def make_embedding(config: TextConfig) -> ComplexOrderEmbedding | WordPositionEm
         "embedding_type": config.embedding_type,
         "amplitude_std": config.initializer_range,
     }
+    if config.embedding_type == "real_word":
+        del table["embedding_type"]
+        return RealWordEmbedding(**table)
     if config.embedding_type not in ("complex_order", "complex_vanilla"):
         return WordPositionEmbedding(**table, max_position_embeddings=config.max_position_embeddings)
     return ComplexOrderEmbedding(
@@ -73,7 +90,7 @@ class TextModel(ComplexPreTrainedModel):
             return without_padding(inputs_embeds, attention_mask)
         assert input_ids is not None
         check_position_ids(position_ids, tuple(input_ids.shape))
-        if position_ids is not None and self.config.embedding_type in ("word", "complex_vanilla"):
+        if position_ids is not None and self.config.embedding_type in WITHOUT_POSITION:
             raise ValueError(
                 f"position_ids have no effect with embedding_type={self.config.embedding_type!r}: leave them out"
             )
@@ -95,6 +112,7 @@ class ClassicTextModel(TextModel, ClassicPreTrainedModel):
     """Base of the networks without attention."""
 
     pooled_size: int
+    pooled_field: str | None = None  # of the pooled features, where it is not that of the configuration
 
     def encode(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """The network on embeddings ``[B, N, hidden_size]``: its last hidden states and the pooled features."""
@@ -178,7 +196,8 @@ class SequenceClassifier(TextHead):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
         self.num_labels = config.num_labels
-        self.dropout, self.classifier = classification_head(config, getattr(self.model, "pooled_size", None))
+        pooled = {name: getattr(self.model, f"pooled_{name}", None) for name in ("size", "field")}
+        self.dropout, self.classifier = classification_head(config, **pooled)
         self.post_init()
 
     def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
@@ -192,12 +211,25 @@ class SequenceClassifier(TextHead):
         return self.classification_loss(logits, labels)
 
 
-def classification_head(config: NetworkConfig, features: int | None = None) -> tuple[nn.Module, Readout]:
-    """Dropout and readout of ``features`` (default ``hidden_size``) stored features."""
+def classification_head(
+    config: NetworkConfig, size: int | None = None, field: str | None = None
+) -> tuple[nn.Module, Readout]:
+    """Dropout and readout of ``size`` (default ``hidden_size``) stored features of a number field."""
     probability = config.hidden_dropout_prob if config.classifier_dropout is None else config.classifier_dropout
-    size = config.hidden_size if features is None else features
-    readout = Readout(size, config.num_labels, config.readout, config.number_field)
-    return number_field(config.number_field).Dropout(probability), readout
+    field = config.number_field if field is None else field
+    readout = Readout(config.hidden_size if size is None else size, config.num_labels, config.readout, field)
+    return number_field(field).Dropout(probability), readout
+
+
+def full_windows(lengths: Tensor, steps: int, kernel_size: int) -> Tensor:
+    """Where a kernel may start in texts ``[B, steps]`` of these lengths ``[B]``: inside, and always at token 0."""
+    last = torch.where(lengths > 0, (lengths - kernel_size).clamp(min=0), -1)
+    return torch.arange(steps, device=lengths.device) <= last.unsqueeze(-1)
+
+
+def reorder(hidden_states: Tensor, order: Tensor) -> Tensor:
+    """The tokens of ``[B, N, C]`` in an order ``[B, N]``."""
+    return hidden_states.gather(1, order.unsqueeze(-1).expand_as(hidden_states))
 
 
 def run_recurrent(

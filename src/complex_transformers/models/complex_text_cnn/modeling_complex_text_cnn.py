@@ -9,21 +9,10 @@ from torch import Tensor, nn
 
 from ...nn import modulus_max_pool, number_field
 from ..base.inputs import token_mask
-from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier
+from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier, full_windows, reorder
 from .configuration_complex_text_cnn import ComplexTextCNNConfig
 
 __all__ = ["ComplexTextCNNForSequenceClassification", "ComplexTextCNNModel"]
-
-
-def full_windows(lengths: Tensor, steps: int, kernel_size: int) -> Tensor:
-    """Where a kernel may start in texts ``[B, steps]`` of these lengths ``[B]``: inside, and always at token 0."""
-    last = torch.where(lengths > 0, (lengths - kernel_size).clamp(min=0), -1)
-    return torch.arange(steps, device=lengths.device) <= last.unsqueeze(-1)
-
-
-def reorder(hidden_states: Tensor, order: Tensor) -> Tensor:
-    """The tokens of ``[B, N, C]`` in an order ``[B, N]``."""
-    return hidden_states.gather(1, order.unsqueeze(-1).expand_as(hidden_states))
 
 
 class ConvolutionLayer(nn.Module):

@@ -1,0 +1,190 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Words as states, texts as mixtures, outcomes of measurements (Thesis 4.5; Li et al. 2019, CNM), in both fields."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling, SequenceClassifierOutput
+from transformers.utils import TransformersKwargs
+
+from ...nn import (
+    Measurement,
+    QuantumEmbedding,
+    UnitaryLinear,
+    UnitNorm,
+    local_outcomes,
+    mix,
+    mixture_scores,
+    number_field,
+    unit_norm,
+)
+from ...nn.embedding import positions_from_mask
+from ..base.inputs import check_text_inputs, shows_values, token_mask
+from ..base.text import (
+    WITHOUT_POSITION,
+    ClassicPreTrainedModel,
+    ClassicTextModel,
+    SequenceClassifier,
+    full_windows,
+    reorder,
+)
+from .configuration_complex_quantum import ComplexQuantumConfig
+
+__all__ = ["ComplexQuantumForSequenceClassification", "ComplexQuantumModel", "ComplexQuantumPreTrainedModel"]
+
+
+class StateLayer(nn.Module):
+    """U z / ||z||: words as states of unit norm (Thesis 4.15), evolved (4.36)."""
+
+    def __init__(self, config: ComplexQuantumConfig) -> None:
+        super().__init__()
+        self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
+        self.norm = UnitNorm()
+        shared = config.evolution == "shared"
+        self.evolution = UnitaryLinear(config.hidden_size, number_field=config.number_field) if shared else None
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        """``[B, N, width] -> [B, N, width]``; a word of zeros is no state and stays zero."""
+        states = self.norm(self.dropout(hidden_states))
+        return states if self.evolution is None else self.evolution(states)
+
+
+def second_text(token_type_ids: Tensor | None, shape: tuple[int, ...]) -> Tensor:
+    """True for tokens of the second text, ``[B, N]``.
+
+    Raises:
+        ValueError: no types, or types that are not 0 and 1 of every token.
+    """
+    if token_type_ids is None:
+        raise ValueError(
+            "a model with text_pairs=True reads two texts and needs token_type_ids: tokenizer(first, second, "
+            "return_token_type_ids=True)"
+        )
+    if token_type_ids.shape != shape:
+        raise ValueError(f"token_type_ids must be [batch, length] = {shape}, got {tuple(token_type_ids.shape)}")
+    if shows_values(token_type_ids) and not bool(((token_type_ids == 0) | (token_type_ids == 1)).all()):
+        raise ValueError(
+            f"token_type_ids must be 0 for the first text and 1 for the second, got {token_type_ids.unique().tolist()}"
+        )
+    return token_type_ids == 1
+
+
+class ComplexQuantumPreTrainedModel(ClassicPreTrainedModel):
+    """Base of the family: its configuration and what it reads."""
+
+    config: ComplexQuantumConfig
+    more_arguments = ("token_type_ids",)
+
+
+class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
+    """q_k = sum_i p_i |<v_k|U w_i>|^2 over the words of a text, or the greatest of its n-grams (Thesis 4.57, 4.63).
+
+    ``last_hidden_state [B, N, hidden_size]`` are the states, halves; ``pooler_output`` the outcomes, real numbers in
+    [0, 1]: ``[B, num_measurements]``, with ``pooling="max"`` for each window size; of a pair those of both texts.
+    """
+
+    _can_record_outputs = {"hidden_states": StateLayer}
+    pooled_field = "real"
+
+    def __init__(self, config: ComplexQuantumConfig) -> None:
+        super().__init__(config)
+        if config.mixture == "weight":
+            self.embed_tokens = QuantumEmbedding(self.embed_tokens)
+        self.layer = StateLayer(config)
+        sizes = config.hidden_size, config.num_measurements
+        self.measurement = Measurement(*sizes, config.measurement, config.number_field)
+        windows = len(config.window_sizes) if config.pooling == "max" else 1
+        self.pooled_size = config.num_measurements * windows * (4 if config.text_pairs else 1)  # with comparisons
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPooling:
+        """Inputs as in the base class; with ``text_pairs`` also ``token_type_ids [B, N]``, 0 and 1 of the two texts.
+
+        Positions of a pair are counted in each text.
+        """
+        counts = self.config.text_pairs and self.config.embedding_type not in WITHOUT_POSITION
+        if counts and input_ids is not None and position_ids is None:
+            position_ids = self._positions(input_ids, attention_mask, token_type_ids)
+        types = {"token_type_ids": token_type_ids} if self.config.text_pairs else {}
+        return super().forward(input_ids, attention_mask, position_ids, inputs_embeds, **types, **kwargs)
+
+    def _positions(self, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None) -> Tensor:
+        check_text_inputs(input_ids, None, attention_mask, self.config.hidden_size)
+        second = second_text(token_type_ids, tuple(input_ids.shape))
+        words = token_mask(attention_mask, input_ids)
+        first, other = (positions_from_mask(input_ids, words & text) for text in (~second, second))
+        return torch.where(second, other, first)
+
+    def encode(
+        self, hidden_states: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None = None, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """States, and outcomes of one text or of two."""
+        words = token_mask(attention_mask, hidden_states)
+        texts = [words]
+        if self.config.text_pairs:
+            second = second_text(token_type_ids, tuple(words.shape))
+            texts = [words & ~second, words & second]
+        scores = mixture_scores(hidden_states, self.config.mixture)
+        states = self.layer(hidden_states)
+        probabilities = self.measurement(states)
+        outcomes = [self.outcomes(probabilities, scores, mask) for mask in texts]
+        return states, torch.cat(outcomes, dim=-1).to(states.dtype)
+
+    def outcomes(self, probabilities: Tensor, scores: Tensor, mask: Tensor) -> Tensor:
+        """q of the words in ``mask [B, N]`` from their ``[B, N, K]`` and the scores of the mixture ``[B, N]``."""
+        if self.config.pooling == "sentence":
+            return mix(probabilities, scores, mask)
+        order = torch.argsort(~mask, dim=1, stable=True)  # words first, in their order
+        probabilities, scores, lengths = reorder(probabilities, order), scores.gather(1, order), mask.sum(dim=1)
+        greatest = []
+        for size in self.config.window_sizes:
+            starts = full_windows(lengths, mask.shape[1], size)
+            local = local_outcomes(probabilities, scores, lengths, size)
+            greatest.append(local.masked_fill(~starts.unsqueeze(-1), 0.0).amax(dim=1))
+        return torch.cat(greatest, dim=-1)
+
+
+class ComplexQuantumForSequenceClassification(SequenceClassifier, ComplexQuantumPreTrainedModel):
+    """``ComplexQuantumModel`` and a real layer on its outcomes.
+
+    Of a pair it reads a and b, the outcomes of its texts, |a - b| and a b / (|a| |b|), the terms of their cosine, by
+    which CNM matches questions and answers (Li et al. 2019).
+    """
+
+    model_class = ComplexQuantumModel
+
+    # Named here for Trainer, which drops the columns of a data set that forward does not name.
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> SequenceClassifierOutput:
+        """As in the base class; ``token_type_ids`` as in ``ComplexQuantumModel``."""
+        return super().forward(
+            input_ids, attention_mask, position_ids, inputs_embeds, labels, token_type_ids=token_type_ids, **kwargs
+        )
+
+    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
+        """The readout of the outcomes, in units of the mean over all states, or its weights would start too small."""
+        outcomes: Tensor = outputs.pooler_output
+        features = outcomes / self.model.measurement.mean_outcome
+        if self.config.text_pairs:
+            first, second = features.chunk(2, dim=-1)
+            terms = unit_norm(first) * unit_norm(second) * first.shape[-1]
+            features = torch.cat([features, (first - second).abs(), terms], dim=-1)
+        return self.classifier(self.dropout(features))
