@@ -141,12 +141,6 @@ class ComplexLlamaConfig(WritingConfig):
             changes = {"attention_normalization": "softmax", **changes}
         return super().real_twin(**changes)
 
-    @property
-    def rope_theta(self) -> float:
-        """The base of the frequencies of rotary positions."""
-        assert self.rope_parameters is not None  # __post_init__ has filled it in
-        return self.rope_parameters["rope_theta"]
-
     def validate_sizes(self) -> None:
         """As in ``WritingConfig``; heads divide, and are halves."""
         super().validate_sizes()
@@ -189,4 +183,4 @@ class ComplexLlamaConfig(WritingConfig):
             raise ValueError(
                 f"partial_rotary_factor={factor} is not supported: every feature of a head turns; leave it at 1.0"
             )
-        check_rope_theta(self.rope_theta)
+        check_rope_theta(given.get("rope_theta", 10000.0))
