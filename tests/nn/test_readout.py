@@ -91,6 +91,15 @@ def test_resize(name, field, size, mean):
 
 
 @cases
+def test_without_a_bias(name, field):
+    readout = randomize(Readout(6, 3, name, field, bias=False).double())
+    readout.resize(5)
+    assert readout.projection.bias is None
+    x = randn(4, 6)
+    assert_close(r(readout(x)), oracle(readout, x))
+
+
+@cases
 def test_nan_stays_in_its_row(name, field):
     readout = Readout(6, 2, name, field)
     x = torch.randn(3, 6)
