@@ -28,7 +28,7 @@ def oracle(readout, x):
     if name == "probability_amplitude":
         return np.log(np.abs(z(x) @ weight(p).T + bias(p)) ** 2 + 1e-6)
     features = np.abs(z(x)) if readout.readout == "feature_modulus" else r(x)
-    return features @ r(p.weight).T + r(p.bias)
+    return features @ r(p.weight).T + bias(p)
 
 
 @cases

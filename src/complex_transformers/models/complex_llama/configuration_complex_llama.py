@@ -107,7 +107,7 @@ class ComplexLlamaConfig(WritingConfig):
     attention_normalization: str = "softmax"
     attention_scale: float | int | None = None
     position_type: str = "rotary"
-    rope_parameters: dict[str, Any] | None = None
+    rope_parameters: dict | None = None
     embedding_type: str | None = None  # type: ignore[assignment]
     use_cache: bool = True
     pad_token_id: int | None = None
@@ -171,8 +171,8 @@ class ComplexLlamaConfig(WritingConfig):
                 f"has {follows!r}: leave it out"
             )
 
-    def validate_rotary(self) -> None:
-        """Frequencies are those of the default rotary positions."""
+    def validate_rope(self) -> None:
+        """As in Transformers, whose other rotary positions are refused: frequencies are those of the default ones."""
         given = self.rope_parameters or {}
         if (rope_type := given.get("rope_type", "default")) != "default":
             raise ValueError(

@@ -195,7 +195,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
 
 def make_positions(config: ComplexLlamaConfig) -> RotaryPositions | RotaryWordPositions | None:
     """The rotary positions of ``config.position_type``; None where waves in the embedding are the positions."""
-    config.validate_rotary()  # Transformers changes `rope_parameters` of a configuration without a check
+    config.validate_rope()  # Transformers changes `rope_parameters` of a configuration without a check
     assert config.head_dim is not None  # __post_init__ has filled both in
     assert config.rope_parameters is not None
     angles, rope_theta = config.head_dim // 2, config.rope_parameters["rope_theta"]
