@@ -59,8 +59,8 @@ class ComplexLlamaConfig(WritingConfig):
             Eq. 5), nothing in attention.
         rope_parameters: ``{"rope_type": "default", "rope_theta": 10000.0}``; other types are refused.
         embedding_type: follows from ``position_type``.
-        vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout acts
-            on embeddings and on what each block adds.
+        vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout is
+            that of embeddings and of what each block adds.
         use_cache: return a cache.
 
     Example:
