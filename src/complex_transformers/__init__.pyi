@@ -141,6 +141,15 @@ from .models.complex_fasttext.modeling_complex_fasttext import (
     ComplexFastTextForSequenceClassification as ComplexFastTextForSequenceClassification,
     ComplexFastTextModel as ComplexFastTextModel,
 )
+from .models.complex_llama.configuration_complex_llama import (
+    ComplexLlamaConfig as ComplexLlamaConfig,
+)
+from .models.complex_llama.modeling_complex_llama import (
+    ComplexLlamaForCausalLM as ComplexLlamaForCausalLM,
+    ComplexLlamaForSequenceClassification as ComplexLlamaForSequenceClassification,
+    ComplexLlamaForTokenClassification as ComplexLlamaForTokenClassification,
+    ComplexLlamaModel as ComplexLlamaModel,
+)
 from .models.complex_memory_network.configuration_complex_memory_network import (
     ComplexMemoryNetworkConfig as ComplexMemoryNetworkConfig,
 )

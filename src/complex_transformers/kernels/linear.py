@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The product of a complex weight and complex features by three real products."""
+"""Products of complex weights: by three real products, and as one real matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["GaussLinear", "block_matrix", "is_finite"]
+__all__ = ["GaussLinear", "WidelyMatrix", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
 
 
 def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
@@ -19,6 +19,50 @@ def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
     ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``: further axes are those of a convolution's kernel.
     """
     return torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
+
+
+def widely_matrix(real: Tensor, imag: Tensor, conj_real: Tensor, conj_imag: Tensor) -> Tensor:
+    """[[A + C, D - B], [B + D, A - C]], the real matrix of z -> U z + V conj(z) with U = A + iB and V = C + iD.
+
+    ``[out, in]`` parts -> ``[2 out, 2 in]``.
+    """
+    upper = torch.cat([real + conj_real, conj_imag - imag], dim=1)
+    lower = torch.cat([imag + conj_imag, real - conj_real], dim=1)
+    return torch.cat([upper, lower], dim=0)
+
+
+def _sums_of_blocks(matrix: Tensor) -> tuple[Tensor, ...]:
+    """Twice the parts A, B, C, D of a real matrix ``[2 out, 2 in]``."""
+    upper, lower = matrix.chunk(2, dim=0)
+    (a, b), (c, d) = upper.chunk(2, dim=1), lower.chunk(2, dim=1)
+    return a + d, c - b, a - d, b + c
+
+
+def widely_parts(matrix: Tensor) -> tuple[Tensor, ...]:
+    """The parts A, B, C, D of which ``widely_matrix`` makes a real matrix ``[2 out, 2 in]``, ``[out, in]`` each."""
+    return tuple(0.5 * total for total in _sums_of_blocks(matrix))
+
+
+class WidelyMatrix(torch.autograd.Function):
+    """``widely_matrix`` in one pass: the sums are written where they belong, nothing is copied."""
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
+        rows, columns = a.shape
+        matrix = a.new_empty(2 * rows, 2 * columns)
+        torch.add(a, c, out=matrix[:rows, :columns])
+        torch.sub(d, b, out=matrix[:rows, columns:])
+        torch.add(b, d, out=matrix[rows:, :columns])
+        torch.sub(a, c, out=matrix[rows:, columns:])
+        return matrix
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        pass  # a linear map: nothing of its input is needed
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        return _sums_of_blocks(grad)
 
 
 def is_finite(*tensors: Tensor) -> bool:

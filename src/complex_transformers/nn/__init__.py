@@ -15,9 +15,11 @@ from .convolution import *
 from .diagonal_recurrence import *
 from .dropout import *
 from .embedding import *
+from .feed_forward import *
 from .functional import *
 from .gates import *
 from .graph import *
+from .grouped_attention import *
 from .initialization import *
 from .linear import *
 from .memory import *
@@ -30,11 +32,13 @@ from .real_recurrent import *
 from .real_word_embedding import *
 from .recurrent import *
 from .relative_attention import *
+from .rotary import *
 from .short_time import *
 from .spectral import *
 from .syntax_embedding import *
 from .transforms import *
 from .unitary import *
+from .widely_linear import *
 
 # The names that the modules list in their own ``__all__``; of the modules themselves ``functional`` alone.
 __all__ = ["functional"]

@@ -29,6 +29,7 @@ __all__ = [
     "Modulus",
     "Split",
     "SquaredModulus",
+    "SquaredReLU",
     "ZReLU",
     "get_activation",
 ]
@@ -177,6 +178,19 @@ class ZReLU(_Activation):
         return self.numbers.scale(x, inside.to(x.dtype))
 
 
+class SquaredReLU(_Activation):
+    """re^2 + i im^2, and 0 where both parts are negative (iFairy, Wang et al. 2025); of real numbers ReLU(x)^2.
+
+    Domain C, unbounded, not holomorphic, not continuous where one part is negative and the other changes its sign.
+    Parts beyond the root of the largest number of the dtype saturate.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        limit = torch.finfo(x.dtype).max ** 0.5 * 0.999
+        alive = torch.stack([part >= 0 for part in self.numbers.parts(x)]).any(dim=0)
+        return self.numbers.scale(x.clamp(-limit, limit).square(), alive.to(x.dtype))
+
+
 def _identity(x: Tensor) -> Tensor:
     return x
 
@@ -195,6 +209,7 @@ ACT2CFN: dict[str, Callable[..., nn.Module]] = {
     "squared_modulus": SquaredModulus,
     "cardioid": Cardioid,
     "zrelu": ZReLU,
+    "relu2": SquaredReLU,
 }
 
 

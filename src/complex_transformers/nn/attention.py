@@ -31,6 +31,8 @@ __all__ = [
     "check_attention",
     "complex_attention",
     "complex_scores",
+    "merge_heads",
+    "split_heads",
 ]
 
 ATTENTION_SCORES = ("modulus", "real", "bilinear_modulus")
@@ -82,6 +84,23 @@ def score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
     return CF.modulus(CF.join(CF.wide(real), CF.wide(imag)))
 
 
+# --- heads ------------------------------------------------------------------------------------------------------
+
+
+def split_heads(x: Tensor, num_heads: int, num_parts: int = 2) -> Tensor:
+    """``[B, T, H 2d_h] -> [B, H, T, 2d_h]``: the halves of a head stay together; one part for real numbers."""
+    if num_parts == 1:
+        return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    return x.unflatten(-1, (2, num_heads, -1)).permute(0, 3, 1, 2, 4).flatten(-2)
+
+
+def merge_heads(x: Tensor, num_parts: int = 2) -> Tensor:
+    """``[B, T, H, 2d_h] -> [B, T, H 2d_h]``: the inverse, of what attention returns."""
+    if num_parts == 1:
+        return x.flatten(-2)
+    return x.unflatten(-1, (2, -1)).transpose(-2, -3).flatten(-3)
+
+
 # --- attention ----------------------------------------------------------------------------------------------------
 
 
@@ -127,8 +146,10 @@ def complex_attention(
     i softmax(Im s) of the complex score itself (SynCoNMT Eq. 14), with a complex product for the context (Eq. 13).
 
     Args:
-        module: the calling layer; ``module.training`` and ``module.is_causal`` are read.
-        query, key, value: ``[B, H, T, D]``, ``[B, H, S, D]``, ``[B, H, S, D_v]``.
+        module: the calling layer; ``module.training``, ``module.is_causal`` and, where it has them,
+            ``module.num_key_value_groups`` are read.
+        query, key, value: ``[B, H, T, D]``, ``[B, H, S, D]``, ``[B, H, S, D_v]``; keys and values of H / G heads where
+            G = ``num_key_value_groups`` queries share them (Ainslie et al. 2023).
         attention_mask: additive or boolean (true attends), broadcast to ``[B, H, T, S]``; None for no mask.
         scaling: factor on the scores, default D^(-1/2).
         dropout: probability on the weights, while training.
@@ -141,6 +162,8 @@ def complex_attention(
         for ``split_softmax``), or None.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if (groups := getattr(module, "num_key_value_groups", 1)) > 1:
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     bilinear = score == "bilinear_modulus"
     dropout = dropout if module.training else 0.0
@@ -263,16 +286,10 @@ class ComplexMultiheadAttention(HeadedAttention):
         return (key, value) if past_key_values is None else past_key_values.update(key, value, self.layer_idx)
 
     def _split_heads(self, x: Tensor) -> Tensor:
-        """``[B, T, 2d] -> [B, H, T, 2 d_h]``: the halves of a head stay together."""
-        if self.numbers.num_parts == 1:
-            return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-        return x.unflatten(-1, (2, self.num_heads, -1)).permute(0, 3, 1, 2, 4).flatten(-2)
+        return split_heads(x, self.num_heads, self.numbers.num_parts)
 
     def _merge_heads(self, x: Tensor) -> Tensor:
-        """``[B, T, H, 2 d_h] -> [B, T, 2d]``."""
-        if self.numbers.num_parts == 1:
-            return x.flatten(-2)
-        return x.unflatten(-1, (2, -1)).transpose(-2, -3).flatten(-3)
+        return merge_heads(x, self.numbers.num_parts)
 
     def forward(
         self,

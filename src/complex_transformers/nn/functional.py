@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..kernels.dispatch import is_plain_cpu, run
-from ..kernels.linear import GaussLinear, block_matrix
+from ..kernels.linear import GaussLinear, WidelyMatrix, block_matrix, widely_matrix, widely_parts
 from ..kernels.modulus import Modulus
 from .checks import check_choice
 
@@ -52,6 +52,9 @@ __all__ = [
     "squared_modulus_softmax",
     "sublayer_linear",
     "to_complex",
+    "widely_linear",
+    "widely_matrix",
+    "widely_parts",
 ]
 
 
@@ -255,6 +258,30 @@ def sublayer_linear(
     else:
         b_real, b_imag = imag(parts).unbind(-2)
         out = join(a_real - b_imag, a_imag + b_real)
+    return out if bias is None else out + bias
+
+
+# A matrix that is put together costs more than four products of few rows where it is large (measured).
+_MIN_ROWS_WIDELY = 16
+
+
+def widely_linear(x: Tensor, parts: Sequence[Tensor], bias: Tensor | None = None) -> Tensor:
+    """U z + V conj(z) + b with U = A + iB and V = C + iD: ``[..., 2 in] -> [..., 2 out]``.
+
+    ``parts`` are A, B, C, D, ``[out, in]`` each, ``bias`` is ``[b_re | b_im]`` of width ``2 out``. Computed by one
+    real product with the matrix of the map, or by four with its parts where rows are few.
+    """
+    if min(parts[0].shape) >= _LARGE_LAYER and x.shape[:-1].numel() < _MIN_ROWS_WIDELY:
+        return sublayer_widely_linear(x, [partial(F.linear, weight=part) for part in parts], bias)
+    return F.linear(x, run(WidelyMatrix, *parts) if is_plain_cpu(parts[0]) else widely_matrix(*parts), bias)
+
+
+def sublayer_widely_linear(
+    x: Tensor, maps: Sequence[Callable[[Tensor], Tensor]], bias: Tensor | None = None
+) -> Tensor:
+    """U z + V conj(z) + b from the maps of A, B, C and D, each called once on both parts of z."""
+    real, imag, conj_real, conj_imag = maps
+    out = sublayer_linear(x, real, imag) + sublayer_linear(conj(x), conj_real, conj_imag)
     return out if bias is None else out + bias
 
 

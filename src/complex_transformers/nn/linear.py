@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +36,9 @@ class ComplexLinear(Initialized):
         ValueError: a width is odd or not positive.
     """
 
+    # Names of the sub-layers that a subclass has besides `real` and `imag`.
+    more_parts: ClassVar[tuple[str, ...]] = ()
+
     def __init__(
         self,
         in_features: int,
@@ -53,6 +57,8 @@ class ComplexLinear(Initialized):
         self.share_parts = share_parts
         self.real = nn.Linear(*sizes, bias=False, device=device, dtype=dtype)
         self.imag = None if share_parts else nn.Linear(*sizes, bias=False, device=device, dtype=dtype)
+        for name in self.more_parts:
+            setattr(self, name, nn.Linear(*sizes, bias=False, device=device, dtype=dtype))
         self.register_bias(out_features if bias else None, device=device, dtype=dtype)
         self.reset_parameters()
 
@@ -66,8 +72,8 @@ class ComplexLinear(Initialized):
             options["gain"] = math.sqrt(0.5)
         super().reset_parameters(initializer, **options)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """``[..., in_features] -> [..., out_features]`` halves."""
+    def check_width(self, x: Tensor) -> None:
+        """Raise unless ``x`` is halves of width ``in_features``."""
         if x.is_complex():
             CF.check_halves(x)
         if x.shape[-1] != self.in_features:
@@ -75,6 +81,10 @@ class ComplexLinear(Initialized):
                 f"expected halves of width {self.in_features}, got shape {tuple(x.shape)}; widths count real and "
                 "imaginary parts, twice the complex features"
             )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[..., in_features] -> [..., out_features]`` halves."""
+        self.check_width(x)
         if self.imag is not None and is_plain(self.real) and is_plain(self.imag):
             return CF.linear(x, self.real.weight, self.imag.weight, self.bias)
         return CF.sublayer_linear(x, self.real, self.imag, self.bias)

@@ -24,9 +24,32 @@ __all__ = [
     "ComplexRMSNorm",
     "RealBatchNorm1d",
     "RealBatchNorm2d",
+    "rms_norm",
 ]
 
 _NORMS = ("split", "whitening")
+_GAINS = ("features", "parts")
+NORM_SCALES = ("modulus", "stored")
+
+
+def check_norm_scale(norm_scale: str, number_field: str) -> None:
+    """Raise unless ``norm_scale`` is known and exists in ``number_field``."""
+    check_choice("norm_scale", norm_scale, NORM_SCALES)
+    arithmetic(number_field)
+    if number_field == "real" and norm_scale == "modulus":
+        raise ValueError("norm_scale='modulus' needs number_field='complex'; the real field has norm_scale='stored'")
+
+
+def rms_norm(width: int, eps: float, norm_scale: str | None = None, number_field: str = "complex") -> nn.Module:
+    """An RMS norm with a gain for each of ``width`` stored numbers.
+
+    ``modulus``, the default of the complex field, divides by the root of mean_j |z_j|^2 over complex features
+    (``ComplexRMSNorm``); ``stored``, that of the real field, by the root of the mean square of the stored numbers,
+    which is sqrt(2) times less: ``torch.nn.RMSNorm``.
+    """
+    norm_scale = ("stored" if number_field == "real" else "modulus") if norm_scale is None else norm_scale
+    check_norm_scale(norm_scale, number_field)
+    return nn.RMSNorm(width, eps=eps) if norm_scale == "stored" else ComplexRMSNorm(width, eps=eps, gain="parts")
 
 
 def inverse_square_root(rr: Tensor, ri: Tensor, ii: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -182,12 +205,15 @@ class ComplexRMSNorm(nn.Module):
     """z / sqrt(mean_j |z_j|^2 + eps) * weight, ``[..., 2d] -> [..., 2d]``: commutes with every phase rotation.
 
     The RMS norm of Zhang & Sennrich (2019) with the modulus in place of the absolute value; one real weight for each
-    complex feature, no bias (it would fix a phase).
+    complex feature, no bias (it would fix a phase). The mean is over d complex features, of |z|^2 = re^2 + im^2: the
+    stored numbers of the result have a mean square of 1/2, those of ``torch.nn.RMSNorm`` of the same width of 1.
 
     Args:
         normalized_shape: width 2d of the stored tensor.
         eps: added to the mean squared modulus.
         elementwise_affine: learn the weight.
+        gain: ``"features"``, one weight for each complex feature; ``"parts"``, one for each stored number (iFairy),
+            which fixes the axes: the norm no longer commutes with rotations.
     """
 
     no_weight_decay = ("weight",)
@@ -199,13 +225,17 @@ class ComplexRMSNorm(nn.Module):
         elementwise_affine: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        gain: str = "features",
     ) -> None:
         super().__init__()
+        check_choice("gain", gain, _GAINS)
         self.num_features = arithmetic("complex").num_features(normalized_shape)
         self.normalized_shape = normalized_shape
         self.eps = eps
+        self.gain = gain
         if elementwise_affine:
-            self.weight = nn.Parameter(torch.ones(self.num_features, device=device, dtype=dtype))
+            gains = self.num_features if gain == "features" else normalized_shape
+            self.weight = nn.Parameter(torch.ones(gains, device=device, dtype=dtype))
         else:
             self.register_parameter("weight", None)
 
@@ -218,10 +248,12 @@ class ComplexRMSNorm(nn.Module):
         CF.check_halves(x)
         # mean_j |z_j|^2 over d features is twice the mean of squares over the 2d stored numbers.
         out = F.rms_norm(x, (self.normalized_shape,), eps=self.eps / 2.0) * math.sqrt(0.5)
-        return out if self.weight is None else out * self.weight.repeat(2)
+        if self.weight is None:
+            return out
+        return out * (self.weight.repeat(2) if self.gain == "features" else self.weight)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}"
+        return f"{self.normalized_shape}, eps={self.eps}, gain={self.gain!r}"
 
 
 class _BatchNorm(_AffineNorm):

@@ -44,12 +44,18 @@ class Readout(nn.Module):
         out_features: number of real logits.
         readout: one of the names above; default ``modulus``, in the real field ``concat``.
         number_field: ``"complex"`` or ``"real"``.
+        bias: of the projection.
     """
 
     no_weight_decay = ("scale",)
 
     def __init__(
-        self, in_features: int, out_features: int, readout: str | None = None, number_field: str = "complex"
+        self,
+        in_features: int,
+        out_features: int,
+        readout: str | None = None,
+        number_field: str = "complex",
+        bias: bool = True,
     ) -> None:
         super().__init__()
         readout = ("modulus" if number_field == "complex" else "concat") if readout is None else readout
@@ -60,11 +66,11 @@ class Readout(nn.Module):
         self.numbers = arithmetic(number_field)
         self.projection: ComplexLinear | RealLinear
         if readout == "concat":
-            self.projection = RealLinear(in_features, out_features)
+            self.projection = RealLinear(in_features, out_features, bias)
         elif readout == "feature_modulus":
-            self.projection = RealLinear(self.numbers.num_features(in_features), out_features)
+            self.projection = RealLinear(self.numbers.num_features(in_features), out_features, bias)
         else:
-            self.projection = ComplexLinear(in_features, 2 * out_features)
+            self.projection = ComplexLinear(in_features, 2 * out_features, bias)
         self.scaled = readout.startswith("scaled")
         if self.scaled:
             self.scale = nn.Parameter(torch.ones(out_features))
@@ -112,7 +118,7 @@ def resized_layer(
     """A layer with the first of ``outputs`` of ``old``; further ones are their mean, or as initialised."""
     some = next(old.parameters())
     width = new_outputs * (old.out_features // outputs)
-    new = type(old)(old.in_features, width, device=some.device, dtype=some.dtype)
+    new = type(old)(old.in_features, width, old.bias is not None, device=some.device, dtype=some.dtype)
     new.requires_grad_(some.requires_grad)
     kept = min(outputs, new_outputs)
     for name, parameter in old.named_parameters():

@@ -13,45 +13,103 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import AdaptiveReadout, Readout
-from .configuration import StreamConfig
+from .configuration import StreamConfig, WritingConfig
 from .layers import LanguageModelHead
 from .loss import check_labels, label_count
 from .stream_cache import StreamCache
 
-__all__ = ["CausalLanguageModel"]
+__all__ = ["CausalHead", "CausalLanguageModel"]
 
 
-def make_head(config: StreamConfig) -> Readout:
-    """The head of ``config``: of an adaptive softmax where it has cutoffs."""
-    if not config.cutoffs:
-        return Readout(config.head_size, config.vocab_size, config.lm_readout, config.number_field)
-    return AdaptiveReadout(
-        config.head_size,
-        config.vocab_size,
-        config.cutoffs,
-        div_value=config.div_value,
-        readout=config.lm_readout,
-        number_field=config.number_field,
-    )
+class CausalHead(LanguageModelHead, GenerationMixin):
+    """A model that reads from left to right and the ``lm_readout`` of every token, with ``generate()``.
 
-
-class CausalLanguageModel(LanguageModelHead, GenerationMixin):
-    """A model of streams and the ``lm_readout`` of every token, with ``generate()``.
-
-    With ``config.cutoffs`` the head is an ``nn.AdaptiveReadout``: logits are log-probabilities, and where labels are
-    given only those the loss needs are computed. A subclass names the model, and makes the cache that is its memory.
+    A subclass names the model.
     """
 
-    config: StreamConfig
+    config: WritingConfig
     model_class: ClassVar[type[nn.Module]]
     more_arguments = ("shift_labels",)
 
-    def __init__(self, config: StreamConfig) -> None:
+    def __init__(self, config: WritingConfig) -> None:
         super().__init__(config)
         self.model = self.model_class(config)
-        self.lm_head = make_head(config)
+        self.lm_head = self.make_head(config)
         self.tie_head_to("model.embed_tokens")
         self.post_init()
+
+    def make_head(self, config: WritingConfig) -> Readout:
+        """The head of ``config``."""
+        return Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field, bias=False)
+
+    def following(self, labels: Tensor | None, shift_labels: Tensor | None = None, **kwargs: Any) -> Tensor | None:
+        """The tokens to predict at every place, ``[B, T]``: ``shift_labels``, or ``labels`` one place on."""
+        if shift_labels is not None or labels is None:
+            return shift_labels
+        return F.pad(labels, (0, 1), value=-100)[..., 1:]
+
+    def predict(
+        self, hidden_states: Tensor, following: Tensor | None, **kwargs: Any
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """The logits of ``[B, T, width]`` and, where the tokens that follow are given, their loss."""
+        logits = self.lm_head(hidden_states)
+        if following is None:
+            return logits, None
+        return logits, self.token_loss(logits, following, **{**kwargs, "shift_labels": following})
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | Tensor = 0,
+        **kwargs: TransformersKwargs,
+    ) -> CausalLMOutputWithPast:
+        """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+
+        ``labels`` are the tokens themselves: each is predicted from those before it, the first of a segment from
+        none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
+        ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in the model.
+        """
+        outputs = self.model(input_ids, attention_mask, past_key_values, inputs_embeds, use_cache=use_cache, **kwargs)
+        kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
+        following = self.following(labels, **kwargs)
+        logits, loss = self.predict(outputs.last_hidden_state[:, kept], following, **kwargs)
+        return CausalLMOutputWithPast(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            hidden_states=outputs.hidden_states,
+            attentions=getattr(outputs, "attentions", None),
+        )
+
+
+class CausalLanguageModel(CausalHead):
+    """A model of streams and the ``lm_readout`` of every token, with ``generate()``.
+
+    With ``config.cutoffs`` the head is an ``nn.AdaptiveReadout``: logits are log-probabilities, and where labels are
+    given ``logits`` is None and only those that the loss needs are computed. A subclass names the model, and makes the
+    cache that is its memory.
+    """
+
+    config: StreamConfig
+
+    def make_head(self, config: StreamConfig) -> Readout:
+        """The head of ``config``: of an adaptive softmax where it has cutoffs."""
+        if not config.cutoffs:
+            return Readout(config.head_size, config.vocab_size, config.lm_readout, config.number_field)
+        return AdaptiveReadout(
+            config.head_size,
+            config.vocab_size,
+            config.cutoffs,
+            div_value=config.div_value,
+            readout=config.lm_readout,
+            number_field=config.number_field,
+        )
 
     def new_memory(self, for_training: bool = False, mem_len: int | None = None) -> StreamCache:
         """The memory of a stream before its first token, of another length where the model's can have one.
@@ -87,51 +145,12 @@ class CausalLanguageModel(LanguageModelHead, GenerationMixin):
             model_kwargs["past_key_values"] = self.new_memory()
         return False
 
-    def following(self, labels: Tensor | None, shift_labels: Tensor | None = None, **kwargs: Any) -> Tensor | None:
-        """The tokens to predict at every place, ``[B, T]``: ``shift_labels``, or ``labels`` one place on."""
-        if shift_labels is not None or labels is None:
-            return shift_labels
-        return F.pad(labels, (0, 1), value=-100)[..., 1:]
-
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        past_key_values: Cache | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        use_cache: bool | None = None,
-        logits_to_keep: int | Tensor = 0,
-        **kwargs: TransformersKwargs,
-    ) -> CausalLMOutputWithPast:
-        """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
-
-        With ``config.cutoffs``: either log-probabilities or, where labels are given, the loss, and ``logits`` is None.
-
-        ``labels`` are the tokens themselves: each is predicted from those before it, the first of a segment from
-        none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
-        ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in the model.
-        """
-        outputs = self.model(input_ids, attention_mask, past_key_values, inputs_embeds, use_cache=use_cache, **kwargs)
-        kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
-        hidden_states = outputs.last_hidden_state[:, kept]
-        logits = loss = None
-        following = self.following(labels, **kwargs)
-        if not isinstance(self.lm_head, AdaptiveReadout):
-            logits = self.lm_head(hidden_states)
-            if following is not None:
-                loss = self.token_loss(logits, following, **{**kwargs, "shift_labels": following})
-        elif following is not None:
-            following = check_labels(following, hidden_states.shape[:2], self.config.vocab_size)
-            nll = self.lm_head.nll(hidden_states, following)
-            loss = nll.sum() / label_count(following, kwargs.get("num_items_in_batch")).to(nll.device)
-        else:
-            logits = self.lm_head(hidden_states)
-        return CausalLMOutputWithPast(
-            loss=loss,
-            logits=logits,
-            past_key_values=outputs.past_key_values,
-            hidden_states=outputs.hidden_states,
-            attentions=getattr(outputs, "attentions", None),
-        )
+    def predict(
+        self, hidden_states: Tensor, following: Tensor | None, **kwargs: Any
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """The logits or, of an adaptive softmax, log-probabilities or the loss of the tokens that follow."""
+        if following is None or not isinstance(self.lm_head, AdaptiveReadout):
+            return super().predict(hidden_states, following, **kwargs)
+        following = check_labels(following, hidden_states.shape[:2], self.config.vocab_size)
+        nll = self.lm_head.nll(hidden_states, following)
+        return None, nll.sum() / label_count(following, kwargs.get("num_items_in_batch")).to(nll.device)

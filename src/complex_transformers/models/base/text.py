@@ -148,6 +148,17 @@ class TextHead(ComplexPreTrainedModel):
         super().__init__(config)
         self.model = self.model_class(config)
 
+    def read(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+        **kwargs: Any,
+    ) -> Any:
+        """The outputs of the model."""
+        return self.model(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
+
     def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
         """The logits of the model's outputs."""
         raise NotImplementedError
@@ -172,7 +183,7 @@ class TextHead(ComplexPreTrainedModel):
         ``problem_type``; of tokens they are ``[B, N, words or num_labels]`` and ``[B, N]`` (-100 is ignored), and the
         loss is the cross entropy.
         """
-        outputs = self.model(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
+        outputs = self.read(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
         logits = self.logits_of(outputs, attention_mask)
         loss = None if labels is None else self.loss_of(logits, labels, **kwargs)
         return self.output_class(

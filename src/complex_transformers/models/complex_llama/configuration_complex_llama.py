@@ -1,0 +1,188 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of the complex Llama."""
+
+from typing import Any, ClassVar
+
+from huggingface_hub.dataclasses import strict
+from typing_extensions import Self
+
+from ...nn.attention import check_attention
+from ...nn.checks import check_choice
+from ...nn.feed_forward import check_gate_product
+from ...nn.grouped_attention import check_heads
+from ...nn.normalization import check_norm_scale
+from ...nn.rotary import check_rope_theta
+from ...nn.widely_linear import check_linear_type
+from ..base.configuration import WritingConfig
+
+__all__ = ["ComplexLlamaConfig"]
+
+POSITION_TYPES = ("rotary", "rotary_word", "complex_order")
+_ROTARY = ("rotary", "rotary_word")
+
+
+@strict
+class ComplexLlamaConfig(WritingConfig):
+    """Configuration of a causal decoder: Llama (Touvron et al. 2023) with complex layers, as in iFairy (2025).
+
+    Fields that Llama has keep its names. With ``number_field="real"`` the network is ``LlamaForCausalLM``, weight by
+    weight. Besides the arguments of ``WritingConfig``, which has those of ``TextConfig``:
+
+    Args:
+        num_hidden_layers: decoder layers.
+        num_attention_heads: heads of queries.
+        num_key_value_heads: heads of keys and values, which divide them; default as many.
+        head_dim: stored width of a head, even; default ``hidden_size / num_attention_heads``.
+        intermediate_size: stored width of the gated feed-forward network, even.
+        hidden_act: of the gate, a name of ``ACT2CFN``: ``split_silu`` (default), ``relu2`` (iFairy), ``modrelu``, ...
+        gate_product: ``complex`` (default), ``conj`` (iFairy) or ``parts``; see ``nn.GatedFeedForward``. The real
+            field has ``parts``.
+        linear_type: of all layers but the head: ``complex`` W z (default), ``conjugate`` W conj(z) (iFairy) or
+            ``widely_linear`` U z + V conj(z), every real matrix. The real field has ``real``.
+        norm_scale: RMS norms divide by the root of the mean of |z|^2 over complex features (``modulus``, default) or
+            of the squares of the stored numbers (``stored``, sqrt(2) times less). The real field has ``stored``.
+        rms_norm_eps: added to that mean.
+        sub_norms: a norm before ``o_proj`` and before ``down_proj`` (iFairy).
+        qk_norm: a norm over each head of queries and keys (Qwen3).
+        attention_bias: biases of q, k, v and o.
+        attention_output_bias: bias of o; default ``attention_bias`` (Qwen2: false where q, k and v have biases).
+        mlp_bias: biases of the feed-forward network.
+        attention_score: ``real`` Re(q k^H) through SDPA (default), ``modulus`` or ``bilinear_modulus``; the real field
+            has ``real``.
+        attention_normalization: ``softmax``, ``probability_amplitude`` or ``split_softmax``.
+        attention_scale: factor of the scores; default D^(-1/2) for heads of D complex features, in the real field
+            ``head_dim ** -0.5``.
+        attention_probs_dropout_prob: a probability.
+        position_type: ``rotary`` (default): D complex features turn by the angles of Llama; ``rotary_word``: each word
+            at its own speed, ``nn.RotaryWordPositions``; ``complex_order``: waves in the embedding (ComplexOrder
+            Eq. 5), nothing in attention.
+        rope_parameters: ``{"rope_type": "default", "rope_theta": 10000.0}``; other types are refused.
+        embedding_type: follows from ``position_type``.
+        vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout is
+            that of embeddings and of what each block adds.
+        use_cache: return a cache.
+
+    Example:
+        >>> from complex_transformers import ComplexLlamaConfig
+        >>> config = ComplexLlamaConfig(hidden_size=512, num_attention_heads=8)
+        >>> config.head_dim, config.rope_parameters["rope_theta"]
+        (64, 10000.0)
+    """
+
+    model_type = "complex_llama"
+    embedding_types: ClassVar[tuple[str, ...]] = ("word", "complex_order")
+    even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
+    positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers", "num_attention_heads")
+    complex_only: ClassVar[dict[str, Any]] = {
+        **WritingConfig.complex_only,
+        "gate_product": None,
+        "linear_type": None,
+        "norm_scale": None,
+        "attention_score": "real",
+    }
+    read_with: ClassVar[dict[str, Any]] = {
+        **WritingConfig.read_with,
+        "max_position_embeddings": "texts of any length: no position here has a table",
+        "rope_parameters": ("position_type", _ROTARY),
+    }
+
+    vocab_size: int = 32000
+    hidden_dropout_prob: float | int = 0.0
+    attention_probs_dropout_prob: float | int = 0.0
+    num_hidden_layers: int = 8
+    num_attention_heads: int = 8
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    intermediate_size: int = 1408
+    hidden_act: str = "split_silu"
+    gate_product: str | None = None
+    linear_type: str | None = None
+    norm_scale: str | None = None
+    rms_norm_eps: float | int = 1e-6
+    sub_norms: bool = False
+    qk_norm: bool = False
+    attention_bias: bool = False
+    attention_output_bias: bool | None = None
+    mlp_bias: bool = False
+    attention_score: str = "real"
+    attention_normalization: str = "softmax"
+    attention_scale: float | int | None = None
+    position_type: str = "rotary"
+    rope_parameters: dict | None = None
+    embedding_type: str | None = None  # type: ignore[assignment]
+    use_cache: bool = True
+    pad_token_id: int | None = None
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        for name in ("gate_product", "linear_type", "norm_scale", "embedding_type", "attention_output_bias"):
+            if getattr(self, name) is None:
+                setattr(self, name, self.default_of(name))
+        if self.num_key_value_heads is None:
+            self.num_key_value_heads = self.num_attention_heads
+        if self.head_dim is None and self.num_attention_heads > 0 == self.hidden_size % self.num_attention_heads:
+            self.head_dim = self.hidden_size // self.num_attention_heads
+        super().__post_init__(**kwargs)
+
+    def default_of(self, name: str) -> Any:
+        """As in ``WritingConfig``; what follows from the number field, the positions and the other biases."""
+        is_real = self.number_field == "real"
+        follows = {
+            "gate_product": "parts" if is_real else "complex",
+            "linear_type": "real" if is_real else "complex",
+            "norm_scale": "stored" if is_real else "modulus",
+            "embedding_type": "complex_order" if self.position_type == "complex_order" else "word",
+            "attention_output_bias": self.attention_bias,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
+        }
+        return follows[name] if name in follows else super().default_of(name)
+
+    def real_twin(self, **changes: Any) -> Self:
+        """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
+        if self.attention_normalization == "split_softmax":
+            changes = {"attention_normalization": "softmax", **changes}
+        return super().real_twin(**changes)
+
+    def validate_sizes(self) -> None:
+        """As in ``WritingConfig``; heads divide, and are halves."""
+        super().validate_sizes()
+        assert self.num_key_value_heads is not None  # __post_init__ has filled it in
+        check_heads(self.hidden_size, self.num_attention_heads, self.num_key_value_heads, self.head_dim)
+
+    def validate_probabilities(self) -> None:
+        """As in ``WritingConfig``; what is added to a mean square, and a scale of scores, is positive."""
+        super().validate_probabilities()
+        for name in ("rms_norm_eps", "attention_scale"):
+            if (value := getattr(self, name)) is not None and value <= 0.0:
+                raise ValueError(f"{name} must be positive, got {value}")
+
+    def validate_names(self) -> None:
+        """As in ``WritingConfig``; every other named choice is known and exists in the number field."""
+        super().validate_names()
+        assert self.gate_product is not None  # __post_init__ has filled all of them in
+        assert self.linear_type is not None
+        assert self.norm_scale is not None
+        check_gate_product(self.gate_product, self.number_field)
+        check_linear_type(self.linear_type, self.number_field)
+        check_norm_scale(self.norm_scale, self.number_field)
+        check_choice("position_type", self.position_type, POSITION_TYPES)
+        check_attention(self.attention_score, self.attention_normalization, self.number_field)
+        if self.embedding_type != (follows := self.default_of("embedding_type")):
+            raise ValueError(
+                f"embedding_type={self.embedding_type!r} does not go with position_type={self.position_type!r}, which "
+                f"has {follows!r}: leave it out"
+            )
+
+    def validate_rope(self) -> None:
+        """As in Transformers, whose other rotary positions are refused: frequencies are those of the default ones."""
+        given = self.rope_parameters or {}
+        if (rope_type := given.get("rope_type", "default")) != "default":
+            raise ValueError(
+                f"rope_parameters of rope_type={rope_type!r} are not supported: use rope_type='default', whose "
+                "positions have no longest text"
+            )
+        if (factor := given.get("partial_rotary_factor", 1.0)) != 1.0:
+            raise ValueError(
+                f"partial_rotary_factor={factor} is not supported: every feature of a head turns; leave it at 1.0"
+            )
+        check_rope_theta(given.get("rope_theta", 10000.0))

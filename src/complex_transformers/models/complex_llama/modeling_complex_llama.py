@@ -1,0 +1,267 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A causal decoder over both number fields: Llama (Touvron et al. 2023) with complex layers, and its heads."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.cache_utils import Cache, DynamicCache
+from transformers.masking_utils import create_causal_mask
+from transformers.modeling_layers import GradientCheckpointingLayer
+from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPast, TokenClassifierOutput
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ...nn import (
+    GatedFeedForward,
+    GroupedQueryAttention,
+    RotaryPositions,
+    RotaryWordPositions,
+    folded,
+    number_field,
+    rms_norm,
+)
+from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, finite_padding, padding_mask
+from ..base.language_modeling import CausalHead
+from ..base.layers import AttentionByInterface, token_positions
+from ..base.pretrained import ComplexPreTrainedModel
+from ..base.text import SequenceClassifier, TextHead, TextModel, classification_head
+from .configuration_complex_llama import ComplexLlamaConfig
+
+__all__ = [
+    "ComplexLlamaForCausalLM",
+    "ComplexLlamaForSequenceClassification",
+    "ComplexLlamaForTokenClassification",
+    "ComplexLlamaModel",
+    "ComplexLlamaPreTrainedModel",
+]
+
+
+class ComplexLlamaAttention(AttentionByInterface, GroupedQueryAttention):
+    """``nn.GroupedQueryAttention`` with Transformers' ``AttentionInterface``."""
+
+    def __init__(self, config: ComplexLlamaConfig, layer_idx: int) -> None:
+        super().__init__(
+            config.hidden_size,
+            config.num_attention_heads,
+            config.num_key_value_heads,
+            config.head_dim,
+            dropout=config.attention_probs_dropout_prob,
+            bias=config.attention_bias,
+            output_bias=config.attention_output_bias,
+            score=config.attention_score,
+            normalization=config.attention_normalization,
+            scaling=config.attention_scale,
+            linear_type=config.linear_type,
+            qk_norm=config.qk_norm,
+            sub_norm=config.sub_norms,
+            norm_scale=config.norm_scale,
+            eps=config.rms_norm_eps,
+            layer_idx=layer_idx,
+            number_field=config.number_field,
+        )
+        self.config = config
+
+
+class ComplexLlamaLayer(GradientCheckpointingLayer):
+    """z + attention(norm(z)), then z + feed-forward(norm(z)), with dropout of what is added."""
+
+    def __init__(self, config: ComplexLlamaConfig, layer_idx: int) -> None:
+        super().__init__()
+        self.self_attn = ComplexLlamaAttention(config, layer_idx)
+        self.mlp = GatedFeedForward(
+            config.hidden_size,
+            config.intermediate_size,
+            config.hidden_act,
+            config.gate_product,
+            bias=config.mlp_bias,
+            linear_type=config.linear_type,
+            sub_norm=config.sub_norms,
+            norm_scale=config.norm_scale,
+            eps=config.rms_norm_eps,
+            number_field=config.number_field,
+        )
+        self.input_layernorm = make_norm(config)
+        self.post_attention_layernorm = make_norm(config)
+        self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
+
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None, factors: Tensor | None, **kwargs: Any
+    ) -> Tensor:
+        """``[B, T, 2d] -> [B, T, 2d]``; a mask of scores, and the factors of rotary positions."""
+        attended, _ = self.self_attn(self.input_layernorm(hidden_states), attention_mask, factors, **kwargs)
+        hidden_states = hidden_states + self.dropout(attended)
+        return hidden_states + self.dropout(self.mlp(self.post_attention_layernorm(hidden_states)))
+
+
+def make_norm(config: ComplexLlamaConfig) -> nn.Module:
+    """The RMS norm of the residual stream."""
+    return rms_norm(config.hidden_size, config.rms_norm_eps, config.norm_scale, config.number_field)
+
+
+class ComplexLlamaPreTrainedModel(ComplexPreTrainedModel):
+    """Base of the family: configuration and what must stay together."""
+
+    config: ComplexLlamaConfig
+    _no_split_modules = ["ComplexLlamaLayer"]
+    more_arguments = ("shift_labels",)
+
+
+class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
+    """Word embedding, ``config.num_hidden_layers`` causal layers and a last norm.
+
+    Positions count real tokens from 1, in beams and left-padded batches too; a cache holds turned keys.
+    """
+
+    config: ComplexLlamaConfig
+    _can_record_outputs = {"hidden_states": ComplexLlamaLayer, "attentions": ComplexLlamaAttention}
+
+    def __init__(self, config: ComplexLlamaConfig) -> None:
+        super().__init__(config)
+        self.rotary = make_positions(config)
+        self.layers = nn.ModuleList([ComplexLlamaLayer(config, index) for index in range(config.num_hidden_layers)])
+        self.norm = make_norm(config)
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutputWithPast:
+        """Read a batch of texts, or their next tokens.
+
+        Args:
+            input_ids: ``[B, T]`` the tokens that are not in the cache; or give ``inputs_embeds``.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side.
+            past_key_values: a cache of keys and values, extended by this call.
+            inputs_embeds: ``[B, T, hidden_size]`` embeddings as halves; those of ``position_type="complex_order"``
+                hold the positions.
+            use_cache: make a cache where none is given, and return it.
+
+        Raises:
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a cache of another batch,
+                embeddings where every word has its own frequencies.
+        """
+        check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
+        if use_cache and past_key_values is None:
+            past_key_values = DynamicCache(config=self.config)
+        first = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
+        assert first is not None
+        check_cache_batch(past_key_values, len(first))
+        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        if not torch.compiler.is_compiling():
+            covered = (first.shape[0], int(past_length) + first.shape[1])
+            check_mask(attention_mask, covered, layout="[batch, cached and new tokens]")
+        positions = token_positions(first, attention_mask, past_length)
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
+        else:
+            inputs_embeds = finite_padding(inputs_embeds, attention_mask)
+        score_mask = create_causal_mask(
+            config=self.config,
+            inputs_embeds=inputs_embeds,
+            attention_mask=attention_mask,
+            past_key_values=past_key_values,
+        )
+        factors = self.factors(input_ids, positions, inputs_embeds.dtype)
+        hidden_states = self.dropout(inputs_embeds)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, score_mask, factors, past_key_values=past_key_values, **kwargs)
+        return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values)
+
+    def factors(self, input_ids: Tensor | None, positions: Tensor, dtype: torch.dtype) -> Tensor | None:
+        """What queries and keys are multiplied by, ``[B or 1, 1, T, 2D]``; None without rotary positions."""
+        if self.rotary is None:
+            return None
+        positions = positions - 1  # the first token does not turn, as in Llama
+        if isinstance(self.rotary, RotaryPositions):
+            return self.rotary(positions, dtype)
+        if input_ids is None:
+            raise ValueError(
+                "with position_type='rotary_word' every word turns at its own speed, and inputs_embeds name no words: "
+                "give input_ids, or use position_type='rotary'"
+            )
+        return self.rotary(input_ids, positions, dtype)
+
+
+def make_positions(config: ComplexLlamaConfig) -> RotaryPositions | RotaryWordPositions | None:
+    """The rotary positions of ``config.position_type``; None where waves in the embedding are the positions."""
+    config.validate_rope()  # Transformers changes `rope_parameters` of a configuration without a check
+    assert config.head_dim is not None  # __post_init__ has filled both in
+    assert config.rope_parameters is not None
+    angles, rope_theta = config.head_dim // 2, config.rope_parameters["rope_theta"]
+    if config.position_type == "rotary":
+        return RotaryPositions(angles, rope_theta)
+    if config.position_type == "rotary_word":
+        return RotaryWordPositions(config.vocab_size, angles, rope_theta)
+    return None
+
+
+class ComplexLlamaForCausalLM(CausalHead, ComplexLlamaPreTrainedModel):
+    """The decoder and the ``lm_readout`` of every token, with ``generate()``."""
+
+    config: ComplexLlamaConfig
+    model_class = ComplexLlamaModel
+
+    def generate(self, *args: Any, **kwargs: Any) -> Any:
+        """As in Transformers; widely linear layers keep their real matrices until the texts are written."""
+        with folded(self):
+            return super().generate(*args, **kwargs)
+
+
+class DecoderHead(TextHead):
+    """A head that reads whole texts by a decoder: without a cache, and without positions from outside."""
+
+    def read(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+        **kwargs: Any,
+    ) -> BaseModelOutputWithPast:
+        """The outputs of the model."""
+        if position_ids is not None:
+            raise ValueError("this model counts positions itself, along the mask: leave out position_ids")
+        return self.model(input_ids, attention_mask, inputs_embeds=inputs_embeds, use_cache=False, **kwargs)
+
+
+class ComplexLlamaForSequenceClassification(DecoderHead, SequenceClassifier, ComplexLlamaPreTrainedModel):
+    """The decoder and the ``readout`` of the last token, the one that has seen the whole text."""
+
+    model_class = ComplexLlamaModel
+
+    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
+        """The readout of the last token of each text."""
+        states = outputs.last_hidden_state
+        tokens = padding_mask(attention_mask)
+        if tokens is None:
+            return self.classifier(self.dropout(states[:, -1]))
+        last = states.shape[1] - 1 - tokens.flip(-1).long().argmax(-1)
+        return self.classifier(self.dropout(states[torch.arange(len(states), device=states.device), last]))
+
+
+class ComplexLlamaForTokenClassification(DecoderHead, ComplexLlamaPreTrainedModel):
+    """The decoder and the ``readout`` of every token, which has seen those before it."""
+
+    model_class = ComplexLlamaModel
+    output_class = TokenClassifierOutput
+
+    def __init__(self, config: ComplexLlamaConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.dropout, self.classifier = classification_head(config)
+        self.post_init()
+
+    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
+        """The readout of every token."""
+        return self.classifier(self.dropout(outputs.last_hidden_state))

@@ -1,0 +1,93 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Gated feed-forward networks of both number fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from . import functional as CF
+from .activation import get_activation
+from .arithmetic import arithmetic
+from .checks import check_choice
+from .normalization import rms_norm
+from .widely_linear import linear_layer
+
+__all__ = ["GATE_PRODUCTS", "GatedFeedForward", "check_gate_product"]
+
+
+def _conjugate_product(gate: Tensor, value: Tensor) -> Tensor:
+    return CF.multiply(CF.conj(gate), value)
+
+
+GATE_PRODUCTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "complex": CF.multiply,
+    "conj": _conjugate_product,
+    "parts": torch.mul,
+}
+
+
+def check_gate_product(gate_product: str, number_field: str) -> None:
+    """Raise unless ``gate_product`` is known and exists in ``number_field``."""
+    check_choice("gate_product", gate_product, GATE_PRODUCTS)
+    arithmetic(number_field)
+    if number_field == "real" and gate_product != "parts":
+        raise ValueError(
+            f"gate_product={gate_product!r} needs number_field='complex'; the real field has gate_product='parts'"
+        )
+
+
+class GatedFeedForward(nn.Module):
+    """Gated feed-forward network (Shazeer 2020): down(norm(f(gate z) x (up z))), ``[..., 2d] -> [..., 2d]``.
+
+    The product x of a = f(gate z) and u = up z is ``complex`` a u, ``conj`` conj(a) u (iFairy, Wang et al. 2025), or
+    ``parts`` Re a Re u + i Im a Im u, that of stored numbers, which a network of real numbers has.
+
+    Args:
+        embed_dim: stored width 2d.
+        intermediate_size: stored width between the layers.
+        activation: f, a name of ``ACT2CFN``.
+        gate_product: one of the three above; default ``complex``, in the real field ``parts``.
+        bias: biases of the three layers.
+        linear_type: see ``linear_layer``.
+        sub_norm: the norm before ``down_proj``, with one gain for each stored number (iFairy).
+        norm_scale, eps: of that norm, see ``rms_norm``.
+        number_field: ``"complex"`` or ``"real"``.
+
+    Raises:
+        ValueError: an unknown name, or one that the field does not have; a width that is odd or not positive.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        intermediate_size: int,
+        activation: str = "split_silu",
+        gate_product: str | None = None,
+        bias: bool = False,
+        linear_type: str | None = None,
+        sub_norm: bool = False,
+        norm_scale: str | None = None,
+        eps: float = 1e-6,
+        number_field: str = "complex",
+    ) -> None:
+        super().__init__()
+        gate_product = ("parts" if number_field == "real" else "complex") if gate_product is None else gate_product
+        check_gate_product(gate_product, number_field)
+        linear = linear_layer(linear_type, number_field)
+        self.gate_product = gate_product
+        self.gate_proj = linear(embed_dim, intermediate_size, bias=bias)
+        self.up_proj = linear(embed_dim, intermediate_size, bias=bias)
+        self.down_proj = linear(intermediate_size, embed_dim, bias=bias)
+        self.activation = get_activation(activation, intermediate_size, number_field)
+        self.sub_norm = rms_norm(intermediate_size, eps, norm_scale, number_field) if sub_norm else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        gated = GATE_PRODUCTS[self.gate_product](self.activation(self.gate_proj(x)), self.up_proj(x))
+        return self.down_proj(gated if self.sub_norm is None else self.sub_norm(gated))
+
+    def extra_repr(self) -> str:
+        return f"gate_product={self.gate_product!r}"

@@ -1,0 +1,148 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Grouped-query attention with rotary positions over both number fields: that of today's decoders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from . import functional as CF
+from .arithmetic import arithmetic
+from .attention import HeadedAttention, check_attention, merge_heads, split_heads
+from .normalization import rms_norm
+from .widely_linear import linear_layer
+
+__all__ = ["GroupedQueryAttention"]
+
+
+class GroupedQueryAttention(HeadedAttention):
+    """Causal self-attention of H queries to H / G keys and values (Ainslie et al. 2023), turned by their positions.
+
+    q_t -> q_t exp(i w t), likewise k (Su et al. 2021), then softmax(Re(q k^H) s) v and the other scores and
+    normalisations of ``complex_attention``. A head has D complex features: D angles, scores scaled by D^(-1/2). In the
+    real field a head of h numbers has h / 2 angles, and scores are scaled by h^(-1/2): the attention of Llama.
+
+    Args:
+        embed_dim: stored width 2d.
+        num_heads: H.
+        num_key_value_heads: H / G; default H.
+        head_dim: stored width 2D of a head, even; default ``embed_dim / num_heads``.
+        dropout: on the attention weights.
+        bias: biases of q, k and v.
+        output_bias: bias of o; default ``bias``.
+        score, normalization: see ``complex_attention``; default ``real`` with ``softmax``.
+        scaling: factor s of the scores; default that of the head above.
+        linear_type: see ``linear_layer``.
+        qk_norm: an RMS norm over each head of queries and keys, before they are turned (Qwen3).
+        sub_norm: an RMS norm before o (iFairy, Wang et al. 2025).
+        norm_scale, eps: of these norms, see ``rms_norm``.
+        layer_idx: index of this layer in a cache.
+        number_field: ``"complex"`` or ``"real"``.
+
+    Raises:
+        ValueError: heads that do not divide, an odd head, an unknown name or one that the field does not have.
+    """
+
+    is_causal = True
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        num_key_value_heads: int | None = None,
+        head_dim: int | None = None,
+        dropout: float = 0.0,
+        bias: bool = False,
+        output_bias: bool | None = None,
+        score: str = "real",
+        normalization: str = "softmax",
+        scaling: float | None = None,
+        linear_type: str | None = None,
+        qk_norm: bool = False,
+        sub_norm: bool = False,
+        norm_scale: str | None = None,
+        eps: float = 1e-6,
+        layer_idx: int | None = None,
+        number_field: str = "complex",
+    ) -> None:
+        super().__init__()
+        self.numbers = arithmetic(number_field)
+        check_attention(score, normalization, number_field)
+        num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
+        check_heads(embed_dim, num_heads, num_key_value_heads, head_dim)
+        head_dim = embed_dim // num_heads if head_dim is None else head_dim
+        self.num_heads = num_heads
+        self.num_key_value_heads = num_key_value_heads
+        self.num_key_value_groups = num_heads // num_key_value_heads
+        self.head_dim = head_dim
+        self.dropout = dropout
+        self.score = score
+        self.normalization = normalization
+        self.layer_idx = layer_idx
+        self.scaling = self.numbers.num_features(head_dim) ** -0.5 if scaling is None else scaling
+        linear = linear_layer(linear_type, number_field)
+        self.q_proj = linear(embed_dim, num_heads * head_dim, bias=bias)
+        self.k_proj = linear(embed_dim, num_key_value_heads * head_dim, bias=bias)
+        self.v_proj = linear(embed_dim, num_key_value_heads * head_dim, bias=bias)
+        self.o_proj = linear(num_heads * head_dim, embed_dim, bias=bias if output_bias is None else output_bias)
+        self.q_norm = rms_norm(head_dim, eps, norm_scale, number_field) if qk_norm else None
+        self.k_norm = rms_norm(head_dim, eps, norm_scale, number_field) if qk_norm else None
+        self.sub_norm = rms_norm(num_heads * head_dim, eps, norm_scale, number_field) if sub_norm else None
+
+    def _heads(self, x: Tensor, num_heads: int, norm: nn.Module | None = None) -> Tensor:
+        """``[B, T, ...] -> [B, heads, T, 2D]``, normalised."""
+        heads = split_heads(x, num_heads, self.numbers.num_parts)
+        return heads if norm is None else norm(heads)
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        factors: Tensor | None = None,
+        past_key_values: Any = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from ``hidden_states [B, T, 2d]`` to itself and to what the cache holds.
+
+        Args:
+            hidden_states: ``[B, T, 2d]``.
+            attention_mask: as in ``complex_attention``; None for the causal mask alone.
+            factors: ``[B or 1, 1, T, 2D]`` of ``RotaryPositions``, which queries and keys are multiplied by; None for
+                no positions.
+            past_key_values: a cache with ``update(key, value, layer_idx)``, extended by this call; its keys are
+                those that have been turned.
+            kwargs: for the attention function.
+
+        Returns:
+            The output ``[B, T, 2d]`` and the weights, or None where the attention function has none.
+        """
+        query = self._heads(self.q_proj(hidden_states), self.num_heads, self.q_norm)
+        key = self._heads(self.k_proj(hidden_states), self.num_key_value_heads, self.k_norm)
+        value = self._heads(self.v_proj(hidden_states), self.num_key_value_heads)
+        if factors is not None:
+            factors = factors.to(query.dtype)
+            query, key = CF.multiply(query, factors), CF.multiply(key, factors)
+        if past_key_values is not None:
+            key, value = past_key_values.update(key, value, self.layer_idx)
+        context, weights = self.attend(query, key, value, attention_mask, **kwargs)
+        context = merge_heads(context, self.numbers.num_parts)
+        return self.o_proj(context if self.sub_norm is None else self.sub_norm(context)), weights
+
+    def extra_repr(self) -> str:
+        text = f"num_heads={self.num_heads}, num_key_value_heads={self.num_key_value_heads}, head_dim={self.head_dim}"
+        return f"{text}, score={self.score!r}, normalization={self.normalization!r}"
+
+
+def check_heads(embed_dim: int, num_heads: int, num_key_value_heads: int, head_dim: int | None) -> None:
+    """Raise unless the heads of keys divide those of queries, and a head is halves."""
+    if num_heads < 1 or num_key_value_heads < 1 or num_heads % num_key_value_heads:
+        raise ValueError(f"num_key_value_heads must divide num_attention_heads={num_heads}, got {num_key_value_heads}")
+    if head_dim is None and embed_dim % num_heads:
+        raise ValueError(
+            f"num_attention_heads must divide the width {embed_dim}, got {num_heads}; or give the head_dim of a head"
+        )
+    width = embed_dim // num_heads if head_dim is None else head_dim
+    if width < 1 or width % 2:
+        raise ValueError(f"head_dim holds [real | imag] halves, which positions turn: it must be even, got {width}")

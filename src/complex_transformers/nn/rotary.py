@@ -1,0 +1,120 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rotary positions: the phases by which queries and keys turn, common to all words or with an offset of each word."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from . import functional as CF
+from .checks import check_positive
+from .embedding import TableEmbedding, wave_phase
+from .initialization import fill_
+
+__all__ = ["RotaryPositions", "RotaryWordPositions", "check_rope_theta", "rotary_frequencies"]
+
+
+def check_rope_theta(rope_theta: float) -> None:
+    """Raise unless the base of the frequencies is positive and finite."""
+    if not 0.0 < rope_theta < math.inf:
+        raise ValueError(f"rope_theta must be positive and finite, got {rope_theta}")
+
+
+def rotary_frequencies(num_features: int, rope_theta: float = 10000.0, device: torch.device | None = None) -> Tensor:
+    """w_k = theta^(-k/D) for k = 0..D-1, in rad per position, float64 (Su et al. 2021, with D pairs of numbers)."""
+    k = torch.arange(num_features, dtype=torch.float64, device=device)
+    return rope_theta ** (-k / num_features)
+
+
+def turns(frequency: Tensor, positions: Tensor, dtype: torch.dtype) -> Tensor:
+    """exp(i w t) as halves ``[..., 1, N, 2D]``, for every head, of frequencies ``[..., D]`` and positions ``[B, N]``.
+
+    The phase is reduced in float64: it is exact at positions of 1e6 and beyond, whatever ``dtype`` is.
+    """
+    phase = wave_phase(frequency.double(), positions)
+    phase = phase if dtype == torch.float64 else phase.float()
+    return CF.join(phase.cos(), phase.sin()).to(dtype).unsqueeze(-3)
+
+
+class RotaryPositions(nn.Module):
+    """Rotary positions (Su et al. 2021): the factors exp(i w_k t), w_k = theta^(-k/D), of queries and keys.
+
+    D complex features of a head have D angles: those that a real head of 2D numbers has for its D pairs. The score
+    Re(q k^H) of turned vectors depends on the distance of their positions alone. No parameters, no longest text.
+
+    Args:
+        num_features: D.
+        rope_theta: the base theta.
+
+    Raises:
+        ValueError: ``num_features`` or ``rope_theta`` is not positive.
+    """
+
+    def __init__(self, num_features: int, rope_theta: float = 10000.0) -> None:
+        super().__init__()
+        check_positive(num_features=num_features)
+        check_rope_theta(rope_theta)
+        self.num_features = num_features
+        self.rope_theta = rope_theta
+
+    def forward(self, positions: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Positions ``[B, N]`` -> factors ``[B, 1, N, 2D]`` of numbers with heads ``[B, H, N, 2D]``."""
+        frequency = rotary_frequencies(self.num_features, self.rope_theta, positions.device)
+        return turns(frequency, positions, dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, rope_theta={self.rope_theta}"
+
+
+class RotaryWordPositions(TableEmbedding):
+    """Rotary positions where every word turns at its own speed: exp(i (w_k + dw_{j,k}) t) of word j.
+
+    ComplexOrder's frequencies of words (Wang et al. 2020, Eq. 5) inside rotary positions; our addition. The table
+    ``frequency`` dw ``[V, D]``, in rad per position, begins at 0, where the factors are those of ``RotaryPositions``
+    bit for bit. It stays in float32 whatever the dtype of the model.
+
+    Args:
+        num_embeddings: V, words.
+        num_features: D, complex features of a head.
+        rope_theta: the base theta of w_k = theta^(-k/D).
+
+    Raises:
+        ValueError: ``rope_theta`` is not positive, an id outside the vocabulary.
+    """
+
+    no_weight_decay = full_precision = ("frequency",)
+
+    def __init__(self, num_embeddings: int, num_features: int, rope_theta: float = 10000.0) -> None:
+        super().__init__(num_embeddings, num_features, padding_idx=None)
+        check_positive(num_embeddings=num_embeddings, num_features=num_features)
+        check_rope_theta(rope_theta)
+        self.num_features = num_features
+        self.rope_theta = rope_theta
+        self.frequency = nn.Parameter(torch.empty(num_embeddings, num_features, dtype=self.full_precision_dtype()))
+        self.reset_parameters()
+
+    @property
+    def weight(self) -> Tensor:
+        """The table of offsets."""
+        return self.frequency
+
+    def word_tables(self) -> list[str]:
+        """Names of the tables with one row for each word."""
+        return ["frequency"]
+
+    def reset_parameters(self) -> None:
+        """Offsets of 0."""
+        fill_(self.frequency, torch.zeros((), dtype=self.frequency.dtype, device=self.frequency.device))
+
+    def forward(self, input_ids: Tensor, positions: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Words ``[B, N]`` at positions ``[B or 1, N]`` -> factors ``[B, 1, N, 2D]``."""
+        self.check_ids(input_ids)
+        common = rotary_frequencies(self.num_features, self.rope_theta, input_ids.device)
+        return turns(common + F.embedding(input_ids, self.frequency).double(), positions, dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_embeddings}, {self.num_features}, rope_theta={self.rope_theta}"
