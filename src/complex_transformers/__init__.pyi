@@ -33,6 +33,9 @@ from .analysis.translation import (
 from .analysis.waves import (
     plot_waves as plot_waves,
 )
+from .conversion.lift import (
+    lift as lift,
+)
 from .data.audio import (
     ClipDataset as ClipDataset,
     ConcatenatedClips as ConcatenatedClips,
