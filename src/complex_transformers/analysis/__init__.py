@@ -3,6 +3,7 @@
 """Looking into trained models."""
 
 from .attention import AttentionMap, attention_maps, plot_attention
+from .conjugate import conjugate_share, prune_conjugate
 from .frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
 from .parameters import count_parameters
 from .translation import bleu_by_length, token_accuracy
@@ -17,6 +18,7 @@ __all__ = [
     "WordFrequency",
     "attention_maps",
     "bleu_by_length",
+    "conjugate_share",
     "count_parameters",
     "frequency_table",
     "part_coupling",
@@ -25,5 +27,6 @@ __all__ = [
     "plot_frequency_density",
     "plot_waves",
     "plot_weight_trace",
+    "prune_conjugate",
     "token_accuracy",
 ]

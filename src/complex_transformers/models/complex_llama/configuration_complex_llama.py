@@ -40,6 +40,8 @@ class ComplexLlamaConfig(WritingConfig):
             field has ``parts``.
         linear_type: of all layers but the head: ``complex`` W z (default), ``conjugate`` W conj(z) (iFairy) or
             ``widely_linear`` U z + V conj(z), every real matrix. The real field has ``real``.
+        complex_layers: layers that have no V though ``linear_type`` is ``widely_linear``, by their names in the model,
+            such as ``layers.0.mlp.up_proj``; see ``prune_conjugate``.
         norm_scale: RMS norms divide by the root of the mean of |z|^2 over complex features (``modulus``, default) or
             of the squares of the stored numbers (``stored``, sqrt(2) times less). The real field has ``stored``.
         rms_norm_eps: added to that mean.
@@ -83,6 +85,7 @@ class ComplexLlamaConfig(WritingConfig):
         **WritingConfig.read_with,
         "max_position_embeddings": "texts of any length: no position here has a table",
         "rope_parameters": ("position_type", _ROTARY),
+        "complex_layers": ("linear_type", ("widely_linear",)),
     }
 
     vocab_size: int = 32000
@@ -96,6 +99,7 @@ class ComplexLlamaConfig(WritingConfig):
     hidden_act: str = "split_silu"
     gate_product: str | None = None
     linear_type: str | None = None
+    complex_layers: list[str] | tuple[str, ...] = ()
     norm_scale: str | None = None
     rms_norm_eps: float | int = 1e-6
     sub_norms: bool = False

@@ -19,6 +19,7 @@ from ...nn import (
     GroupedQueryAttention,
     RotaryPositions,
     RotaryWordPositions,
+    drop_conjugate,
     folded,
     number_field,
     rms_norm,
@@ -122,6 +123,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         self.rotary = make_positions(config)
         self.layers = nn.ModuleList([ComplexLlamaLayer(config, index) for index in range(config.num_hidden_layers)])
         self.norm = make_norm(config)
+        drop_conjugate(self, config.complex_layers)
         self.gradient_checkpointing = False
         self.post_init()
 
