@@ -23,6 +23,7 @@ import torch
 from benchmarks.cases import (
     attention_blocks,
     classifier,
+    decoder,
     embedding,
     encoder,
     images,
@@ -57,6 +58,7 @@ CASES: dict[str, Case] = {
     "images": Case(images.case, 40),
     "linear_recurrence": Case(linear_recurrence.case, 20),
     "translation": Case(translation.case, 7),
+    "decoder": Case(decoder.case, 7),
     "transfo_xl": Case(transfo_xl.case, 10),
     "synconmt": Case(synconmt.case, 7),
     "speech": Case(speech.case, 5),

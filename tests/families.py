@@ -39,6 +39,8 @@ WORD = {"embedding_type": "word"}
 VANILLA = {"embedding_type": "complex_vanilla"}
 PRE_NORM = {"norm_position": "pre"}
 AMPLITUDE_HEAD = {"readout": "probability_amplitude"}
+LIFTED = {"linear_type": "widely_linear", "gate_product": "parts", "norm_scale": "stored"}
+FAIRY = {"linear_type": "conjugate", "gate_product": "conj", "hidden_act": "relu2", "sub_norms": True}
 LUONG = {"attention_type": "luong"}
 WORD_MEMORY = {"variant": "word_memory", "story_length": 14, "question_length": 8, "recurrent_size": 12}
 PIXELS = {"image_size": [5, 7]}
@@ -146,6 +148,33 @@ FAMILIES = {
             "adaptive, tied": ("ForCausalLM", {**TIED_MODULI, "cutoffs": [8, 20]}),
             "real words": ("ForCausalLM", {**REAL, **WORD}),
             "adaptive, real words": ("ForCausalLM", {**REAL, **WORD, "cutoffs": [8, 20], "tie_word_embeddings": True}),
+        },
+    ),
+    "complex_llama": Family(
+        {
+            **TEXT,
+            **LAYERS,
+            "num_hidden_layers": 2,
+            "num_labels": 3,
+            "num_key_value_heads": 1,
+            "hidden_dropout_prob": 0.1,
+            "attention_probs_dropout_prob": 0.1,
+        },
+        {
+            "complex": ("ForCausalLM", {}),
+            "real": ("ForCausalLM", {**REAL, "tie_word_embeddings": True, "num_key_value_heads": 2}),
+            "widely linear": (CLASSIFIER, {**LIFTED, "attention_bias": True, "head_dim": 12}),
+        },
+        {
+            "fairy": ("ForCausalLM", FAIRY),
+            "words turn": ("ForCausalLM", {**LIFTED, "position_type": "rotary_word", "qk_norm": True}),
+            "waves": ("ForCausalLM", {**TIED_MODULI, "position_type": "complex_order", "attention_score": "modulus"}),
+            "bilinear amplitudes": (
+                "ForTokenClassification",
+                {**BILINEAR, **AMPLITUDES, "hidden_act": "modrelu", "mlp_bias": True},
+            ),
+            "complex weights": ("Model", {**SPLIT_SOFTMAX, "attention_score": "modulus", "linear_type": "conjugate"}),
+            "real amplitudes": (CLASSIFIER, {**REAL, **AMPLITUDES, "qk_norm": True, "sub_norms": True}),
         },
     ),
     "complex_recurrent_lm": Family(

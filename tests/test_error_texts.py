@@ -15,8 +15,17 @@ import complex_transformers
 NAME = re.compile(r"(?<![\w/.])[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b|\b[A-Z]\w*[a-z][A-Z]\w+")
 # Of other packages and of their checkpoints, and words that look like names.
 FOREIGN = {"CoNLL", "GloVe", "KeyDataset", "WikiText", "complex_transformers", "label_smoothing_factor"}
-FOREIGN |= {"merge_and_unload", "use_sliding_window"}
-FOREIGN |= {"multi_label_classification", "to_disk", "kv_net", "out_layer", "pos_emb", "r_bias", "r_emb"}
+FOREIGN |= {
+    "merge_and_unload",
+    "multi_label_classification",
+    "to_disk",
+    "kv_net",
+    "out_layer",
+    "pos_emb",
+    "r_bias",
+    "r_emb",
+    "use_sliding_window",
+}
 
 
 def test_names_in_errors_exist() -> None:

@@ -10,7 +10,7 @@ from laws import law, law_of_families
 from safetensors.torch import save_file
 from torch import nn
 
-from complex_transformers.nn import ComplexLinear
+from complex_transformers.nn import ComplexLinear, RotaryWordPositions, WidelyLinear
 
 # Large enough for statistics.
 WIDE = {
@@ -124,6 +124,7 @@ def check(model, config):
             assert isinstance(module, nn.Linear), f"{name}: how does {type(module).__name__} start?"
             own = getattr(config, "decoder", None) if ".decoder." in f".{name}" else None
             variance = variance_of(config.weight_init, *value.shape, parts, (own or config).initializer_range)
+            variance /= 2 if isinstance(parent, WidelyLinear) else 1  # U and V have half each
             assert_drawn(value, variance / parts, name)
 
 
@@ -151,7 +152,9 @@ def grand_of(modules, owner):
 
 def check_table(model, module, name, leaf, value):
     """Tables of words: rows of padding are zero."""
-    if leaf == "frequency":
+    if isinstance(module, RotaryWordPositions):
+        assert not value.any(), name
+    elif leaf == "frequency":
         expected = 10000.0 ** (-torch.arange(value.shape[1], dtype=torch.float64) / value.shape[1])
         if value.shape[1] == 1:  # one for all dimensions of a word: the geometric mean of theirs
             expected = torch.full((1,), 0.01, dtype=torch.float64)

@@ -72,6 +72,8 @@ def test_every_field_is_kept_and_integers_are_taken_for_floats(family, tmp_path)
     changed = {name: 0 if name == "hidden_dropout_prob" else 0.25 for name in read}
     if family in ("complex_mlp", "complex_convnet"):
         changed["norm_type"] = "batch"
+    if family == "complex_llama":
+        changed["position_type"] = "complex_order"
     if family == "complex_recurrent_lm":
         changed |= {"rnn_type": "lru", "embedding_type": "complex_order"}
     changed |= {"weight_init": "unitary", "pad_token_id": 3, "num_labels": 5, "problem_type": "regression"}

@@ -25,7 +25,8 @@ def _sigmoid(v):
     return 1.0 / (1.0 + np.exp(-v))
 
 
-# Thesis 2.45-2.51; Virtue et al. 2017; Guberman 2016; Hendrycks & Gimpel 2016 (gelu); on complex128, three features.
+# Thesis 2.45-2.51; Virtue et al. 2017; Guberman 2016; Hendrycks & Gimpel 2016 (gelu); Wang et al. 2025 (relu2); on
+# complex128, three features.
 ORACLES = {
     "identity": lambda v: v,
     "split_relu": _parts(lambda v: np.maximum(v, 0.0)),
@@ -39,6 +40,7 @@ ORACLES = {
     "modulus": lambda v: np.abs(v) + 0j,
     "squared_modulus": lambda v: np.abs(v) ** 2 + 0j,
     "cardioid": lambda v: 0.5 * (1.0 + np.cos(np.angle(v))) * v,
+    "relu2": lambda v: np.where((v.real > 0) | (v.imag > 0), v.real**2 + 1j * v.imag**2, 0.0),
     "zrelu": lambda v: np.where((np.angle(v) >= 0) & (np.angle(v) <= np.pi / 2), v, 0.0),
 }
 

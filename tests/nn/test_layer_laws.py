@@ -184,6 +184,8 @@ def blocks(field: str) -> dict[str, Block]:
         "graph convolution": Block(Adapted(graph, cnn.GraphConvolution(8, 6, number_field=field)), padding=1e6),
         "masked mean": Block(Adapted(lambda x: CF.masked_mean(x, mask_for(x, [[1, 1, 0], [0, 0, 0]]))), True, nothing),
     }
+    table["grouped attention"] = Block(Adapted(first, cnn.GroupedQueryAttention(8, 2, 1, number_field=field)))
+    table["gated feed-forward"] = Block(cnn.GatedFeedForward(8, 6, number_field=field))
     for kind in ("RNN", "LSTM", "GRU"):
         for activation in ("split_tanh", "hirose_tanh", "split_relu") if is_complex else ("split_tanh",):
             gate = "modulus" if activation == "hirose_tanh" else "split"
@@ -221,6 +223,9 @@ def blocks(field: str) -> dict[str, Block]:
     if is_complex:
         table |= FUNCTIONS | {
             "linear, shared parts": Block(of.Linear(8, 6, share_parts=True)),
+            "linear, conjugate": Block(cnn.ConjugateLinear(8, 6)),
+            "linear, widely": Block(cnn.WidelyLinear(8, 6)),
+            "rms norm, gains of parts": Block(cnn.rms_norm(8, 1e-5), True),
             "layer norm, whitening": Block(of.LayerNorm(8, norm="whitening"), True),
             "batch norm, whitening": Block(
                 Adapted(masked_channels, of.BatchNorm1d(8, norm="whitening")), True, padding=1e6

@@ -19,6 +19,7 @@ from complex_transformers.nn import (
     ComplexRMSNorm,
     RealBatchNorm1d,
     RealBatchNorm2d,
+    rms_norm,
 )
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, randomize, z
 
@@ -110,6 +111,17 @@ def test_rms_norm(batch, d, dtype, affine):
     v = z(x)
     expected = v / np.sqrt((np.abs(v) ** 2).mean(-1, keepdims=True) + EPS)
     assert_close(z(layer(x)), expected * r(layer.weight) if affine else expected, TOLERANCE[dtype] * 2)
+
+
+@given(st.integers(1, 3), st.integers(1, 6), st.sampled_from(DTYPES), st.sampled_from(["modulus", "stored"]))
+def test_rms_norm_with_a_gain_for_each_part(batch, d, dtype, scale):
+    layer = randomize(rms_norm(2 * d, EPS, scale)).to(dtype)
+    x = randn(batch, 2, 2 * d, dtype=dtype)
+    v, gain = z(x), r(layer.weight)
+    square = (np.abs(v) ** 2).mean(-1, keepdims=True) / (2.0 if scale == "stored" else 1.0)
+    expected = v / np.sqrt(square + EPS)
+    expected = expected.real * gain[:d] + 1j * expected.imag * gain[d:]
+    assert_close(z(layer(x)), expected, TOLERANCE[dtype] * 2)
 
 
 # --- batch norm ------------------------------------------------------------------------------------------------------
@@ -284,6 +296,7 @@ def test_bad_values():
         assert_refused(r"\['split', 'whitening'\], got 'modulus'", layer, 4, norm="modulus")
     for layer in (RealBatchNorm1d, RealBatchNorm2d):
         assert_refused("needs number_field='complex'", layer, 4, norm="whitening")
+    assert_refused(r"gain must be one of \['features', 'parts'\], got 'xavier'", ComplexRMSNorm, 4, gain="xavier")
     message = r"expected 4 axes with 3 channels on axis 1, got shape \(2, 3, 5\)"
     assert_refused(message, RealBatchNorm2d(3), torch.zeros(2, 3, 5))
     batch = ComplexBatchNorm1d(4)

@@ -28,7 +28,7 @@ def oracle(readout, x):
     if name == "probability_amplitude":
         return np.log(np.abs(z(x) @ weight(p).T + bias(p)) ** 2 + 1e-6)
     features = np.abs(z(x)) if readout.readout == "feature_modulus" else r(x)
-    return features @ r(p.weight).T + r(p.bias)
+    return features @ r(p.weight).T + bias(p)
 
 
 @cases
@@ -88,6 +88,15 @@ def test_resize(name, field, size, mean):
             else:
                 parts = old[n].view(-1, 3).mean(1)
                 torch.testing.assert_close(p.view(-1, size)[:, 3:], parts[:, None].expand(-1, 2))
+
+
+@cases
+def test_without_a_bias(name, field):
+    readout = randomize(Readout(6, 3, name, field, bias=False).double())
+    readout.resize(5)
+    assert readout.projection.bias is None
+    x = randn(4, 6)
+    assert_close(r(readout(x)), oracle(readout, x))
 
 
 @cases

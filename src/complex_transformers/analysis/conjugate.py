@@ -63,4 +63,6 @@ def prune_conjugate(model: nn.Module, layers: Sequence[str]) -> None:
     config = getattr(model, "config", None)
     if hasattr(config, "complex_layers"):
         prefix = f"{getattr(model, 'base_model_prefix', '')}."
-        config.complex_layers = sorted({*config.complex_layers, *(name.removeprefix(prefix) for name in layers)})
+        config.complex_layers = sorted(
+            {*(config.complex_layers or ()), *(name.removeprefix(prefix) for name in layers)}
+        )

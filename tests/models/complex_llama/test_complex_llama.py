@@ -2,12 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The complex Llama is Llama in the real field; in the complex field every real Llama is one of its networks."""
 
+import numpy as np
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
+from complex_transformers import (
+    ComplexLlamaConfig,
+    ComplexLlamaForCausalLM,
+    ComplexLlamaForSequenceClassification,
+)
+from complex_transformers.models.complex_llama import modeling_complex_llama
 from complex_transformers.nn import WidelyLinear
+from oracles import assert_close, bias, r, softmax, weight, z
 
 SIZES = {
     "vocab_size": 40,
@@ -137,3 +144,169 @@ def test_a_lifted_llama_writes_what_llama_writes(changes):
     torch.testing.assert_close(twin(ids).logits, expected, rtol=1e-4, atol=1e-4)
     assert twin.generate(ids, **GREEDY).tolist() == texts.tolist()
     assert all(layer.matrix is None for layer in twin.modules() if isinstance(layer, WidelyLinear))
+
+
+# --- one text in complex128 ------------------------------------------------------------------------------------------
+
+
+def silu(values):
+    return values / (1.0 + np.exp(-values))
+
+
+def applied(layer, values):
+    """W z + b, or W conj(z) + b."""
+    values = values.conj() if type(layer).__name__ == "ConjugateLinear" else values
+    return values @ weight(layer).T + bias(layer)
+
+
+def normalized(norm, values):
+    """By the root of the mean |z|^2, with a gain for each part."""
+    out = values / np.sqrt((np.abs(values) ** 2).mean(-1, keepdims=True) + 1e-5)
+    real, imag = np.split(r(norm.weight), 2)
+    return out.real * real + 1j * out.imag * imag
+
+
+def attended(layer, values, angles, groups):
+    """The attention of one text, head by head; token t turns by ``angles[t, k]``."""
+    turn, d, contexts = np.exp(1j * angles), angles.shape[1], []
+    for head in range(layer.num_heads):
+        own, shared = slice(head * d, (head + 1) * d), slice(head // groups * d, (head // groups + 1) * d)
+        query = applied(layer.q_proj, values)[:, own] * turn
+        key = applied(layer.k_proj, values)[:, shared] * turn
+        scores = (query @ key.conj().T).real / np.sqrt(d)
+        weights = softmax(np.where(np.tril(np.ones_like(scores)) > 0, scores, -np.inf))
+        contexts.append(weights @ applied(layer.v_proj, values)[:, shared])
+    context = np.concatenate(contexts, axis=1)
+    return applied(layer.o_proj, context if layer.sub_norm is None else normalized(layer.sub_norm, context))
+
+
+def fed(mlp, values, config):
+    gate, up = applied(mlp.gate_proj, values), applied(mlp.up_proj, values)
+    if config.hidden_act == "relu2":  # iFairy
+        square = gate.real**2 + 1j * gate.imag**2
+        gated = np.where((gate.real < 0) & (gate.imag < 0), 0.0, square).conj() * up
+    else:
+        gated = (silu(gate.real) + 1j * silu(gate.imag)) * up
+    return applied(mlp.down_proj, gated if mlp.sub_norm is None else normalized(mlp.sub_norm, gated))
+
+
+def oracle(model, ids):
+    """Logits of one text ``[T]``."""
+    config, base = model.config, model.model
+    t = np.arange(len(ids))[:, None]
+    d = config.head_dim // 2
+    angles = t * 500.0 ** (-np.arange(d) / d)
+    if config.position_type == "complex_order":
+        table = base.embed_tokens
+        values = r(table.amplitude)[ids] * np.exp(1j * r(table.frequency)[ids] * (t + 1))
+        angles = 0.0 * angles
+    else:
+        values = z(base.embed_tokens.weight)[ids]
+    if config.position_type == "rotary_word":
+        angles = angles + t * r(base.rotary.frequency)[ids]
+    for layer in base.layers:
+        mixed = attended(layer.self_attn, normalized(layer.input_layernorm, values), angles, 2)
+        values = values + mixed
+        values = values + fed(layer.mlp, normalized(layer.post_attention_layernorm, values), config)
+    values = normalized(base.norm, values)
+    return np.concatenate([values.real, values.imag], axis=1) @ r(model.lm_head.projection.weight).T
+
+
+FAIRY = {"linear_type": "conjugate", "gate_product": "conj", "hidden_act": "relu2", "sub_norms": True}
+WAVES = {"position_type": "complex_order", "rope_parameters": None}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("changes", [{}, FAIRY, {"position_type": "rotary_word"}, WAVES, {"mlp_bias": True}], ids=str)
+def test_logits_in_complex128(changes):
+    model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**{**SIZES, **changes})).double().eval()
+    for parameter in model.parameters():
+        parameter.add_(0.3 * torch.randn_like(parameter))
+    ids = torch.randint(0, 40, (2, 7))
+    for text, logits in zip(ids, model(ids).logits, strict=True):
+        expected = oracle(model, text.numpy())
+        assert expected.std() > 0.1
+        assert_close(r(logits), expected, 1e-9)
+
+
+# --- positions -------------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_words_that_all_turn_alike_are_rotary_positions_bit_for_bit():
+    torch.manual_seed(0)
+    model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES)).eval()
+    words = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, position_type="rotary_word")).eval()
+    missing = words.load_state_dict(model.state_dict(), strict=False).missing_keys
+    assert missing == ["model.rotary.frequency"]
+    ids, mask = torch.randint(0, 40, (2, 9)), torch.ones(2, 9, dtype=torch.long)
+    mask[0, :4] = 0
+    assert torch.equal(words(ids, attention_mask=mask).logits, model(ids, attention_mask=mask).logits)
+    words.model.rotary.frequency.normal_()
+    assert (words(ids).logits - model(ids).logits).abs().max() > 1e-2
+    with pytest.raises(ValueError, match=r"every word turns at its own speed.*give input_ids"):
+        words(inputs_embeds=torch.zeros(1, 2, 32))
+
+
+@torch.no_grad()
+def test_a_long_text_turns_exactly(monkeypatch):
+    """The last logits of words at a million are those at the beginning: distances are all that counts."""
+    model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES)).eval()
+    ids = torch.randint(0, 40, (1, 12))
+    expected = model(ids).logits
+    inside, far = modeling_complex_llama.token_positions, 1_000_000
+    monkeypatch.setattr(modeling_complex_llama, "token_positions", lambda *args: inside(*args) + far)
+    torch.testing.assert_close(model(ids).logits, expected, rtol=0, atol=2e-5)
+
+
+# --- heads, configurations -------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_the_last_token_is_classified():
+    model = ComplexLlamaForSequenceClassification(ComplexLlamaConfig(**SIZES, num_labels=3)).eval()
+    ids, mask = torch.randint(0, 40, (3, 6)), torch.tensor([[1] * 6, [0, 0, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]])
+    states = model.model(ids, attention_mask=mask).last_hidden_state
+    last = states[torch.arange(3), torch.tensor([5, 5, 2])]
+    torch.testing.assert_close(model(ids, attention_mask=mask).logits, model.classifier(last))
+    torch.testing.assert_close(model(ids).logits, model.classifier(model.model(ids).last_hidden_state[:, -1]))
+    with pytest.raises(ValueError, match="counts positions itself, along the mask: leave out position_ids"):
+        model(ids, position_ids=torch.arange(6)[None])
+
+
+REFUSED = [
+    (
+        {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4}},
+        "rope_type='yarn' are not supported",
+    ),
+    ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "partial_rotary_factor=0.5"),
+    ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
+    ({"position_type": "complex_order"}, "rope_parameters=.* has no effect with position_type='complex_order'"),
+    ({"embedding_type": "complex_order"}, "embedding_type='complex_order' does not go with position_type='rotary'"),
+    ({"num_key_value_heads": 3}, "num_key_value_heads must divide num_attention_heads=4, got 3"),
+    ({"head_dim": 7}, "head_dim holds .* even, got 7"),
+    ({"hidden_size": 38}, "num_attention_heads must divide the width 38, got 4; or give the head_dim"),
+    ({**REAL, "linear_type": "widely_linear"}, "linear_type='widely_linear' needs number_field='complex'"),
+    ({**REAL, "gate_product": "conj"}, "gate_product='conj' needs number_field='complex'"),
+    ({**REAL, "norm_scale": "modulus"}, "norm_scale='modulus' needs number_field='complex'"),
+    ({"max_position_embeddings": 9}, "max_position_embeddings=9 has no effect"),
+    ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs a head"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[str(changes) for changes, _ in REFUSED])
+def test_configurations_that_cannot_be(changes, message):
+    with pytest.raises(Exception, match=message):
+        ComplexLlamaConfig(**{**SIZES, **changes})
+
+
+def test_what_follows_from_the_field_and_old_names():
+    config = ComplexLlamaConfig(**{**SIZES, "rope_parameters": None}, rope_theta=77.0)
+    assert config.rope_parameters == {"rope_type": "default", "rope_theta": 77.0}
+    follows = ("gate_product", "linear_type", "norm_scale", "embedding_type", "num_key_value_heads", "head_dim")
+    assert [getattr(config, name) for name in follows] == ["complex", "complex", "modulus", "word", 2, 8]
+    twin = ComplexLlamaConfig(**{**SIZES, **FAIRY}).real_twin()
+    assert [getattr(twin, name) for name in follows[:3]] == ["parts", "real", "stored"]
+    assert twin.sub_norms
+    assert ComplexLlamaConfig(attention_bias=True).attention_output_bias
+    assert not ComplexLlamaConfig(attention_bias=True, attention_output_bias=False).attention_output_bias

@@ -26,6 +26,7 @@ __all__ = [
     "check_position_ids",
     "check_source",
     "check_text_inputs",
+    "finite_padding",
     "padding_mask",
     "shows_values",
     "token_mask",
@@ -202,3 +203,15 @@ def without_padding(inputs_embeds: Tensor, attention_mask: Any) -> Tensor:
     if tokens is None:
         return inputs_embeds
     return inputs_embeds.masked_fill(~tokens[:, -inputs_embeds.shape[1] :].unsqueeze(-1), 0.0)
+
+
+def finite_padding(inputs_embeds: Tensor, attention_mask: Any) -> Tensor:
+    """Embeddings ``[B, N, d]`` with zeros for what is no number in padding: numbers have a weight of zero as they are.
+
+    A text that ends with padding and is written on thus begins alike from words and from embeddings.
+    """
+    tokens = padding_mask(attention_mask) if isinstance(attention_mask, Tensor) else None
+    if tokens is None:
+        return inputs_embeds
+    kept = tokens[:, -inputs_embeds.shape[1] :].unsqueeze(-1) | inputs_embeds.isfinite()
+    return inputs_embeds.masked_fill(~kept, 0.0)

@@ -61,6 +61,8 @@ class ComplexLlamaConfig(WritingConfig):
             Eq. 5), nothing in attention.
         rope_parameters: ``{"rope_type": "default", "rope_theta": 10000.0}``; other types are refused.
         embedding_type: follows from ``position_type``.
+        vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout is
+            that of embeddings and of what each block adds.
         use_cache: return a cache.
 
     Example:
@@ -99,7 +101,7 @@ class ComplexLlamaConfig(WritingConfig):
     hidden_act: str = "split_silu"
     gate_product: str | None = None
     linear_type: str | None = None
-    complex_layers: list[str] | tuple[str, ...] = ()
+    complex_layers: list[str] | None = None
     norm_scale: str | None = None
     rms_norm_eps: float | int = 1e-6
     sub_norms: bool = False
@@ -111,7 +113,7 @@ class ComplexLlamaConfig(WritingConfig):
     attention_normalization: str = "softmax"
     attention_scale: float | int | None = None
     position_type: str = "rotary"
-    rope_parameters: dict[str, Any] | None = None
+    rope_parameters: dict | None = None
     embedding_type: str | None = None  # type: ignore[assignment]
     use_cache: bool = True
     pad_token_id: int | None = None
@@ -145,12 +147,6 @@ class ComplexLlamaConfig(WritingConfig):
             changes = {"attention_normalization": "softmax", **changes}
         return super().real_twin(**changes)
 
-    @property
-    def rope_theta(self) -> float:
-        """The base of the frequencies of rotary positions."""
-        assert self.rope_parameters is not None  # __post_init__ has filled it in
-        return self.rope_parameters["rope_theta"]
-
     def validate_sizes(self) -> None:
         """As in ``WritingConfig``; heads divide, and are halves."""
         super().validate_sizes()
@@ -181,8 +177,8 @@ class ComplexLlamaConfig(WritingConfig):
                 f"has {follows!r}: leave it out"
             )
 
-    def validate_rotary(self) -> None:
-        """Frequencies are those of the default rotary positions."""
+    def validate_rope(self) -> None:
+        """As in Transformers, whose other rotary positions are refused: frequencies are those of the default ones."""
         given = self.rope_parameters or {}
         if (rope_type := given.get("rope_type", "default")) != "default":
             raise ValueError(
@@ -193,4 +189,4 @@ class ComplexLlamaConfig(WritingConfig):
             raise ValueError(
                 f"partial_rotary_factor={factor} is not supported: every feature of a head turns; leave it at 1.0"
             )
-        check_rope_theta(self.rope_theta)
+        check_rope_theta(given.get("rope_theta", 10000.0))

@@ -24,7 +24,7 @@ from ...nn import (
     number_field,
     rms_norm,
 )
-from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, padding_mask, without_padding
+from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, finite_padding, padding_mask
 from ..base.language_modeling import CausalHead
 from ..base.layers import AttentionByInterface, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
@@ -107,6 +107,7 @@ class ComplexLlamaPreTrainedModel(ComplexPreTrainedModel):
 
     config: ComplexLlamaConfig
     _no_split_modules = ["ComplexLlamaLayer"]
+    more_arguments = ("shift_labels",)
 
 
 class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
@@ -123,7 +124,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         self.rotary = make_positions(config)
         self.layers = nn.ModuleList([ComplexLlamaLayer(config, index) for index in range(config.num_hidden_layers)])
         self.norm = make_norm(config)
-        drop_conjugate(self, config.complex_layers)
+        drop_conjugate(self, config.complex_layers or ())
         self.gradient_checkpointing = False
         self.post_init()
 
@@ -165,7 +166,8 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         positions = token_positions(first, attention_mask, past_length)
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
-        inputs_embeds = without_padding(inputs_embeds, attention_mask)
+        else:
+            inputs_embeds = finite_padding(inputs_embeds, attention_mask)
         score_mask = create_causal_mask(
             config=self.config,
             inputs_embeds=inputs_embeds,
@@ -195,12 +197,14 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
 
 def make_positions(config: ComplexLlamaConfig) -> RotaryPositions | RotaryWordPositions | None:
     """The rotary positions of ``config.position_type``; None where waves in the embedding are the positions."""
-    assert config.head_dim is not None  # __post_init__ has filled it in
-    angles = config.head_dim // 2
+    config.validate_rope()  # Transformers changes `rope_parameters` of a configuration without a check
+    assert config.head_dim is not None  # __post_init__ has filled both in
+    assert config.rope_parameters is not None
+    angles, rope_theta = config.head_dim // 2, config.rope_parameters["rope_theta"]
     if config.position_type == "rotary":
-        return RotaryPositions(angles, config.rope_theta)
+        return RotaryPositions(angles, rope_theta)
     if config.position_type == "rotary_word":
-        return RotaryWordPositions(config.vocab_size, angles, config.rope_theta)
+        return RotaryWordPositions(config.vocab_size, angles, rope_theta)
     return None
 
 
