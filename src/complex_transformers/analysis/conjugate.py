@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -60,9 +61,8 @@ def prune_conjugate(model: nn.Module, layers: Sequence[str]) -> None:
         (7, 5, 2)
     """
     drop_conjugate(model, layers)
-    config = getattr(model, "config", None)
+    config: Any = getattr(model, "config", None)
     if hasattr(config, "complex_layers"):
-        prefix = f"{getattr(model, 'base_model_prefix', '')}."
-        config.complex_layers = sorted(
-            {*(config.complex_layers or ()), *(name.removeprefix(prefix) for name in layers)}
-        )
+        prefix = f"{model.base_model_prefix}."
+        dropped = [name.removeprefix(prefix) for name in layers]
+        config.complex_layers = sorted({*(config.complex_layers or ()), *dropped})
