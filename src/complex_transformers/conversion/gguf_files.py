@@ -60,6 +60,7 @@ def read_gguf(path: Path) -> Checkpoint:
     )
     return Checkpoint(
         name=path.stem,
+        kind=config.model_type,
         config=config,
         weights=weights,
         generation_config=model.generation_config,

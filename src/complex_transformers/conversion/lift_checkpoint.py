@@ -15,14 +15,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from huggingface_hub.repocard import metadata_load
-from transformers import AutoConfig, AutoTokenizer, GenerationConfig, HfArgumentParser
+from transformers import AutoConfig, HfArgumentParser
 
-from ..models.base.hub import CARD_NAME, write_model_card
 from ..models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
 from ..nn.checks import check_choice
-from .checkpoint import Checkpoint
-from .files import check_numbers, read_folder, read_json
+from .checkpoint import Checkpoint, check_output, read_checkpoint_folder, write_converted
+from .files import check_numbers, read_json
 from .gguf_files import read_gguf
 from .lift import PAIRINGS, lift_weights
 from .liftable import check_liftable
@@ -30,8 +28,6 @@ from .liftable import check_liftable
 __all__ = ["LiftArguments", "lift_checkpoint", "read_checkpoint"]
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json")
-UNKNOWN = "unknown"  # the Hub's word for a licence that is not stated
 
 
 @dataclass
@@ -66,28 +62,13 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     """
     path = Path(path)
     if path.is_dir():
-        return _read_folder(path)
+        read_json(path / "config.json", "configuration")  # which says what is wrong with it
+        config = AutoConfig.from_pretrained(path)
+        check_liftable(config)
+        return read_checkpoint_folder(path, config.model_type, config)
     if path.suffix == ".gguf" and path.is_file():
         return read_gguf(path)
     raise FileNotFoundError(f"no checkpoint at {path}: give a folder with config.json, or a file that ends in .gguf")
-
-
-def _read_folder(path: Path) -> Checkpoint:
-    read_json(path / "config.json", "configuration")  # which says what is wrong with it
-    config = AutoConfig.from_pretrained(path)
-    check_liftable(config)
-    generation = path / "generation_config.json"
-    card = path / CARD_NAME
-    known = (metadata_load(card) or {}) if card.is_file() else {}
-    has_tokenizer = any((path / name).is_file() for name in TOKENIZER_FILES)
-    return Checkpoint(
-        name=path.resolve().name,
-        config=config,
-        weights=read_folder(path),
-        generation_config=GenerationConfig.from_pretrained(path) if generation.is_file() else None,
-        tokenizer=AutoTokenizer.from_pretrained(path) if has_tokenizer else None,
-        license=known.get("license"),
-    )
 
 
 def lift_checkpoint(
@@ -117,27 +98,13 @@ def lift_checkpoint(
             checkpoint itself.
     """
     check_choice("dtype", dtype, DTYPES)
-    if Path(model).resolve() == Path(output).resolve():
-        raise ValueError(f"output is the checkpoint itself, {output}: give another folder")
+    check_output(model, output)
     read = read_checkpoint(model)
     check_numbers(read.weights)
     numbers = {name: value.to(getattr(torch, dtype)) for name, value in read.weights.items()}
     lifted = lift_weights(read.config, numbers, pairing)
-    if read.generation_config is not None:
-        lifted.generation_config = read.generation_config
-    lifted.save_pretrained(output)
-    if read.tokenizer is not None:
-        read.tokenizer.save_pretrained(output)
-    license = license or read.license or UNKNOWN
-    write_model_card(
-        output,
-        lifted,
-        license=license,
-        training_data=f"That of the original: the weights are those of `{source or read.name}`, a "
-        f"`{read.config.model_type}`, under the licence `{license}`. Each real layer is written as U z + V conj(z); "
-        "nothing was trained.",
-        limits="Those of the original, whose function this is.",
-    )
+    note = "Each real layer is written as U z + V conj(z); nothing was trained."
+    write_converted(lifted, read, output, source, license, note, "Those of the original, whose function this is.")
     return lifted
 
 

@@ -60,6 +60,7 @@ class ComplexLlamaAttention(AttentionByInterface, GroupedQueryAttention):
             sub_norm=config.sub_norms,
             norm_scale=config.norm_scale,
             eps=config.rms_norm_eps,
+            activation_bits=config.activation_bits,
             layer_idx=layer_idx,
             number_field=config.number_field,
         )
@@ -82,6 +83,7 @@ class ComplexLlamaLayer(GradientCheckpointingLayer):
             sub_norm=config.sub_norms,
             norm_scale=config.norm_scale,
             eps=config.rms_norm_eps,
+            activation_bits=config.activation_bits,
             number_field=config.number_field,
         )
         self.input_layernorm = make_norm(config)
