@@ -5,7 +5,15 @@
 import pytest
 import torch
 from lifted_models import KINDS, SIZES, WORDS, real_model
-from transformers import AutoModelForCausalLM, Cohere2Config, LlamaForCausalLM, LlamaModel, MixtralConfig, PhiConfig
+from transformers import (
+    AutoModelForCausalLM,
+    BitsAndBytesConfig,
+    Cohere2Config,
+    LlamaForCausalLM,
+    LlamaModel,
+    MixtralConfig,
+    PhiConfig,
+)
 
 from complex_transformers import ComplexLlamaForCausalLM, lift
 from complex_transformers.conversion.lift import lift_weights, pairing_order
@@ -172,6 +180,8 @@ def test_quantised_and_absent_weights():
     model = real_model()
     model.config.quantization_config = {"quant_method": "gptq", "bits": 4}
     refused(r"the weights are quantised \(gptq\).*dequantize\(\)", lift, model)
+    model.config.quantization_config = BitsAndBytesConfig(load_in_8bit=True)
+    refused(r"the weights are quantised \(bitsandbytes\)", lift, model)
     model = real_model()
     weights = model.state_dict()
     name = "model.layers.0.mlp.up_proj.weight"
@@ -205,6 +215,9 @@ def test_a_pairing_has_every_feature_once(pairing):
 
 
 def test_more_refusals():
+    model = real_model()
+    model.config.rope_parameters = {"full_attention": {"rope_theta": 9.0}}
+    refused("rope_parameters=.* differ between layers", lift, model)
     refused(r"pairing must be one of \['halves', 'interleaved'\], got 'pairs'", lift, real_model(), "pairs")
     refused("model must be a model of Transformers, got a Linear", lift, torch.nn.Linear(2, 2))
 

@@ -112,7 +112,10 @@ def lift_weights(
     dtype = weights["model.embed_tokens.weight"].dtype
     with torch.device("meta"):
         lifted = ComplexLlamaForCausalLM(_lifted_config(config, biases, dtype))
-    lifted.load_state_dict(_lifted_state(weights, roles, orders), strict=not config.tie_word_embeddings, assign=True)
+    state = _lifted_state(weights, roles, orders)
+    if config.tie_word_embeddings:
+        state["lm_head.projection.weight"] = state["model.embed_tokens.weight"]
+    lifted.load_state_dict(state, assign=True)
     lifted.tie_weights()
     return lifted.eval()
 
@@ -136,7 +139,7 @@ def _lifted_config(config: PreTrainedConfig, biases: dict[str, bool], dtype: tor
         qk_norm=config.model_type == "qwen3",
         **biases,
         attention_scale=head_dim(config) ** -0.5,
-        attention_probs_dropout_prob=config.attention_dropout,
+        attention_probs_dropout_prob=config.attention_dropout or 0.0,
         rope_parameters={"rope_type": "default", "rope_theta": config.rope_parameters["rope_theta"]},
         lm_readout="concat",
         tie_word_embeddings=config.tie_word_embeddings,

@@ -37,12 +37,8 @@ def check_liftable(config: PreTrainedConfig) -> None:
     _check_rotary(config)
     if config.hidden_act not in ACTIVATIONS:
         raise ValueError(f"hidden_act must be one of {sorted(ACTIVATIONS)} to be lifted, got {config.hidden_act!r}")
-    for name, width in (
-        ("hidden_size", config.hidden_size),
-        ("intermediate_size", config.intermediate_size),
-        ("head_dim", head_dim(config)),
-    ):
-        if width % 2:
+    for name in ("hidden_size", "intermediate_size"):  # Transformers has no odd heads
+        if (width := getattr(config, name)) % 2:
             raise ValueError(f"{name}={width} is odd: pairs of real and imaginary parts need an even width")
     quantization: Any = getattr(config, "quantization_config", None)
     method = quantization.get("quant_method") if isinstance(quantization, dict) else quantization
