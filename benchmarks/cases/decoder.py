@@ -25,12 +25,12 @@ OURS: dict[str, dict[str, Any]] = {
 }
 # At most so many times the time of Llama: a training step, writing.
 BARS = {"complex": (1.0, 1.05), "widely linear": (1.05, 1.05)}
-NEW_TOKENS = 64
+NEW_TOKENS = 32
 SIZES = {
     "vocab_size": 8000,
     "hidden_size": 576,
     "intermediate_size": 1536,
-    "num_hidden_layers": 6,
+    "num_hidden_layers": 4,
     "num_attention_heads": 9,
     "num_key_value_heads": 3,
     "pad_token_id": None,
@@ -40,7 +40,7 @@ SIZES = {
 
 
 def decoder(name: str) -> PreTrainedModel:
-    """A model of ``LLAMA`` or ``OURS``: 6 layers, hidden 576, feed-forward 1536, 9 heads, 3 of keys, 8,000 words."""
+    """A model of ``LLAMA`` or ``OURS``: 4 layers, hidden 576, feed-forward 1536, 9 heads, 3 of keys, 8,000 words."""
     torch.manual_seed(0)
     if name == LLAMA:
         return LlamaForCausalLM(LlamaConfig(**SIZES))
@@ -48,7 +48,7 @@ def decoder(name: str) -> PreTrainedModel:
 
 
 def case(rounds: int) -> Outcome:
-    """Causal decoders of 6 layers (hidden 576, feed-forward 1536, 9 heads, 3 of keys, 8,000 words) against Llama's."""
+    """Causal decoders of 4 layers (hidden 576, feed-forward 1536, 9 heads, 3 of keys, 8,000 words) against Llama's."""
     models = {name: decoder(name) for name in (LLAMA, *OURS)}
     ids = torch.randint(3, 8000, (4, 128), generator=torch.Generator().manual_seed(1))
     batch = {"input_ids": ids, "labels": ids}

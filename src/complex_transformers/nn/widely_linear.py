@@ -81,7 +81,7 @@ class WidelyLinear(ComplexLinear):
     @property
     def is_plain(self) -> bool:
         """Whether the layer is what its weights say: no sub-layer has been replaced or hooked."""
-        return all(map(is_plain, self.sublayers))
+        return all(is_plain(layer) for layer in self.sublayers)
 
     def weight_parts(self) -> tuple[Tensor, ...]:
         """A, B, C and D."""

@@ -57,6 +57,47 @@ def test_every_way_to_write_needs_no_cache(changes):
     assert all(layer.matrix is None for layer in widely_linear_layers(model))
 
 
+SCORES = {
+    "real": {},
+    "modulus": {"attention_score": "modulus"},
+    "bilinear": {"attention_score": "bilinear_modulus", "attention_normalization": "probability_amplitude"},
+    "complex weights": {"attention_score": "modulus", "attention_normalization": "split_softmax"},
+}
+
+
+@pytest.mark.parametrize("changes", SCORES.values(), ids=SCORES)
+def test_a_static_cache_needs_no_padding(changes):
+    """Transformers then gives no mask for the first tokens, before which, in its place, comes the end of the cache."""
+    model, ids = make(**changes, num_key_value_heads=1), torch.randint(3, 30, (2, 5))
+    options = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0, "output_scores": True}
+    outs = [
+        model.generate(ids, **options, return_dict_in_generate=True, **more)
+        for more in ({}, {"cache_implementation": "static", "disable_compile": True})
+    ]
+    for found, expected in zip(outs[1].scores, outs[0].scores, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+ONE_GRAPH = {
+    "lifted": {**LIFTED, "qk_norm": True},
+    "words turn": {"position_type": "rotary_word"},
+    "waves": {"position_type": "complex_order", "attention_score": "modulus", "linear_type": "conjugate"},
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("changes", ONE_GRAPH.values(), ids=ONE_GRAPH)
+def test_steps_with_a_static_cache_are_one_graph(changes):
+    """Traced, not compiled: that takes minutes, and is a test of the suite."""
+    model, ids = make(**changes), torch.randint(3, 30, (2, 5))
+    options = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0}
+    expected = model.generate(ids, **options)
+    torch.compiler.reset()
+    model.forward = torch.compile(model.forward, fullgraph=True, dynamic=False, backend="eager")
+    static = model.generate(ids, cache_implementation="static", disable_compile=True, **options)
+    assert static.tolist() == expected.tolist()
+
+
 def test_weights_may_change_between_two_texts():
     model, ids = make(**LIFTED), torch.randint(3, 30, (1, 5))
     options = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0}

@@ -13,7 +13,7 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import AdaptiveReadout, Readout
-from .configuration import StreamConfig
+from .configuration import StreamConfig, WritingConfig
 from .layers import LanguageModelHead
 from .loss import check_labels, label_count
 from .stream_cache import StreamCache
@@ -27,18 +27,18 @@ class CausalHead(LanguageModelHead, GenerationMixin):
     A subclass names the model.
     """
 
-    config: Any  # a WritingConfig with `use_cache`
+    config: WritingConfig
     model_class: ClassVar[type[nn.Module]]
     more_arguments = ("shift_labels",)
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: WritingConfig) -> None:
         super().__init__(config)
         self.model = self.model_class(config)
         self.lm_head = self.make_head(config)
         self.tie_head_to("model.embed_tokens")
         self.post_init()
 
-    def make_head(self, config: Any) -> Readout:
+    def make_head(self, config: WritingConfig) -> Readout:
         """The head of ``config``."""
         return Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field, bias=False)
 
@@ -71,8 +71,6 @@ class CausalHead(LanguageModelHead, GenerationMixin):
     ) -> CausalLMOutputWithPast:
         """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
 
-        With ``config.cutoffs``: either log-probabilities or, where labels are given, the loss, and ``logits`` is None.
-
         ``labels`` are the tokens themselves: each is predicted from those before it, the first of a segment from
         none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
         ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in the model.
@@ -94,7 +92,8 @@ class CausalLanguageModel(CausalHead):
     """A model of streams and the ``lm_readout`` of every token, with ``generate()``.
 
     With ``config.cutoffs`` the head is an ``nn.AdaptiveReadout``: logits are log-probabilities, and where labels are
-    given only those the loss needs are computed. A subclass names the model, and makes the cache that is its memory.
+    given ``logits`` is None and only those that the loss needs are computed. A subclass names the model, and makes the
+    cache that is its memory.
     """
 
     config: StreamConfig

@@ -67,6 +67,7 @@ class AttentionByInterface(nn.Module):
     """
 
     config: LayersConfig
+    is_causal: bool
     score: str
     normalization: str
 
@@ -75,6 +76,15 @@ class AttentionByInterface(nn.Module):
         wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
         kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
         return super().forward(hidden_states, *args, **kwargs)
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        """As in the layer; with the first tokens of a static cache, where Transformers gives no mask."""
+        length = query.shape[-2]
+        if attention_mask is None and self.is_causal and 1 < length < key.shape[-2]:  # the other places are empty
+            key, value = key[:, :, :length], value[:, :, :length]
+        return super().attend(query, key, value, attention_mask, **kwargs)  # type: ignore[misc]
 
     def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
         """That of ``attn_implementation``, or the registered one of score and normalisation."""
