@@ -8,6 +8,7 @@ from benchmarks.grid import Grid
 from benchmarks.grids import (
     fair,
     gates,
+    lift,
     paper,
     quantum,
     speech,
@@ -20,5 +21,5 @@ from benchmarks.grids import (
 
 __all__ = ["GRIDS"]
 
-MODULES = (text, speech, paper, fair, quantum, gates, stability, thesis, thesis_language, thesis_memory)
+MODULES = (text, speech, paper, fair, quantum, gates, stability, lift, thesis, thesis_language, thesis_memory)
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

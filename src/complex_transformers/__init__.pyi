@@ -17,6 +17,10 @@ from .analysis.attention import (
     attention_maps as attention_maps,
     plot_attention as plot_attention,
 )
+from .analysis.conjugate import (
+    conjugate_share as conjugate_share,
+    prune_conjugate as prune_conjugate,
+)
 from .analysis.frequencies import (
     WordFrequency as WordFrequency,
     frequency_table as frequency_table,
@@ -32,6 +36,9 @@ from .analysis.translation import (
 )
 from .analysis.waves import (
     plot_waves as plot_waves,
+)
+from .conversion.lift import (
+    lift as lift,
 )
 from .data.audio import (
     ClipDataset as ClipDataset,

@@ -3,6 +3,7 @@
 """Looking into trained models."""
 
 from .attention import AttentionMap, attention_maps, plot_attention
+from .conjugate import conjugate_share, prune_conjugate
 from .frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
 from .memories import memory_hit_rates, plot_memories
 from .parameters import count_parameters
@@ -32,6 +33,7 @@ __all__ = [
     "WordFrequency",
     "attention_maps",
     "bleu_by_length",
+    "conjugate_share",
     "count_parameters",
     "frequency_table",
     "interference",
@@ -47,6 +49,7 @@ __all__ = [
     "plot_text_state",
     "plot_waves",
     "plot_weight_trace",
+    "prune_conjugate",
     "text_states",
     "token_accuracy",
 ]

@@ -18,9 +18,7 @@ It reads state dicts of the authors' PyTorch release (``word_emb...``, ``layers.
 
 from __future__ import annotations
 
-import json
 import math
-import pickle
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -28,21 +26,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 from transformers import HfArgumentParser
 
 from ..models.complex_transfo_xl.configuration_complex_transfo_xl import ComplexTransfoXLConfig
 from ..models.complex_transfo_xl.modeling_complex_transfo_xl import ComplexTransfoXLForCausalLM
+from .files import check_tensors, read_json, read_weights
 from .transfo_xl_release import LAYER, Release, check_settings, count
 
-__all__ = ["ConversionArguments", "convert_transfo_xl_checkpoint", "convert_transfo_xl_weights", "read_weights"]
-
-_HOW_TO_SAVE = (
-    'write its weights where it can be loaded: torch.save(torch.load("model.pt").state_dict(), "weights.pt"), in the '
-    "environment it was made in and only if you trust the file"
-)
+__all__ = ["ConversionArguments", "convert_transfo_xl_checkpoint", "convert_transfo_xl_weights"]
 
 
 @dataclass
@@ -66,52 +58,6 @@ class ConversionArguments:
     )
 
 
-def read_weights(path: str | Path) -> dict[str, Tensor]:
-    """The tensors of a checkpoint by name, without running code that it may hold.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: a damaged file, a pickled object other than tensors by name.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"no checkpoint at {path}; give the file of the state dict itself")
-    damaged = f"{path} is damaged or not complete ({path.stat().st_size} bytes); get it again"
-    with path.open("rb") as file:
-        start = file.read(9)
-    if path.suffix == ".safetensors" or start[8:] == b"{":  # a size and json, whatever the name
-        try:
-            return load_file(path)
-        except SafetensorError as error:
-            raise ValueError(f"{damaged}: {error}") from error
-    try:
-        weights = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # any: the file is not known to be one of torch at all
-        if not isinstance(error, pickle.UnpicklingError) or "global" not in str(error).lower():
-            raise ValueError(f"{damaged}, or it is no file of torch.save") from error
-        raise ValueError(
-            f"{path} holds more than tensors, and to unpickle it would run code of its maker. If it is a whole module "
-            f"(model.pt of the authors' train.py), {_HOW_TO_SAVE}"
-        ) from error
-    _check_tensors(weights, str(path))
-    return dict(weights)
-
-
-def _check_tensors(weights: Any, source: str) -> None:
-    """Raise unless these are tensors by name."""
-    if not isinstance(weights, Mapping):
-        wrong, what = [weights], ""
-    else:
-        wrong = [name for name in weights if not isinstance(name, str)]
-        wrong += [value for value in weights.values() if not isinstance(value, Tensor)]
-        what = f", its keys are {sorted(map(str, weights))[:10]}"
-    if wrong:
-        raise ValueError(
-            f"{source} must hold tensors by name, it holds a {type(wrong[0]).__name__}{what}; "
-            "save the state dict itself"
-        )
-
-
 def convert_transfo_xl_weights(
     weights: Mapping[str, Tensor], settings: Mapping[str, Any]
 ) -> tuple[ComplexTransfoXLConfig, dict[str, Tensor]]:
@@ -125,7 +71,7 @@ def convert_transfo_xl_weights(
         ValueError: another network, tensors that are missing, of no use, twice there or of other shapes than the rest
             says.
     """
-    _check_tensors(weights, "weights")
+    check_tensors(weights, "weights")
     weights, of_transformers = _without_prefixes(weights)
     settings = {name: value for name, value in settings.items() if value is not None}
     check_settings(settings)
@@ -286,25 +232,13 @@ def convert_transfo_xl_checkpoint(
         FileNotFoundError, ValueError: see ``read_weights`` and ``convert_transfo_xl_weights``; a json file that is not
             one.
     """
-    given = {} if config_file is None else _read_json(Path(config_file))
+    given = {} if config_file is None else read_json(Path(config_file), "config_file")
     given |= {name: value for name, value in settings.items() if value is not None}
     config, state = convert_transfo_xl_weights(read_weights(checkpoint), given)
     model = ComplexTransfoXLForCausalLM(config).to(config.dtype)
     model.load_state_dict(state)
     model.save_pretrained(output_dir)
     return model.eval()
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise FileNotFoundError(f"no config_file at {path}")
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not json: {error}") from error
-    if not isinstance(values, dict):
-        raise ValueError(f"{path} must hold settings by name, it holds a {type(values).__name__}")
-    return values
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

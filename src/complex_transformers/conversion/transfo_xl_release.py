@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .files import check_names, check_numbers, check_shapes
+
 LAYER = "layers.{}."
 _Shapes = dict[str, tuple[int, ...]]
-_MOST_LISTED = 1000
 
 
 def _is_whole(value: Any) -> bool:
@@ -48,13 +49,6 @@ def count(names: Iterable[str], pattern: str) -> int:
     """How many of the numbers 0, 1, ... stand in names without a gap, at least 1: a higher one is of no use."""
     found = {match[1] for name in names if (match := re.match(pattern, name))}
     return max(1, next(number for number in itertools.count() if str(number) not in found))
-
-
-def _listed(names: Iterable[str]) -> str:
-    """All names, as far as someone can read them."""
-    names = sorted(names)
-    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    return (", ".join(names[:_MOST_LISTED]) or "none") + more
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -147,40 +141,25 @@ class Release:
 
     def check(self) -> None:
         """Raise unless the tensors are those of one network, and of one we have."""
-        unfit = [
-            f"{name} ({value.dtype}, {value.layout})"
-            for name, value in self.weights.items()
-            if value.layout != torch.strided or value.is_meta or not value.is_floating_point()
-        ]
-        if unfit:
-            raise ValueError(
-                f"weights must be dense tensors of floating-point numbers, these are not: {_listed(unfit)}"
-            )
+        check_numbers(self.weights)
         expected = self.shapes()
         optional = {"pos_emb.inv_freq"}
         if self.own_biases:  # Transformers lists shared ones everywhere
             optional |= {name for name in ("r_w_bias", "r_r_bias") if self._is_that_of_the_layers(name)}
-        missing = expected.keys() - self.weights.keys()
-        extra = self.weights.keys() - expected.keys() - optional
         clusters = self._size("crit.cluster_weight", 0)
         if clusters and not self.tails:
             raise ValueError(
                 f"crit.cluster_weight is that of an adaptive softmax with {clusters} cutoffs, which are not in the "
                 "weights: give them, for instance cutoffs 20000, 40000 and 200000 for WikiText-103"
             )
-        if missing or extra:
-            raise ValueError(
-                "these are not the weights of a Transformer-XL with a head: "
-                f"missing: {_listed(missing)}; of no use: {_listed(extra)}. Give the settings that "
-                " the weights were made with (config_file, cutoffs, tie_weight, tie_projs), or the right file"
-            )
-        wrong = [
-            f"{name} {tuple(self.weights[name].shape)} instead of {shape}"
-            for name, shape in expected.items()
-            if self.weights[name].shape != shape
-        ]
-        if wrong:
-            raise ValueError(f"shapes do not match each other: {'; '.join(wrong)}")
+        check_names(
+            self.weights.keys() - optional,
+            expected.keys(),
+            "a Transformer-XL with a head",
+            "Give the settings that the weights were made with (config_file, cutoffs, tie_weight, tie_projs), or the "
+            "right file",
+        )
+        check_shapes(self.weights, expected)
         if self.heads * self.d_head != self.d_model:
             raise ValueError(
                 f"heads of {self.d_head} times {self.heads} are {self.heads * self.d_head} features and d_model is "

@@ -33,6 +33,7 @@ from .real_word_embedding import *
 from .recurrent import *
 from .relative_attention import *
 from .rotary import *
+from .rounding import *
 from .short_time import *
 from .spectral import *
 from .syntax_embedding import *

@@ -14,6 +14,7 @@ from .activation import get_activation
 from .arithmetic import arithmetic
 from .checks import check_choice
 from .normalization import rms_norm
+from .rounding import check_activation_bits, round_parts
 from .widely_linear import linear_layer
 
 __all__ = ["GATE_PRODUCTS", "GatedFeedForward", "check_gate_product"]
@@ -55,6 +56,7 @@ class GatedFeedForward(nn.Module):
         linear_type: see ``linear_layer``.
         sub_norm: the norm before ``down_proj``, with one gain for each stored number (iFairy).
         norm_scale, eps: of that norm, see ``rms_norm``.
+        activation_bits: of what the layers read, see ``round_parts`` (iFairy: 8); default as it is.
         number_field: ``"complex"`` or ``"real"``.
 
     Raises:
@@ -72,13 +74,17 @@ class GatedFeedForward(nn.Module):
         sub_norm: bool = False,
         norm_scale: str | None = None,
         eps: float = 1e-6,
+        activation_bits: int | None = None,
         number_field: str = "complex",
     ) -> None:
         super().__init__()
         gate_product = ("parts" if number_field == "real" else "complex") if gate_product is None else gate_product
         check_gate_product(gate_product, number_field)
         linear = linear_layer(linear_type, number_field)
+        check_activation_bits(activation_bits)
+        self.numbers = arithmetic(number_field)
         self.gate_product = gate_product
+        self.activation_bits = activation_bits
         self.gate_proj = linear(embed_dim, intermediate_size, bias=bias)
         self.up_proj = linear(embed_dim, intermediate_size, bias=bias)
         self.down_proj = linear(intermediate_size, embed_dim, bias=bias)
@@ -86,8 +92,10 @@ class GatedFeedForward(nn.Module):
         self.sub_norm = rms_norm(intermediate_size, eps, norm_scale, number_field) if sub_norm else None
 
     def forward(self, x: Tensor) -> Tensor:
+        x = round_parts(x, self.activation_bits, self.numbers.num_parts)
         gated = GATE_PRODUCTS[self.gate_product](self.activation(self.gate_proj(x)), self.up_proj(x))
-        return self.down_proj(gated if self.sub_norm is None else self.sub_norm(gated))
+        gated = gated if self.sub_norm is None else self.sub_norm(gated)
+        return self.down_proj(round_parts(gated, self.activation_bits, self.numbers.num_parts))
 
     def extra_repr(self) -> str:
         return f"gate_product={self.gate_product!r}"

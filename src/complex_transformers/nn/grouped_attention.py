@@ -12,6 +12,7 @@ from . import functional as CF
 from .arithmetic import arithmetic
 from .attention import HeadedAttention, check_attention, merge_heads, split_heads
 from .normalization import rms_norm
+from .rounding import check_activation_bits, round_parts
 from .widely_linear import linear_layer
 
 __all__ = ["GroupedQueryAttention"]
@@ -38,6 +39,7 @@ class GroupedQueryAttention(HeadedAttention):
         qk_norm: an RMS norm over each head of queries and keys, before they are turned (Qwen3).
         sub_norm: an RMS norm before o (iFairy, Wang et al. 2025).
         norm_scale, eps: of these norms, see ``rms_norm``.
+        activation_bits: of what the four layers read, see ``round_parts`` (iFairy: 8); default as it is.
         layer_idx: index of this layer in a cache.
         number_field: ``"complex"`` or ``"real"``.
 
@@ -64,6 +66,7 @@ class GroupedQueryAttention(HeadedAttention):
         sub_norm: bool = False,
         norm_scale: str | None = None,
         eps: float = 1e-6,
+        activation_bits: int | None = None,
         layer_idx: int | None = None,
         number_field: str = "complex",
     ) -> None:
@@ -81,6 +84,8 @@ class GroupedQueryAttention(HeadedAttention):
         self.score = score
         self.normalization = normalization
         self.layer_idx = layer_idx
+        check_activation_bits(activation_bits)
+        self.activation_bits = activation_bits
         self.scaling = self.numbers.num_features(head_dim) ** -0.5 if scaling is None else scaling
         linear = linear_layer(linear_type, number_field)
         self.q_proj = linear(embed_dim, num_heads * head_dim, bias=bias)
@@ -118,6 +123,7 @@ class GroupedQueryAttention(HeadedAttention):
         Returns:
             The output ``[B, T, 2d]`` and the weights, or None where the attention function has none.
         """
+        hidden_states = round_parts(hidden_states, self.activation_bits, self.numbers.num_parts)
         query = self._heads(self.q_proj(hidden_states), self.num_heads, self.q_norm)
         key = self._heads(self.k_proj(hidden_states), self.num_key_value_heads, self.k_norm)
         value = self._heads(self.v_proj(hidden_states), self.num_key_value_heads)
@@ -128,7 +134,8 @@ class GroupedQueryAttention(HeadedAttention):
             key, value = past_key_values.update(key, value, self.layer_idx)
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         context = merge_heads(context, self.numbers.num_parts)
-        return self.o_proj(context if self.sub_norm is None else self.sub_norm(context)), weights
+        context = context if self.sub_norm is None else self.sub_norm(context)
+        return self.o_proj(round_parts(context, self.activation_bits, self.numbers.num_parts)), weights
 
     def extra_repr(self) -> str:
         text = f"num_heads={self.num_heads}, num_key_value_heads={self.num_key_value_heads}, head_dim={self.head_dim}"

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -19,7 +19,15 @@ from .checks import check_choice, check_positive
 from .initialization import fill_, initialize_
 from .linear import ComplexLinear, RealLinear, is_plain
 
-__all__ = ["LINEAR_TYPES", "ConjugateLinear", "WidelyLinear", "check_linear_type", "folded", "linear_layer"]
+__all__ = [
+    "LINEAR_TYPES",
+    "ConjugateLinear",
+    "WidelyLinear",
+    "check_linear_type",
+    "drop_conjugate",
+    "folded",
+    "linear_layer",
+]
 
 
 class ConjugateLinear(ComplexLinear):
@@ -143,6 +151,25 @@ class WidelyLinear(ComplexLinear):
         if self.bias is not None:
             linear.bias.copy_(self.bias)
         return linear.requires_grad_(weight.requires_grad)
+
+    def to_complex(self) -> ComplexLinear:
+        """The layer U z + b, of the same sub-layers and bias: this one without V."""
+        layer = ComplexLinear(self.in_features, self.out_features, self.bias is not None, device="meta")
+        layer.real, layer.imag, layer.bias = self.real, self.imag, self.bias
+        return layer.train(self.training)
+
+
+def drop_conjugate(module: nn.Module, names: Iterable[str]) -> None:
+    """Replace the ``WidelyLinear`` layers of these names by their ``to_complex``.
+
+    Raises:
+        ValueError: ``module`` has no widely linear layer of such a name.
+    """
+    layers = {name: layer for name, layer in module.named_modules() if isinstance(layer, WidelyLinear)}
+    if unknown := sorted(set(names) - layers.keys()):
+        raise ValueError(f"no widely linear layer is called {unknown}; there are: {', '.join(layers) or 'none'}")
+    for name in names:
+        module.set_submodule(name, layers[name].to_complex())
 
 
 @contextmanager

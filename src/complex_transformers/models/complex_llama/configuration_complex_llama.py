@@ -13,6 +13,7 @@ from ...nn.feed_forward import check_gate_product
 from ...nn.grouped_attention import check_heads
 from ...nn.normalization import check_norm_scale
 from ...nn.rotary import check_rope_theta
+from ...nn.rounding import check_activation_bits
 from ...nn.widely_linear import check_linear_type
 from ..base.configuration import WritingConfig
 
@@ -40,11 +41,15 @@ class ComplexLlamaConfig(WritingConfig):
             field has ``parts``.
         linear_type: of all layers but the head: ``complex`` W z (default), ``conjugate`` W conj(z) (iFairy) or
             ``widely_linear`` U z + V conj(z), every real matrix. The real field has ``real``.
+        complex_layers: layers that have no V though ``linear_type`` is ``widely_linear``, by their names in the model,
+            such as ``layers.0.mlp.up_proj``; see ``prune_conjugate``.
         norm_scale: RMS norms divide by the root of the mean of |z|^2 over complex features (``modulus``, default) or
             of the squares of the stored numbers (``stored``, sqrt(2) times less). The real field has ``stored``.
         rms_norm_eps: added to that mean.
         sub_norms: a norm before ``o_proj`` and before ``down_proj`` (iFairy).
         qk_norm: a norm over each head of queries and keys (Qwen3).
+        activation_bits: of the features that the layers but the head read, rounded for each token and part (iFairy:
+            8); None, the default, for features as they are.
         attention_bias: biases of q, k, v and o.
         attention_output_bias: bias of o; default ``attention_bias`` (Qwen2: false where q, k and v have biases).
         mlp_bias: biases of the feed-forward network.
@@ -85,6 +90,7 @@ class ComplexLlamaConfig(WritingConfig):
         **WritingConfig.read_with,
         "max_position_embeddings": "texts of any length: no position here has a table",
         "rope_parameters": ("position_type", _ROTARY),
+        "complex_layers": ("linear_type", ("widely_linear",)),
     }
 
     vocab_size: int = 32000
@@ -98,10 +104,12 @@ class ComplexLlamaConfig(WritingConfig):
     hidden_act: str = "split_silu"
     gate_product: str | None = None
     linear_type: str | None = None
+    complex_layers: list[str] | None = None
     norm_scale: str | None = None
     rms_norm_eps: float | int = 1e-6
     sub_norms: bool = False
     qk_norm: bool = False
+    activation_bits: int | None = None
     attention_bias: bool = False
     attention_output_bias: bool | None = None
     mlp_bias: bool = False
@@ -165,6 +173,7 @@ class ComplexLlamaConfig(WritingConfig):
         check_gate_product(self.gate_product, self.number_field)
         check_linear_type(self.linear_type, self.number_field)
         check_norm_scale(self.norm_scale, self.number_field)
+        check_activation_bits(self.activation_bits)
         check_choice("position_type", self.position_type, POSITION_TYPES)
         check_attention(self.attention_score, self.attention_normalization, self.number_field)
         if self.embedding_type != (follows := self.default_of("embedding_type")):

@@ -19,6 +19,7 @@ from ...nn import (
     GroupedQueryAttention,
     RotaryPositions,
     RotaryWordPositions,
+    drop_conjugate,
     folded,
     number_field,
     rms_norm,
@@ -59,6 +60,7 @@ class ComplexLlamaAttention(AttentionByInterface, GroupedQueryAttention):
             sub_norm=config.sub_norms,
             norm_scale=config.norm_scale,
             eps=config.rms_norm_eps,
+            activation_bits=config.activation_bits,
             layer_idx=layer_idx,
             number_field=config.number_field,
         )
@@ -81,6 +83,7 @@ class ComplexLlamaLayer(GradientCheckpointingLayer):
             sub_norm=config.sub_norms,
             norm_scale=config.norm_scale,
             eps=config.rms_norm_eps,
+            activation_bits=config.activation_bits,
             number_field=config.number_field,
         )
         self.input_layernorm = make_norm(config)
@@ -123,6 +126,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         self.rotary = make_positions(config)
         self.layers = nn.ModuleList([ComplexLlamaLayer(config, index) for index in range(config.num_hidden_layers)])
         self.norm = make_norm(config)
+        drop_conjugate(self, config.complex_layers or ())
         self.gradient_checkpointing = False
         self.post_init()
 

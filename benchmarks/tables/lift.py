@@ -1,0 +1,71 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Lifted checkpoints beside their originals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.race import race_table
+from benchmarks.reporting import markdown_table, read_lines
+
+__all__ = ["TABLES", "logits_table", "times_table"]
+
+DIFFERENCES = {
+    "lifted - original": "lifted - original",
+    "lifted - exact": "lifted - exact",
+    "original - exact": "original - exact",
+    "exact - float64": "exact - float64",
+    "lifted - float64": "lifted - float64",
+    "lifted, float64 - float64": "lifted in float64 - float64",
+}
+ROW = "smollm2-135m-instruct"
+
+
+def _result(results: Path, name: str = "lift") -> dict[str, Any]:
+    """A run of the checkpoint."""
+    return next(line for line in read_lines(results / f"{name}.jsonl") if line["row"] == ROW)
+
+
+def logits_table(results: Path) -> str:
+    """Differences of the logits at every length, and what else is equal."""
+    found = _result(results)
+    columns = _result(results, "lift-logits")["logits"]
+    rows = [
+        [f"largest difference of logits, {words}", *(f"{column[name]:.1e}" for column in columns)]
+        for name, words in DIFFERENCES.items()
+    ]
+    rows.append(["largest logit", *(f"{column['largest']:.1f}" for column in columns)])
+    rows += [
+        [f"perplexity of the text, {name}", *(f"{column['perplexity'][name]:.4f}" for column in columns)]
+        for name in ("lifted", "original")
+    ]
+    texts, process, share = found["texts"], found["new_process"], found["conjugate_share"]
+    notes = [
+        f"weights of the feed-forward layers that come back bit for bit: {100 * found['equal_weights']:.4g} %",
+        f"greedy texts of {texts['prompts']} prompts, {texts['tokens']} tokens each, the same token by token: "
+        f"{texts['identical']} of {texts['prompts']}",
+        f"saved, loaded and written from in a new process, the same text: {'yes' if process['same'] else '**no**'}",
+        f"share of the conjugate of a layer: {share['least']:.3f} to {share['largest']:.3f}, mean {share['mean']:.3f}",
+        f"parameters: {found['parameters']['lifted']:,} lifted, {found['parameters']['original']:,} of the original",
+    ]
+    table = markdown_table(["", *(f"{column['tokens']} tokens" for column in columns)], rows)
+    return table + "\n\n" + "\n".join(f"- {note}" for note in notes)
+
+
+def times_table(results: Path) -> str:
+    """Medians of interleaved rounds, lifted / original."""
+    found = _result(results)
+    what = "Time of the lifted network beside the original, processor time of one thread, in turns:"
+    more = {line["row"]: line["times"] for line in read_lines(results / "lift-longer.jsonl")}
+    training, writing = found["times"]
+    rows = [training, *(row for times in more.values() for row in times), writing]
+    facts = {"what": what, "notes": [], "rounds": found["settings"]["rounds"], "machine": found["machine"]}
+    return race_table({**facts, "rows": rows})
+
+
+TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "docs/lift.md": {"lift-logits": logits_table, "lift-times": times_table}
+}

@@ -1,0 +1,80 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A Llama of master weights, converted, is the Llama whose matrices are rounded by a loop of the formulas."""
+
+import cmath
+import math
+import runpy
+import sys
+
+import pytest
+import torch
+from lifted_models import WORDS, real_model
+from transformers import AutoModelForCausalLM
+
+from complex_transformers.conversion.convert_fairy2i_checkpoint import convert_fairy2i_checkpoint, round_matrix
+from refusals import refused
+
+MODULE = "complex_transformers.conversion.convert_fairy2i_checkpoint"
+
+
+def rounded_numbers(weights, stages):
+    """Stage by stage, number by number."""
+    rest, total = list(weights), [0j] * len(weights)
+    for _ in range(stages):
+        quarters = [math.floor(cmath.phase(w) / (math.pi / 2) + 0.5) % 4 for w in rest]  # 0: 1, 1: i, 2: -1, 3: -i
+        real = [abs(w.real) for w, quarter in zip(rest, quarters, strict=True) if quarter % 2 == 0]
+        imag = [abs(w.imag) for w, quarter in zip(rest, quarters, strict=True) if quarter % 2]
+        scales = [sum(sizes) / len(sizes) for sizes in (real, imag)]
+        stage = [(1, 1j, -1, -1j)[quarter] * scales[quarter % 2] for quarter in quarters]
+        total = [a + b for a, b in zip(total, stage, strict=True)]
+        rest = [a - b for a, b in zip(rest, stage, strict=True)]
+    return total
+
+
+def rounded(matrix, stages):
+    """A real matrix by its blocks: U = ((R11 + R22) + i (R21 - R12)) / 2, V = ((R11 - R22) + i (R21 + R12)) / 2."""
+    (r11, r12), (r21, r22) = ((row.chunk(2, 1)) for row in matrix.double().chunk(2))
+    u, v = torch.complex(r11 + r22, r21 - r12) / 2, torch.complex(r11 - r22, r21 + r12) / 2
+    u, v = (torch.tensor(rounded_numbers(w.flatten().tolist(), stages), dtype=w.dtype).view_as(w) for w in (u, v))
+    # The columns of a matrix of U z + V conj(z) are its values at 1 and at i.
+    columns = [torch.cat([(u + v).real, (u + v).imag]), torch.cat([(1j * (u - v)).real, (1j * (u - v)).imag])]
+    return torch.cat(columns, dim=1)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("stages", [1, 2, 3])
+def test_matrices_are_rounded_by_the_formulas(stages):
+    matrix = torch.randn(6, 10, dtype=torch.float64)
+    torch.testing.assert_close(round_matrix(matrix, stages), rounded(matrix, stages), rtol=1e-12, atol=1e-12)
+    refused(r"a matrix of shape \(5, 4\) has no halves", round_matrix, torch.zeros(5, 4), 1)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("stages", [0, 1, 2])
+def test_logits_are_those_of_the_rounded_llama(tmp_path, stages):
+    model = real_model()
+    model.save_pretrained(tmp_path / "real")
+    converted = convert_fairy2i_checkpoint(tmp_path / "real", tmp_path / "ours", stages)
+    if stages:
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 2 and name != "model.embed_tokens.weight":
+                parameter.copy_(rounded(parameter, stages))
+    ids = torch.randint(3, WORDS, (2, 9))
+    expected = model(ids).logits
+    torch.testing.assert_close(converted(ids).logits, expected, rtol=1e-4, atol=1e-4)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "ours").eval()
+    assert torch.equal(loaded(ids).logits, converted(ids).logits)
+
+
+def test_command_line_and_refusals(tmp_path, monkeypatch, capsys):
+    real_model().save_pretrained(tmp_path / "real")
+    files = ["--model", str(tmp_path / "real"), "--output", str(tmp_path / "ours")]
+    monkeypatch.setattr(sys, "argv", ["convert", *files, "--stages", "1", "--source", "someone/fairy2i"])
+    monkeypatch.delitem(sys.modules, MODULE)
+    runpy.run_module(MODULE, run_name="__main__")
+    assert "1 stages of rounding" in capsys.readouterr().out
+    card = (tmp_path / "ours" / "README.md").read_text(encoding="utf-8")
+    assert "those of `someone/fairy2i`, a `llama`, under the licence `unknown`. Weights of all layers" in card
+    refused("stages must be 0 .* got -1", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "other", -1)
+    refused("output is the checkpoint itself", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "real")

@@ -1,0 +1,228 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A lifted decoder is the decoder: its logits, its texts, after saving and loading, whatever the pairing."""
+
+import pytest
+import torch
+from lifted_models import KINDS, SIZES, WORDS, real_model
+from transformers import (
+    AutoModelForCausalLM,
+    BitsAndBytesConfig,
+    Cohere2Config,
+    LlamaForCausalLM,
+    LlamaModel,
+    MixtralConfig,
+    PhiConfig,
+)
+
+from complex_transformers import ComplexLlamaForCausalLM, lift
+from complex_transformers.conversion.lift import lift_weights, pairing_order
+from complex_transformers.nn import WidelyLinear
+from refusals import refused
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None}
+
+
+def assert_equal(found, expected, tolerance=1e-5):
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def padded_batch():
+    """Three texts, the first two padded on the left."""
+    ids, mask = torch.randint(3, WORDS, (3, 9)), torch.ones(3, 9, dtype=torch.long)
+    mask[0, :4], mask[1, :1] = 0, 0
+    return ids.masked_fill(mask == 0, 0), mask
+
+
+@torch.no_grad()
+@every_kind
+def test_logits_and_texts_are_those_of_the_original(kind):
+    model = real_model(kind)
+    lifted = lift(model)
+    ids, mask = padded_batch()
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+    expected = model(ids, attention_mask=mask, position_ids=positions).logits
+    assert expected.std() > 0.5
+    assert_equal(lifted(ids, attention_mask=mask).logits[mask.bool()], expected[mask.bool()])
+    assert_equal(lifted(ids[2:]).logits, expected[2:])
+    written = lifted.generate(ids, attention_mask=mask, **GREEDY)
+    assert written.tolist() == model.generate(ids, attention_mask=mask, **GREEDY).tolist()
+    assert len({tuple(row) for row in written[:, 9:].tolist()}) == 3
+    assert lifted.num_parameters() == model.num_parameters()
+    assert not lifted.training
+
+
+@torch.no_grad()
+@every_kind
+def test_layers_are_those_of_the_original(kind):
+    """Layer by layer, and the cache of values: nothing is right by cancellation."""
+    model, ids = real_model(kind), torch.randint(3, WORDS, (2, 5))
+    lifted = lift(model)
+    theirs, ours = (network(ids, use_cache=True, output_hidden_states=True) for network in (model, lifted))
+    for found, expected in zip(ours.hidden_states, theirs.hidden_states, strict=True):
+        assert_equal(found, expected)
+    for found, expected in zip(ours.past_key_values.layers, theirs.past_key_values.layers, strict=True):
+        assert_equal(found.keys, expected.keys)
+        assert_equal(found.values, expected.values)
+
+
+def test_gradients_are_those_of_the_original():
+    """Of the loss with respect to the real matrix: a step of training is one of the original."""
+    model, ids = real_model(), torch.randint(3, WORDS, (2, 7))
+    lifted = lift(model)
+    for network in (model, lifted):
+        network.train()(ids, labels=ids).loss.backward()
+    real, layer = (network.model.layers[1].mlp.up_proj for network in (model, lifted))
+    blocks = real.weight.grad.view(2, 24, 2, 16)
+    assert_equal(layer.real.weight.grad, blocks[0, :, 0] + blocks[1, :, 1])
+    assert_equal(layer.conj_imag.weight.grad, blocks[0, :, 1] + blocks[1, :, 0])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", ["llama, tied, biases", "qwen3"])
+@pytest.mark.parametrize("pairing", ["interleaved", "random"])
+def test_any_pairing_of_the_stream_is_the_same_function(kind, pairing):
+    model = real_model(kind)
+    order = torch.randperm(32) if pairing == "random" else pairing
+    lifted = lift(model, pairing=order)
+    ids = torch.randint(3, WORDS, (2, 9))
+    assert_equal(lifted(ids).logits, model(ids).logits)
+    table, words = model.model.embed_tokens.weight, lifted.model.embed_tokens.weight
+    assert not torch.equal(table, words)
+    if pairing == "interleaved":
+        assert torch.equal(words, torch.cat([table[:, 0::2], table[:, 1::2]], dim=1))
+
+
+@torch.no_grad()
+@every_kind
+def test_saved_and_loaded(kind, tmp_path):
+    model = real_model(kind)
+    model.generation_config.eos_token_id = [2, 3]
+    lifted = lift(model)
+    lifted.save_pretrained(tmp_path)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+    assert type(loaded) is ComplexLlamaForCausalLM
+    ids = torch.randint(3, WORDS, (2, 9))
+    assert torch.equal(loaded(ids).logits, lifted(ids).logits)
+    assert loaded.generation_config.eos_token_id == [2, 3]
+    assert loaded.config.eos_token_id == 2
+    tied = loaded.lm_head.projection.weight is loaded.model.embed_tokens.weight
+    assert tied == model.config.tie_word_embeddings == loaded.config.tie_word_embeddings
+
+
+def test_the_lift_shares_nothing_with_the_original():
+    model = real_model("qwen2")
+    lifted = lift(model)
+    ids = torch.randint(3, WORDS, (1, 5))
+    with torch.no_grad():
+        before = lifted(ids).logits
+        for parameter in model.parameters():
+            parameter.zero_()
+        assert torch.equal(lifted(ids).logits, before)
+    assert all(parameter.requires_grad for parameter in lifted.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_numbers_of_16_bits_are_lifted_exactly_in_float32(dtype):
+    model = real_model().to(dtype).float()
+    lifted = lift(model)
+    for name, layer in lifted.model.layers.named_modules():
+        if isinstance(layer, WidelyLinear) and "mlp" in name:
+            assert torch.equal(layer.to_real().weight, model.model.layers.get_submodule(name).weight)
+
+
+def test_dtype_mode_and_several_ends_travel_along():
+    model = real_model(eos_token_id=[2, 5]).to(torch.bfloat16).train()
+    lifted = lift(model)
+    assert lifted.dtype == torch.bfloat16
+    assert lifted.training
+    assert lifted.config.eos_token_id == 2
+    assert lifted.generation_config.eos_token_id == [2, 5]
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        ("mistral", {"sliding_window": 8}, r"sliding_window=8 is in use, .* set sliding_window=None"),
+        ("qwen2", {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}, "sliding_window=8 is in"),
+        ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 9.0, "factor": 2.0}}, "_type='linear'"),
+        ("llama", {"rope_parameters": {"rope_theta": 9.0, "partial_rotary_factor": 0.5}}, "partial_rotary_factor=0.5"),
+        ("llama", {"hidden_act": "tanh"}, r"hidden_act must be one of \['gelu', .* got 'tanh'"),
+        ("llama", {"intermediate_size": 47}, "intermediate_size=47 is odd"),
+        ("llama", {"hidden_size": 33, "num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": 8}, "_size=33"),
+    ],
+)
+def test_what_the_family_does_not_have_is_named(kind, changes, words):
+    refused(words, lift, real_model(kind, **changes))
+
+
+def test_a_window_that_no_layer_has_is_none():
+    lift(real_model("qwen2", use_sliding_window=True, sliding_window=8, max_window_layers=2))
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (MixtralConfig(), r"'mixtral' cannot be lifted: it has experts \(num_experts=8\)"),
+        (Cohere2Config(), "'cohere2' cannot be lifted: its rotary positions are interleaved"),
+        (PhiConfig(), "'phi' cannot be lifted: its layers are others; those of"),
+    ],
+)
+def test_other_models_are_refused_by_the_reason(config, words):
+    refused(words, lift_weights, config, {})
+
+
+def test_quantised_and_absent_weights():
+    model = real_model()
+    model.config.quantization_config = {"quant_method": "gptq", "bits": 4}
+    refused(r"the weights are quantised \(gptq\).*dequantize\(\)", lift, model)
+    model.config.quantization_config = BitsAndBytesConfig(load_in_8bit=True)
+    refused(r"the weights are quantised \(bitsandbytes\)", lift, model)
+    model = real_model()
+    weights = model.state_dict()
+    name = "model.layers.0.mlp.up_proj.weight"
+    for tensor in (weights[name].to(torch.int8), weights[name].to("meta"), weights[name].to(torch.float8_e4m3fn)):
+        refused(rf"these are not: {name} \({tensor.dtype}", lift_weights, model.config, {**weights, name: tensor})
+
+
+def test_tensors_that_do_not_fit_are_named():
+    model = real_model("llama, tied, biases")
+    weights = dict(model.state_dict())
+    config = model.config
+    other = {**weights, "lm_head.weight": weights["lm_head.weight"] + 1}
+    refused("lm_head.weight and model.embed_tokens.weight are not the same", lift_weights, config, other)
+    narrow = {**weights, "lm_head.weight": torch.zeros(39, 32)}
+    refused(r"not the same: shapes \(39, 32\) and \(40, 32\)", lift_weights, config, narrow)
+    missing = {k: v for k, v in weights.items() if k != "model.layers.1.self_attn.k_proj.bias"}
+    refused("biases must be .* of another kind: model.layers.1.self_attn.k_proj.bias", lift_weights, config, missing)
+    more = {**weights, "model.norm.bias": torch.zeros(32)}
+    refused("of another kind: model.norm.bias", lift_weights, config, more)
+    extra = {**weights, "model.layers.0.self_attn.q_norm.weight": torch.zeros(8)}
+    refused("of no use: model.layers.0.self_attn.q_norm.weight", lift_weights, config, extra)
+    shape = {**weights, "model.layers.0.mlp.up_proj.weight": torch.zeros(47, 32)}
+    refused(r"up_proj.weight \(47, 32\) instead of \(48, 32\)", lift_weights, config, shape)
+    refused("LlamaModel has no lm_head: give a model for causal language modeling", lift, LlamaModel(config))
+    assert lift_weights(config, {**weights, "model.layers.0.self_attn.rotary_emb.inv_freq": torch.zeros(4)})
+
+
+@pytest.mark.parametrize("pairing", [[0] * 32, list(range(31)), torch.arange(64), torch.zeros(4, 8)])
+def test_a_pairing_has_every_feature_once(pairing):
+    refused("pairing must hold each of the 32 features once", pairing_order, pairing, 32)
+
+
+def test_more_refusals():
+    model = real_model()
+    model.config.rope_parameters = {"full_attention": {"rope_theta": 9.0}}
+    refused("rope_parameters=.* differ between layers", lift, model)
+    refused(r"pairing must be one of \['halves', 'interleaved'\], got 'pairs'", lift, real_model(), "pairs")
+    refused("model must be a model of Transformers, got a Linear", lift, torch.nn.Linear(2, 2))
+
+
+def test_the_kinds_are_what_they_say():
+    assert {model_class.__name__ for _, model_class, _ in KINDS.values()} >= {"Qwen2ForCausalLM", "Qwen3ForCausalLM"}
+    assert isinstance(real_model(), LlamaForCausalLM)
+    assert SIZES["hidden_size"] == 32

@@ -1,0 +1,220 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints as files: lifted with all that belongs to them, or refused by the name of the file that is wrong."""
+
+import json
+import runpy
+import shutil
+import sys
+
+import pytest
+import torch
+from lifted_models import WORDS, real_model
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from complex_transformers import build_tokenizer
+from complex_transformers.conversion.files import read_folder
+from complex_transformers.conversion.lift_checkpoint import lift_checkpoint, read_checkpoint
+from refusals import refused
+
+MODULE = "complex_transformers.conversion.lift_checkpoint"
+CARD = "---\nlicense: mit\n---\n\n# A model\n"
+TEXT = "the dog bit the man"
+
+
+def saved(folder, kind="llama", model=None, **options):
+    model = real_model(kind) if model is None else model
+    model.generation_config.eos_token_id = [2, 3]
+    model.save_pretrained(folder, **options)
+    return model
+
+
+def same_logits(folder, model):
+    loaded = AutoModelForCausalLM.from_pretrained(folder).eval()
+    ids = torch.randint(3, WORDS, (2, 9))
+    with torch.no_grad():
+        expected = model(ids).logits
+        torch.testing.assert_close(loaded(ids).logits, expected, rtol=1e-5, atol=1e-5)
+    return loaded
+
+
+@pytest.mark.parametrize("kind", ["llama, tied, biases", "qwen3"])
+def test_a_folder_with_all_that_belongs_to_it(tmp_path, kind):
+    model = saved(tmp_path / "real", kind, max_shard_size="10KB")  # several files, a tied head once
+    assert len(list((tmp_path / "real").glob("*.safetensors"))) > 1
+    tokenizer = build_tokenizer([TEXT])
+    tokenizer.save_pretrained(tmp_path / "real")
+    (tmp_path / "real" / "README.md").write_text(CARD, encoding="utf-8")
+    lift_checkpoint(tmp_path / "real", tmp_path / "complex")
+    loaded = same_logits(tmp_path / "complex", model)
+    assert loaded.generation_config.eos_token_id == [2, 3]
+    assert AutoTokenizer.from_pretrained(tmp_path / "complex")(TEXT) == tokenizer(TEXT)
+    card = (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
+    assert "license: mit" in card
+    assert f"the weights are those of `real`, a `{model.config.model_type}`, under the licence `mit`" in card
+
+
+def test_command_line(tmp_path, monkeypatch, capsys):
+    saved(tmp_path / "real", model=real_model().to(torch.bfloat16))
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "real", dtype=torch.float32)
+    files = ["--model", str(tmp_path / "real"), "--output", str(tmp_path / "complex")]
+    monkeypatch.setattr(sys, "argv", ["lift", *files, "--pairing", "interleaved", "--source", "someone/model"])
+    monkeypatch.delitem(sys.modules, MODULE)
+    runpy.run_module(MODULE, run_name="__main__")
+    assert "parameters in 2 layers, 16 complex features, 40 words" in capsys.readouterr().out
+    assert same_logits(tmp_path / "complex", model).dtype == torch.float32
+    card = (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
+    assert "license: unknown" in card
+    assert "those of `someone/model`" in card
+    options = ["--dtype", "bfloat16", "--license", "mit"]
+    monkeypatch.setattr(sys, "argv", ["lift", *files, *options])
+    runpy.run_module(MODULE, run_name="__main__")
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "complex").dtype == torch.bfloat16
+    assert "license: mit" in (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+def refused_checkpoint(words, folder, error=ValueError):
+    output = folder.parent / "complex"
+    refused(words, lift_checkpoint, folder, output, error=error)
+    assert not output.exists()  # nothing is written
+
+
+def test_missing_files_are_named(tmp_path):
+    refused_checkpoint(f"no checkpoint at {tmp_path}/none: give a folder", tmp_path / "none", FileNotFoundError)
+    saved(tmp_path / "real", max_shard_size="10KB")
+    first = sorted((tmp_path / "real").glob("*.safetensors"))[0]
+    moved = first.rename(tmp_path / "moved")
+    refused_checkpoint(rf"{first} is missing, and model.safetensors.index.json", tmp_path / "real", FileNotFoundError)
+    moved.rename(first)
+    (tmp_path / "real" / "model.safetensors.index.json").unlink()
+    refused_checkpoint(f"{tmp_path}/real holds neither model.safetensors nor", tmp_path / "real", FileNotFoundError)
+    (tmp_path / "real" / "config.json").unlink()
+    refused_checkpoint(f"no configuration at {tmp_path}/real/config.json", tmp_path / "real", FileNotFoundError)
+
+
+def test_damaged_files_are_named(tmp_path):
+    saved(tmp_path / "real")
+    file = tmp_path / "real" / "model.safetensors"
+    whole = file.read_bytes()
+    for size in (len(whole) - 1, len(whole) // 2, 4, 0):
+        file.write_bytes(whole[:size])
+        refused_checkpoint(rf"{file} is damaged or not complete \({size} bytes\)", tmp_path / "real")
+    (tmp_path / "real" / "config.json").write_text('{"model_type": ', encoding="utf-8")
+    refused_checkpoint(f"{tmp_path}/real/config.json is not json", tmp_path / "real")
+
+
+def test_an_index_and_its_files_agree(tmp_path):
+    saved(tmp_path / "real", max_shard_size="10KB")
+    first = sorted((tmp_path / "real").glob("*.safetensors"))[0]
+    tensors = load_file(first)
+    name = next(iter(tensors))
+    save_file({"other": tensors.pop(name), **tensors}, first, metadata={"format": "pt"})
+    refused(f"{first} does not hold what .* missing: {name}; of no use: other", read_folder, tmp_path / "real")
+    (tmp_path / "real" / "model.safetensors.index.json").write_text("{}", encoding="utf-8")
+    refused("index.json has no weight_map", read_folder, tmp_path / "real")
+
+
+def test_the_configuration_is_checked_before_any_weight(tmp_path):
+    saved(tmp_path / "real", "mistral")
+    path = tmp_path / "real" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "sliding_window": 16}), encoding="utf-8")
+    (tmp_path / "real" / "model.safetensors").unlink()
+    refused_checkpoint("sliding_window=16 is in use", tmp_path / "real")
+
+
+def test_weights_of_another_kind_and_other_arguments(tmp_path):
+    saved(tmp_path / "real")
+    file = tmp_path / "real" / "model.safetensors"
+    weights = load_file(file)
+    name = "model.layers.0.mlp.up_proj.weight"
+    save_file({**weights, name: weights[name].to(torch.int8)}, file, metadata={"format": "pt"})
+    refused_checkpoint(rf"these are not: {name} \(torch.int8", tmp_path / "real")
+    refused("output is the checkpoint itself", lift_checkpoint, tmp_path / "real", tmp_path / "real")
+    refused("dtype must be one of", lift_checkpoint, tmp_path / "real", tmp_path / "complex", dtype="int8")
+
+
+# --- GGUF -----------------------------------------------------------------------------------------------------------
+
+
+def write_gguf(path, model, changes=(), tensors=()):
+    """A Llama as llama.cpp writes it: rows of q and k in pairs, a tokenizer of bytes."""
+    gguf = pytest.importorskip("gguf", reason="needs the extra gguf: pip install complex_transformers[gguf]")
+    config = model.config
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_name("tiny")
+    writer.add_license("mit")
+    writer.add_context_length(64)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_rope_dimension_count(config.head_dim)
+    writer.add_vocab_size(WORDS)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list([*(chr(ord("A") + i) for i in range(WORDS - 1)), "AB"])
+    writer.add_token_merges(["A B"])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    for method, value in changes:
+        getattr(writer, method)(value)
+    layer = {
+        "input_layernorm": "attn_norm",
+        "self_attn.q_proj": "attn_q",
+        "self_attn.k_proj": "attn_k",
+        "self_attn.v_proj": "attn_v",
+        "self_attn.o_proj": "attn_output",
+        "post_attention_layernorm": "ffn_norm",
+        "mlp.gate_proj": "ffn_gate",
+        "mlp.up_proj": "ffn_up",
+        "mlp.down_proj": "ffn_down",
+    }
+    names = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+    names |= {f"model.layers.{i}.{ours}": f"blk.{i}.{theirs}" for i in range(2) for ours, theirs in layer.items()}
+    for name, value in model.state_dict().items():
+        if name.endswith(("q_proj.weight", "k_proj.weight")):
+            value = value.view(-1, 2, config.head_dim // 2, value.shape[1]).transpose(1, 2).reshape(value.shape)
+        writer.add_tensor(names[name.removesuffix(".weight")] + ".weight", value.contiguous().numpy())
+    for name, value in tensors:
+        writer.add_tensor(name, value.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_a_gguf_file_and_what_it_must_not_have(tmp_path):
+    model = real_model()
+    path = write_gguf(tmp_path / "tiny.gguf", model)
+    lift_checkpoint(path, tmp_path / "out")
+    same_logits(tmp_path / "out", model)
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "license: mit" in card
+    assert "those of `tiny`" in card
+    assert AutoTokenizer.from_pretrained(tmp_path / "out").get_vocab()["C"] == 2
+    whole = path.read_bytes()
+    for size in (len(whole) - 4000, len(whole) // 2, 30, 0):
+        path.write_bytes(whole[:size])
+        refused_checkpoint(rf"{path} is damaged or not complete \({size} bytes\)", path)
+    scaled = [("add_rope_scaling_type", pytest.importorskip("gguf").RopeScalingType.YARN)]
+    refused_checkpoint(r"scaled rotary positions \(yarn\)", write_gguf(path, model, scaled))
+    factors = [("rope_freqs.weight", torch.ones(4))]
+    refused_checkpoint(r"scaled rotary positions \(rope_freqs\)", write_gguf(path, model, tensors=factors))
+    window = write_gguf(path, model, [("add_sliding_window", 16)])
+    refused_checkpoint("a sliding window of 16 tokens", window)
+    bias = write_gguf(path, model, tensors=[("blk.0.attn_q.bias", torch.zeros(32))])
+    refused_checkpoint(r"of no use: model.layers.0.self_attn.q_proj.bias", bias)
+
+
+def test_without_the_package_gguf(tmp_path, monkeypatch):
+    (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    refused(r"complex_transformers\[gguf\]", read_checkpoint, tmp_path / "tiny.gguf", error=ImportError)
+    shutil.rmtree(tmp_path)
