@@ -95,6 +95,15 @@ def test_positive_weights():
     assert (ppmi.data > 0).all()
 
 
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_counts_stay_as_they_are(weighting):
+    counts, again = (count_cooccurrences(TEN, VOCABULARY, window=3) for _ in range(2))
+    counts.counts.data[3] = again.counts.data[3] = 0  # one that is stored and none
+    SemanticSpace(weighting).fit(counts)
+    for name in ("data", "indices", "indptr"):
+        assert getattr(counts.counts, name).tolist() == getattr(again.counts, name).tolist()
+
+
 def test_phases_are_the_arc_cosine(counts):
     real = SemanticSpace("npmi_b", normalize=False).fit(counts).vectors_.toarray()
     turned = SemanticSpace("npmi_b", normalize=False, phases="arccos").fit(counts).vectors_.toarray()

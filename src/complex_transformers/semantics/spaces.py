@@ -136,7 +136,8 @@ class SemanticSpace(BaseEstimator, WordSpace):
 
     def _vectors(self, counts: Cooccurrences) -> tuple[sparse.csr_matrix, int]:
         """Weighted counts, and how many were clipped."""
-        table = sparse.csr_matrix(counts.counts, dtype=numpy.float64)
+        # A copy: what is left out below must not be left out of the counts.
+        table = sparse.csr_matrix(counts.counts, dtype=numpy.float64, copy=True)
         table.eliminate_zeros()
         rows = numpy.repeat(numpy.arange(table.shape[0]), numpy.diff(table.indptr))
         values, clipped = self._weigh(table.data, rows, table.indices, counts)
