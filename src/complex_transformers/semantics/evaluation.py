@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import spearmanr
 
 from ..data.files import read_lines
 from .word_space import WordSpace
@@ -221,11 +221,9 @@ def _covered(rated: RatedPairs, *similarities: NDArray[numpy.float64]) -> NDArra
 
 def _spearman(first: NDArray[numpy.float64], second: NDArray[numpy.float64]) -> float:
     """The correlation of ranks, equal values at their mean rank; NaN where one side does not differ."""
-    if len(first) < 2:
+    if len(first) < 2 or not numpy.ptp(first) or not numpy.ptp(second):
         return math.nan
-    x, y = (ranks - ranks.mean() for ranks in (rankdata(first), rankdata(second)))
-    norm = math.sqrt((x @ x) * (y @ y))
-    return float(x @ y) / norm if norm else math.nan
+    return float(spearmanr(first, second).statistic)
 
 
 @dataclass(frozen=True)
