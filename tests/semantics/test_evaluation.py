@@ -181,11 +181,11 @@ def test_similarities_of_pairs():
     space = WordSpace(["a", "b", "c"], [[1, 1j], [1, -1], [0, 2]])
     pairs = ((("a",), ("b",)), (("a", "b"), ("c", "a")), (("a", "b"), ("a", "d")))
     rated = RatedPairs("three", pairs, numpy.arange(3), numpy.arange(3.0))
-    by_sum = rated.similarities(space)
+    by_sum = space.similarities(rated.pairs)
     assert by_sum[:2].tolist() == pytest.approx([math.sqrt(2), abs((2 - 0j) * 1 + (-1 - 1j) * (2 + 1j))])
     assert math.isnan(by_sum[2])
-    assert rated.similarities(space, "multiply")[1] == pytest.approx(abs((1j * -1).conjugate() * 2j))
-    assert rated.similarities(space, "add", "real")[0] == pytest.approx(1)
+    assert space.similarities(rated.pairs, "multiply")[1] == pytest.approx(abs((1j * -1).conjugate() * 2j))
+    assert space.similarities(rated.pairs, "add", "real")[0] == pytest.approx(1)
     refused("2 of 3 pairs of three have a similarity, too few", score_pairs, by_sum, rated)
 
 

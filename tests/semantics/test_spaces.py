@@ -15,6 +15,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from complex_transformers.semantics import (
+    COMPOSITIONS,
+    SIMILARITIES,
     WEIGHTINGS,
     Cooccurrences,
     SemanticSpace,
@@ -160,6 +162,27 @@ def test_compositions_are_those_of_states(counts):
     assert space.similarity("cat", "bank") == pytest.approx(abs(numpy.vdot(x, z)), abs=1e-14)
 
 
+@pytest.mark.parametrize("phases", ["none", "arccos"])
+@pytest.mark.parametrize("how", COMPOSITIONS)
+def test_many_pairs_at_once(how, phases, counts):
+    space = SemanticSpace("npmi_a", normalize=False, phases=phases).fit(counts)
+    pairs = [
+        (["cat"], ["dog"]),
+        (["cat", "sleeps"], ["dog", "barks"]),
+        (["cat", "lion"], ["bank"]),
+        (["bank"], ["the"]),
+    ]
+    pairs += [] if how == "tensor" else [(["a", "river", "bank"], ["a", "clerk"])]
+    for kind in ("modulus",) if how == "mixture" else SIMILARITIES:
+        for unit in (False, True):
+            found = space.similarities(pairs, how, kind, renormalize=unit)
+            assert numpy.isnan(found).tolist() == ["lion" in first for first, _ in pairs]
+            for value, pair in zip(found, pairs, strict=True):
+                if not numpy.isnan(value):
+                    first, second = (space.compose(phrase, how, renormalize=unit) for phrase in pair)
+                    assert value == pytest.approx(space.similarity(first, second, kind), abs=1e-12)
+
+
 def test_refusals(counts):
     refused("no vectors yet: call fit", SemanticSpace().vector, "cat")
     assert "cat" not in SemanticSpace()
@@ -184,6 +207,13 @@ def test_refusals(counts):
     refused(
         "no inner product: take 'modulus'", space.similarity, "cat", space.compose(["cat", "dog"], "mixture"), "real"
     )
+    many = space.similarities
+    refused("kind must be one of", many, [(["cat"], ["dog"])], kind="cosine")
+    refused("how must be one of", many, [(["cat"], ["dog"])], how="sum")
+    refused("take kind='modulus'", many, [(["cat"], ["dog"])], "mixture", "real")
+    refused("one size, got those of 1 and 2 words", many, [(["cat"], ["dog", "barks"])], "tensor")
+    refused("must have words, got none in pair 1", many, [(["cat"], ["dog"]), (["cat"], [])])
+    assert many([]).tolist() == []
     empty = count_cooccurrences([*TEN, "lion"], ["lion", *VOCABULARY], 1)
     with_lion = SemanticSpace().fit(empty)
     assert "lion" not in with_lion

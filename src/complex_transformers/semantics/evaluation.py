@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from ..data.files import read_lines
-from .word_space import WordSpace
 
 __all__ = ["Difference", "RatedPairs", "Scores", "bootstrap_difference", "read_rated_pairs", "score_pairs"]
 
@@ -68,25 +67,6 @@ class RatedPairs:
     def mean_ratings(self) -> NDArray[numpy.float64]:
         """The mean rating of every pair."""
         return numpy.bincount(self.places, self.ratings) / numpy.bincount(self.places)
-
-    def similarities(
-        self, space: WordSpace, how: str = "add", kind: str = "modulus", renormalize: bool = False
-    ) -> NDArray[numpy.float64]:
-        """What a space says of every pair; NaN where a word has no vector.
-
-        Args:
-            space: of words.
-            how: phrases are composed, as ``WordSpace.compose`` knows it; of no effect on single words but for
-                ``mixture``.
-            kind: as ``WordSpace.similarity`` knows it.
-            renormalize: compositions get norm 1.
-        """
-        found = numpy.full(len(self.pairs), math.nan)
-        for place, pair in enumerate(self.pairs):
-            if all(word in space for phrase in pair for word in phrase):
-                first, second = (space.compose(phrase, how, renormalize=renormalize) for phrase in pair)
-                found[place] = space.similarity(first, second, kind)
-        return found
 
 
 def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -> RatedPairs:
@@ -179,7 +159,7 @@ def score_pairs(similarities: Sequence[float] | NDArray[numpy.float64], rated: R
     """How well similarities rank the pairs that they cover.
 
     Args:
-        similarities: of every pair, NaN where there is none, as ``RatedPairs.similarities`` gives them.
+        similarities: of every pair, NaN where there is none, as ``WordSpace.similarities(rated.pairs)`` gives them.
         rated: the pairs.
 
     Raises:

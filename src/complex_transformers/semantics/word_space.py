@@ -9,10 +9,10 @@ import zipfile
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..data.parts import check_option
@@ -22,6 +22,7 @@ __all__ = ["COMPOSITIONS", "SIMILARITIES", "WordSpace", "unit_rows"]
 COMPOSITIONS = ("add", "multiply", "tensor", "mixture")
 SIMILARITIES = ("modulus", "real")
 Space = TypeVar("Space", bound="WordSpace")
+Pair: TypeAlias = tuple[Sequence[str], Sequence[str]]
 
 
 def unit_rows(vectors: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -29,6 +30,38 @@ def unit_rows(vectors: sparse.csr_matrix) -> sparse.csr_matrix:
     squares = numpy.asarray(abs(vectors).power(2).sum(axis=1)).ravel()
     norms = numpy.sqrt(squares, where=squares > 0, out=numpy.ones(len(squares)))
     return sparse.csr_matrix(sparse.diags(1.0 / norms) @ vectors)
+
+
+def _inner(first: sparse.csr_matrix, second: sparse.csr_matrix) -> NDArray[Any]:
+    """<x|y> of every row."""
+    return numpy.asarray(first.conj().multiply(second).sum(axis=1)).ravel()
+
+
+def _compare(
+    first: list[sparse.csr_matrix], second: list[sparse.csr_matrix], how: str, kind: str, renormalize: bool
+) -> NDArray[Any]:
+    """<x|y> of composed rows, of which each has a matrix for every word; sqrt(tr(rho sigma)) of mixtures."""
+    if how == "mixture":
+        if kind == "real":
+            raise ValueError("mixtures have no inner product: take kind='modulus'")
+        first, second = ([unit_rows(rows) for rows in side] for side in (first, second))
+        squares = sum(abs(_inner(x, y)) ** 2 for x in first for y in second)
+        return numpy.sqrt(squares / (len(first) * len(second)))
+    if how == "tensor":  # the product of the inner products, without the numbers of the Kronecker products
+        if len(first) != len(second):
+            raise ValueError(f"tensor products must have one size, got those of {len(first)} and {len(second)} words")
+        if renormalize:
+            first, second = ([unit_rows(rows) for rows in side] for side in (first, second))
+        return numpy.prod([_inner(x, y) for x, y in zip(first, second, strict=True)], axis=0)
+    x, y = (_combine(side, how) for side in (first, second))
+    return _inner(unit_rows(x), unit_rows(y)) if renormalize else _inner(x, y)
+
+
+def _combine(rows: Sequence[sparse.csr_matrix], how: str) -> sparse.csr_matrix:
+    """The sum or the product of vectors."""
+    if how == "add":
+        return sum(rows[1:], rows[0])
+    return reduce(lambda first, second: first.multiply(second).tocsr(), rows)
 
 
 class WordSpace:
@@ -118,12 +151,10 @@ class WordSpace:
             return self._mixture(rows, weights)
         if weights is not None:
             raise ValueError(f"weights are those of a mixture, not of {how!r}: leave them out")
-        if how == "add":
-            composed = sum(rows[1:], rows[0])
-        elif how == "multiply":
-            composed = reduce(lambda first, second: first.multiply(second).tocsr(), rows)
-        else:
+        if how == "tensor":
             composed = reduce(lambda first, second: sparse.kron(first, second, format="csr"), rows)
+        else:
+            composed = _combine(rows, how)
         return unit_rows(composed) if renormalize else composed
 
     def _mixture(self, rows: Sequence[sparse.csr_matrix], weights: ArrayLike | None) -> sparse.csr_matrix:
@@ -155,6 +186,41 @@ class WordSpace:
         if products.size > 1:
             raise ValueError(f"mixtures of {x.shape[0]} and {y.shape[0]} words have no inner product: take 'modulus'")
         return float(products[0, 0].real)
+
+    def similarities(
+        self, pairs: Sequence[Pair], how: str = "add", kind: str = "modulus", renormalize: bool = False
+    ) -> NDArray[numpy.float64]:
+        """The similarity of many pairs of phrases at once; NaN where a word has no vector.
+
+        Args:
+            pairs: two phrases each, as lists of words; a phrase may be one word.
+            how: phrases are composed, as ``compose`` knows it.
+            kind: as ``similarity`` knows it.
+            renormalize: compositions get norm 1.
+
+        Raises:
+            ValueError: an unknown ``how`` or ``kind``, ``real`` of mixtures, tensor products of two sizes, a phrase
+                without words.
+        """
+        check_option("how", how, COMPOSITIONS)
+        check_option("kind", kind, SIMILARITIES)
+        found = numpy.full(len(pairs), numpy.nan)
+        by_length: dict[tuple[int, int], list[int]] = {}
+        for place, pair in enumerate(pairs):
+            if not all(pair):
+                raise ValueError(f"a composition must have words, got none in pair {place}: {pair}")
+            if all(word in self for phrase in pair for word in phrase):
+                by_length.setdefault((len(pair[0]), len(pair[1])), []).append(place)
+        for places in by_length.values():
+            first, second = (self._stacked([pairs[place][side] for place in places]) for side in (0, 1))
+            products = _compare(first, second, how, kind, renormalize)
+            found[places] = abs(products) if kind == "modulus" else products.real
+        return found
+
+    def _stacked(self, phrases: Sequence[Sequence[str]]) -> list[sparse.csr_matrix]:
+        """The vectors of the first words of phrases of one length, of their second words, ..."""
+        vectors = self._fitted()
+        return [vectors[[self._rows[word] for word in words]] for words in zip(*phrases, strict=True)]
 
     def save(self, folder: str | Path) -> None:
         """Write ``space.json`` and ``space.npz`` to a folder, which is made."""
