@@ -28,7 +28,7 @@ class Cooccurrences:
         contexts: of the columns.
         counts: sparse ``[words, contexts]``: how often the context stands at most ``window`` words from the word.
         word_frequencies, context_frequencies: f'(w) and f'(v), how often each stands in the text.
-        num_tokens: M, words of the text that are in the vocabulary.
+        num_tokens: M, all words of the text, in the vocabulary or not.
         window: the greatest distance.
     """
 
@@ -52,7 +52,7 @@ class Cooccurrences:
 
 
 def build_vocabulary(lines: Iterable[str | Sequence[str]], min_count: int = 1) -> list[str]:
-    """Words that stand in a text at least ``min_count`` times, the most frequent first, then by name.
+    """Words that stand in a text at least ``min_count`` times, the most frequent first, equal ones as they come.
 
     Args:
         lines: strings, split at spaces, or lists of words.
@@ -64,13 +64,13 @@ def build_vocabulary(lines: Iterable[str | Sequence[str]], min_count: int = 1) -
     if min_count < 1:
         raise ValueError(f"min_count must be at least 1, got {min_count}")
     frequencies = Counter(word for line in lines for word in words_of(line))
-    kept = sorted((-count, word) for word, count in frequencies.items() if count >= min_count)
+    kept = [word for word, count in frequencies.most_common() if count >= min_count]
     if not kept:
         raise ValueError(
             f"none of the {len(frequencies)} words of the text stands there {min_count} times: give more text, or a "
             "smaller min_count"
         )
-    return [word for _, word in kept]
+    return kept
 
 
 def count_cooccurrences(
@@ -105,7 +105,9 @@ def count_cooccurrences(
     column_of[columns] = numpy.arange(len(columns))
     frequencies = numpy.zeros(len(ids), dtype=numpy.int64)
     counts = sparse.csr_matrix((len(ids), len(columns)), dtype=numpy.int64)
-    for tokens, units in _chunks(lines, ids, max(1, _PAIRS_AT_ONCE // (2 * window))):
+    num_tokens = 0
+    for tokens, units, number in _chunks(lines, ids, max(1, _PAIRS_AT_ONCE // (2 * window))):
+        num_tokens += number
         frequencies += numpy.bincount(tokens, minlength=len(ids))
         counts = counts + _pairs(tokens, units, column_of, window, counts.shape)
     if not counts.nnz:
@@ -119,7 +121,7 @@ def count_cooccurrences(
         counts=counts,
         word_frequencies=frequencies.astype(numpy.float64),
         context_frequencies=frequencies[columns].astype(numpy.float64),
-        num_tokens=int(frequencies.sum()),
+        num_tokens=num_tokens,
         window=window,
     )
 
@@ -156,23 +158,25 @@ def _columns(
 
 def _chunks(
     lines: Iterable[str | Sequence[str]], ids: dict[str, int], size: int
-) -> Iterator[tuple[NDArray[numpy.int64], NDArray[numpy.int64]]]:
-    """Numbers of words and of the lines they stand in, of some lines that have about ``size`` words together."""
+) -> Iterator[tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]]:
+    """Numbers of known words and of their lines, and how many words there are, of lines with about ``size`` words."""
     tokens: list[int] = []
     lengths: list[int] = []
+    number = 0
 
-    def arrays() -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
-        return numpy.array(tokens, dtype=numpy.int64), numpy.repeat(numpy.arange(len(lengths)), lengths)
+    def arrays() -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]:
+        return numpy.array(tokens, dtype=numpy.int64), numpy.repeat(numpy.arange(len(lengths)), lengths), number
 
     for line in lines:
-        known = [ids[word] for word in words_of(line) if word in ids]
+        words = words_of(line)
+        known = [ids[word] for word in words if word in ids]
         tokens += known
         lengths.append(len(known))
+        number += len(words)
         if len(tokens) >= size:
             yield arrays()
-            tokens, lengths = [], []
-    if tokens:
-        yield arrays()
+            tokens, lengths, number = [], [], 0
+    yield arrays()
 
 
 def _pairs(
