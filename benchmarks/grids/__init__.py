@@ -5,9 +5,20 @@
 from __future__ import annotations
 
 from benchmarks.grid import Grid
-from benchmarks.grids import fair, gates, paper, speech, stability, text, thesis, thesis_language, thesis_memory
+from benchmarks.grids import (
+    fair,
+    gates,
+    paper,
+    speech,
+    stability,
+    text,
+    thesis,
+    thesis_language,
+    thesis_memory,
+    thesis_semantics,
+)
 
 __all__ = ["GRIDS"]
 
-MODULES = (text, speech, paper, fair, gates, stability, thesis, thesis_language, thesis_memory)
+MODULES = (text, speech, paper, fair, gates, stability, thesis, thesis_language, thesis_memory, thesis_semantics)
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

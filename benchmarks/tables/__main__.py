@@ -23,6 +23,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/decisions/0002-linear.md": ("cases",),
     "docs/decisions/0003-blocked-attention.md": ("cases",),
     "docs/paper.md": ("cases", "paper"),
+    "docs/semantics.md": ("semantics",),
     "docs/stability.md": ("stability",),
     "docs/thesis.md": ("thesis",),
     "examples/language-modeling/README.md": ("text",),
