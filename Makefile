@@ -70,13 +70,13 @@ stability: .venv/.run
 	touch $@
 
 .venv/.develop: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable ".[train,analysis,vectors,syntax,peft,translation,speech,vision,onnx,gguf,test,quality,docs]"
+	$(PIP) --editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,onnx,gguf,test,quality,docs]"
 	touch $@ .venv/.run .venv/.docs
 
 .venv-oldest/.develop: pyproject.toml constraints-oldest.txt
 	$(PYTHON_OLDEST) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
-		--editable ".[train,analysis,vectors,syntax,peft,translation,speech,vision,test]"
+		--editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,test]"
 	touch $@
 
 .venv/.docs: .venv/.python pyproject.toml constraints.txt

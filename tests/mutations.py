@@ -93,6 +93,11 @@ MUTATIONS = {
     "bits that are nats": Mutation(
         "total / math.log(2) / num_characters", "total / num_characters", "tests/metrics/test_language_modeling.py"
     ),
+    "a coherence without its conjugate": Mutation(
+        "numpy.outer(state, state.conj())",
+        "numpy.outer(state, state)",
+        "tests/semantics/test_states.py::test_a_mixture_is_a_density_matrix",
+    ),
     "weight decay on angles": Mutation(
         "[name for name in names if name not in _marked(model)]",
         "list(names)",

@@ -20,7 +20,7 @@ import pytest
 from transformers import PreTrainedConfig, TrainingArguments
 
 import complex_transformers
-from complex_transformers import GivenArguments, nn
+from complex_transformers import GivenArguments, nn, semantics
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -35,6 +35,7 @@ TOP_LEVEL = sorted(
 LAYERS = sorted(set(nn.__all__) - NOT_OBJECTS)
 PUBLIC = {
     **{f"nn.{name}": getattr(nn, name) for name in LAYERS},
+    **{f"semantics.{name}": getattr(semantics, name) for name in semantics.__all__},
     **{name: getattr(complex_transformers, name) for name in TOP_LEVEL},
 }
 DOCUMENTED = {
@@ -53,7 +54,7 @@ def hooks() -> Any:
 
 
 def test_public_names_are_in_the_api_pages() -> None:
-    missing = {name.removeprefix("nn.") for name in PUBLIC}
+    missing = {name.rpartition(".")[2] for name in PUBLIC}
     for page in (DOCS / "api").glob("*.md"):
         for module in re.findall(r"^::: (\S+)$", hooks().expand(page.read_text(encoding="utf-8")), re.MULTILINE):
             missing -= set(importlib.import_module(module).__all__)

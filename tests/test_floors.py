@@ -13,7 +13,7 @@ PACKAGE = ROOT / "src" / "complex_transformers"
 # From the ground up. A room on a floor knows the floors below it and itself, not its neighbours.
 FLOORS = (
     ("kernels", "data", "metrics"),
-    ("nn",),
+    ("nn", "semantics"),
     ("models",),
     ("training", "pipelines", "analysis", "conversion"),
     ("auto",),
@@ -21,7 +21,13 @@ FLOORS = (
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # Third parties that a room does without, so that it can be used without them.
-WITHOUT = {"kernels": {"transformers", "numpy"}, "nn": {"transformers"}, "auto": {"torch"}, "__init__": {"torch"}}
+WITHOUT = {
+    "kernels": {"transformers", "numpy"},
+    "nn": {"transformers"},
+    "semantics": {"torch", "transformers"},
+    "auto": {"torch"},
+    "__init__": {"torch"},
+}
 
 
 def room_of(path: Path) -> str:

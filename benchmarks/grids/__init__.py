@@ -17,9 +17,13 @@ from benchmarks.grids import (
     thesis,
     thesis_language,
     thesis_memory,
+    thesis_semantics,
 )
 
 __all__ = ["GRIDS"]
 
-MODULES = (text, speech, paper, fair, quantum, gates, stability, lift, thesis, thesis_language, thesis_memory)
+MODULES = (
+    *(text, speech, paper, fair, quantum, gates, stability, lift),
+    *(thesis, thesis_language, thesis_memory, thesis_semantics),
+)
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

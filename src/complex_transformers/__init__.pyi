@@ -10,6 +10,7 @@ from . import (
     models as models,
     nn as nn,
     pipelines as pipelines,
+    semantics as semantics,
     training as training,
 )
 from .analysis.attention import (

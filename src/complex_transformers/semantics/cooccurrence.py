@@ -1,0 +1,201 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How often words stand near each other: counts of one pass over a text of any size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["Cooccurrences", "build_vocabulary", "count_cooccurrences"]
+
+# Pairs that are brought together before they are added to the counts: 100 MB.
+_PAIRS_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Cooccurrences:
+    """Counts f(w, v) of words w (rows) beside contexts v (columns) (T 4.67).
+
+    Attributes:
+        words: of the rows.
+        contexts: of the columns.
+        counts: sparse ``[words, contexts]``: how often the context stands at most ``window`` words from the word.
+        word_frequencies, context_frequencies: f'(w) and f'(v), how often each stands in the text.
+        num_tokens: M, all words of the text, in the vocabulary or not.
+        window: the greatest distance.
+    """
+
+    words: tuple[str, ...]
+    contexts: tuple[str, ...]
+    counts: sparse.csr_matrix
+    word_frequencies: NDArray[numpy.float64]
+    context_frequencies: NDArray[numpy.float64]
+    num_tokens: int
+    window: int
+
+    @cached_property
+    def word_sums(self) -> NDArray[numpy.float64]:
+        """f(w), the sum of a row."""
+        return numpy.asarray(self.counts.sum(axis=1), dtype=numpy.float64).ravel()
+
+    @cached_property
+    def context_sums(self) -> NDArray[numpy.float64]:
+        """f(v), the sum of a column."""
+        return numpy.asarray(self.counts.sum(axis=0), dtype=numpy.float64).ravel()
+
+
+def build_vocabulary(lines: Iterable[str | Sequence[str]], min_count: int = 1) -> list[str]:
+    """Words that stand in a text at least ``min_count`` times, the most frequent first, equal ones as they come.
+
+    Args:
+        lines: strings, split at spaces, or lists of words.
+        min_count: words that are rarer are left out.
+
+    Raises:
+        ValueError: ``min_count`` below 1, no word that is frequent enough.
+    """
+    if min_count < 1:
+        raise ValueError(f"min_count must be at least 1, got {min_count}")
+    frequencies = Counter(word for line in lines for word in words_of(line))
+    kept = [word for word, count in frequencies.most_common() if count >= min_count]
+    if not kept:
+        raise ValueError(
+            f"none of the {len(frequencies)} words of the text stands there {min_count} times: give more text, or a "
+            "smaller min_count"
+        )
+    return kept
+
+
+def count_cooccurrences(
+    lines: Iterable[str | Sequence[str]],
+    vocabulary: Sequence[str],
+    window: int = 2,
+    contexts: int | Sequence[str] | None = None,
+) -> Cooccurrences:
+    """Count words within ``window`` words of each other, on either side, in one pass.
+
+    Words outside the vocabulary are dropped before windows are taken, and no window reaches beyond a line. Memory is
+    that of the pairs that differ, whatever the length of the text.
+
+    Args:
+        lines: strings, split at spaces, or lists of words; case is as it is.
+        vocabulary: words of the rows, of ``build_vocabulary`` or of your own.
+        window: the greatest distance, c of the thesis.
+        contexts: words of the columns, or how many of the first words of the vocabulary; None for all of them.
+
+    Raises:
+        ValueError: ``window`` or ``contexts`` below 1, words given twice, contexts outside the vocabulary, a text
+            without two neighbouring words of the vocabulary.
+        TypeError: the text is one string.
+    """
+    if isinstance(lines, str):
+        raise TypeError("lines must be many lines, got one string; pass [text], or text.splitlines()")
+    if window < 1:
+        raise ValueError(f"window must be at least 1, got {window}")
+    ids = _numbered("vocabulary", vocabulary)
+    columns = _columns(ids, vocabulary, contexts)
+    column_of = numpy.full(len(ids), -1)
+    column_of[columns] = numpy.arange(len(columns))
+    frequencies = numpy.zeros(len(ids), dtype=numpy.int64)
+    counts = sparse.csr_matrix((len(ids), len(columns)), dtype=numpy.int64)
+    num_tokens = 0
+    for tokens, units, number in _chunks(lines, ids, max(1, _PAIRS_AT_ONCE // (2 * window))):
+        num_tokens += number
+        frequencies += numpy.bincount(tokens, minlength=len(ids))
+        counts = counts + _pairs(tokens, units, column_of, window, counts.shape)
+    if not counts.nnz:
+        raise ValueError(
+            f"no word of the vocabulary ({len(ids)} words) stands within {window} words of one of the "
+            f"{len(columns)} contexts in this text: {frequencies.sum()} of its words are in the vocabulary"
+        )
+    return Cooccurrences(
+        words=tuple(vocabulary),
+        contexts=tuple(vocabulary[column] for column in columns),
+        counts=counts,
+        word_frequencies=frequencies.astype(numpy.float64),
+        context_frequencies=frequencies[columns].astype(numpy.float64),
+        num_tokens=num_tokens,
+        window=window,
+    )
+
+
+def words_of(line: str | Sequence[str]) -> Sequence[str]:
+    """The words of a line: as they are, or those between spaces."""
+    return line.split() if isinstance(line, str) else line
+
+
+def _numbered(name: str, words: Sequence[str]) -> dict[str, int]:
+    """Each word with its place."""
+    ids = {word: place for place, word in enumerate(words)}
+    if not ids:
+        raise ValueError(f"{name} must have words, got none")
+    if len(ids) < len(words):
+        twice = next(word for word, count in Counter(words).items() if count > 1)
+        raise ValueError(f"{name} must have each word once, got {twice!r} more than once")
+    return ids
+
+
+def _columns(
+    ids: dict[str, int], vocabulary: Sequence[str], contexts: int | Sequence[str] | None
+) -> NDArray[numpy.int64]:
+    """Places of the contexts in the vocabulary."""
+    if contexts is None or isinstance(contexts, int):
+        number = len(vocabulary) if contexts is None else contexts
+        if number < 1:
+            raise ValueError(f"contexts must be at least 1, got {number}")
+        return numpy.arange(min(number, len(vocabulary)))
+    if missing := [word for word in _numbered("contexts", contexts) if word not in ids]:
+        raise ValueError(f"contexts must be in the vocabulary, got {missing[0]!r} ({len(missing)} missing): add them")
+    return numpy.array([ids[word] for word in contexts])
+
+
+def _chunks(
+    lines: Iterable[str | Sequence[str]], ids: dict[str, int], size: int
+) -> Iterator[tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]]:
+    """Numbers of known words and of their lines, and how many words there are, of lines with about ``size`` words."""
+    tokens: list[int] = []
+    lengths: list[int] = []
+    number = 0
+
+    def arrays() -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]:
+        return numpy.array(tokens, dtype=numpy.int64), numpy.repeat(numpy.arange(len(lengths)), lengths), number
+
+    for line in lines:
+        words = words_of(line)
+        known = [ids[word] for word in words if word in ids]
+        tokens += known
+        lengths.append(len(known))
+        number += len(words)
+        if len(tokens) >= size:
+            yield arrays()
+            tokens, lengths, number = [], [], 0
+    yield arrays()
+
+
+def _pairs(
+    tokens: NDArray[numpy.int64],
+    units: NDArray[numpy.int64],
+    column_of: NDArray[numpy.int64],
+    window: int,
+    shape: tuple[int, int],
+) -> sparse.csr_matrix:
+    """The counts of one chunk."""
+    rows, columns = [], []
+    for distance in range(1, min(window, len(tokens) - 1) + 1):
+        together = units[distance:] == units[:-distance]
+        left, right = tokens[:-distance][together], tokens[distance:][together]
+        for words, others in ((left, right), (right, left)):
+            found = column_of[others]
+            rows.append(words[found >= 0])
+            columns.append(found[found >= 0])
+    if not rows:
+        return sparse.csr_matrix(shape, dtype=numpy.int64)
+    pairs = (numpy.concatenate(rows), numpy.concatenate(columns))
+    return sparse.coo_matrix((numpy.ones(len(pairs[0]), dtype=numpy.int64), pairs), shape).tocsr()

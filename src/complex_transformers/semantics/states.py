@@ -1,0 +1,467 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""States, their composition, evolution and measurement (T 4.5.1 to 4.5.7), in complex128.
+
+A pure state |phi> is a vector ``[d]`` of norm 1; a density matrix rho is ``[d, d]``, Hermitian, positive
+semi-definite, of trace 1. Functions that take a state take either. What is not within 1e-8 of that is refused, never
+repaired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import numpy
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "after_measurement",
+    "after_unread_measurement",
+    "commutator",
+    "density",
+    "effects",
+    "entropy",
+    "evolve",
+    "expectation",
+    "fidelity",
+    "hadamard",
+    "ket",
+    "measure",
+    "measure_effects",
+    "measure_general",
+    "mixture",
+    "partial_trace",
+    "phase_shift",
+    "projectors",
+    "purity",
+    "spectral_decomposition",
+    "tensor",
+    "trace_distance",
+]
+
+Array: TypeAlias = NDArray[numpy.complex128]
+_TOLERANCE = 1e-8
+
+
+# Checks
+
+
+def _finite(name: str, values: ArrayLike, dimensions: Sequence[int]) -> Array:
+    array = numpy.asarray(values, dtype=numpy.complex128)
+    if array.ndim not in dimensions or array.size == 0:
+        wanted = " or ".join({1: "a vector [d]", 2: "a matrix [d, d]"}[number] for number in dimensions)
+        raise ValueError(f"{name} must be {wanted}, got shape {array.shape}")
+    if array.ndim == 2 and array.shape[0] != array.shape[1]:
+        raise ValueError(f"{name} must be square, got shape {array.shape}")
+    if not numpy.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {array[~numpy.isfinite(array)][0]}")
+    return array
+
+
+def _hermitian(name: str, values: ArrayLike) -> Array:
+    matrix = _finite(name, values, (2,))
+    deviation = abs(matrix - matrix.conj().T).max()
+    if deviation > _TOLERANCE * max(1.0, abs(matrix).max()):
+        raise ValueError(
+            f"{name} must be Hermitian, got a matrix that differs from its conjugate transpose by {deviation:.3g}: "
+            "give (A + A^H) / 2 if that is what you mean"
+        )
+    return matrix
+
+
+def _positive(name: str, values: ArrayLike) -> Array:
+    matrix = _hermitian(name, values)
+    smallest = numpy.linalg.eigvalsh(matrix)[0]
+    if smallest < -_TOLERANCE:
+        raise ValueError(f"{name} must be positive semi-definite, got an eigenvalue of {smallest:.3g}")
+    return matrix
+
+
+def _unitary(name: str, values: ArrayLike, size: int) -> Array:
+    matrix = _finite(name, values, (2,))
+    _same_size(name, matrix, size)
+    deviation = abs(matrix.conj().T @ matrix - numpy.eye(size)).max()
+    if deviation > _TOLERANCE:
+        raise ValueError(
+            f"{name} must be unitary, got U^H U that differs from the identity by {deviation:.3g}: take the unitary "
+            "factor of a polar or QR decomposition"
+        )
+    return matrix
+
+
+def _state(values: ArrayLike) -> Array:
+    """A state of either kind, as it is."""
+    state = _finite("a state", values, (1, 2))
+    if state.ndim == 1:
+        if abs((norm := numpy.linalg.norm(state)) - 1.0) > _TOLERANCE:
+            raise ValueError(f"a pure state must have norm 1, got {norm:.10g}: make one with ket")
+        return state
+    _positive("a density matrix", state)
+    if abs((trace := numpy.trace(state)) - 1.0) > _TOLERANCE:
+        raise ValueError(f"a density matrix must have trace 1, got {trace:.10g}: divide by its trace")
+    return state
+
+
+def _density(values: ArrayLike) -> Array:
+    """The density matrix of a state of either kind (T 4.17)."""
+    state = _state(values)
+    return numpy.outer(state, state.conj()) if state.ndim == 1 else state
+
+
+def _same_size(name: str, matrix: Array, size: int) -> None:
+    if matrix.shape[0] != size:
+        raise ValueError(f"{name} must have the size of the state, {size}, got {matrix.shape[0]}")
+
+
+def _pair(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
+    matrices = _density(first), _density(second)
+    if matrices[0].shape != matrices[1].shape:
+        raise ValueError(f"states must have one size, got {len(matrices[0])} and {len(matrices[1])}")
+    return matrices
+
+
+def _complete(name: str, matrices: Iterable[Array], size: int) -> None:
+    """The sum must be the identity (T 4.49, 4.54)."""
+    total = numpy.zeros((size, size), dtype=numpy.complex128)
+    for matrix in matrices:
+        _same_size(name, matrix, size)
+        total += matrix
+    deviation = abs(total - numpy.eye(size)).max()
+    if deviation > _TOLERANCE:
+        raise ValueError(
+            f"{name} must sum to the identity, got a sum that differs from it by {deviation:.3g}: an outcome is "
+            "missing; add what is left as one more"
+        )
+
+
+# States
+
+
+def ket(amplitudes: ArrayLike, phases: ArrayLike | None = None) -> Array:
+    """The pure state of these amplitudes, sum_j a_j exp(i theta_j) |beta_j> over its norm (T 4.15, 4.61).
+
+    Args:
+        amplitudes: ``[d]``, real or complex; square roots of probabilities for T 4.19.
+        phases: ``[d]``, theta in radians; None for zeros.
+
+    Raises:
+        ValueError: no vector, numbers that are not finite, norm 0, another number of phases.
+    """
+    state = _finite("amplitudes", amplitudes, (1,))
+    if phases is not None:
+        turns = numpy.asarray(phases, dtype=numpy.float64)
+        if turns.shape != state.shape or not numpy.isfinite(turns).all():
+            raise ValueError(f"phases must be {state.shape[0]} finite numbers, one for each amplitude, got {phases!r}")
+        state = state * numpy.exp(1j * turns)
+    largest = abs(state).max()
+    if largest == 0.0:
+        raise ValueError(f"amplitudes of norm 0 are no state, got {state.shape[0]} zeros: one must differ from 0")
+    state = state / largest  # squares neither overflow nor vanish
+    return state / numpy.linalg.norm(state)
+
+
+def density(state: ArrayLike) -> Array:
+    """|phi><phi| of a pure state (T 4.17); a density matrix is returned as it is.
+
+    Raises:
+        ValueError: no state.
+    """
+    return _density(state)
+
+
+def mixture(states: Sequence[ArrayLike], weights: ArrayLike | None = None) -> Array:
+    """The density matrix of a mixture, rho = sum_j p_j rho_j (T 4.18, 4.30, 4.31, 4.63).
+
+    Args:
+        states: pure states or density matrices of one size.
+        weights: p, at least 0, of sum 1; None for equal ones.
+
+    Raises:
+        ValueError: no states, states of several sizes, weights that are no probabilities.
+    """
+    matrices = [_density(state) for state in states]
+    if not matrices:
+        raise ValueError("a mixture must have states, got none")
+    if len(sizes := {len(matrix) for matrix in matrices}) > 1:
+        raise ValueError(f"states must have one size, got {sorted(sizes)}")
+    given = numpy.full(len(matrices), 1 / len(matrices)) if weights is None else numpy.asarray(weights, dtype=float)
+    if given.shape != (len(matrices),) or not (given >= 0).all() or abs(given.sum() - 1.0) > _TOLERANCE:
+        raise ValueError(
+            f"weights must be {len(matrices)} probabilities of sum 1, got {given.tolist()}: divide by their sum"
+        )
+    return numpy.tensordot(given, numpy.stack(matrices), axes=1)
+
+
+def tensor(*factors: ArrayLike) -> Array:
+    """The Kronecker product of vectors or of matrices (T 4.39 to 4.43).
+
+    Raises:
+        ValueError: no factors, a vector beside a matrix.
+    """
+    arrays = [numpy.asarray(factor, dtype=numpy.complex128) for factor in factors]
+    if not arrays or len({array.ndim for array in arrays}) > 1:
+        raise ValueError(f"tensor takes vectors or matrices, got {[array.shape for array in arrays]}: use density")
+    product = arrays[0]
+    for array in arrays[1:]:
+        product = numpy.asarray(numpy.kron(product, array), dtype=numpy.complex128)
+    return product
+
+
+def partial_trace(state: ArrayLike, sizes: Sequence[int], keep: int | Sequence[int]) -> Array:
+    """The density matrix of some parts of a composed state, the others traced out.
+
+    Args:
+        state: of all parts, in the order of ``tensor``.
+        sizes: d of each part.
+        keep: places of the parts that stay, in their order.
+
+    Raises:
+        ValueError: no state, sizes whose product is another one, no such part.
+    """
+    rho, number = _density(state), len(sizes)
+    kept = [keep] if isinstance(keep, int) else list(keep)
+    if numpy.prod(sizes) != len(rho):
+        raise ValueError(f"sizes {list(sizes)} must have the product {len(rho)}, the size of the state")
+    if not kept or sorted(set(kept)) != kept or not 0 <= kept[0] <= kept[-1] < number:
+        raise ValueError(f"keep must be rising places of parts, from 0 to {number - 1}, got {keep!r}")
+    rho = rho.reshape(*sizes, *sizes)
+    for place in reversed([place for place in range(number) if place not in kept]):
+        rho = rho.trace(axis1=place, axis2=place + rho.ndim // 2)
+    size = int(numpy.prod([sizes[place] for place in kept]))
+    return rho.reshape(size, size)
+
+
+# Evolution
+
+
+def evolve(state: ArrayLike, unitary: ArrayLike) -> Array:
+    """U |phi>, or U rho U^H (T 4.36).
+
+    Raises:
+        ValueError: no state, a matrix that is not unitary or of another size.
+    """
+    values = _state(state)
+    matrix = _unitary("unitary", unitary, len(values))
+    return matrix @ values if values.ndim == 1 else matrix @ values @ matrix.conj().T
+
+
+def hadamard(parts: int = 1) -> Array:
+    """The Hadamard gate on ``parts`` states of size 2 (T 4.37): ``[2^parts, 2^parts]``.
+
+    Raises:
+        ValueError: ``parts`` below 1.
+    """
+    if parts < 1:
+        raise ValueError(f"parts must be at least 1, got {parts}")
+    return tensor(*[numpy.array([[1, 1], [1, -1]]) / numpy.sqrt(2)] * parts)
+
+
+def phase_shift(phases: ArrayLike) -> Array:
+    """diag(exp(i theta_j)) (T 4.38, 4.77).
+
+    Raises:
+        ValueError: phases that are no vector of finite real numbers.
+    """
+    turns = numpy.asarray(phases, dtype=numpy.float64)
+    if turns.ndim != 1 or not turns.size or not numpy.isfinite(turns).all():
+        raise ValueError(f"phases must be a vector of finite numbers, got {phases!r}")
+    return numpy.diag(numpy.exp(1j * turns))
+
+
+# Measurement
+
+
+def projectors(observable: ArrayLike) -> tuple[NDArray[numpy.float64], list[Array]]:
+    """The outcomes of a projective measurement, A = sum_j lambda_j P_j (T 4.45): eigenvalues, rising, and projectors.
+
+    Eigenvalues nearer than 1e-8 of the largest are one outcome, whose projector has a rank above 1.
+
+    Raises:
+        ValueError: a matrix that is not Hermitian.
+    """
+    values, vectors = numpy.linalg.eigh(_hermitian("observable", observable))
+    distance = _TOLERANCE * max(1.0, abs(values).max())
+    groups = numpy.cumsum(numpy.diff(values, prepend=values[0]) > distance)
+    outcomes = [vectors[:, groups == group] for group in range(groups[-1] + 1)]
+    means = numpy.array([values[groups == group].mean() for group in range(groups[-1] + 1)])
+    return means, [outcome @ outcome.conj().T for outcome in outcomes]
+
+
+def effects(operators: Sequence[ArrayLike]) -> list[Array]:
+    """E_j = M_j^H M_j of a general measurement, a POVM (T 4.54).
+
+    Raises:
+        ValueError: operators whose effects do not sum to the identity.
+    """
+    matrices = [_finite("a measurement operator", operator, (2,)) for operator in operators]
+    if not matrices:
+        raise ValueError("a measurement must have operators, got none")
+    found = [matrix.conj().T @ matrix for matrix in matrices]
+    _complete("M^H M of the measurement operators", found, len(found[0]))
+    return found
+
+
+def _probabilities(state: ArrayLike, found: Sequence[Array]) -> NDArray[numpy.float64]:
+    """tr(E_j rho) of every outcome."""
+    values = _state(state)
+    _same_size("measurement operators", found[0], len(values))
+    if values.ndim == 1:
+        return numpy.array([numpy.vdot(values, effect @ values).real for effect in found])
+    return numpy.array([numpy.sum(effect * values.T).real for effect in found])
+
+
+def measure(state: ArrayLike, projections: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
+    """The probability of every outcome of a projective measurement, p_j = tr(P_j rho) (T 4.29, 4.46, 4.50).
+
+    Args:
+        state: pure or mixed.
+        projections: P_j, of ``projectors`` or densities of a basis; P_j P_k = 0, sum_j P_j = I (T 4.49).
+
+    Raises:
+        ValueError: no state, matrices that are no projectors, overlap, or do not sum to the identity.
+    """
+    matrices = [_hermitian("a projector", matrix) for matrix in projections]
+    if not matrices:
+        raise ValueError("a measurement must have projectors, got none")
+    for matrix in matrices:
+        if (deviation := abs(matrix @ matrix - matrix).max()) > _TOLERANCE:
+            raise ValueError(f"a projector must be its own square, got P P that differs from P by {deviation:.3g}")
+    # Projectors that sum to the identity are orthogonal to each other.
+    _complete("projectors", matrices, len(matrices[0]))
+    return _probabilities(state, matrices)
+
+
+def measure_general(state: ArrayLike, operators: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
+    """The probability of every outcome of a general measurement, p_j = tr(M_j^H M_j rho) (T 4.55, 4.57).
+
+    Raises:
+        ValueError: no state, operators whose M_j^H M_j do not sum to the identity.
+    """
+    return _probabilities(state, effects(operators))
+
+
+def measure_effects(state: ArrayLike, povm: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
+    """The probability of every outcome of a POVM, p_j = tr(E_j rho), E_j positive of sum I.
+
+    Raises:
+        ValueError: no state, effects that are not positive or do not sum to the identity.
+    """
+    matrices = [_positive("an effect", matrix) for matrix in povm]
+    if not matrices:
+        raise ValueError("a measurement must have effects, got none")
+    _complete("effects", matrices, len(matrices[0]))
+    return _probabilities(state, matrices)
+
+
+def expectation(state: ArrayLike, observable: ArrayLike) -> float:
+    """<A> = tr(rho A) (T 4.47, 4.51).
+
+    Raises:
+        ValueError: no state, an observable that is not Hermitian.
+    """
+    return float(_probabilities(state, [_hermitian("observable", observable)])[0])
+
+
+def after_measurement(state: ArrayLike, operator: ArrayLike) -> Array:
+    """The state after the outcome of M: M |phi> / sqrt(p) or M rho M^H / p (T 4.48, 4.52, 4.56, 4.58).
+
+    Args:
+        state: pure or mixed.
+        operator: the projector or the measurement operator of the outcome.
+
+    Raises:
+        ValueError: no state, an outcome of probability 0.
+    """
+    values, matrix = _state(state), _finite("operator", operator, (2,))
+    _same_size("operator", matrix, len(values))
+    probability = _probabilities(values, [matrix.conj().T @ matrix])[0]
+    if probability <= _TOLERANCE**2:
+        raise ValueError(f"the outcome has probability {probability:.3g} in this state: there is no state after it")
+    if values.ndim == 1:
+        return matrix @ values / numpy.sqrt(probability)
+    return matrix @ values @ matrix.conj().T / probability
+
+
+def after_unread_measurement(state: ArrayLike, operators: Sequence[ArrayLike]) -> Array:
+    """The ensemble after a measurement whose outcome is not read, sum_j M_j rho M_j^H (T 4.53, 4.59).
+
+    Raises:
+        ValueError: no state, operators whose M_j^H M_j do not sum to the identity.
+    """
+    rho = _density(state)
+    _same_size("measurement operators", effects(operators)[0], len(rho))
+    matrices = [numpy.asarray(operator, dtype=numpy.complex128) for operator in operators]
+    return sum((matrix @ rho @ matrix.conj().T for matrix in matrices), numpy.zeros_like(rho))
+
+
+# Of one state, and of two
+
+
+def spectral_decomposition(state: ArrayLike) -> tuple[NDArray[numpy.float64], Array]:
+    """rho = U Lambda U^H (T 4.66): eigenvalues, falling, and eigenvectors as columns.
+
+    Raises:
+        ValueError: no state.
+    """
+    values, vectors = numpy.linalg.eigh(_density(state))
+    return numpy.clip(values[::-1], 0.0, None), vectors[:, ::-1]
+
+
+def purity(state: ArrayLike) -> float:
+    """tr rho^2: 1 for a pure state, 1/d at least.
+
+    Raises:
+        ValueError: no state.
+    """
+    return float((abs(_density(state)) ** 2).sum())
+
+
+def entropy(state: ArrayLike) -> float:
+    """Von Neumann's S = -tr(rho ln rho) = -sum_i lambda_i ln lambda_i (T 4.64, 4.65), in nats.
+
+    0 for a pure state, ln k at most for a mixture of k states.
+
+    Raises:
+        ValueError: no state.
+    """
+    values = spectral_decomposition(state)[0]
+    values = values[values > 0]
+    return max(0.0, float(-(values * numpy.log(values)).sum()))
+
+
+def _root(matrix: Array) -> Array:
+    values, vectors = numpy.linalg.eigh(matrix)
+    return (vectors * numpy.sqrt(numpy.clip(values, 0.0, None))) @ vectors.conj().T
+
+
+def fidelity(first: ArrayLike, second: ArrayLike) -> float:
+    """F = (tr sqrt(sqrt(rho) sigma sqrt(rho)))^2, |<phi|psi>|^2 of pure states (Uhlmann 1976).
+
+    Raises:
+        ValueError: no states, states of two sizes.
+    """
+    rho, sigma = _pair(first, second)
+    # The singular values of sqrt(rho) sqrt(sigma): no roots of eigenvalues that are zero to rounding.
+    return min(1.0, float(numpy.linalg.svd(_root(rho) @ _root(sigma), compute_uv=False).sum()) ** 2)
+
+
+def trace_distance(first: ArrayLike, second: ArrayLike) -> float:
+    """Half of tr |rho - sigma|, from 0 (equal) to 1 (told apart by one measurement).
+
+    Raises:
+        ValueError: no states, states of two sizes.
+    """
+    rho, sigma = _pair(first, second)
+    return float(abs(numpy.linalg.eigvalsh(rho - sigma)).sum() / 2)
+
+
+def commutator(first: ArrayLike, second: ArrayLike) -> Array:
+    """[A, B] = A B - B A: zero where two measurements do not disturb each other.
+
+    Raises:
+        ValueError: no square matrices of one size.
+    """
+    matrices = _finite("first", first, (2,)), _finite("second", second, (2,))
+    _same_size("second", matrices[1], len(matrices[0]))
+    return matrices[0] @ matrices[1] - matrices[1] @ matrices[0]

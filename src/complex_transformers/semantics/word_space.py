@@ -1,0 +1,269 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What all spaces of words share: vectors by word, compositions of words, similarities, files."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import numpy
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ..data.parts import check_option
+
+__all__ = ["COMPOSITIONS", "SIMILARITIES", "WordSpace", "unit_rows"]
+
+COMPOSITIONS = ("add", "multiply", "tensor", "mixture")
+SIMILARITIES = ("modulus", "real")
+Space = TypeVar("Space", bound="WordSpace")
+Pair: TypeAlias = tuple[Sequence[str], Sequence[str]]
+
+
+def unit_rows(vectors: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Every row over its Euclidean norm; rows of zeros stay."""
+    squares = numpy.asarray(abs(vectors).power(2).sum(axis=1)).ravel()
+    norms = numpy.sqrt(squares, where=squares > 0, out=numpy.ones(len(squares)))
+    return sparse.csr_matrix(sparse.diags(1.0 / norms) @ vectors)
+
+
+def _inner(first: sparse.csr_matrix, second: sparse.csr_matrix) -> NDArray[Any]:
+    """<x|y> of every row."""
+    return numpy.asarray(first.conj().multiply(second).sum(axis=1)).ravel()
+
+
+def _compare(
+    first: list[sparse.csr_matrix], second: list[sparse.csr_matrix], how: str, kind: str, renormalize: bool
+) -> NDArray[Any]:
+    """<x|y> of composed rows, of which each has a matrix for every word; sqrt(tr(rho sigma)) of mixtures."""
+    if how == "mixture":
+        if kind == "real":
+            raise ValueError("mixtures have no inner product: take kind='modulus'")
+        first, second = ([unit_rows(rows) for rows in side] for side in (first, second))
+        squares = sum(abs(_inner(x, y)) ** 2 for x in first for y in second)
+        return numpy.sqrt(squares / (len(first) * len(second)))
+    if how == "tensor":  # the product of the inner products, without the numbers of the Kronecker products
+        if len(first) != len(second):
+            raise ValueError(f"tensor products must have one size, got those of {len(first)} and {len(second)} words")
+        if renormalize:
+            first, second = ([unit_rows(rows) for rows in side] for side in (first, second))
+        return numpy.prod([_inner(x, y) for x, y in zip(first, second, strict=True)], axis=0)
+    x, y = (_combine(side, how) for side in (first, second))
+    return _inner(unit_rows(x), unit_rows(y)) if renormalize else _inner(x, y)
+
+
+def _combine(rows: Sequence[sparse.csr_matrix], how: str) -> sparse.csr_matrix:
+    """The sum or the product of vectors."""
+    if how == "add":
+        return sum(rows[1:], rows[0])
+    return reduce(lambda first, second: first.multiply(second).tocsr(), rows)
+
+
+class WordSpace:
+    """Words as vectors, most of whose numbers are 0.
+
+    A word or a composition is a sparse matrix of rows: one row is a vector, a pure state where its norm is 1; the rows
+    of a mixture are sqrt(p_i) <w_i|, from which its density matrix is rho = sum_i p_i |w_i><w_i|, without the
+    ``[d, d]`` numbers of that. ``word in space`` says whether a word has a vector.
+
+    Args:
+        words: each once.
+        vectors: ``[words, d]``, dense or sparse, real or complex.
+
+    Attributes:
+        words_: the words of the rows.
+        vectors_: their vectors.
+
+    Raises:
+        ValueError: words given twice, another number of vectors, numbers that are not finite.
+    """
+
+    words_: tuple[str, ...]
+    vectors_: sparse.csr_matrix
+    _KEPT: tuple[str, ...] = ()  # further attributes that a file has: tuples, numbers and arrays
+
+    def __init__(self, words: Sequence[str], vectors: Any) -> None:
+        self._set(words, vectors)
+
+    def _set(self, words: Sequence[str], vectors: Any) -> None:
+        rows = sparse.csr_matrix(vectors)
+        if len(words) != rows.shape[0]:
+            raise ValueError(f"each word needs a vector, got {len(words)} words and {rows.shape[0]} vectors")
+        if not numpy.isfinite(rows.data).all():
+            row = int(numpy.searchsorted(rows.indptr, numpy.flatnonzero(~numpy.isfinite(rows.data))[0], "right")) - 1
+            raise ValueError(f"vectors must be finite, got another number in that of {words[row]!r}")
+        self._rows = {word: row for row, word in enumerate(words)}
+        if len(self._rows) < len(words):
+            raise ValueError(f"words must differ, got {len(words) - len(self._rows)} twice: keep one row of each")
+        self.words_, self.vectors_ = tuple(words), rows
+
+    def _fitted(self) -> sparse.csr_matrix:
+        if not hasattr(self, "vectors_"):
+            raise ValueError(f"this {type(self).__name__} has no vectors yet: call fit, or load a saved one")
+        return self.vectors_
+
+    def __contains__(self, word: object) -> bool:
+        row = self._rows.get(word) if hasattr(self, "_rows") else None  # type: ignore[call-overload]
+        return row is not None and self.vectors_.indptr[row] < self.vectors_.indptr[row + 1]
+
+    def vector(self, word: str) -> sparse.csr_matrix:
+        """The vector of a word, ``[1, d]``.
+
+        Raises:
+            ValueError: nothing fitted yet, a word that the space does not have, or has no counts of.
+        """
+        vectors = self._fitted()
+        if word not in self._rows:
+            raise ValueError(
+                f"{word!r} is none of the {len(self.words_)} words of this space: fit it on text that has it, with a "
+                "smaller min_count"
+            )
+        if word not in self:
+            raise ValueError(f"{word!r} has no counts beside any context: its vector is 0; give it more contexts")
+        return vectors[self._rows[word]]
+
+    def compose(
+        self, words: Sequence[str], how: str = "add", *, weights: ArrayLike | None = None, renormalize: bool = False
+    ) -> sparse.csr_matrix:
+        """Several words as one (T 4.5.9; T 4.39 for ``tensor``, T 4.63 for ``mixture``).
+
+        Args:
+            words: one or more.
+            how: ``add`` (sum of vectors), ``multiply`` (number by number), ``tensor`` (Kronecker product,
+                ``[1, d^n]``), ``mixture`` (rows sqrt(p_i) w_i / ||w_i||).
+            weights: p of a mixture, of sum 1; None for equal ones.
+            renormalize: the composition gets norm 1 (a mixture has trace 1 by itself); T leaves it as it is.
+
+        Raises:
+            ValueError: a word without a vector, no words, an unknown ``how``, weights that are no probabilities or of
+                another composition.
+        """
+        check_option("how", how, COMPOSITIONS)
+        rows = [self.vector(word) for word in words]
+        if not rows:
+            raise ValueError("a composition must have words, got none")
+        if how == "mixture":
+            return self._mixture(rows, weights)
+        if weights is not None:
+            raise ValueError(f"weights are those of a mixture, not of {how!r}: leave them out")
+        if how == "tensor":
+            composed = reduce(lambda first, second: sparse.kron(first, second, format="csr"), rows)
+        else:
+            composed = _combine(rows, how)
+        return unit_rows(composed) if renormalize else composed
+
+    def _mixture(self, rows: Sequence[sparse.csr_matrix], weights: ArrayLike | None) -> sparse.csr_matrix:
+        given = numpy.full(len(rows), 1 / len(rows)) if weights is None else numpy.asarray(weights, dtype=float)
+        if given.shape != (len(rows),) or not (given >= 0).all() or abs(given.sum() - 1.0) > 1e-8:
+            raise ValueError(f"weights must be {len(rows)} probabilities of sum 1, got {weights!r}")
+        return sparse.csr_matrix(sparse.diags(numpy.sqrt(given)) @ unit_rows(sparse.vstack(rows, format="csr")))
+
+    def similarity(
+        self, first: str | sparse.csr_matrix, second: str | sparse.csr_matrix, kind: str = "modulus"
+    ) -> float:
+        """How alike two words or compositions are.
+
+        Args:
+            first, second: words, or what ``compose`` gives.
+            kind: ``modulus`` is |<x|y>| (T 4.35), the root of the Born probability for states, and sqrt(tr(rho sigma))
+                for mixtures; ``real`` is Re <x|y>, of vectors alone.
+
+        Raises:
+            ValueError: a word without a vector, vectors of two sizes, an unknown ``kind``, ``real`` of mixtures.
+        """
+        check_option("kind", kind, SIMILARITIES)
+        x, y = (self.vector(value) if isinstance(value, str) else value for value in (first, second))
+        if x.shape[1] != y.shape[1]:
+            raise ValueError(f"vectors must have one size, got {x.shape[1]} and {y.shape[1]}")
+        products = (x.conj() @ y.T).toarray()
+        if kind == "modulus":
+            return float(numpy.linalg.norm(products))
+        if products.size > 1:
+            raise ValueError(f"mixtures of {x.shape[0]} and {y.shape[0]} words have no inner product: take 'modulus'")
+        return float(products[0, 0].real)
+
+    def similarities(
+        self, pairs: Sequence[Pair], how: str = "add", kind: str = "modulus", renormalize: bool = False
+    ) -> NDArray[numpy.float64]:
+        """The similarity of many pairs of phrases at once; NaN where a word has no vector.
+
+        Args:
+            pairs: two phrases each, as lists of words; a phrase may be one word.
+            how: phrases are composed, as ``compose`` knows it.
+            kind: as ``similarity`` knows it.
+            renormalize: compositions get norm 1.
+
+        Raises:
+            ValueError: an unknown ``how`` or ``kind``, ``real`` of mixtures, tensor products of two sizes, a phrase
+                without words.
+        """
+        check_option("how", how, COMPOSITIONS)
+        check_option("kind", kind, SIMILARITIES)
+        found = numpy.full(len(pairs), numpy.nan)
+        by_length: dict[tuple[int, int], list[int]] = {}
+        for place, pair in enumerate(pairs):
+            if not all(pair):
+                raise ValueError(f"a composition must have words, got none in pair {place}: {pair}")
+            if all(word in self for phrase in pair for word in phrase):
+                by_length.setdefault((len(pair[0]), len(pair[1])), []).append(place)
+        for places in by_length.values():
+            first, second = (self._stacked([pairs[place][side] for place in places]) for side in (0, 1))
+            products = _compare(first, second, how, kind, renormalize)
+            found[places] = abs(products) if kind == "modulus" else products.real
+        return found
+
+    def _stacked(self, phrases: Sequence[Sequence[str]]) -> list[sparse.csr_matrix]:
+        """The vectors of the first words of phrases of one length, of their second words, ..."""
+        vectors = self._fitted()
+        return [vectors[[self._rows[word] for word in words]] for words in zip(*phrases, strict=True)]
+
+    def save(self, folder: str | Path) -> None:
+        """Write ``space.json`` and ``space.npz`` to a folder, which is made."""
+        vectors = self._fitted()
+        arrays = {name: getattr(vectors, name) for name in ("data", "indices", "indptr")}
+        facts: dict[str, Any] = {"class": type(self).__name__, "size": vectors.shape[1], "words": self.words_}
+        facts["parameters"] = self._parameters()
+        for name in self._KEPT:
+            value = getattr(self, name)
+            (arrays if isinstance(value, numpy.ndarray) else facts)[name] = value
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        numpy.savez_compressed(path / "space.npz", **arrays)
+        (path / "space.json").write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
+
+    def _parameters(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def load(cls: type[Space], folder: str | Path) -> Space:
+        """Read what ``save`` wrote; nothing of it is code.
+
+        Raises:
+            FileNotFoundError: a file is missing.
+            ValueError: a file that is broken or of another class.
+        """
+        path = Path(folder)
+        try:
+            facts = json.loads((path / "space.json").read_text(encoding="utf-8"))
+            with numpy.load(path / "space.npz", allow_pickle=False) as opened:
+                arrays = {name: opened[name] for name in opened.files}
+            if facts["class"] != cls.__name__:
+                raise ValueError(f"it is a {facts['class']}, read it with {facts['class']}.load")
+            rows = (arrays.pop("data"), arrays.pop("indices"), arrays.pop("indptr"))
+            vectors = sparse.csr_matrix(rows, shape=(len(facts["words"]), facts["size"]))
+            vectors.check_format()  # columns beyond the size
+            space = cls.__new__(cls)
+            for name, value in facts["parameters"].items():
+                setattr(space, name, value)
+            space._set(facts["words"], vectors)
+            for name in cls._KEPT:
+                value = arrays[name] if name in arrays else facts[name]
+                setattr(space, name, tuple(value) if isinstance(value, list) else value)
+        except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, EOFError) as error:
+            raise ValueError(f"{path} is no saved {cls.__name__}: {error}; save it again") from error
+        return space

@@ -1,0 +1,82 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of one pass, against loops over positions."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy
+import pytest
+
+from complex_transformers.semantics import build_vocabulary, cooccurrence, count_cooccurrences
+from refusals import refused
+
+
+def by_loops(lines, vocabulary, window, contexts):
+    """f(w, v) as it is defined."""
+    found = Counter()
+    for line in lines:
+        words = [word for word in line if word in vocabulary]
+        for i, word in enumerate(words):
+            for j, other in enumerate(words):
+                if i != j and abs(i - j) <= window and other in contexts:
+                    found[word, other] += 1
+    return numpy.array([[found[word, context] for context in contexts] for word in vocabulary])
+
+
+def drawn_lines(seed):
+    generator = numpy.random.default_rng(seed)
+    lengths = [0, 1, 2, *generator.integers(0, 30, 20)]
+    return [[f"w{number}" for number in generator.zipf(1.4, length) if number < 12] for length in lengths]
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 40])
+@pytest.mark.parametrize("pairs_at_once", [2**22, 8])
+def test_counts_are_those_of_loops(window, pairs_at_once, monkeypatch):
+    monkeypatch.setattr(cooccurrence, "_PAIRS_AT_ONCE", pairs_at_once)
+    lines = drawn_lines(window)
+    vocabulary, contexts = [f"w{number}" for number in (3, 1, 2, 7, 4, 99)], ["w4", "w1", "w3"]
+    counts = count_cooccurrences(lines, vocabulary, window, contexts)
+    assert counts.counts.toarray().tolist() == by_loops(lines, vocabulary, window, contexts).tolist()
+    frequencies = Counter(word for line in lines for word in line)
+    assert counts.word_frequencies.tolist() == [frequencies[word] for word in vocabulary]
+    assert counts.context_frequencies.tolist() == [frequencies[word] for word in contexts]
+    assert counts.num_tokens == sum(map(len, lines))
+    assert (counts.words, counts.contexts, counts.window) == (tuple(vocabulary), tuple(contexts), window)
+    assert counts.word_sums.tolist() == counts.counts.toarray().sum(axis=1).tolist()
+    assert counts.context_sums.tolist() == counts.counts.toarray().sum(axis=0).tolist()
+
+
+def test_windows_end_with_lines_and_skip_unknown_words():
+    counts = count_cooccurrences(["a x b", "b c"], ["a", "b", "c"], window=1)
+    assert counts.counts.toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+
+
+def test_lines_are_read_once_and_contexts_can_be_a_number():
+    lines = (line for line in ["a b", "b c a"])
+    counts = count_cooccurrences(lines, ["b", "a", "c"], 2, contexts=2)
+    assert counts.contexts == ("b", "a")
+    assert counts.counts.toarray().tolist() == [[0, 2], [2, 0], [1, 1]]
+    assert count_cooccurrences(["a b"], ["a", "b"], 2, contexts=9).contexts == ("a", "b")
+
+
+def test_vocabulary_by_frequency_then_place():
+    lines = ["b a c", ["a", "b"], "d c"]
+    assert build_vocabulary(lines) == ["b", "a", "c", "d"]
+    assert build_vocabulary([*lines, "d d"], 2) == ["d", "b", "a", "c"]
+
+
+def test_refusals():
+    refused("one string; pass \\[text\\]", count_cooccurrences, "a b", ["a", "b"], error=TypeError)
+    refused("window must be at least 1, got 0", count_cooccurrences, ["a b"], ["a", "b"], 0)
+    refused("vocabulary must have words, got none", count_cooccurrences, ["a b"], [])
+    refused("each word once, got 'a' more than once", count_cooccurrences, ["a b"], ["a", "b", "a"])
+    refused("contexts must be at least 1, got 0", count_cooccurrences, ["a b"], ["a", "b"], 2, 0)
+    refused("in the vocabulary, got 'c' \\(1 missing\\)", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "c"])
+    refused("contexts must have each word once", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "a"])
+    for lines in ([], ["", "a"], ["a x x"], ["x y"]):
+        refused("no word of the vocabulary \\(2 words\\) stands within 2", count_cooccurrences, lines, ["a", "b"])
+    refused("min_count must be at least 1, got 0", build_vocabulary, ["a"], 0)
+    refused("none of the 1 words of the text stands there 2 times", build_vocabulary, ["a"], 2)
+    refused("none of the 0 words", build_vocabulary, [])
