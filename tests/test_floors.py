@@ -3,6 +3,7 @@
 """The plan of the house: imports go down only, and nothing lies loose at the top of the package."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,3 +80,8 @@ def test_no_file_is_too_long_to_read() -> None:
     lines = {path: path.read_text(encoding="utf-8").count("\n") for top in folders for path in top.rglob("*.py")}
     assert lines
     assert not {str(path.relative_to(ROOT)): count for path, count in lines.items() if count > 500}
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    names = Counter(path.name for path in (ROOT / "tests").rglob("*.py"))
+    assert not {name: count for name, count in names.items() if count > 1 and name != "conftest.py"}  # pytest asks so
