@@ -63,7 +63,7 @@ def double(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return train(tmp_path_factory.mktemp("double"), processes=2, heads=heads_in(request))
 
 
-MORE = ("classification", "fasttext", "cnn", "gcn", "rnn", "mlp", "convnet")
+MORE = ("classification", "fasttext", "cnn", "gcn", "rnn", "mlp", "convnet", "llama", "memory", "quantum")
 FULL = [pytest.param(head, marks=pytest.mark.full) for head in MORE]
 HEADS = pytest.mark.parametrize("head", ["mlm", "seq2seq", *FULL])
 

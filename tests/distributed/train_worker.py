@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from families import Case
 
 BATCH, STEPS, VOCABULARY, LENGTH = 8, 5, 30, 10
-WORD_LABELS = ("mlm", "seq2seq")  # the others have one label for each text
+WORD_LABELS = ("mlm", "seq2seq", "llama")  # the others have one label for each text
 
 
 def make_data(head: str) -> Dataset:
@@ -40,6 +40,10 @@ def make_data(head: str) -> Dataset:
         ids = torch.randint(3, VOCABULARY, (LENGTH,), generator=generator)
         mask = (torch.arange(LENGTH) < 4 + index % 7).long()
         labels = torch.where((torch.arange(LENGTH) <= index % 4), ids, -100) if head in WORD_LABELS else ids[0] % 2
+        if head == "memory":  # a story of two sentences, and a question
+            story = {"input_ids": ids.view(2, -1).tolist(), "question_ids": ids[:3].tolist()}
+            rows.append({**story, "labels": labels.tolist()})
+            continue
         if head == "convnet":
             pixels = torch.randn(HEADS[head].config().pixel_shape, generator=generator)
             rows.append({"pixel_values": pixels.tolist(), "labels": labels.tolist()})
@@ -58,6 +62,9 @@ HEADS = {
     "seq2seq": Case("complex_seq2seq", "modulus"),
     "mlp": Case("complex_mlp", "words"),
     "convnet": Case("complex_convnet", "complex"),
+    "llama": Case("complex_llama", "complex"),
+    "memory": Case("complex_memory_network", "complex"),
+    "quantum": Case("complex_quantum", "complex"),
 }
 
 
