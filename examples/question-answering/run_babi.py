@@ -144,7 +144,7 @@ def main() -> dict[str, Any]:
     if training_args.linear_start and variant == "sentence_memory":
         run.trainer.add_callback(LinearStart(max_epochs=max(1, int(training_args.num_train_epochs) // 4)))
     results = run.run(checkpoint) | {"data": portable(asdict(data_args))}
-    repeated = repeated_questions(parts["test"], DatasetDict(parts)["train"])
+    repeated = repeated_questions(parts["test"], parts["train"])
     unseen = [row for row, seen in enumerate(repeated) if not seen]
     run.parts["unseen"] = encoded["test"].select(unseen)
     results["unseen"] = run.evaluate("unseen") | {"rows": len(unseen)}
