@@ -1,9 +1,10 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words as quantum states: Tables 4.5 to 4.7 of the thesis with their controls, senses, and phases that are learned.
+"""Words as quantum states: Tables 4.5 to 4.7 of the thesis with their controls, senses, learned phases and evolutions.
 
     python -m benchmarks.grid thesis-semantics            # some rows: thesis-semantics "w2,*"
     python -m benchmarks.grid thesis-semantics-phases
+    python -m benchmarks.grid thesis-semantics-evolution
 
 The tables go to ``docs/semantics.md``.
 """
@@ -11,7 +12,7 @@ The tables go to ``docs/semantics.md``.
 from __future__ import annotations
 
 from benchmarks.grid import Functions
-from benchmarks.thesis import born
+from benchmarks.thesis import born, evolution
 from benchmarks.thesis.semantics import (
     CONTEXTS,
     COUNT_SPACES,
@@ -34,6 +35,7 @@ __all__ = [
     "SENSES",
     "TOPICS",
     "WITHOUT_DROPPED",
+    "evolution_rows",
     "phase_rows",
 ]
 
@@ -70,7 +72,20 @@ def phase_rows() -> dict[str, born.BornCell]:
     return {**rows, "signs, twice the numbers": born.BornCell("signs", 100)}
 
 
+def evolution_rows() -> dict[str, evolution.EvolutionCell]:
+    """States, composed by sums or mixtures, before which words evolve or not."""
+    cells = (
+        evolution.EvolutionCell(states, how, kind)
+        for how in ("add", "mixture")
+        for states in evolution.STATES
+        for kind in evolution.EVOLUTIONS
+        if not (states == "signs" and kind == "phase_shift")  # a real number has no phase to shift
+    )
+    return {f"{cell.states},{cell.how},{cell.evolution}": cell for cell in cells}
+
+
 GRIDS = (
     Functions("thesis-semantics", _rows(), (0,), run, settings),
     Functions("thesis-semantics-phases", phase_rows(), (0,), born.run, born.settings),
+    Functions("thesis-semantics-evolution", evolution_rows(), (0, 1, 2), evolution.run, evolution.settings),
 )

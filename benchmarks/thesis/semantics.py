@@ -49,6 +49,7 @@ __all__ = [
     "SpaceCell",
     "TopicCell",
     "counts_of",
+    "figures_of",
     "rated_sets",
     "run",
     "score_space",
@@ -182,7 +183,7 @@ def space_of(cell: SpaceCell | TopicCell) -> WordSpace:
     return SemanticSpace(*COUNT_SPACES[cell.space]).fit(counts_of(cell.window, cell.dropped))
 
 
-def _scores(similarities: NDArray[numpy.float64], rated: RatedPairs) -> dict[str, Any]:
+def figures_of(similarities: NDArray[numpy.float64], rated: RatedPairs) -> dict[str, Any]:
     """Figures of a page: to five digits, and none where nothing is ranked."""
     found = asdict(score_pairs(similarities, rated))
     values = {name: found[name] for name in ("mean_rating", "single_ratings", "participants")}
@@ -203,7 +204,7 @@ def score_space(space: WordSpace, sets: Mapping[str, RatedPairs] | None = None) 
                 del variants["real"]
             for variant, (kind, renormalize) in variants.items():
                 similarities = space.similarities(rated.pairs, how, kind, renormalize)
-                found.setdefault("words" if words else how, {})[variant] = _scores(similarities, rated)
+                found.setdefault("words" if words else how, {})[variant] = figures_of(similarities, rated)
         covered = int((~numpy.isnan(similarities)).sum())
         result[name] = {"covered": covered, "pairs": len(rated.pairs), **found}
     return result

@@ -109,6 +109,31 @@ def test_unknown_words_keep_their_place_in_the_tree():
     assert torch.equal(batch["adjacency"][0], adjacency_from_heads(ROWS[0]["heads"]))
 
 
+RELATED = [
+    {"tokens": ["dogs", "I"], "relations": ["obj", "nsubj:pass"], "label": 1},
+    {"tokens": ["a"] * 5, "relations": ["root", "obj", "nsubj", "obl:tmod", "root"], "label": 0},
+]
+NAMES = ["root", "nsubj", "obj", "obl", "obl:tmod"]
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_relations_of_words_and_their_pieces(side):
+    tokenizer = build_tokenizer(["dogs"] * 9, "bpe", vocab_size=262, padding_side=side)
+    batch = DependencyCollator(tokenizer, NAMES)(RELATED)
+    assert set(batch) == {"input_ids", "attention_mask", "relation_ids", "labels"}
+    assert tokenizer.convert_ids_to_tokens(batch["input_ids"][0][batch["attention_mask"][0] == 1])[:2] == ["Ġdo", "gs"]
+    first, second = (row[mask == 1] for row, mask in zip(batch["relation_ids"], batch["attention_mask"], strict=True))
+    assert first.tolist() == [2, 2, 1, 1]  # a subtype that is not named is its relation
+    assert second[::2].tolist() == second[1::2].tolist() == [0, 2, 1, 4, 0]  # each "a" is two pieces
+
+
+def test_relations_that_do_not_fit_are_refused():
+    collate = DependencyCollator(build_tokenizer(TEXTS, "whitespace"), relations=NAMES)
+    refused(r"no \['relations'\]", collate, ROWS)
+    refused("2 tokens need as many relations, got 1", collate, [{"tokens": ["a", "dog"], "relations": ["root"]}])
+    refused("'nmod:of', the relation of 'dog', is none of", collate, [{"tokens": ["dog"], "relations": ["nmod:of"]}])
+
+
 WRONG_ROWS = [
     ({"tokens": [], "heads": []}, "row 1 of the batch has no tokens; leave out empty sentences"),
     ({"tokens": ["a", "dog"], "heads": [2]}, "2 tokens need as many heads, got 1"),

@@ -99,6 +99,27 @@ def test_it_is_unitary_after_any_step(field, rate):
     torch.testing.assert_close(vector_norm(layer(x)), torch.ones(32, 1), rtol=0, atol=1e-5)
 
 
+@fields
+def test_each_state_goes_through_its_own_map(field):
+    layer = randomize(UnitaryLinear(6, number_field=field, num_maps=4)).double()
+    x, ids = randn(3, 5, 6), torch.tensor([[2, 0, 2, 0, 0], [1, 2, 1, 0, 2], [2, 2, 1, 1, 0]])  # no state has map 3
+    free = [(layer.generator.skew[k], None if field == "real" else layer.generator.symmetric[k]) for k in range(4)]
+    found = numbers(field, layer(x, ids))
+    for k, (skew, symmetric) in enumerate(free):
+        one = UnitaryLinear(6, number_field=field).double()
+        one.generator.skew.data = skew.detach()
+        if symmetric is not None:
+            one.generator.symmetric.data = symmetric.detach()
+        w = matrix(one)
+        whole = r(layer.matrix()[k])
+        assert_close(whole if field == "real" else whole[: len(w)] + 1j * whole[len(w) :], w)
+        assert_close(found[ids == k], numbers(field, x)[ids == k] @ w.T)
+    parameters = list(layer.parameters())
+    assert gradcheck(lambda x, *_: layer(x, ids), (x.requires_grad_(), *parameters))
+    layer(x, ids).square()[..., 0].sum().backward()
+    assert all(p.grad[:3].abs().sum((-1,)).min() > 0 and not p.grad[3].any() for p in parameters)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @fields
 def test_it_is_solved_in_float32(field, dtype):
@@ -129,4 +150,12 @@ def test_bad_values():
         assert_refused("complex64", function, torch.zeros(2, 3, dtype=torch.complex64), error=TypeError)
     assert_refused("even, got 5; use 6", UnitaryLinear, 5)
     assert_refused("features must be positive, got 0", UnitaryLinear, 0)
+    assert_refused("num_maps must be positive, got 0", UnitaryLinear, 4, num_maps=0)
+    x, ids = torch.zeros(2, 3, 4), torch.zeros(2, 3, dtype=torch.long)
+    assert_refused("one map for all states: leave out map_ids", UnitaryLinear(4), x, ids)
+    several = UnitaryLinear(4, num_maps=2)
+    assert_refused("map_ids are missing: each state goes through one of 2 maps", several, x)
+    assert_refused(r"map_ids must be \(2, 3\), one for each state, got \(2,\)", several, x, ids[:, 0])
+    assert_refused(r"map_ids must lie in \[0, 2\), got 2; use a larger num_maps", several, x, ids + 2)
+    assert_refused("map_ids must be integers", several, x, ids.float(), error=TypeError)
     assert_refused(r"number_field must be one of \['complex', 'real'\], got 'dual'", UnitaryLinear, 4, 0.1, "dual")

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of parsed sentences with the adjacency that a graph network takes."""
+"""Batches of parsed sentences with their trees, or with the relations of their words."""
 
 from __future__ import annotations
 
@@ -33,44 +33,77 @@ def adjacency_from_heads(heads: Sequence[int]) -> Tensor:
 
 @dataclass
 class DependencyCollator:
-    """Batches of parsed sentences: ``input_ids``, ``attention_mask``, ``adjacency [B, N, N]`` and ``labels``.
+    """Batches of parsed sentences: ``input_ids``, ``attention_mask``, ``labels``, and what is read of the trees.
 
-    A row has ``tokens`` and ``heads`` as ``read_conllu`` gives them, and optionally ``label``. Where the tokenizer
-    cuts a word into pieces, the first piece stands for the word in the tree and the others hang on it.
+    That is ``adjacency [B, N, N]`` (Kipf & Welling 2017), or with ``relations`` the ``relation_ids [B, N]`` of the
+    words, their places among these names.
+
+    A row has ``tokens`` and ``heads`` (or ``relations``) as ``read_conllu`` and ``SyntaxParser`` give them, and
+    optionally ``label``. Where the tokenizer cuts a word into pieces, the first piece stands for the word in the tree
+    and the others hang on it; each has the relation of the word. Tokens that are no words have the first relation.
 
     Args:
         tokenizer: any fast tokenizer; its padding side is kept.
+        relations: names by id, as ``ComplexQuantumConfig`` has them. A subtype such as ``nsubj:pass`` that is not
+            among them is taken for its relation, ``nsubj``.
 
     Raises:
-        ValueError: no tokens, heads that do not fit the tokens, a word that the tokenizer leaves out, labels in a part
-            of the rows.
+        ValueError: no tokens, heads or relations that do not fit the tokens, a relation without a name, a word that
+            the tokenizer leaves out, labels in a part of the rows.
     """
 
     tokenizer: PreTrainedTokenizerBase
+    relations: Sequence[str] | None = None
 
     def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
+        needed = "heads" if self.relations is None else "relations"
         for number, row in enumerate(rows):
-            if missing := {"tokens", "heads"} - set(row):
+            if missing := {"tokens", needed} - set(row):
                 raise ValueError(
                     f"row {number} of the batch has no {sorted(missing)}, only {sorted(row)}; for a Trainer set "
                     "remove_unused_columns=False"
                 )
             if not row["tokens"]:
                 raise ValueError(f"row {number} of the batch has no tokens; leave out empty sentences")
-            check_heads(row["heads"], len(row["tokens"]))
+            if self.relations is None:
+                check_heads(row["heads"], len(row["tokens"]))
         batch = self.tokenizer(
             [row["tokens"] for row in rows], is_split_into_words=True, padding=True, return_tensors="pt"
         )
-        length = batch["input_ids"].shape[1]
-        adjacency = torch.zeros(len(rows), length, length)
-        for number, row in enumerate(rows):
-            self._connect(adjacency[number], batch.word_ids(number), row)
-        result = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"], "adjacency": adjacency}
+        shape = tuple(batch["input_ids"].shape)
+        result = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"]}
+        if self.relations is None:
+            result["adjacency"] = torch.zeros(*shape, shape[1])
+            for number, row in enumerate(rows):
+                self._connect(result["adjacency"][number], batch.word_ids(number), row)
+        else:
+            result["relation_ids"] = torch.zeros(shape, dtype=torch.long)
+            for number, row in enumerate(rows):
+                ids = self._relation_ids(row)
+                for piece, word in enumerate(batch.word_ids(number)):
+                    if word is not None:
+                        result["relation_ids"][number, piece] = ids[word]
         if labelled := sum("label" in row for row in rows):
             if labelled < len(rows):
                 raise ValueError(f"{labelled} of the {len(rows)} rows of the batch have a label: give all of them one")
             result["labels"] = torch.tensor([row["label"] for row in rows])
         return result
+
+    def _relation_ids(self, row: dict[str, Any]) -> list[int]:
+        assert self.relations is not None
+        places = {name: place for place, name in enumerate(self.relations)}
+        if len(row["relations"]) != len(row["tokens"]):
+            raise ValueError(f"{len(row['tokens'])} tokens need as many relations, got {len(row['relations'])}")
+        ids = []
+        for token, name in zip(row["tokens"], row["relations"], strict=True):
+            place = places.get(name, places.get(str(name).partition(":")[0]))
+            if place is None:
+                raise ValueError(
+                    f"{name!r}, the relation of {token!r}, is none of {list(self.relations)}: give a model and its "
+                    "collator all relations of the data"
+                )
+            ids.append(place)
+        return ids
 
     def _connect(self, edges: Tensor, word_ids: list[int | None], row: dict[str, Any]) -> None:
         first: dict[int, int] = {}

@@ -12,6 +12,7 @@ from complex_transformers import (
     ComplexQuantumConfig,
     ComplexQuantumForSequenceClassification,
     ComplexQuantumModel,
+    DependencyCollator,
     build_tokenizer,
     decay_parameter_names,
     frequency_table,
@@ -123,6 +124,77 @@ def test_a_text_of_zeros_has_the_logits_of_the_bias():
     assert words.grad.isfinite().all()
 
 
+# --- relations -------------------------------------------------------------------------------------------------------
+
+RELATIONS = ["root", "nsubj", "obj"]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("field", ["complex", "real"])
+def test_words_evolve_by_their_relations(field, side):
+    """q_k = tr(|v_k><v_k| rho), rho = sum_i p_i U_i |w_i><w_i| U_i^H with the matrix of the relation of word i."""
+    changes = {"evolution": "by_relation", "relations": RELATIONS}
+    model = Case("complex_quantum", field).trained(**changes, pooling="sentence", mixture="weight").double()
+    words, own = [[5, 9, 7, 3], [4, 12]], [[1, 0, 2, 1], [0, 0]]
+    (ids, mask), (relations, _) = padded(words, side), padded(own, side)
+    relations = relations.masked_fill(mask == 0, -100)  # of padding none is read
+    with torch.no_grad():
+        found = model.model(ids, attention_mask=mask, relation_ids=relations).pooler_output
+        maps = r(model.model.layer.evolution.matrix())
+        maps = maps if field == "real" else maps[:, : maps.shape[2]] + 1j * maps[:, maps.shape[2] :]
+        basis = numbers(field, model.model.measurement.states())
+        for text, (row, relation) in enumerate(zip(words, own, strict=True)):
+            vectors = numbers(field, model.get_input_embeddings()(torch.tensor([row]))[0])
+            norms = np.linalg.norm(vectors, axis=-1)
+            states = [maps[k] @ w for k, w in zip(relation, vectors / norms[:, None], strict=True)]
+            rho = sum(p * np.outer(w, w.conj()) for p, w in zip(norms / norms.sum(), states, strict=True))
+            expected = [np.trace(np.outer(v, v.conj()) @ rho).real for v in basis]
+            np.testing.assert_allclose(found[text].numpy(), expected, rtol=0, atol=1e-10)
+        same = model.model(ids, attention_mask=mask, relation_ids=torch.zeros_like(relations)).pooler_output
+        assert (same[0] - found[0]).abs().max() > 1e-2
+        torch.testing.assert_close(same[1], found[1])
+
+
+def test_who_did_it_is_learned_from_relations_alone(tmp_path):
+    """Of two words, which is the subject? No mixture without relations can know."""
+    rows = [
+        {
+            "tokens": list(pair),
+            "relations": ["nsubj", "obj:lvc"][::turn],
+            "label": int((pair[0] == "dog") == (turn > 0)),
+        }
+        for pair in (("dog", "cat"), ("cat", "dog"))
+        for turn in (1, -1)
+    ]
+    tokenizer = build_tokenizer(["dog cat"])
+    batch = DependencyCollator(tokenizer, relations=RELATIONS)(rows)
+    assert set(batch) == {"input_ids", "attention_mask", "relation_ids", "labels"}
+    torch.manual_seed(0)
+    config = ComplexQuantumConfig(
+        vocab_size=len(tokenizer), hidden_size=8, num_measurements=8, evolution="by_relation", relations=RELATIONS
+    )
+    model = ComplexQuantumForSequenceClassification(config)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    for _ in range(80):
+        optimizer.zero_grad()
+        model(**batch).loss.backward()
+        optimizer.step()
+    model.save_pretrained(tmp_path)
+    again = ComplexQuantumForSequenceClassification.from_pretrained(tmp_path)
+    assert again.config.relations == RELATIONS
+    logits = again(**batch).logits
+    assert logits.argmax(-1).tolist() == [row["label"] for row in rows]
+    assert torch.equal(logits, model.eval()(**batch).logits)
+
+
+def test_relations_that_do_not_fit():
+    model, ids = PAIRS.build(evolution="by_relation", relations=RELATIONS), torch.tensor([[5, 6, 7]])
+    refused(r"needs relation_ids.*DependencyCollator\(tokenizer, relations=config.relations\)", model, ids)
+    refused(r"\[batch, length\] = \(1, 3\), got \(1, 2\)", model, ids, relation_ids=torch.zeros(1, 2))
+    refused(r"must lie in \[0, 3\), got 3", model, ids, relation_ids=torch.tensor([[0, 1, 3]]))
+    refused("no effect with evolution='shared': leave them out", PAIRS.own(), ids, relation_ids=torch.zeros(1, 3))
+
+
 # --- pairs -----------------------------------------------------------------------------------------------------------
 
 
@@ -193,7 +265,10 @@ def test_pairs_that_cannot_be_told_apart():
 
 BAD = [
     ({"mixture": "sum"}, "mixture must be one of"),
-    ({"evolution": "by_relation"}, "evolution must be one of"),
+    ({"evolution": "by_word"}, "evolution must be one of"),
+    ({"evolution": "by_relation"}, "evolution='by_relation' needs relations"),
+    ({"evolution": "by_relation", "relations": ["obj", "obj"]}, "relations must differ, got \\['obj'\\] twice"),
+    ({"relations": ["obj"]}, "relations=\\['obj'\\] has no effect with evolution='none'"),
     ({"pooling": "mean"}, "pooling must be one of"),
     ({"measurement": "weak"}, "measurement must be one of"),
     ({"measurement": "povm", "num_measurements": 4}, "each of the 256 complex features"),

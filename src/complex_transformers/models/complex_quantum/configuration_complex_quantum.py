@@ -14,7 +14,7 @@ from ..base.configuration import TextConfig
 
 __all__ = ["ComplexQuantumConfig"]
 
-EVOLUTIONS = ("none", "shared")
+EVOLUTIONS = ("none", "shared", "by_relation")
 POOLINGS = ("sentence", "max")
 
 
@@ -33,7 +33,9 @@ class ComplexQuantumConfig(TextConfig):
             probabilities that sum to 1 (at least as many as complex features, or as real ones in the real field).
         mixture: weights of the words in a text: ``weight`` (learned for each word), ``norm`` (softmax of the norms of
             their vectors) or ``mean``.
-        evolution: of the states before they are measured: ``none``, or ``shared``, one unitary map for all words.
+        evolution: of the states before they are measured: ``none``; ``shared``, one unitary map for all words; or
+            ``by_relation``, one for each grammatical relation, which the model reads as ``relation_ids``.
+        relations: their names, by id.
         pooling: ``sentence``, the mixture of all words, or ``max``, the greatest outcome among local mixtures.
         window_sizes: words of the local mixtures.
         text_pairs: read two texts, told apart by ``token_type_ids``, and compare them.
@@ -45,6 +47,7 @@ class ComplexQuantumConfig(TextConfig):
     read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
         **TextConfig.read_with,
         "window_sizes": ("pooling", ("max",)),
+        "relations": ("evolution", ("by_relation",)),
         "hidden_act": "more measurements: between states and outcomes there is nothing to activate",
         "readout": "num_measurements: outcomes are real numbers, which a real layer reads",
     }
@@ -55,12 +58,14 @@ class ComplexQuantumConfig(TextConfig):
     measurement: str = "projectors"
     mixture: str = "weight"
     evolution: str = "none"
+    relations: list[str] | tuple[str, ...] | None = None
     pooling: str = "sentence"
     window_sizes: list[int] | tuple[int, ...] = (1, 2, 3)
     text_pairs: bool = False
 
     def __post_init__(self, **kwargs: Any) -> None:
-        self.window_sizes = list(self.window_sizes)  # as it is read from a file
+        self.window_sizes = list(self.window_sizes)  # as they are read from a file
+        self.relations = None if self.relations is None else list(self.relations)
         super().__post_init__(**kwargs)
 
     def default_of(self, name: str) -> Any:
@@ -80,6 +85,18 @@ class ComplexQuantumConfig(TextConfig):
         check_choice("mixture", self.mixture, MIXTURES)
         check_choice("evolution", self.evolution, EVOLUTIONS)
         check_choice("pooling", self.pooling, POOLINGS)
+
+    def validate_relations(self) -> None:
+        """Where words evolve by their relations, there are some, each of one name."""
+        if self.evolution != "by_relation":
+            return
+        if not self.relations:
+            raise ValueError(
+                "evolution='by_relation' needs relations, the names of the grammatical relations that words have, "
+                f"got {self.relations}"
+            )
+        if repeated := sorted({name for name in self.relations if self.relations.count(name) > 1}):
+            raise ValueError(f"relations must differ, got {repeated} twice")
 
     def validate_measurement(self) -> None:
         """There is such a measurement of these states."""

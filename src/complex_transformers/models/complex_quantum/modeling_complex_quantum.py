@@ -42,13 +42,15 @@ class StateLayer(nn.Module):
         super().__init__()
         self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
         self.norm = UnitNorm()
-        shared = config.evolution == "shared"
-        self.evolution = UnitaryLinear(config.hidden_size, number_field=config.number_field) if shared else None
+        self.evolution = None
+        if config.evolution != "none":
+            num_maps = None if config.relations is None else len(config.relations)
+            self.evolution = UnitaryLinear(config.hidden_size, number_field=config.number_field, num_maps=num_maps)
 
-    def forward(self, hidden_states: Tensor) -> Tensor:
+    def forward(self, hidden_states: Tensor, relation_ids: Tensor | None = None) -> Tensor:
         """``[B, N, width] -> [B, N, width]``; a word of zeros is no state and stays zero."""
         states = self.norm(self.dropout(hidden_states))
-        return states if self.evolution is None else self.evolution(states)
+        return states if self.evolution is None else self.evolution(states, relation_ids)
 
 
 def second_text(token_type_ids: Tensor | None, shape: tuple[int, ...]) -> Tensor:
@@ -71,11 +73,36 @@ def second_text(token_type_ids: Tensor | None, shape: tuple[int, ...]) -> Tensor
     return token_type_ids == 1
 
 
+def relations_of_words(config: ComplexQuantumConfig, relation_ids: Tensor | None, words: Tensor) -> Tensor | None:
+    """Checked ``relation_ids [B, N]``, the first one in padding; None where words have none.
+
+    Raises:
+        ValueError: relations that are missing, not read, or of another shape than the words.
+    """
+    if config.evolution != "by_relation":
+        if relation_ids is not None:
+            raise ValueError(
+                f"relation_ids have no effect with evolution={config.evolution!r}: leave them out, or configure "
+                "evolution='by_relation'"
+            )
+        return None
+    if relation_ids is None:
+        raise ValueError(
+            "a model with evolution='by_relation' needs relation_ids, the places of its words' relations in "
+            "config.relations: DependencyCollator(tokenizer, relations=config.relations) makes them"
+        )
+    if relation_ids.shape != words.shape:
+        raise ValueError(
+            f"relation_ids must be [batch, length] = {tuple(words.shape)}, got {tuple(relation_ids.shape)}"
+        )
+    return relation_ids.masked_fill(~words, 0)
+
+
 class ComplexQuantumPreTrainedModel(ClassicPreTrainedModel):
     """Base of the family: its configuration and what it reads."""
 
     config: ComplexQuantumConfig
-    more_arguments = ("token_type_ids",)
+    more_arguments = ("token_type_ids", "relation_ids")
 
 
 class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
@@ -106,17 +133,20 @@ class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
         position_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         token_type_ids: Tensor | None = None,
+        relation_ids: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPooling:
         """Inputs as in the base class; with ``text_pairs`` also ``token_type_ids [B, N]``, 0 and 1 of the two texts.
 
-        Positions of a pair are counted in each text.
+        Positions of a pair are counted in each text. With ``evolution="by_relation"`` also ``relation_ids [B, N]``,
+        places in ``config.relations``; those of padding are not read.
         """
         counts = self.config.text_pairs and self.config.embedding_type not in WITHOUT_POSITION
         if counts and input_ids is not None and position_ids is None:
             position_ids = self._positions(input_ids, attention_mask, token_type_ids)
-        types = {"token_type_ids": token_type_ids} if self.config.text_pairs else {}
-        return super().forward(input_ids, attention_mask, position_ids, inputs_embeds, **types, **kwargs)
+        more = {"token_type_ids": token_type_ids} if self.config.text_pairs else {}
+        more["relation_ids"] = relation_ids
+        return super().forward(input_ids, attention_mask, position_ids, inputs_embeds, **more, **kwargs)
 
     def _positions(self, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None) -> Tensor:
         check_text_inputs(input_ids, None, attention_mask, self.config.hidden_size)
@@ -126,7 +156,12 @@ class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
         return torch.where(second, other, first)
 
     def encode(
-        self, hidden_states: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None = None, **kwargs: Any
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None,
+        token_type_ids: Tensor | None = None,
+        relation_ids: Tensor | None = None,
+        **kwargs: Any,
     ) -> tuple[Tensor, Tensor]:
         """States, and outcomes of one text or of two."""
         words = token_mask(attention_mask, hidden_states)
@@ -135,7 +170,7 @@ class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
             second = second_text(token_type_ids, tuple(words.shape))
             texts = [words & ~second, words & second]
         scores = mixture_scores(hidden_states, self.config.mixture)
-        states = self.layer(hidden_states)
+        states = self.layer(hidden_states, relations_of_words(self.config, relation_ids, words))
         probabilities = self.measurement(states)
         outcomes = [self.outcomes(probabilities, scores, mask) for mask in texts]
         return states, torch.cat(outcomes, dim=-1).to(states.dtype)
@@ -172,12 +207,12 @@ class ComplexQuantumForSequenceClassification(SequenceClassifier, ComplexQuantum
         inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
         token_type_ids: Tensor | None = None,
+        relation_ids: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> SequenceClassifierOutput:
-        """As in the base class; ``token_type_ids`` as in ``ComplexQuantumModel``."""
-        return super().forward(
-            input_ids, attention_mask, position_ids, inputs_embeds, labels, token_type_ids=token_type_ids, **kwargs
-        )
+        """As in the base class; ``token_type_ids`` and ``relation_ids`` as in ``ComplexQuantumModel``."""
+        more = {"token_type_ids": token_type_ids, "relation_ids": relation_ids}
+        return super().forward(input_ids, attention_mask, position_ids, inputs_embeds, labels, **more, **kwargs)
 
     def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
         """The readout of the outcomes, in units of the mean over all states, or its weights would start too small."""
