@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from benchmarks.grids.thesis_semantics import (
@@ -17,6 +18,7 @@ from benchmarks.grids.thesis_semantics import (
     SENSES,
     TOPICS,
     WITHOUT_DROPPED,
+    evolution_rows,
     phase_rows,
 )
 from benchmarks.reporting import markdown_table, read_lines
@@ -208,6 +210,37 @@ def phases_table(results: Path) -> str:
     return markdown_table([*header, "training"], rows) if rows else MISSING
 
 
+def evolution_table(results: Path) -> str:
+    """Phrases whose words evolved: held-out rho, in brackets how much more than without; bold where 0 is left out.
+
+    Means over the seeds of the folds; bold where the interval of each leaves 0 out.
+    """
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for run in read_lines(results / "thesis-semantics-evolution.jsonl"):
+        if "row" in run:
+            runs.setdefault(run["row"], []).append(run["sets"])
+    rows = []
+    for name, cell in evolution_rows().items():
+        if found := runs.get(name):
+            cells = [_evolved([sets[column] for sets in found]) for column in PHRASES]
+            seen = [
+                sets[column]["on_what_was_fitted"] for sets in found for column in PHRASES if sets[column]["chosen"]
+            ]
+            rows.append([cell.how, cell.states, cell.evolution, *cells, _rho(fmean(seen) if seen else None)])
+    header = ["composed by", "states", "evolution", *(LABELS[name] for name in PHRASES), "on what it was fitted to"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
+def _evolved(found: list[dict[str, Any]]) -> str:
+    text = f"{fmean(of['scores']['mean_rating'] for of in found):.3f}"
+    if not found[0]["chosen"]:
+        return text
+    differences = [of["difference"] for of in found]
+    text += f" ({fmean(of['difference'] for of in differences):+.3f})"
+    clear = all(of["low"] > 0 for of in differences) or all(of["high"] < 0 for of in differences)
+    return f"**{text}**" if clear else text
+
+
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/semantics.md": {
         "semantics-coverage": coverage_table,
@@ -225,5 +258,6 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "semantics-dropped": dropped_table,
         "semantics-senses": senses_table,
         "semantics-phases": phases_table,
+        "semantics-evolution": evolution_table,
     }
 }
