@@ -68,6 +68,19 @@ def accuracy_table(grid: str, data: str, layout: str, depths: Sequence[int], res
     return markdown_table(header, rows) if rows else MISSING
 
 
+def batch_norm_table(results: Path) -> str:
+    """Convolutions on the cut of CIFAR-10 with what the thesis does without; validation beside the test part."""
+    found = _runs(results, "cnn")
+    rows = []
+    for label, suffix in (("none", ""), ("batch", ",batch norm,dropout 0"), ("batch", ",batch norm,dropout 0.3")):
+        mine = [found.get(f"cifar10-cut,relu,2,{field}{suffix}", ()) for field in FIELDS]
+        if any(mine):
+            figures = [_mean(runs, part) for runs in mine for part in ("validation", "test")]
+            rows.append([label, suffix.rpartition(" ")[2] or "0", *figures, str(max(map(len, mine)))])
+    columns = [f"{field}, {part}" for field in FIELDS for part in ("validation", "test")]
+    return markdown_table(["norm", "dropout", *columns, "seeds"], rows) if rows else MISSING
+
+
 def _failed(runs: Sequence[dict[str, Any]]) -> str:
     if not runs:
         return ""
@@ -212,6 +225,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
             f"thesis-cnn-{data}": partial(accuracy_table, "cnn", data, "cnn", (0, 2))
             for data in ("mnist", "cifar10-cut")
         },
+        "thesis-cnn-norm": batch_norm_table,
         "thesis-failures": failures_table,
         "thesis-best-of-ten": best_of_ten_table,
         **{f"thesis-causes-{data}": partial(causes_table, data) for data in ("mnist-5000", "r52")},
