@@ -233,7 +233,7 @@ def evolution_table(results: Path) -> str:
 
 def _evolved(found: list[dict[str, Any]]) -> str:
     text = f"{fmean(of['scores']['mean_rating'] for of in found):.3f}"
-    if not found[0]["chosen"]:
+    if "difference" not in found[0]:
         return text
     differences = [of["difference"] for of in found]
     text += f" ({fmean(of['difference'] for of in differences):+.3f})"

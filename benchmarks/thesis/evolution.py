@@ -29,13 +29,15 @@ from benchmarks.reporting import machine_facts
 from benchmarks.thesis import born
 from benchmarks.thesis.semantics import MIN_COUNT, WORD_SETS, counts_of, figures_of, rated_sets
 from complex_transformers.nn import UnitaryLinear, functional as CF
+from complex_transformers.nn.arithmetic import arithmetic
 from complex_transformers.semantics import RatedPairs, WordSpace, bootstrap_difference
 
 __all__ = ["EVOLUTIONS", "STATES", "Evolution", "EvolutionCell", "cross_validated", "phrases_of", "run", "settings"]
 
 # Complex states, real ones of as many stored numbers, and the control.
 STATES = {"learned": born.BornCell("learned", 50), "signs": born.BornCell("signs", 100), "drawn": None}
-EVOLUTIONS = ("none", "phase_shift", "unitary")
+EVOLUTIONS = ("none", "roles", "phase_shift", "unitary")
+FITTED = EVOLUTIONS[2:]
 RECIPE: dict[str, Any] = {
     "folds": 6,
     "inner_folds": 3,
@@ -81,13 +83,17 @@ class Phrases:
 
 
 class Evolution(nn.Module):
-    """U_i |w_i> of the n words of a phrase, ``[..., n, width] -> [..., n, width]``; the identity at first.
+    """U_i |w_i> of the n words of a phrase, ``[..., n, width]``; the identity at first.
 
-    ``phase_shift`` is R_theta = diag(exp(i theta_j)) (T 4.38), ``unitary`` any rotation of the field (T 4.36).
+    ``phase_shift`` is R_theta = diag(exp(i theta_j)) (T 4.38), ``unitary`` any rotation of the field (T 4.36);
+    ``roles`` is |i> tensor |w_i> (T 4.39), ``[..., n, n width]``: words of two roles have nothing in common. That is
+    what maps can do for a mixture at best without looking at words, and nothing of it is fitted.
     """
 
     def __init__(self, kind: str, roles: int, width: int, number_field: str) -> None:
         super().__init__()
+        self.apart = torch.eye(roles).unsqueeze(-1) if kind == "roles" else None
+        self.field = arithmetic(number_field)
         self.maps = UnitaryLinear(width, 0.0, number_field, roles) if kind == "unitary" else None
         self.angles = nn.Parameter(torch.zeros(roles, width // 2)) if kind == "phase_shift" else None
 
@@ -96,6 +102,9 @@ class Evolution(nn.Module):
             return self.maps(words, torch.arange(words.shape[-2]).expand(words.shape[:-1]))
         if self.angles is not None:
             return CF.multiply(words, CF.join(self.angles.cos(), self.angles.sin()))
+        if self.apart is not None:
+            parts = [(self.apart * part.unsqueeze(-2)).flatten(-2) for part in self.field.parts(words)]
+            return torch.cat(parts, dim=-1)
         return words
 
 
@@ -141,7 +150,7 @@ def fitted(
     cell: EvolutionCell, phrases: Phrases, penalty: float, scored: Phrases
 ) -> dict[int, NDArray[numpy.float64]]:
     """Similarities of ``scored`` after each number of steps on ``phrases``: Pearson's r with the ratings grows."""
-    model = Evolution(cell.evolution, phrases.words.shape[2], phrases.words.shape[3], cell.number_field)
+    model = Evolution(cell.evolution, *phrases.words.shape[2:], cell.number_field)
     found = {}
     ratings = phrases.ratings - phrases.ratings.mean()
     optimizer = torch.optim.Adam(model.parameters(), lr=RECIPE["learning_rate"])
@@ -164,8 +173,9 @@ def _rho(first: NDArray[numpy.float64], second: Tensor) -> float:
 
 def cross_validated(cell: EvolutionCell, phrases: Phrases, seed: int) -> tuple[NDArray[numpy.float64], list[Any]]:
     """Similarities of all pairs by maps that were fitted without them, and what the inner folds chose each time."""
-    if cell.evolution == "none":
-        return similarities(phrases.words, cell.how, cell.number_field).double().numpy(), []
+    if cell.evolution not in FITTED:
+        words = Evolution(cell.evolution, *phrases.words.shape[2:], cell.number_field)(phrases.words)
+        return similarities(words, cell.how, cell.number_field).double().numpy(), []
     found, chosen = numpy.empty(len(phrases.ratings)), []
     for fit, score in folds(phrases.groups, RECIPE["folds"], seed):
         known, new = phrases.take(fit), phrases.take(score)
@@ -215,11 +225,11 @@ def run(cell: EvolutionCell, seed: int) -> dict[str, Any]:
             )
             held[evolution] = values
         result[name] = {"scores": figures_of(held[cell.evolution], rated), "chosen": chosen}
+        if cell.evolution in FITTED:
+            seen = fitted(cell, phrases, 0.0, phrases)[max(RECIPE["steps"])]
+            result[name]["on_what_was_fitted"] = round(_rho(seen, phrases.ratings), 5)
         if cell.evolution != "none":
-            steps = max(RECIPE["steps"])
-            seen = fitted(cell, phrases, 0.0, phrases)[steps]
             found = asdict(bootstrap_difference(held[cell.evolution], held["none"], rated))
             result[name]["difference"] = {key: round(value, 5) for key, value in found.items()}
-            result[name]["on_what_was_fitted"] = round(_rho(seen, phrases.ratings), 5)
     seconds = round(time.perf_counter() - start, 1)
     return {"sets": result, "seconds": seconds, "machine": machine_facts("scipy")}
