@@ -65,6 +65,12 @@ from .data.babi import (
     read_babi as read_babi,
     repeated_questions as repeated_questions,
 )
+from .data.blocks import (
+    BlockCollator as BlockCollator,
+    BlockStream as BlockStream,
+    pack_blocks as pack_blocks,
+    stream_plain_text as stream_plain_text,
+)
 from .data.dependency import (
     DependencyCollator as DependencyCollator,
     adjacency_from_heads as adjacency_from_heads,
@@ -303,6 +309,11 @@ from .training.arguments import (
 )
 from .training.audio_classification import (
     AudioClassificationRun as AudioClassificationRun,
+)
+from .training.block_runs import (
+    BlockDataArguments as BlockDataArguments,
+    BlockRunArguments as BlockRunArguments,
+    train_blocks as train_blocks,
 )
 from .training.folder import (
     last_complete_checkpoint as last_complete_checkpoint,

@@ -12,11 +12,12 @@ from functools import cached_property
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
-__all__ = ["StreamDataset", "encode_stream"]
+__all__ = ["StreamDataset", "encode_stream", "token_ids"]
 
 _PIECE = 1 << 16  # characters or tokens; a tokenizer keeps several times its text in memory
 
@@ -56,6 +57,16 @@ def encode_stream(
             no token at all.
         TypeError: one string instead of several texts.
     """
+    stream = token_ids(texts, tokenizer, by_character, add_special_tokens)
+    if not stream.size:
+        raise ValueError("the texts hold no token")
+    return torch.from_numpy(stream)
+
+
+def token_ids(
+    texts: Iterable[str], tokenizer: PreTrainedTokenizerBase, by_character: bool, add_special_tokens: bool = True
+) -> NDArray[np.int32]:
+    """As ``encode_stream``; texts without a token have none."""
     if isinstance(texts, str):
         raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
     parts = []
@@ -73,10 +84,7 @@ def encode_stream(
             f"the texts hold {len(foreign)} symbol(s) that are not in the vocabulary: {sorted(foreign)}; remove or "
             "replace them, or build the tokenizer with an unknown token"
         )
-    stream = np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
-    if not stream.size:
-        raise ValueError("the texts hold no token")
-    return torch.from_numpy(stream)
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 
 
 class StreamDataset(Dataset[dict[str, Tensor]]):

@@ -103,7 +103,8 @@ class Run:
             start = time.perf_counter()
             self.trainer.train(resume_from_checkpoint=checkpoint)
             results = run_record(self.trainer, time.perf_counter() - start, checkpoint is not None)
-            results["rows"] = {name: len(part) for name, part in self.parts.items()}
+            sized = {name: part for name, part in self.parts.items() if hasattr(part, "__len__")}  # not a stream
+            results["rows"] = {name: len(part) for name, part in sized.items()}
             results |= self.score()
         for name in ("validation", "test"):
             if name in results:

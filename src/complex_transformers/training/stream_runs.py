@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line of language models on streams: text, tokenizer, lanes, a run, and continuations of prompts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from datasets import Dataset, DatasetDict
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
@@ -23,8 +22,8 @@ __all__ = ["StreamDataArguments", "StreamRunArguments", "train_stream"]
 
 
 @dataclass
-class StreamDataArguments(arguments_of(load_plain_text, without=("keep_linebreaks",))):  # type: ignore[misc]
-    """The data: text files or a name on the Hub, how text becomes tokens, and how the stream is cut."""
+class TextDataArguments(arguments_of(load_plain_text, without=("keep_linebreaks",))):  # type: ignore[misc]
+    """The data: text files or a name on the Hub, how text becomes tokens, and what is written at the end."""
 
     tokenizer: str = field(
         default="character", metadata={"help": "character, whitespace or word (a line ends in </s>), or bpe"}
@@ -34,11 +33,22 @@ class StreamDataArguments(arguments_of(load_plain_text, without=("keep_linebreak
     )
     vocab_size: int = field(default=50_000, metadata={"help": "at most; the rest is <unk>, of characters an error"})
     lowercase: bool = False
+    prompt: list[str] = field(default_factory=list, metadata={"help": "texts to go on with at the end"})
+    max_new_tokens: int = field(default=200, metadata={"help": "of each continuation, drawn with top_k 40"})
+
+    @property
+    def by_character(self) -> bool:
+        """Whether a token is a character, line breaks among them."""
+        return self.tokenizer == "character"
+
+
+@dataclass
+class StreamDataArguments(TextDataArguments):
+    """``TextDataArguments``, and how the stream is cut."""
+
     max_train_tokens: int | None = field(default=None, metadata={"help": "the beginning of the training part alone"})
     segment_length: int = field(default=128, metadata={"help": "tokens that are read at once"})
     eval_segment_length: int | None = field(default=None, metadata={"help": "default: segment_length"})
-    prompt: list[str] = field(default_factory=list, metadata={"help": "texts to go on with at the end"})
-    max_new_tokens: int = field(default=200, metadata={"help": "of each continuation, drawn with top_k 40"})
 
 
 @dataclass
@@ -61,26 +71,27 @@ class StreamRunArguments(RunArguments):
 
 
 def make_tokenizer(
-    parts: DatasetDict, data_args: StreamDataArguments, name_or_path: str | None
+    texts: Iterable[str], data_args: TextDataArguments, name_or_path: str | None
 ) -> PreTrainedTokenizerFast:
     """The tokenizer given, or one from the training part: for characters exactly its symbols."""
     if name_or_path is not None:
         return AutoTokenizer.from_pretrained(name_or_path)
-    characters = data_args.tokenizer == "character"
     return build_tokenizer(
-        parts["train"]["text"],
+        texts,
         data_args.tokenizer,
         vocab_size=data_args.vocab_size,
         lowercase=data_args.lowercase,
-        append_eos=not characters,
-        special_tokens="end" if characters else True,  # libraries that go on training or score ask for an end token
+        append_eos=not data_args.by_character,
+        special_tokens="end"
+        if data_args.by_character
+        else True,  # libraries that go on training or score ask for an end token
     )
 
 
-def make_stream(part: Dataset, tokenizer: PreTrainedTokenizerFast, name: str, by_character: bool) -> Tensor:
+def make_stream(texts: Iterable[str], tokenizer: PreTrainedTokenizerFast, name: str, by_character: bool) -> Tensor:
     """All tokens of a part; says how many of them are unknown."""
     try:
-        stream = encode_stream(part["text"], tokenizer, by_character)
+        stream = encode_stream(texts, tokenizer, by_character)
     except ValueError as error:
         raise ValueError(f"the {name} data: {error}") from error
     if tokenizer.unk_token_id is not None and (unknown := int((stream == tokenizer.unk_token_id).sum())):
@@ -88,7 +99,7 @@ def make_stream(part: Dataset, tokenizer: PreTrainedTokenizerFast, name: str, by
     return stream
 
 
-def make_prompts(data_args: StreamDataArguments, tokenizer: PreTrainedTokenizerFast) -> dict[str, Tensor]:
+def make_prompts(data_args: TextDataArguments, tokenizer: PreTrainedTokenizerFast) -> dict[str, Tensor]:
     """The tokens ``[1, T]`` of each prompt: what cannot be read is found before training."""
     if data_args.prompt and data_args.max_new_tokens < 1:
         raise ValueError(f"max_new_tokens must be 1 or more, got {data_args.max_new_tokens}")
@@ -159,12 +170,12 @@ def train_stream(
         raise ValueError(f"max_train_tokens must be 1 or more, got {data_args.max_train_tokens}")
     checkpoint = prepare_run(args)
 
-    by_character = data_args.tokenizer == "character"
+    by_character = data_args.by_character
     parts = load_plain_text(**data_args.given(), keep_linebreaks=by_character)
     given = checkpoint or data_args.tokenizer_name_or_path or name_or_path
-    tokenizer = make_tokenizer(parts, data_args, given)
+    tokenizer = make_tokenizer(parts["train"]["text"], data_args, given)
     prompts = make_prompts(data_args, tokenizer)
-    streams = {name: make_stream(part, tokenizer, name, by_character) for name, part in parts.items()}
+    streams = {name: make_stream(part["text"], tokenizer, name, by_character) for name, part in parts.items()}
     streams["train"] = streams["train"][: data_args.max_train_tokens]
     data = {}
     for name, stream in streams.items():

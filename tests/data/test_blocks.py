@@ -1,0 +1,91 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Texts packed into blocks: every token once and in order, whatever is read at once; batches; streams of files."""
+
+import random
+
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+from complex_transformers import (
+    BlockCollator,
+    BlockStream,
+    build_tokenizer,
+    encode_stream,
+    pack_blocks,
+    stream_plain_text,
+)
+from complex_transformers.data import blocks
+from refusals import refused
+
+GENERATOR = random.Random(0)
+TEXTS = [" ".join(GENERATOR.choices(["the", "cat", "sat", "", "mat"], k=GENERATOR.randrange(9))) for _ in range(50)]
+TOKENIZER = build_tokenizer(TEXTS, "whitespace", append_eos=True)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 256])
+@pytest.mark.parametrize("size", [2, 5, 16, 500])
+def test_blocks_hold_every_token_once(size, at_once, monkeypatch):
+    monkeypatch.setattr(blocks, "_TEXTS", at_once)
+    whole = encode_stream(TEXTS, TOKENIZER)
+    found = list(pack_blocks(TEXTS, TOKENIZER, size))
+    assert all(len(block) == size for block in found[:-1])
+    joined = torch.cat(found)
+    assert len(whole) - len(joined) == (1 if len(whole) % size == 1 else 0)
+    assert torch.equal(joined, whole[: len(joined)].long())
+
+
+def test_texts_are_read_when_their_blocks_are_asked_for():
+    read = []
+
+    def texts():
+        for number in range(100_000):
+            read.append(number)
+            yield "the cat sat"
+
+    assert len(next(pack_blocks(texts(), TOKENIZER, 8))) == 8
+    assert len(read) <= 256
+
+
+def test_a_stream_begins_anew_and_is_shared_among_workers():
+    data = BlockStream(lambda: iter(TEXTS), TOKENIZER, 6, checksum=7)
+    once, twice = ([block["input_ids"].tolist() for block in data] for _ in range(2))
+    assert once == twice == [block.tolist() for block in pack_blocks(TEXTS, TOKENIZER, 6)]
+    shared = [block["input_ids"][0].tolist() for block in DataLoader(data, num_workers=2)]
+    assert sorted(shared) == sorted(once)
+
+
+def test_batches():
+    batch = BlockCollator(pad_token_id=9)([{"input_ids": [4, 5, 6]}, {"input_ids": torch.tensor([7, 9])}])
+    assert batch["input_ids"].tolist() == [[4, 5, 6], [7, 9, 9]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 1, 0]]
+    assert batch["labels"].tolist() == [[4, 5, 6], [7, 9, -100]]  # a word that is also padding counts where it stands
+
+
+def test_files_and_folders_as_streams(tmp_path):
+    for part in ("train", "validation"):
+        (tmp_path / f"{part}.txt").write_text(f"{part} one\n\ntwo\n")
+    files = {f"{part}_file": str(tmp_path / f"{part}.txt") for part in ("train", "validation")}
+    train, held, checksum = stream_plain_text(**files)
+    assert list(train()) == list(train()) == ["train one", "", "two"]
+    assert held == {"validation": ["validation one", "", "two"]}
+    (tmp_path / "train.txt").write_text("another one\n")
+    assert stream_plain_text(**files)[2] != checksum
+    train, held, _ = stream_plain_text(dataset_name=str(tmp_path))  # as datasets reads a folder of texts
+    assert list(train()) == ["another one"]
+    assert held["validation"][0] == "validation one"
+    refused("no column 'words'", stream_plain_text, dataset_name=str(tmp_path), text_column="words")
+
+
+def test_bad_input(tmp_path):
+    refused("block_size must be 2 or more, got 1", lambda: next(pack_blocks(TEXTS, TOKENIZER, 1)))
+    refused("block_size must be 2 or more, got 0", BlockStream, list, TOKENIZER, 0)
+    refused("the texts hold no token", lambda: list(pack_blocks([], TOKENIZER, 4)))
+    plain = build_tokenizer(["ab"], "character", special_tokens="end")
+    refused(
+        r"2 symbol\(s\) that are not in the vocabulary: \['c', 'd'\]", lambda: list(pack_blocks(["acd"], plain, 4))
+    )
+    refused("give either dataset_name or train_file", stream_plain_text)
+    (tmp_path / "train.txt").write_text("one\n")
+    refused("there is no part 'validation'", stream_plain_text, str(tmp_path / "train.txt"))

@@ -1,0 +1,87 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The script of complex Llamas: from scratch, as a stream, further, resumed; what it refuses."""
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from example_runs import TINY, assert_refused
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+CLM = "language-modeling/run_clm.py"
+SMALL = [*TINY, "--num_hidden_layers", "1", "--block_size", "16", "--warmup_steps", "5", "--seed", "0"]
+SMALL += ["--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "4", "--tokenizer", "whitespace"]
+
+
+def text_files(folder: Path) -> list[str | Path]:
+    """Lines that are easy to predict."""
+    files: list[str | Path] = []
+    for seed, (part, lines) in enumerate([("train", 120), ("validation", 20), ("test", 20)]):
+        generator = random.Random(seed)
+        rows = [generator.choice(["the cat sat on the mat", "a dog ran to a tree"]) for _ in range(lines)]
+        (folder / f"{part}.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        files += [f"--{part}_file", folder / f"{part}.txt"]
+    return files
+
+
+def steps(number: int) -> list[str]:
+    return ["--max_steps", str(number), "--save_steps", str(number), "--eval_steps", str(number)]
+
+
+def test_blocks_are_learnt_streamed_and_written_on(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = text_files(tmp_path)
+    results = run(CLM, *files, *SMALL, *steps(60), "--learning_rate", "0.02", "--prompt", "the cat")
+    assert results["tokens"] == {"train": 120 * 7, "validation": 140, "test": 140}  # a line ends in </s>
+    assert results["blocks"] == {"train": 53, "validation": 9, "test": 9}
+    assert results["test"]["bits_per_token"] < 0.6  # one bit a line of seven tokens is all there is to know
+    assert results["test"]["perplexity"] == pytest.approx(math.exp(results["test"]["loss"]), rel=1e-3)
+    characters = len((tmp_path / "test.txt").read_text())
+    scored = 140 - 9  # the first token of a block is not predicted
+    bits = results["test"]["bits_per_token"] * scored / characters
+    assert results["test"]["bits_per_character"] == pytest.approx(bits, rel=1e-3)
+    assert results["texts"]["the cat"].startswith("the cat")
+    shutil.move(tmp_path / "out", tmp_path / "first")
+
+    more = run(CLM, *files, *SMALL, *steps(2), "--streaming", "--model_name_or_path", tmp_path / "first")
+    assert set(more["blocks"]) == {"validation", "test"}  # nobody has counted those of a stream
+    assert more["validation"]["bits_per_token"] < 0.6
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    assert model.config.model_type == "complex_llama"
+    assert len(AutoTokenizer.from_pretrained(tmp_path / "out")) == model.config.vocab_size
+
+
+@pytest.mark.full
+def test_a_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = text_files(tmp_path)
+    run(CLM, *files, *SMALL, *steps(2), "--output_dir", tmp_path / "first")
+    arguments = [CLM, *files, *SMALL, "--streaming", "--tokenizer_name_or_path", tmp_path / "first"]
+    arguments += ["--max_steps", "8", "--save_steps", "4", "--eval_steps", "4", "--resume_from_checkpoint", "last"]
+    arguments += ["--save_total_limit", "3"]
+    whole = run(*arguments)
+    shutil.copytree(tmp_path / "out" / "checkpoint-4", tmp_path / "again" / "checkpoint-4")
+    again = run(*arguments, "--output_dir", tmp_path / "again")
+    assert again["resumed"]
+    assert again["test"] == whole["test"]
+    (tmp_path / "train.txt").write_text("another text\n" * 99)
+    shutil.copytree(tmp_path / "out" / "checkpoint-4", tmp_path / "other" / "checkpoint-4")
+    with pytest.raises(ValueError, match="with other data"):
+        run(*arguments, "--output_dir", tmp_path / "other")
+
+
+def test_what_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = text_files(tmp_path)
+    assert_refused(
+        lambda *arguments: run(CLM, *files, *SMALL, *arguments),
+        (["--block_size", "1"], "block_size must be 2 or more, got 1"),
+        (["--streaming", "--max_steps", "5"], "streaming .* give tokenizer_name_or_path"),
+        (["--streaming", "--tokenizer_name_or_path", "x"], "max_steps, now -1"),
+        (["--prompt", ""], "--prompt '': the texts hold no token"),
+    )
+    assert not (tmp_path / "out").exists()
