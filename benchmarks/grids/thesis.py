@@ -51,6 +51,10 @@ def _cnn() -> dict[str, Cell]:
         cells[f"{data},{name},{k},{field}"] = cell
         if field == "real" and name == "relu":
             cells[f"{data},{name},{k},real,max_value"] = replace(cell, options=(("pooling", "max_value"),))
+    for field, dropout in itertools.product(FIELDS, (0.0, 0.3)):  # what the thesis does without
+        options = (("norm_type", "batch"), ("hidden_dropout_prob", dropout))
+        plain = cells[f"cifar10-cut,relu,2,{field}"]
+        cells[f"cifar10-cut,relu,2,{field},batch norm,dropout {dropout:g}"] = replace(plain, options=options)
     return cells
 
 
