@@ -149,7 +149,7 @@ class Chosen(Functions):
         """
         path = place.results / f"{self.choice}.jsonl"
         lines = {line["row"]: line["validation_accuracy"] for line in read_lines(path)}
-        scores = [lines.get(f"{row},{index}") for index in range(POOL)]
+        scores = [lines.get(f"{row},{index}") for index in range(len(self.rows[row].pool()))]
         if None in scores:
             raise ValueError(f'{row} has no choice yet: python -m benchmarks.grid {self.choice} "{row},?"')
         return scores.index(max(scores))

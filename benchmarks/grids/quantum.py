@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.grids.fair import Row, deal, fair_grids
+from benchmarks.grids.fair import COMMON, Row, deal, fair_grids
 
 __all__ = ["DATASETS", "GRIDS", "SHOWN"]
 
@@ -31,11 +31,15 @@ STATES: dict[str, Sequence[Any]] = {
 
 @dataclass(frozen=True)
 class StateRow(Row):
-    """A row whose pool is that of states where its network has them."""
+    """A row whose pool is that of states where its network has them, and else twice as large."""
 
     def pool(self) -> list[dict[str, Any]]:
         """The settings that it chooses from."""
-        return deal(self.network, self.embedding, STATES, {}) if self.network == "Quantum" else super().pool()
+        if self.network == "Quantum":
+            return deal(self.network, self.embedding, STATES, {})
+        # Values of states were taken after some runs; what rates and dropouts they showed, FastText may have, too.
+        shared = {name: STATES[name] for name in ("learning_rate", "hidden_dropout_prob")}
+        return [*super().pool(), *deal(self.network, self.embedding, {**COMMON, **shared}, {})]
 
 
 ROWS = {
