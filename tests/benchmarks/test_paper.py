@@ -167,15 +167,18 @@ def test_every_row_chooses_among_as_many_settings(network):
 def test_states_choose_among_as_many_settings(small_data):
     rows = GRIDS["quantum"].rows
     assert {row.dataset for row in rows.values()} == set(data.DATASETS)
-    assert {len(row.pool()) for row in rows.values()} == {fair.POOL}
-    assert rows["trec,FastText,none"].pool() == fair.pool("FastText", "none")
+    assert {row.network: len(row.pool()) for row in rows.values()} == {"Quantum": fair.POOL, "FastText": 2 * fair.POOL}
+    first, second = (rows["trec,FastText,none"].pool()[start : start + fair.POOL] for start in (0, fair.POOL))
+    assert first == fair.pool("FastText", "none")
+    for name in ("learning_rate", "hidden_dropout_prob"):
+        assert sorted(setting[name] for setting in second) == sorted(quantum.STATES[name])
     real, free = (rows[f"trec,Quantum,{name}"] for name in ("none", "complex-vanilla"))
     assert real.pool() == free.pool()
     for name, values in quantum.STATES.items():
         assert sorted(setting[name] for setting in real.pool()) == sorted(values)
     real, free = (protocol.build_model(row.cell({}), {"<pad>": 0, "film": 1}, 2)[0] for row in (real, free))
     assert real.num_parameters() == free.num_parameters()
-    assert len(GRIDS["quantum-choice"].rows) == fair.POOL * len(rows)
+    assert len(GRIDS["quantum-choice"].rows) == sum(len(row.pool()) for row in rows.values())
 
 
 @pytest.mark.parametrize("network", list(fair.EQUAL))
