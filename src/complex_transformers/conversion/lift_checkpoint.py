@@ -1,11 +1,12 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""A checkpoint of Llama, Mistral, Qwen2, Qwen3 or SmolLM2 as a ``ComplexLlamaForCausalLM`` of the same function.
+r"""A checkpoint of Llama, Mistral, Qwen2, Qwen3, SmolLM2 or BERT as a complex network of the same function.
 
     python -m complex_transformers.conversion.lift_checkpoint --model SmolLM2-135M --output SmolLM2-135M-complex
 
 It reads a folder of ``save_pretrained`` (safetensors, in one file or several) or a GGUF file (extra ``gguf``).
-Tokenizer and generation config travel along, the model card says where the weights come from and under which licence.
+Tokenizer and generation config travel along, and so does what makes sentence vectors of a folder of
+``sentence-transformers``; the model card says where the weights come from and under which licence.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from pathlib import Path
 import torch
 from transformers import AutoConfig, HfArgumentParser
 
-from ..models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
 from ..nn.checks import check_choice
 from .checkpoint import Checkpoint, check_output, read_checkpoint_folder, write_converted
+from .features import PAIRINGS, learned
 from .files import check_numbers, read_json
 from .gguf_files import read_gguf
-from .lift import PAIRINGS, lift_weights
+from .lift import LiftedModel, lift_weights
 from .liftable import check_liftable
+from .sentence_files import copy_sentence_files, sentence_files
 
 __all__ = ["LiftArguments", "lift_checkpoint", "read_checkpoint"]
 
@@ -78,8 +80,11 @@ def lift_checkpoint(
     dtype: str = "float32",
     source: str | None = None,
     license: str | None = None,
-) -> ComplexLlamaForCausalLM:
+) -> LiftedModel:
     """Lift a checkpoint and save it with its tokenizer, generation config and card; nothing is written on an error.
+
+    Of a folder of ``sentence-transformers`` the modules after its network are copied: with ``complex_transformers``
+    imported, ``SentenceTransformer(output)`` has the vectors of the original.
 
     Args:
         model: a folder or a file, see ``read_checkpoint``.
@@ -95,16 +100,26 @@ def lift_checkpoint(
 
     Raises:
         FileNotFoundError, ImportError, ValueError: see ``read_checkpoint`` and ``lift``; an output that is the
-            checkpoint itself.
+            checkpoint itself; a pairing of the features of sentence vectors, which modules read in their order.
     """
     check_choice("dtype", dtype, DTYPES)
     check_output(model, output)
+    modules = sentence_files(model)
+    if modules and pairing != "halves":
+        raise ValueError(
+            f"pairing={pairing!r} would change the order of the features in the sentence vectors of {model}: leave it "
+            "at 'halves'"
+        )
     read = read_checkpoint(model)
-    check_numbers(read.weights)
-    numbers = {name: value.to(getattr(torch, dtype)) for name, value in read.weights.items()}
+    weights = learned(read.weights)
+    check_numbers(weights)
+    numbers = {name: value.to(getattr(torch, dtype)) for name, value in weights.items()}
     lifted = lift_weights(read.config, numbers, pairing)
     note = "Each real layer is written as U z + V conj(z); nothing was trained."
+    if modules:
+        note += " `SentenceTransformer` makes sentence vectors of the folder, those of the original."
     write_converted(lifted, read, output, source, license, note, "Those of the original, whose function this is.")
+    copy_sentence_files(model, output, modules)
     return lifted
 
 
