@@ -158,17 +158,22 @@ def _tensors(network: str, config: PreTrainedConfig, weights: Mapping[str, Tenso
 
 
 def _join_predictions(config: PreTrainedConfig, weights: dict[str, Tensor]) -> None:
-    """Make one tensor of those that a head for masked words shares: the bias of its last layer, the word table."""
-    shared = {"cls.predictions.decoder.bias": "cls.predictions.bias"}
-    if config.tie_word_embeddings:
-        shared["cls.predictions.decoder.weight"] = "embeddings.word_embeddings.weight"
-    for name, source in shared.items():
-        if source not in weights:
+    """Make one tensor of those that a tied head for masked words shares: the bias of the last layer, the words."""
+    bias = weights.pop("cls.predictions.bias", None)  # not read where it is not tied
+    if not config.tie_word_embeddings:
+        return
+    words = weights.get("embeddings.word_embeddings.weight")
+    shared = {"bias": ("cls.predictions.bias", bias), "weight": ("embeddings.word_embeddings.weight", words)}
+    for leaf, (source, value) in shared.items():
+        name = f"cls.predictions.decoder.{leaf}"
+        if value is None:
             continue
-        if (own := weights.get(name)) is not None and not torch.equal(own, weights[source]):
-            raise ValueError(f"{name} and {source} must be the same, and they differ: save the model again, tied")
-        weights[name] = weights[source]
-    weights.pop("cls.predictions.bias", None)
+        if (own := weights.get(name)) is not None and not torch.equal(own, value):
+            raise ValueError(
+                f"tie_word_embeddings=True, but {name} and {source} are not the same; set tie_word_embeddings=False "
+                "where both are meant"
+            )
+        weights[name] = value
 
 
 def _orders(config: PreTrainedConfig, pairing: str | Sequence[int] | Tensor) -> dict[str, Tensor]:

@@ -29,7 +29,7 @@ class ComplexOrderConfig(TransformerConfig):
         attention_scale: factor of the scores; default D^(-1/2) for heads of D features, complex ones in the complex
             field (a head of BERT has twice as many numbers).
         type_vocab_size: types of tokens, such as the first and the second text of a pair; a learned vector of each
-            is added to the embeddings (BERT). 0, the default, for none.
+            is added to the embeddings (BERT). None, the default, for no types.
         embedding_norm: a norm of the embeddings, before their dropout (BERT).
         add_pooling_layer: ``pooler_output``, the first token through a dense layer and tanh of both parts (BERT),
             which classifies texts in place of the mean of their tokens.
@@ -49,7 +49,7 @@ class ComplexOrderConfig(TransformerConfig):
     num_hidden_layers: int = 1
     linear_type: str | None = None
     attention_scale: float | int | None = None
-    type_vocab_size: int = 0
+    type_vocab_size: int | None = None
     embedding_norm: bool = False
     add_pooling_layer: bool = False
 
@@ -65,10 +65,10 @@ class ComplexOrderConfig(TransformerConfig):
         return super().default_of(name)
 
     def validate_sizes(self) -> None:
-        """As in ``TransformerConfig``; there may be no types of tokens."""
+        """As in ``TransformerConfig``; types of tokens are some, or None."""
         super().validate_sizes()
-        if self.type_vocab_size < 0:
-            raise ValueError(f"type_vocab_size must be positive, or 0 for no types, got {self.type_vocab_size}")
+        if self.type_vocab_size is not None and self.type_vocab_size < 1:
+            raise ValueError(f"type_vocab_size must be positive, or None for no types, got {self.type_vocab_size}")
 
     def validate_probabilities(self) -> None:
         """As in ``TransformerConfig``; a scale of scores is positive."""

@@ -141,6 +141,7 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         """Embeddings ``[B, N, 2d]`` and the vectors of their types, where the configuration has types."""
         if self.embed_types is None:
             return inputs_embeds
+        assert self.config.type_vocab_size is not None
         shape = inputs_embeds.shape[:2]
         if token_type_ids is None:
             token_type_ids = torch.zeros(shape, dtype=torch.long, device=inputs_embeds.device)
