@@ -16,7 +16,6 @@ from transformers import (
     RobertaConfig,
 )
 
-import complex_transformers
 from complex_transformers import lift
 from complex_transformers.conversion.lift import lift_weights
 from complex_transformers.nn import WidelyLinear
@@ -138,9 +137,8 @@ def test_any_pairing_of_the_stream_is_the_same_function(kind):
 @torch.no_grad()
 @every_kind
 def test_saved_and_loaded(kind, tmp_path):
-    model = real_encoder(
-        kind, id2label={i: f"kind {i}" for i in range(5)}, label2id={f"kind {i}": i for i in range(5)}
-    )
+    labels = {f"kind {index}": index for index in range(5)}
+    model = real_encoder(kind, id2label={index: name for name, index in labels.items()}, label2id=labels)
     lifted = lift(model)
     lifted.save_pretrained(tmp_path)
     loaded = AUTO[kind].from_pretrained(tmp_path).eval()
@@ -237,10 +235,9 @@ def test_other_positions_decoders_and_classes_are_named():
     model.config.add_cross_attention = True
     refused("add_cross_attention=True makes a decoder of BERT", lift, model)
     config = real_encoder().config
-    refused(
-        "a BertForQuestionAnswering cannot be lifted, of BERT these can: Be", lift, BertForQuestionAnswering(config)
-    )
-    refused("a BertForPreTraining cannot be lifted, .* BertForMaskedLM", lift, BertForPreTraining(config))
+    for other in (BertForQuestionAnswering, BertForPreTraining):
+        words = f"a {other.__name__} cannot be lifted, of BERT these can: BertModel, BertForMaskedLM"
+        refused(words, lift, other(config))
     config.architectures = ["BertForNextSentencePrediction"]
     refused("a BertForNextSentencePrediction cannot be lifted", lift_weights, config, {})
     refused("'roberta' cannot be lifted: its layers are others; .*'bert'", lift_weights, RobertaConfig(), {})
@@ -253,29 +250,12 @@ def test_tensors_that_do_not_fit_are_named():
     name = "bert.encoder.layer.1.attention.self.key.bias"
     missing = {k: v for k, v in weights.items() if k != name}
     refused(f"missing: {name.removeprefix('bert.')}; of no use: none", lift_weights, config, missing)
-    refused(
-        "of no use: encoder.extra.weight", lift_weights, config, {**weights, "encoder.extra.weight": weights[name]}
-    )
-    refused(r"key.bias \(31,\) instead of \(32,\)", lift_weights, config, {**weights, name: torch.zeros(31)})
-    table = "cls.predictions.decoder.weight"
-    refused(
-        f"tie_word_embeddings=True, but {table} and .* not the same",
-        lift_weights,
-        config,
-        {**weights, table: weights[table] + 1},
-    )
-    bias = "cls.predictions.decoder.bias"
-    refused(
-        f"{bias} and cls.predictions.bias are not the same", lift_weights, config, {**weights, bias: weights[bias] + 1}
-    )
-    refused(r"these are not: .*key.bias \(torch.int8", lift_weights, config, {**weights, name: weights[name].char()})
-
-
-def test_every_class_has_its_name():
-    assert {model_class.__name__ for model_class, _ in ENCODERS.values()} == {
-        "BertModel",
-        "BertForMaskedLM",
-        "BertForSequenceClassification",
-        "BertForTokenClassification",
-    }
-    assert complex_transformers.ComplexOrderConfig().norm_type == "layer"
+    table, bias = "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"
+    for changed, value, words in (
+        ("encoder.extra.weight", torch.zeros(2), "of no use: encoder.extra.weight"),
+        (name, torch.zeros(31), r"key.bias \(31,\) instead of \(32,\)"),
+        (name, weights[name].char(), r"these are not: .*key.bias \(torch.int8"),
+        (table, weights[table] + 1, f"tie_word_embeddings=True, but {table} and .* are not the same"),
+        (bias, weights[bias] + 1, f"tie_word_embeddings=True, but {bias} and cls.predictions.bias are not the same"),
+    ):
+        refused(words, lift_weights, config, {**weights, changed: value})

@@ -65,7 +65,7 @@ def prune_conjugate(model: nn.Module, layers: Sequence[str]) -> None:
     if config is not None and not hasattr(config, "complex_layers"):
         raise ValueError(
             f"a {type(config).__name__} cannot say which layers have no V, and a saved copy would be loaded with a "
-            "random one: only a ComplexLlama is pruned"
+            "random one: only a ComplexLlamaForCausalLM and its like are pruned"
         )
     drop_conjugate(model, layers)
     if config is not None:

@@ -91,18 +91,16 @@ def test_types_belong_to_their_tokens(case, side):
     model = case.model()
     texts = [{**row, "token_type_ids": types(row["input_ids"].shape)} for row in rows(model, (6, 4, 7))]
     given = batch(texts, side)
-    kept = {name: value for name, value in given.items() if name != "token_type_ids_mask"}
-    kept["token_type_ids"] = kept["token_type_ids"].clamp(max=1)  # what stands in the padding is a type
-    kept["attention_mask"] = given["attention_mask"]
-    together = model(**kept).logits
+    given["token_type_ids"] = given["token_type_ids"].clamp(max=1)  # what stands in the padding is a type, too
+    together = model(**given).logits
     for row, text in enumerate(texts):
         alone = model(**{name: value.unsqueeze(0) for name, value in text.items()}).logits[0]
         own = together[row]
-        own = own[kept["attention_mask"][row].bool()] if own.dim() == 2 else own
+        own = own[given["attention_mask"][row].bool()] if own.dim() == 2 else own
         torch.testing.assert_close(own, alone, rtol=1e-5, atol=1e-5)
-    without = {name: value for name, value in kept.items() if name != "token_type_ids"}
+    without = {name: value for name, value in given.items() if name != "token_type_ids"}
     assert (model(**without).logits - together).abs().max() > 1e-2
-    zeros = {**kept, "token_type_ids": torch.zeros_like(kept["token_type_ids"])}
+    zeros = {**given, "token_type_ids": torch.zeros_like(given["token_type_ids"])}
     assert torch.equal(model(**without).logits, model(**zeros).logits)
 
 
@@ -139,8 +137,8 @@ def test_options_of_attention():
     mixed = torch.einsum("bhts,bshd->bthd", scores.softmax(-1).to(v.dtype), v).flatten(-2)
     expected = layer.out_proj(torch.cat([mixed.real, mixed.imag], dim=-1))
     torch.testing.assert_close(layer(x)[0], expected, rtol=1e-5, atol=1e-6)
-    refused("share_parts=True is for layers W z, not for linear_type='widely_linear'", ComplexMultiheadAttention, 16, 2,
-            share_parts=True, linear_type="widely_linear")  # fmt: skip
+    shared = {"share_parts": True, "linear_type": "widely_linear"}
+    refused("share_parts=True is for layers W z, not for linear_type=", ComplexMultiheadAttention, 16, 2, **shared)
 
 
 def test_configurations_that_there_are_not():
