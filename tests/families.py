@@ -119,7 +119,7 @@ FAMILIES = {
             "real tied": ("ForMaskedLM", {**REAL, **SINUSOIDS, "tie_word_embeddings": True, "norm_type": "batch"}),
             "real tokens": ("ForTokenClassification", {**REAL, **LEARNED}),
             "lifted words": ("ForMaskedLM", {**BERT, "linear_type": "widely_linear", "tie_word_embeddings": True}),
-            "types, conjugate": ("Model", {**TYPES, **PRE_NORM, "linear_type": "conjugate", "norm_type": "batch"}),
+            "types, conjugate": ("Model", {**TYPES, **PRE_NORM, "linear_type": "conjugate", "norm_type": "rms"}),
             "real lifted": ("Model", {**REAL, **BERT}),
         },
         (CLASSIFIER, {"norm_type": "rms", "hidden_act": "modrelu"}),

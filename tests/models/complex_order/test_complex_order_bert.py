@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, Trainer, TrainingArguments
 
 from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, ComplexOrderModel, prune_conjugate
 from complex_transformers.nn import ComplexMultiheadAttention, ConjugateLinear, WidelyLinear, to_complex
@@ -102,6 +102,13 @@ def test_types_belong_to_their_tokens(case, side):
     assert (model(**without).logits - together).abs().max() > 1e-2
     zeros = {**given, "token_type_ids": torch.zeros_like(given["token_type_ids"])}
     assert torch.equal(model(**without).logits, model(**zeros).logits)
+
+
+def test_a_trainer_keeps_the_types(tmp_path):
+    model = LIFTED.build()
+    trainer = Trainer(model, TrainingArguments(tmp_path, report_to=[], use_cpu=True))
+    trainer._set_signature_columns_if_needed()
+    assert "token_type_ids" in trainer._signature_columns
 
 
 def test_types_are_refused_by_name():

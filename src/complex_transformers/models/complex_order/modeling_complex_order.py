@@ -151,7 +151,25 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         return inputs_embeds + self.embed_types(token_type_ids)
 
 
-class ComplexOrderForMaskedLM(TextHead, ComplexOrderPreTrainedModel, LanguageModelHead):
+class ComplexOrderHead(TextHead):
+    """A head whose ``forward`` names the types of tokens: a ``Trainer`` keeps the columns that are named there."""
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> Any:
+        """As in ``TextHead``; ``token_type_ids`` as in the model."""
+        inputs = (input_ids, attention_mask, position_ids, inputs_embeds, labels)
+        return super().forward(*inputs, token_type_ids=token_type_ids, **kwargs)
+
+
+class ComplexOrderForMaskedLM(ComplexOrderHead, ComplexOrderPreTrainedModel, LanguageModelHead):
     """ComplexOrder encoder with a masked-language-model head: dense layer, activation, norm, ``lm_readout``."""
 
     model_class = ComplexOrderModel
@@ -175,7 +193,7 @@ class ComplexOrderForMaskedLM(TextHead, ComplexOrderPreTrainedModel, LanguageMod
         return self.lm_head(self.head_norm(self.activation(self.dense(outputs.last_hidden_state))))
 
 
-class ComplexOrderForSequenceClassification(SequenceClassifier, ComplexOrderPreTrainedModel):
+class ComplexOrderForSequenceClassification(ComplexOrderHead, SequenceClassifier, ComplexOrderPreTrainedModel):
     """ComplexOrder encoder and ``readout`` of the mean of the last hidden state (models of ComplexOrder Table 2).
 
     With a pooling layer in the configuration it is the readout of ``pooler_output``, as in BERT.
@@ -184,7 +202,7 @@ class ComplexOrderForSequenceClassification(SequenceClassifier, ComplexOrderPreT
     model_class = ComplexOrderModel
 
 
-class ComplexOrderForTokenClassification(TextHead, ComplexOrderPreTrainedModel):
+class ComplexOrderForTokenClassification(ComplexOrderHead, ComplexOrderPreTrainedModel):
     """ComplexOrder encoder and the ``readout`` of every token."""
 
     model_class = ComplexOrderModel
