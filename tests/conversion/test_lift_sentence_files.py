@@ -103,3 +103,14 @@ def test_what_is_refused_is_not_written(tmp_path):
         refused("modules.json is no list of modules, each with its path", sentence_files, folder)
     assert not (tmp_path / "complex").exists()
     assert sentence_files(tmp_path) == []
+
+
+def test_another_class_is_refused_before_any_weight(tmp_path):
+    saved(tmp_path / "real")
+    path = tmp_path / "real" / "config.json"
+    named = {**json.loads(path.read_text(encoding="utf-8")), "architectures": ["BertForQuestionAnswering"]}
+    path.write_text(json.dumps(named), encoding="utf-8")
+    (tmp_path / "real" / "model.safetensors").unlink()
+    words = "a BertForQuestionAnswering cannot be lifted, of BERT these can: BertModel"
+    refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "complex")
+    assert not (tmp_path / "complex").exists()

@@ -24,7 +24,8 @@ from .features import PAIRINGS, learned
 from .files import check_numbers, read_json
 from .gguf_files import read_gguf
 from .lift import LiftedModel, lift_weights
-from .liftable import check_liftable
+from .lift_encoder import network_of
+from .liftable import ENCODER_TYPES, check_liftable
 from .sentence_files import copy_sentence_files, sentence_files
 
 __all__ = ["LiftArguments", "lift_checkpoint", "read_checkpoint"]
@@ -67,6 +68,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         read_json(path / "config.json", "configuration")  # which says what is wrong with it
         config = AutoConfig.from_pretrained(path)
         check_liftable(config)
+        if config.model_type in ENCODER_TYPES:
+            network_of(config)
         return read_checkpoint_folder(path, config.model_type, config)
     if path.suffix == ".gguf" and path.is_file():
         return read_gguf(path)

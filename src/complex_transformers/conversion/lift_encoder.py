@@ -73,8 +73,20 @@ _HEADS = ("pooler.", "cls.", "classifier.")
 
 
 def network_of(config: PreTrainedConfig) -> str:
-    """The class of BERT that a checkpoint was saved from, ``BertModel`` where its configuration has none."""
-    return (getattr(config, "architectures", None) or ["BertModel"])[0]
+    """The class of BERT that a checkpoint was saved from, ``BertModel`` where its configuration has none.
+
+    Raises:
+        ValueError: a class that is not lifted.
+    """
+    network = (getattr(config, "architectures", None) or ["BertModel"])[0]
+    check_network(network)
+    return network
+
+
+def check_network(network: str) -> None:
+    """Raise unless the class is one that ``NETWORKS`` has."""
+    if network not in NETWORKS:
+        raise ValueError(f"a {network} cannot be lifted, of BERT these can: {', '.join(NETWORKS)}")
 
 
 @torch.no_grad()
@@ -92,8 +104,7 @@ def lift_encoder(
     Raises:
         ValueError: another class, tensors that are missing or do not fit, a pairing that is no order of the features.
     """
-    if network not in NETWORKS:
-        raise ValueError(f"a {network} cannot be lifted, of BERT these can: {', '.join(NETWORKS)}")
+    check_network(network)
     weights = _tensors(network, config, weights)
     has_pooler = "pooler.dense.weight" in weights
     places = _places(network, config, has_pooler)
