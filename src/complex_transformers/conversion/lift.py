@@ -21,12 +21,12 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from ..models.complex_llama.configuration_complex_llama import ComplexLlamaConfig
 from ..models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
 from ..models.complex_order.modeling_complex_order import ComplexOrderPreTrainedModel
-from .features import PAIRINGS, halves_of_heads, learned, moved, pairing_order, widely_linear_state
+from .features import halves_of_heads, learned, moved, pairing_order, widely_linear_state
 from .files import check_names, check_numbers, check_shapes
 from .lift_encoder import lift_encoder, network_of
 from .liftable import ACTIVATIONS, ENCODER_TYPES, attention_biases, check_liftable, head_dim
 
-__all__ = ["PAIRINGS", "LiftedModel", "lift", "lift_weights", "pairing_order"]
+__all__ = ["LiftedModel", "lift", "lift_weights"]
 
 LAYER = "model.layers.{}."
 # Layer -> where its rows come from and where its columns do.
