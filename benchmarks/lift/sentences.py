@@ -76,7 +76,7 @@ def compare_sentences(encoder: SentenceEncoder, seed: int) -> dict[str, Any]:
     found = {
         "parameters": {"lifted": lifted.num_parameters(), "original": original.num_parameters()},
         "equal_weights": equal_weights(lifted, original),
-        **vectors(folder, source),
+        **vectors(source, folder, encoder),
         "new_process": new_process(folder),
         "times": [*forward_times(lifted, original), *training_times(lifted, original)],
     }
@@ -108,17 +108,18 @@ def load(folder: Path) -> Any:
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
-def vectors(folder: Path, source: Path) -> dict[str, Any]:
-    """Largest differences of the sentence vectors, which have length 1, in float32 and in float64."""
-    texts = sentences()
-    found = {}
-    for name, place in (("lifted", folder), ("original", source)):
-        encoder = load(place)
-        found[name] = encoder.encode(texts, convert_to_tensor=True).double()
-        wide = encoder.double().encode(texts, convert_to_tensor=True)  # arrays would be those of float32
-        assert wide.dtype == torch.float64
-        found["float64" if name == "original" else "lifted, float64"] = wide
-    rows = {f"{a} - {b}": (found[a] - found[b]).abs().max().item() for a, b in DIFFERENCES}
+def vectors(source: Path, folder: Path, encoder: SentenceEncoder) -> dict[str, Any]:
+    """Largest differences of the sentence vectors, which have length 1: lifted and computed in float32 and float64."""
+    wide = folder.with_name(f"{folder.name}-float64")
+    lift_checkpoint(source, wide, dtype="float64", source=encoder.checkpoint.source, license=encoder.license)
+    texts, original = sentences(), load(source)
+    networks = {"lifted": load(folder), "lifted, float64": load(wide).double()}
+    found = {"original": original.encode(texts, convert_to_tensor=True).double()}
+    networks["float64"] = original.double()
+    for name, network in networks.items():  # tensors: arrays would be of float32
+        found[name] = network.encode(texts, convert_to_tensor=True)
+        assert found[name].dtype == (torch.float64 if "float64" in name else torch.float32)
+    rows = {f"{a} - {b}": (found[a].double() - found[b]).abs().max().item() for a, b in DIFFERENCES}
     print(rows, flush=True)
     return {"sentences": len(texts), "vectors": rows, "largest": found["original"].abs().max().item()}
 
