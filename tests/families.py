@@ -40,6 +40,8 @@ VANILLA = {"embedding_type": "complex_vanilla"}
 PRE_NORM = {"norm_position": "pre"}
 AMPLITUDE_HEAD = {"readout": "probability_amplitude"}
 LIFTED = {"linear_type": "widely_linear", "gate_product": "parts", "norm_scale": "stored"}
+TYPES = {"type_vocab_size": 2, "embedding_norm": True, "add_pooling_layer": True}
+BERT = {**LEARNED, **REAL_SCORE, **TYPES, "norm_type": "stored_layer", "attention_scale": 0.3}
 FAIRY = {"linear_type": "conjugate", "gate_product": "conj", "hidden_act": "relu2", "sub_norms": True}
 LUONG = {"attention_type": "luong"}
 WORD_MEMORY = {"variant": "word_memory", "story_length": 14, "question_length": 8, "recurrent_size": 12}
@@ -77,6 +79,7 @@ FAMILIES = {
                 {**REAL_SCORE, "norm_type": "rms", **PRE_NORM, "phase": "learned", "damping": "learned"},
             ),
             "tied, batch norm": ("ForMaskedLM", {**TIED_MODULI, "norm_type": "batch"}),
+            "lifted": (CLASSIFIER, {**BERT, "linear_type": "widely_linear"}),
         },
         {
             "complex weights": ("ForTokenClassification", {**SPLIT_SOFTMAX, "norm_type": "rms", **WORD}),
@@ -115,6 +118,9 @@ FAMILIES = {
             "real amplitudes": (CLASSIFIER, {**REAL, **AMPLITUDES, "norm_type": "rms", **PRE_NORM, **WORD}),
             "real tied": ("ForMaskedLM", {**REAL, **SINUSOIDS, "tie_word_embeddings": True, "norm_type": "batch"}),
             "real tokens": ("ForTokenClassification", {**REAL, **LEARNED}),
+            "lifted words": ("ForMaskedLM", {**BERT, "linear_type": "widely_linear", "tie_word_embeddings": True}),
+            "types, conjugate": ("Model", {**TYPES, **PRE_NORM, "linear_type": "conjugate", "norm_type": "rms"}),
+            "real lifted": ("Model", {**REAL, **BERT}),
         },
         (CLASSIFIER, {"norm_type": "rms", "hidden_act": "modrelu"}),
     ),

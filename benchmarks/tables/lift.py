@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.race import race_table
 from benchmarks.reporting import markdown_table, read_lines
 
-__all__ = ["TABLES", "logits_table", "times_table"]
+__all__ = ["TABLES", "logits_table", "sentence_times_table", "sentences_table", "times_table"]
 
 DIFFERENCES = {
     "lifted - original": "lifted - original",
@@ -22,11 +22,13 @@ DIFFERENCES = {
     "lifted, float64 - float64": "lifted in float64 - float64",
 }
 ROW = "smollm2-135m-instruct"
+ENCODER = "all-minilm-l6-v2"
+WHAT = "Time of the lifted network beside the original, processor time of one thread, in turns:"
 
 
-def _result(results: Path, name: str = "lift") -> dict[str, Any]:
-    """A run of the checkpoint."""
-    return next(line for line in read_lines(results / f"{name}.jsonl") if line["row"] == ROW)
+def _result(results: Path, name: str = "lift", row: str = ROW) -> dict[str, Any]:
+    """A run of a checkpoint."""
+    return next(line for line in read_lines(results / f"{name}.jsonl") if line["row"] == row)
 
 
 def logits_table(results: Path) -> str:
@@ -58,14 +60,48 @@ def logits_table(results: Path) -> str:
 def times_table(results: Path) -> str:
     """Medians of interleaved rounds, lifted / original."""
     found = _result(results)
-    what = "Time of the lifted network beside the original, processor time of one thread, in turns:"
     more = {line["row"]: line["times"] for line in read_lines(results / "lift-longer.jsonl")}
     training, writing = found["times"]
     rows = [training, *(row for times in more.values() for row in times), writing]
-    facts = {"what": what, "notes": [], "rounds": found["settings"]["rounds"], "machine": found["machine"]}
+    return _race_table(found, rows)
+
+
+def _race_table(found: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """The table of these rows, measured as a run was."""
+    facts = {"what": WHAT, "notes": [], "rounds": found["settings"]["rounds"], "machine": found["machine"]}
     return race_table({**facts, "rows": rows})
 
 
+def sentences_table(results: Path) -> str:
+    """Differences of the sentence vectors, and what else is equal."""
+    found = _result(results, "lift-sentences", ENCODER)
+    rows = [
+        [f"largest difference of vectors, {name.replace(', float64', ' in float64')}", f"{difference:.1e}"]
+        for name, difference in found["vectors"].items()
+    ]
+    rows.append(["largest number of a vector", f"{found['largest']:.2f}"])
+    process, parameters = found["new_process"], found["parameters"]
+    notes = [
+        f"weights of the feed-forward layers that come back bit for bit: {100 * found['equal_weights']:.4g} %",
+        f"saved, loaded in a new process, vectors of {process['sentences']} sentences: largest difference "
+        f"{process['difference']:.1e}",
+        f"parameters: {parameters['lifted']:,} lifted, {parameters['original']:,} of the original",
+    ]
+    table = markdown_table(["", f"{found['sentences']} sentences"], rows)
+    return table + "\n\n" + "\n".join(f"- {note}" for note in notes)
+
+
+def sentence_times_table(results: Path) -> str:
+    """Medians of interleaved rounds, lifted / original."""
+    found = _result(results, "lift-sentences", ENCODER)
+    return _race_table(found, found["times"])
+
+
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
-    "docs/lift.md": {"lift-logits": logits_table, "lift-times": times_table}
+    "docs/lift.md": {
+        "lift-logits": logits_table,
+        "lift-times": times_table,
+        "lift-sentences": sentences_table,
+        "lift-sentence-times": sentence_times_table,
+    }
 }

@@ -63,6 +63,23 @@ class ComplexBatchNormConformanceTest(_Conformance, unittest.TestCase):
 
 
 @pytest.mark.full
+class ComplexLiftedConformanceTest(_Conformance, unittest.TestCase):
+    """The form of a lifted BERT: widely linear layers, types of tokens, norms of stored numbers, a pooling layer."""
+
+    config_changes = {
+        "linear_type": "widely_linear",
+        "attention_score": "real",
+        "attention_scale": 0.35,
+        "embedding_type": "learned_position",
+        "type_vocab_size": 2,
+        "embedding_norm": True,
+        "norm_type": "stored_layer",
+        "add_pooling_layer": True,
+        "tie_word_embeddings": True,
+    }
+
+
+@pytest.mark.full
 class RealConformanceTest(_Conformance, unittest.TestCase):
     """The real twin."""
 

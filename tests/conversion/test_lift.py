@@ -16,7 +16,8 @@ from transformers import (
 )
 
 from complex_transformers import ComplexLlamaForCausalLM, lift
-from complex_transformers.conversion.lift import lift_weights, pairing_order
+from complex_transformers.conversion.features import pairing_order
+from complex_transformers.conversion.lift import lift_weights
 from complex_transformers.nn import WidelyLinear
 from refusals import refused
 

@@ -91,7 +91,7 @@ def check(model, config):
         module = modules[owner]
         parent = modules[owner.rpartition(".")[0]]
         table = hasattr(module, "word_tables")
-        if table or leaf in ("content_bias", "position_bias"):
+        if table or isinstance(module, nn.Embedding) or leaf in ("content_bias", "position_bias"):
             check_table(model, module, name, leaf, value)
         elif "bias" in leaf:
             assert not value.any(), name

@@ -184,6 +184,7 @@ COMPLEX_ONLY = {
         "attention_score": ("bilinear_modulus", "real"),
         "attention_normalization": ("split_softmax", "softmax"),
         "lm_readout": ("modulus", "concat"),
+        "linear_type": ("complex", "real"),
         "share_parts": (True, False),
     },
     "complex_text_rnn": {"gate": ("modulus", "split")},

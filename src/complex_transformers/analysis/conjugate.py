@@ -41,14 +41,15 @@ def _squares(part: Tensor) -> float:
 def prune_conjugate(model: nn.Module, layers: Sequence[str]) -> None:
     """Drop V of these layers, in place: U z remains, half of their weights. Training heals what that takes away.
 
-    A model whose configuration has ``complex_layers`` notes them there, so that it is saved and loaded so.
+    A model notes them in ``complex_layers`` of its configuration, so that it is saved and loaded so.
 
     Args:
         model: any network with ``nn.WidelyLinear`` layers.
         layers: names that ``conjugate_share`` gives, those with the least shares for instance.
 
     Raises:
-        ValueError: no widely linear layer has such a name; nothing is changed then.
+        ValueError: no widely linear layer has such a name, or the configuration of a model has no place for them: a
+            saved copy would be loaded with a random V. Nothing is changed then.
 
     Example:
         >>> from complex_transformers import ComplexLlamaConfig, ComplexLlamaModel, conjugate_share, prune_conjugate
@@ -60,9 +61,14 @@ def prune_conjugate(model: nn.Module, layers: Sequence[str]) -> None:
         >>> len(shares), len(conjugate_share(model)), len(model.config.complex_layers)
         (7, 5, 2)
     """
-    drop_conjugate(model, layers)
     config: Any = getattr(model, "config", None)
-    if hasattr(config, "complex_layers"):
+    if config is not None and not hasattr(config, "complex_layers"):
+        raise ValueError(
+            f"a {type(config).__name__} cannot say which layers have no V, and a saved copy would be loaded with a "
+            "random one: only a ComplexLlamaForCausalLM and its like are pruned"
+        )
+    drop_conjugate(model, layers)
+    if config is not None:
         prefix = f"{model.base_model_prefix}."
         dropped = [name.removeprefix(prefix) for name in layers]
         config.complex_layers = sorted({*(config.complex_layers or ()), *dropped})

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
 from ..models.base.hub import CARD_NAME, write_model_card
-from ..models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
+from ..models.base.pretrained import ComplexPreTrainedModel
 from .files import read_folder
 
 __all__ = ["Checkpoint", "check_output", "read_checkpoint_folder", "write_converted"]
@@ -62,7 +62,7 @@ def check_output(model: str | Path, output: str | Path) -> None:
 
 
 def write_converted(
-    model: ComplexLlamaForCausalLM,
+    model: ComplexPreTrainedModel,
     read: Checkpoint,
     output: str | Path,
     source: str | None,

@@ -1,31 +1,33 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The exact lift: a real decoder of the shape of Llama as a ``ComplexLlamaForCausalLM`` of the same function.
+"""The exact lift: a real decoder of the shape of Llama, or an encoder of that of BERT, as a complex one.
 
 Every real matrix on halves is widely linear, U z + V conj(z) (``nn.WidelyLinear.from_real``), and rotary positions
 pair feature k of a real head with k + D/2: the turn of a complex number. What remains is to move features: those of
 the residual stream into pairs, those of each head (rows of q, k, v and columns of o) into the halves of all heads.
+Encoders are in ``lift_encoder``.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from ..kernels.linear import widely_parts
 from ..models.complex_llama.configuration_complex_llama import ComplexLlamaConfig
 from ..models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
-from ..nn.checks import check_choice
+from ..models.complex_order.modeling_complex_order import ComplexOrderPreTrainedModel
+from .features import halves_of_heads, learned, moved, pairing_order, widely_linear_state
 from .files import check_names, check_numbers, check_shapes
-from .liftable import ACTIVATIONS, attention_biases, check_liftable, head_dim
+from .lift_encoder import lift_encoder, network_of
+from .liftable import ACTIVATIONS, ENCODER_TYPES, attention_biases, check_liftable, head_dim
 
-__all__ = ["PAIRINGS", "lift", "lift_weights", "pairing_order"]
+__all__ = ["LiftedModel", "lift", "lift_weights"]
 
-PAIRINGS = ("halves", "interleaved")
 LAYER = "model.layers.{}."
 # Layer -> where its rows come from and where its columns do.
 MATRICES = {
@@ -39,10 +41,12 @@ MATRICES = {
 }
 NORMS = {"input_layernorm": "stream", "post_attention_layernorm": "stream"}
 HEAD_NORMS = {"self_attn.q_norm": "head", "self_attn.k_norm": "head"}
-PARTS = ("real", "imag", "conj_real", "conj_imag")
 
 
-def lift(model: PreTrainedModel, pairing: str | Sequence[int] | Tensor = "halves") -> ComplexLlamaForCausalLM:
+LiftedModel: TypeAlias = ComplexLlamaForCausalLM | ComplexOrderPreTrainedModel
+
+
+def lift(model: PreTrainedModel, pairing: str | Sequence[int] | Tensor = "halves") -> LiftedModel:
     """The complex network that computes what a real one does, to rounding: same logits, same texts, same widths.
 
     Layers are widely linear (U z + V conj(z), as many weights as before), norms are over stored numbers, the gate's
@@ -61,11 +65,12 @@ def lift(model: PreTrainedModel, pairing: str | Sequence[int] | Tensor = "halves
 
     Raises:
         ValueError: what the family does not have (a sliding window, experts, interleaved or scaled rotary positions,
-            odd widths, a bias of another kind, quantised weights), tensors that are missing or do not fit, a pairing
-            that is no order of the features.
+            odd widths, a bias of another kind, relative positions, a decoder of BERT, quantised weights), tensors
+            that are missing or do not fit, a pairing that is no order of the features.
 
     Source:
         Wang et al. 2025 (Fairy2i, arXiv:2512.02901) for the widely linear form; Picinbono and Chevalier 1995.
+        Devlin et al. 2019 for BERT.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -84,21 +89,37 @@ def lift(model: PreTrainedModel, pairing: str | Sequence[int] | Tensor = "halves
     if not isinstance(model, PreTrainedModel):
         raise ValueError(f"model must be a model of Transformers, got a {type(model).__name__}")
     check_liftable(model.config)
-    if not hasattr(model, "lm_head"):
+    lifted: LiftedModel
+    if model.config.model_type in ENCODER_TYPES:
+        lifted = lift_encoder(type(model).__name__, model.config, model.state_dict(), pairing)
+    elif hasattr(model, "lm_head"):
+        lifted = _lift_decoder(model.config, model.state_dict(), pairing)
+    else:
         raise ValueError(f"{type(model).__name__} has no lm_head: give a model for causal language modeling")
-    lifted = lift_weights(model.config, model.state_dict(), pairing)
-    if model.generation_config is not None:
+    if getattr(model, "generation_config", None) is not None:
         lifted.generation_config = copy.deepcopy(model.generation_config)
     return lifted.train(model.training)
 
 
-@torch.no_grad()
 def lift_weights(
     config: PreTrainedConfig, weights: Mapping[str, Tensor], pairing: str | Sequence[int] | Tensor = "halves"
-) -> ComplexLlamaForCausalLM:
-    """As ``lift``, of a configuration and the tensors of its checkpoint by name."""
+) -> LiftedModel:
+    """As ``lift``, of a configuration and the tensors of its checkpoint by name.
+
+    Of an encoder ``config.architectures`` says which head it has; none where it does not.
+    """
     check_liftable(config)
-    weights = {name: value for name, value in weights.items() if not name.endswith("rotary_emb.inv_freq")}
+    if config.model_type in ENCODER_TYPES:
+        return lift_encoder(network_of(config), config, weights, pairing)
+    return _lift_decoder(config, weights, pairing)
+
+
+@torch.no_grad()
+def _lift_decoder(
+    config: PreTrainedConfig, weights: Mapping[str, Tensor], pairing: str | Sequence[int] | Tensor
+) -> ComplexLlamaForCausalLM:
+    """The lift of a decoder that ``check_liftable`` has taken."""
+    weights = learned(weights)
     check_numbers(weights)
     if config.tie_word_embeddings:
         weights = _without_tied_head(weights)
@@ -153,23 +174,6 @@ def _lifted_config(config: PreTrainedConfig, biases: dict[str, bool], dtype: tor
     )
 
 
-def pairing_order(pairing: str | Sequence[int] | Tensor, width: int) -> Tensor:
-    """The features of the real stream in the order of halves: real parts, then imaginary parts.
-
-    Raises:
-        ValueError: an unknown name, or not every feature once.
-    """
-    if isinstance(pairing, str):
-        check_choice("pairing", pairing, PAIRINGS, "; or give the features in their new order")
-        order = torch.arange(width)
-        return order if pairing == "halves" else order.view(-1, 2).t().flatten()
-    order = torch.as_tensor(pairing)
-    if order.shape != (width,) or not torch.equal(order.sort().values, torch.arange(width, device=order.device)):
-        raise ValueError(f"pairing must hold each of the {width} features once, got a sequence of shape "
-                         f"{tuple(order.shape)} with {len(order.unique())} different ones")  # fmt: skip
-    return order
-
-
 def _orders(config: PreTrainedConfig, pairing: str | Sequence[int] | Tensor) -> dict[str, Tensor]:
     """Where the features of each kind come from."""
     width = head_dim(config)
@@ -179,14 +183,9 @@ def _orders(config: PreTrainedConfig, pairing: str | Sequence[int] | Tensor) -> 
         "stream": pairing_order(pairing, config.hidden_size),
         "inner": torch.arange(config.intermediate_size),
         "head": torch.arange(width),
-        "queries": _halves_of_heads(config.num_attention_heads, width),
-        "keys": _halves_of_heads(keys, width),
+        "queries": halves_of_heads(config.num_attention_heads, width),
+        "keys": halves_of_heads(keys, width),
     }
-
-
-def _halves_of_heads(heads: int, width: int) -> Tensor:
-    """Heads of halves as halves of heads: the first halves of all heads, then the second ones."""
-    return torch.arange(heads * width).view(heads, 2, width // 2).transpose(0, 1).flatten()
 
 
 def _roles(config: PreTrainedConfig, biases: Mapping[str, bool]) -> dict[str, tuple[str, ...]]:
@@ -215,13 +214,10 @@ def _lifted_state(
     """The state dict of the complex network."""
     state: dict[str, Tensor] = {}
     for name, axes in roles.items():
-        value = weights[name]
-        for axis, features in enumerate(axes):
-            value = value.index_select(axis, orders[features].to(value.device))
+        value = moved(weights[name], axes, orders)
         layer, _, leaf = name.rpartition(".")
         if leaf == "weight" and layer.partition(".layers.")[2].partition(".")[2] in MATRICES:
-            for part, numbers in zip(PARTS, widely_parts(value), strict=True):
-                state[f"{layer}.{part}.weight"] = numbers
+            state |= widely_linear_state(layer, value)
         else:
             state["lm_head.projection.weight" if name == "lm_head.weight" else name] = value
     return state

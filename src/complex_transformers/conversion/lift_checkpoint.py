@@ -1,11 +1,12 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""A checkpoint of Llama, Mistral, Qwen2, Qwen3 or SmolLM2 as a ``ComplexLlamaForCausalLM`` of the same function.
+r"""A checkpoint of Llama, Mistral, Qwen2, Qwen3, SmolLM2 or BERT as a complex network of the same function.
 
     python -m complex_transformers.conversion.lift_checkpoint --model SmolLM2-135M --output SmolLM2-135M-complex
 
 It reads a folder of ``save_pretrained`` (safetensors, in one file or several) or a GGUF file (extra ``gguf``).
-Tokenizer and generation config travel along, the model card says where the weights come from and under which licence.
+Tokenizer and generation config travel along, and so does what makes sentence vectors of a folder of
+``sentence-transformers``; the model card says where the weights come from and under which licence.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from pathlib import Path
 import torch
 from transformers import AutoConfig, HfArgumentParser
 
-from ..models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
 from ..nn.checks import check_choice
 from .checkpoint import Checkpoint, check_output, read_checkpoint_folder, write_converted
+from .features import PAIRINGS, learned
 from .files import check_numbers, read_json
 from .gguf_files import read_gguf
-from .lift import PAIRINGS, lift_weights
-from .liftable import check_liftable
+from .lift import LiftedModel, lift_weights
+from .lift_encoder import network_of
+from .liftable import ENCODER_TYPES, check_liftable
+from .sentence_files import copy_sentence_files, sentence_files
 
 __all__ = ["LiftArguments", "lift_checkpoint", "read_checkpoint"]
 
@@ -65,6 +68,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         read_json(path / "config.json", "configuration")  # which says what is wrong with it
         config = AutoConfig.from_pretrained(path)
         check_liftable(config)
+        if config.model_type in ENCODER_TYPES:
+            network_of(config)
         return read_checkpoint_folder(path, config.model_type, config)
     if path.suffix == ".gguf" and path.is_file():
         return read_gguf(path)
@@ -78,8 +83,11 @@ def lift_checkpoint(
     dtype: str = "float32",
     source: str | None = None,
     license: str | None = None,
-) -> ComplexLlamaForCausalLM:
+) -> LiftedModel:
     """Lift a checkpoint and save it with its tokenizer, generation config and card; nothing is written on an error.
+
+    Of a folder of ``sentence-transformers`` the modules after its network are copied: with ``complex_transformers``
+    imported, ``SentenceTransformer(output)`` has the vectors of the original.
 
     Args:
         model: a folder or a file, see ``read_checkpoint``.
@@ -95,16 +103,26 @@ def lift_checkpoint(
 
     Raises:
         FileNotFoundError, ImportError, ValueError: see ``read_checkpoint`` and ``lift``; an output that is the
-            checkpoint itself.
+            checkpoint itself; a pairing of the features of sentence vectors, which modules read in their order.
     """
     check_choice("dtype", dtype, DTYPES)
     check_output(model, output)
+    modules = sentence_files(model)
+    if modules and pairing != "halves":
+        raise ValueError(
+            f"pairing={pairing!r} would change the order of the features in the sentence vectors of {model}: leave it "
+            "at 'halves'"
+        )
     read = read_checkpoint(model)
-    check_numbers(read.weights)
-    numbers = {name: value.to(getattr(torch, dtype)) for name, value in read.weights.items()}
+    weights = learned(read.weights)
+    check_numbers(weights)
+    numbers = {name: value.to(getattr(torch, dtype)) for name, value in weights.items()}
     lifted = lift_weights(read.config, numbers, pairing)
     note = "Each real layer is written as U z + V conj(z); nothing was trained."
+    if modules:
+        note += " `SentenceTransformer` makes sentence vectors of the folder, those of the original."
     write_converted(lifted, read, output, source, license, note, "Those of the original, whose function this is.")
+    copy_sentence_files(model, output, modules)
     return lifted
 
 

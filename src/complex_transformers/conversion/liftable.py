@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which real decoders the lift takes; every other is refused by the name of what it has."""
+"""Which real decoders and encoders the lift takes; every other is refused by the name of what it has."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 from torch import Tensor
 from transformers import PreTrainedConfig
 
-__all__ = ["ACTIVATIONS", "LIFTED_TYPES", "attention_biases", "check_liftable", "head_dim"]
+__all__ = ["ACTIVATIONS", "ENCODER_TYPES", "LIFTED_TYPES", "attention_biases", "check_liftable", "head_dim"]
 
-LIFTED_TYPES = ("llama", "mistral", "qwen2", "qwen3")
+ENCODER_TYPES = ("bert",)
+LIFTED_TYPES = ("llama", "mistral", "qwen2", "qwen3", *ENCODER_TYPES)
 # Activations of single numbers -> those of both parts of a number.
 ACTIVATIONS = {"silu": "split_silu", "swish": "split_silu", "gelu": "split_gelu", "relu": "split_relu"}
 # Rotary positions that pair feature 2k of a head with 2k + 1.
@@ -30,16 +31,25 @@ def check_liftable(config: PreTrainedConfig) -> None:
 
     Raises:
         ValueError: another type of model, experts, interleaved rotary positions or such as are scaled or turn a part
-            of a head, a sliding window in use, another activation, an odd width, quantised weights.
+            of a head, a sliding window in use, relative positions, a decoder of BERT, another activation, an odd
+            width, quantised weights.
     """
     _check_type(config)
-    _check_window(config)
-    _check_rotary(config)
+    if config.model_type in ENCODER_TYPES:
+        _check_encoder(config)
+    else:
+        _check_window(config)
+        _check_rotary(config)
     if config.hidden_act not in ACTIVATIONS:
         raise ValueError(f"hidden_act must be one of {sorted(ACTIVATIONS)} to be lifted, got {config.hidden_act!r}")
-    for name in ("hidden_size", "intermediate_size"):  # Transformers has no odd heads
+    for name in ("hidden_size", "intermediate_size"):
         if (width := getattr(config, name)) % 2:
             raise ValueError(f"{name}={width} is odd: pairs of real and imaginary parts need an even width")
+    _check_quantization(config)
+
+
+def _check_quantization(config: PreTrainedConfig) -> None:
+    """Raise for weights that are no numbers."""
     quantization: Any = getattr(config, "quantization_config", None)
     method = quantization.get("quant_method") if isinstance(quantization, dict) else quantization
     method = getattr(method, "quant_method", method)
@@ -47,6 +57,21 @@ def check_liftable(config: PreTrainedConfig) -> None:
         raise ValueError(
             f"the weights are quantised ({getattr(method, 'value', method)}), and sums of quantised weights have no "
             "such form: lift the model they were made from, or model.dequantize() first"
+        )
+
+
+def _check_encoder(config: PreTrainedConfig) -> None:
+    """Raise for a BERT that is a decoder, has other positions, or heads that are no pairs."""
+    for name in ("is_decoder", "add_cross_attention"):
+        if getattr(config, name):
+            raise ValueError(f"{name}=True makes a decoder of BERT, and only its encoder can be lifted")
+    positions = getattr(config, "position_embedding_type", "absolute")  # of files before Transformers 5
+    if positions != "absolute":
+        raise ValueError(f"position_embedding_type={positions!r} is not supported, only 'absolute': a learned table")
+    heads, width = config.num_attention_heads, config.hidden_size
+    if width % heads or width // heads % 2:  # Transformers has no odd heads of Llama
+        raise ValueError(
+            f"{heads} heads of hidden_size={width} have no even width: pairs of real and imaginary parts need one"
         )
 
 

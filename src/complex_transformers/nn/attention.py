@@ -21,7 +21,7 @@ from ..kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, s
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice
-from .linear import ComplexLinear, RealLinear
+from .widely_linear import linear_layer
 
 __all__ = [
     "ATTENTION_FUNCTIONS",
@@ -56,6 +56,15 @@ def check_attention(
         raise ValueError(
             "attention_normalization='split_softmax' normalises both parts of a complex score: use it with "
             "attention_score='modulus' (q k^H) or 'bilinear_modulus' (q k^T), not 'real'"
+        )
+
+
+def check_shared_parts(share_parts: bool, linear_type: str | None) -> None:
+    """Raise where the parts of a layer would be shared that has more of them than A and B."""
+    if share_parts and linear_type in ("conjugate", "widely_linear"):
+        raise ValueError(
+            f"share_parts=True is for layers W z, not for linear_type={linear_type!r}: use linear_type='complex', or "
+            "share_parts=False"
         )
 
 
@@ -228,7 +237,7 @@ class HeadedAttention(nn.Module):
 class ComplexMultiheadAttention(HeadedAttention):
     """Multi-head attention with complex (or real) projections q, k, v, out (ComplexOrder Eq. 13, Thesis 2.42).
 
-    Self-attention, or cross-attention to ``key_value_states``. Scores are scaled by 1 / sqrt(complex head size).
+    Self-attention, or cross-attention to ``key_value_states``.
 
     Args:
         embed_dim: stored width 2d.
@@ -239,7 +248,13 @@ class ComplexMultiheadAttention(HeadedAttention):
         share_parts: Re(W) = Im(W) in q, k and v (ComplexOrder Table 4).
         is_causal: position t attends to positions <= t when no mask is given.
         layer_idx: index of this layer in a cache.
+        linear_type: of the projections, see ``linear_layer``; ``share_parts`` is for the plain ones.
+        scaling: factor of the scores; default 1 / sqrt(features of a head), complex ones in the complex field.
         number_field: ``"complex"`` or ``"real"``.
+
+    Raises:
+        ValueError: an unknown name, or one that the field does not have; heads that do not divide the features;
+            shared parts of a layer that reads the conjugate.
     """
 
     scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
@@ -256,6 +271,8 @@ class ComplexMultiheadAttention(HeadedAttention):
         is_causal: bool = False,
         layer_idx: int | None = None,
         number_field: str = "complex",
+        linear_type: str | None = None,
+        scaling: float | None = None,
     ) -> None:
         super().__init__()
         self.numbers = arithmetic(number_field)
@@ -266,7 +283,9 @@ class ComplexMultiheadAttention(HeadedAttention):
             raise ValueError(
                 f"num_heads must divide the {features} {number_field} features of width {embed_dim}, got {num_heads}"
             )
-        linear = ComplexLinear if number_field == "complex" else RealLinear
+        linear = linear_layer(linear_type, number_field)
+        check_shared_parts(share_parts, linear_type)
+        shared = {"share_parts": True} if share_parts else {}
         self.embed_dim = embed_dim
         self.num_heads = num_heads
         self.dropout = dropout
@@ -274,10 +293,10 @@ class ComplexMultiheadAttention(HeadedAttention):
         self.normalization = normalization
         self.is_causal = is_causal
         self.layer_idx = layer_idx
-        self.scaling = (features // num_heads) ** -0.5
-        self.q_proj = linear(embed_dim, embed_dim, bias=bias, share_parts=share_parts)
-        self.k_proj = linear(embed_dim, embed_dim, bias=bias, share_parts=share_parts)
-        self.v_proj = linear(embed_dim, embed_dim, bias=bias, share_parts=share_parts)
+        self.scaling = (features // num_heads) ** -0.5 if scaling is None else scaling
+        self.q_proj = linear(embed_dim, embed_dim, bias=bias, **shared)
+        self.k_proj = linear(embed_dim, embed_dim, bias=bias, **shared)
+        self.v_proj = linear(embed_dim, embed_dim, bias=bias, **shared)
         self.out_proj = linear(embed_dim, embed_dim, bias=bias)
 
     def keys_and_values(self, source: Tensor, past_key_values: Any) -> tuple[Tensor, Tensor]:

@@ -312,6 +312,7 @@ class LayersConfig(NetworkConfig):
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
     positive_sizes: ClassVar[tuple[str, ...]] = (*NetworkConfig.positive_sizes, "num_attention_heads")
     attention_scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
+    norm_types: ClassVar[tuple[str, ...]] = NORM_TYPES
     complex_only: ClassVar[dict[str, Any]] = {"attention_score": None, "share_parts": False}
 
     num_attention_heads: int = 8
@@ -349,7 +350,7 @@ class LayersConfig(NetworkConfig):
         """Every named choice is known and exists in the number field."""
         super().validate_names()
         self._check_attention()
-        check_choice("norm_type", self.norm_type, NORM_TYPES)
+        check_choice("norm_type", self.norm_type, self.norm_types)
         check_choice("norm_position", self.norm_position, NORM_POSITIONS)
         if self.share_parts and self.number_field == "real":
             raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")

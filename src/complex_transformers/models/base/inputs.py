@@ -138,16 +138,16 @@ def check_mask(
         )
 
 
-def check_position_ids(position_ids: Tensor | None, shape: tuple[int, ...]) -> None:
-    """Raise unless positions are integers, ``[batch, length]``, or ``[1, length]`` for all texts."""
+def check_position_ids(position_ids: Tensor | None, shape: tuple[int, ...], name: str = "position_ids") -> None:
+    """Raise unless positions, or types, are integers, ``[batch, length]``, or ``[1, length]`` for all texts."""
     if position_ids is None:
         return
     if position_ids.shape not in (shape, (1, *shape[1:])):
         raise ValueError(
-            f"position_ids must be [batch, length] = {shape}, or [1, {shape[-1]}], got {tuple(position_ids.shape)}"
+            f"{name} must be [batch, length] = {shape}, or [1, {shape[-1]}], got {tuple(position_ids.shape)}"
         )
     if position_ids.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"position_ids must be integers (int64 or int32), got dtype {position_ids.dtype}")
+        raise TypeError(f"{name} must be integers (int64 or int32), got dtype {position_ids.dtype}")
 
 
 def check_cache_batch(past_key_values: Cache | None, batch: int) -> None:

@@ -97,7 +97,8 @@ class AttentionByInterface(nn.Module):
 class Attention(AttentionByInterface, ComplexMultiheadAttention):
     """``nn.ComplexMultiheadAttention`` with Transformers' ``AttentionInterface`` and caches.
 
-    Cross-attention projects the encoder's states once and then takes keys and values from the cache.
+    Cross-attention projects the encoder's states once and then takes keys and values from the cache. ``options`` are
+    those arguments of the layer that not every configuration has.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Attention(AttentionByInterface, ComplexMultiheadAttention):
         layer_idx: int | None = None,
         is_causal: bool = False,
         is_cross_attention: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(
             config.hidden_size,
@@ -117,6 +119,7 @@ class Attention(AttentionByInterface, ComplexMultiheadAttention):
             is_causal=is_causal,
             layer_idx=layer_idx,
             number_field=config.number_field,
+            **options,
         )
         self.config = config
         self.is_cross_attention = is_cross_attention
@@ -137,11 +140,12 @@ class Attention(AttentionByInterface, ComplexMultiheadAttention):
 class FeedForward(nn.Module):
     """W_2 f(W_1 z + b_1) + b_2 with complex layers (ComplexOrder App. B)."""
 
-    def __init__(self, config: LayersConfig, field: NumberField) -> None:
+    def __init__(self, config: LayersConfig, field: NumberField, linear: type[nn.Module] | None = None) -> None:
         super().__init__()
-        self.up_proj = field.Linear(config.hidden_size, config.intermediate_size)
+        linear = field.Linear if linear is None else linear
+        self.up_proj = linear(config.hidden_size, config.intermediate_size)
         self.activation = field.activation(config.hidden_act, num_features=config.intermediate_size)
-        self.down_proj = field.Linear(config.intermediate_size, config.hidden_size)
+        self.down_proj = linear(config.intermediate_size, config.hidden_size)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         return self.down_proj(self.activation(self.up_proj(hidden_states)))
@@ -163,8 +167,8 @@ def make_norm(config: LayersConfig, field: NumberField) -> nn.Module:
     """The norm of ``config.norm_type``, for ``apply_norm``."""
     if config.norm_type == "batch":
         return TokenBatchNorm(field.BatchNorm1d(config.hidden_size, eps=config.layer_norm_eps))
-    norm = field.LayerNorm if config.norm_type == "layer" else field.RMSNorm
-    return norm(config.hidden_size, eps=config.layer_norm_eps)
+    norms = {"layer": field.LayerNorm, "stored_layer": nn.LayerNorm, "rms": field.RMSNorm}
+    return norms[config.norm_type](config.hidden_size, eps=config.layer_norm_eps)
 
 
 def apply_norm(norm: nn.Module, hidden_states: Tensor, padding_mask: Tensor | None) -> Tensor:
@@ -185,7 +189,7 @@ class EncoderLayer(GradientCheckpointingLayer):
         field = number_field(config.number_field)
         self.pre_norm = config.norm_position == "pre"
         self.self_attn = self.make_attention(config, layer_idx)
-        self.feed_forward = FeedForward(config, field)
+        self.feed_forward = self.make_feed_forward(config, field)
         self.self_attn_norm = make_norm(config, field)
         self.feed_forward_norm = make_norm(config, field)
         self.dropout = field.Dropout(config.hidden_dropout_prob)
@@ -193,6 +197,10 @@ class EncoderLayer(GradientCheckpointingLayer):
     def make_attention(self, config: LayersConfig, layer_idx: int | None) -> nn.Module:
         """The self-attention of this kind of layer."""
         return Attention(config, layer_idx, is_causal=self.is_causal)
+
+    def make_feed_forward(self, config: LayersConfig, field: NumberField) -> FeedForward:
+        """The feed-forward network of this kind of layer."""
+        return FeedForward(config, field)
 
     def residual(
         self, norm: nn.Module, sublayer: Callable[[Tensor], Tensor], x: Tensor, padding_mask: Tensor | None = None
@@ -273,9 +281,10 @@ class TransformerEncoder(TransformerStack):
     """
 
     _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": Attention}
+    layer_class: type[EncoderLayer] = EncoderLayer
 
     def __init__(self, config: TransformerConfig) -> None:
-        super().__init__(config, EncoderLayer, config.num_hidden_layers)
+        super().__init__(config, self.layer_class, config.num_hidden_layers)
 
     @merge_with_config_defaults
     @capture_outputs
@@ -300,6 +309,10 @@ class TransformerEncoder(TransformerStack):
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect.
         """
         inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
+        return BaseModelOutput(last_hidden_state=self.encode(inputs_embeds, attention_mask, **kwargs))
+
+    def encode(self, inputs_embeds: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> Tensor:
+        """Dropout and layers: final embeddings ``[B, N, 2d]`` as the last hidden states."""
         tokens = padding_mask(attention_mask)
         score_mask = create_bidirectional_mask(
             config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
@@ -307,8 +320,7 @@ class TransformerEncoder(TransformerStack):
         hidden_states = self.dropout(inputs_embeds)
         for layer in self.layers:
             hidden_states = layer(hidden_states, score_mask, tokens, **kwargs)
-        hidden_states = self.last_norm(hidden_states, tokens)
-        return BaseModelOutput(last_hidden_state=hidden_states)
+        return self.last_norm(hidden_states, tokens)
 
 
 def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_length: int | Tensor) -> Tensor:

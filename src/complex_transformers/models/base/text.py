@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all text models share: the embedding of a configuration and the classification of whole texts."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -138,15 +138,16 @@ class ClassicTextModel(TextModel, ClassicPreTrainedModel):
 class TextHead(ComplexPreTrainedModel):
     """A text model and what a head makes of its states: logits and, with labels, their loss.
 
-    A subclass names the model by ``model_class``, adds layers and calls ``post_init``.
+    A subclass names the model by ``model_class`` and what it is made with, adds layers and calls ``post_init``.
     """
 
     model_class: type[ComplexPreTrainedModel]
+    model_options: ClassVar[dict[str, Any]] = {}
     output_class: type[ModelOutput]
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
-        self.model = self.model_class(config)
+        self.model = self.model_class(config, **self.model_options)
 
     def read(
         self,

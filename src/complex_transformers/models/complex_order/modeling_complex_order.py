@@ -2,11 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """ComplexOrder encoder (Wang et al., ICLR 2020): embedding, Transformer encoder and its heads."""
 
-from torch import Tensor
-from transformers.modeling_outputs import BaseModelOutput, MaskedLMOutput, TokenClassifierOutput
+from typing import Any, ClassVar
 
-from ...nn import Readout, number_field
-from ..base.layers import LanguageModelHead, TransformerEncoder
+import torch
+from torch import Tensor, nn
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPooling,
+    MaskedLMOutput,
+    TokenClassifierOutput,
+)
+from transformers.utils import TransformersKwargs
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ...nn import NumberField, Readout, linear_layer, number_field
+from ...nn.checks import check_ids
+from ..base.inputs import check_position_ids, padding_mask
+from ..base.layers import (
+    Attention,
+    EncoderLayer,
+    FeedForward,
+    LanguageModelHead,
+    TransformerEncoder,
+    apply_norm,
+    make_norm,
+)
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import SequenceClassifier, TextHead, classification_head
 from .configuration_complex_order import ComplexOrderConfig
@@ -20,32 +41,149 @@ __all__ = [
 ]
 
 
+def make_linear(config: ComplexOrderConfig) -> nn.Module:
+    """A dense layer of ``config.linear_type`` between hidden states."""
+    return linear_layer(config.linear_type, config.number_field)(config.hidden_size, config.hidden_size)
+
+
+class ComplexOrderLayer(EncoderLayer):
+    """An encoder layer whose dense layers are of ``config.linear_type``."""
+
+    def make_attention(self, config: ComplexOrderConfig, layer_idx: int | None) -> Attention:
+        return Attention(config, layer_idx, linear_type=config.linear_type, scaling=config.attention_scale)
+
+    def make_feed_forward(self, config: ComplexOrderConfig, field: NumberField) -> FeedForward:
+        return FeedForward(config, field, linear_layer(config.linear_type, config.number_field))
+
+
+class ComplexOrderPooler(nn.Module):
+    """tanh(W z_1 + b) of the first token, of both parts (Devlin et al. 2019): ``[B, N, 2d] -> [B, 2d]``.
+
+    The first token is that after padding on the left; a text of padding alone gives 0.
+    """
+
+    def __init__(self, config: ComplexOrderConfig) -> None:
+        super().__init__()
+        self.dense = make_linear(config)
+        self.activation = number_field(config.number_field).activation("split_tanh")
+
+    def forward(self, hidden_states: Tensor, padding_mask: Tensor | None = None) -> Tensor:
+        if padding_mask is None:
+            return self.activation(self.dense(hidden_states[:, 0]))
+        first = padding_mask.long().argmax(-1)
+        states = hidden_states[torch.arange(len(first), device=first.device), first]
+        return self.activation(self.dense(states)).masked_fill(~padding_mask.any(-1, keepdim=True), 0.0)
+
+
 class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: its configuration."""
+    """Base of the family: its configuration and what must stay together."""
 
     config: ComplexOrderConfig
+    _no_split_modules = ["ComplexOrderLayer"]
 
 
 class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
     """ComplexOrder encoder: embedding (Eq. 5) and Transformer layers (Eq. 13, 14, App. B).
 
-    Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves.
+    Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves and, where the configuration has a
+    pooling layer, ``pooler_output`` ``[B, hidden_size]``; heads that have no use for it leave it out.
     """
 
+    config: ComplexOrderConfig
+    layer_class = ComplexOrderLayer
 
-class ComplexOrderForMaskedLM(TextHead, ComplexOrderPreTrainedModel, LanguageModelHead):
+    def __init__(self, config: ComplexOrderConfig, add_pooling_layer: bool = True) -> None:
+        super().__init__(config)
+        field, width = number_field(config.number_field), config.hidden_size
+        self.embed_types = field.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
+        self.embed_norm = make_norm(config, field) if config.embedding_norm else None
+        self.pooler = ComplexOrderPooler(config) if config.add_pooling_layer and add_pooling_layer else None
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> BaseModelOutput | BaseModelOutputWithPooling:
+        """Encode a batch of texts.
+
+        Args:
+            input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
+            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
+                finite numbers without meaning, and features of zero where they are pooled.
+            position_ids: ``[B, N]`` positions of the tokens, counted from 1; default 1, 2, ... over real tokens.
+            inputs_embeds: ``[B, N, hidden_size]`` embeddings (position included), as halves; types are added to them.
+            token_type_ids: ``[B, N]`` types of the tokens, below ``type_vocab_size``; default 0. Without types in the
+                configuration they are not read: tokenizers of BERT return them unasked.
+
+        Raises:
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect.
+        """
+        inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
+        inputs_embeds = self.with_types(inputs_embeds, token_type_ids)
+        tokens = padding_mask(attention_mask)
+        if self.embed_norm is not None:
+            inputs_embeds = apply_norm(self.embed_norm, inputs_embeds, tokens)
+        hidden_states = self.encode(inputs_embeds, attention_mask, **kwargs)
+        if self.pooler is None:
+            return BaseModelOutput(last_hidden_state=hidden_states)
+        return BaseModelOutputWithPooling(
+            last_hidden_state=hidden_states, pooler_output=self.pooler(hidden_states, tokens)
+        )
+
+    def with_types(self, inputs_embeds: Tensor, token_type_ids: Tensor | None) -> Tensor:
+        """Embeddings ``[B, N, 2d]`` and the vectors of their types, where the configuration has types."""
+        if self.embed_types is None:
+            return inputs_embeds
+        assert self.config.type_vocab_size is not None
+        shape = inputs_embeds.shape[:2]
+        if token_type_ids is None:
+            token_type_ids = torch.zeros(shape, dtype=torch.long, device=inputs_embeds.device)
+        check_position_ids(token_type_ids, tuple(shape), "token_type_ids")
+        remedy = "a tokenizer for pairs of texts gives 0 for the first and 1 for the second"
+        check_ids("token_type_ids", token_type_ids, self.config.type_vocab_size, remedy)
+        return inputs_embeds + self.embed_types(token_type_ids)
+
+
+class ComplexOrderHead(TextHead):
+    """A head whose ``forward`` names the types of tokens: a ``Trainer`` keeps the columns that are named there."""
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> Any:
+        """As in ``TextHead``; ``token_type_ids`` as in the model."""
+        inputs = (input_ids, attention_mask, position_ids, inputs_embeds, labels)
+        return super().forward(*inputs, token_type_ids=token_type_ids, **kwargs)
+
+
+class ComplexOrderForMaskedLM(ComplexOrderHead, ComplexOrderPreTrainedModel, LanguageModelHead):
     """ComplexOrder encoder with a masked-language-model head: dense layer, activation, norm, ``lm_readout``."""
 
     model_class = ComplexOrderModel
+    model_options: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
     output_class = MaskedLMOutput
 
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__(config)
         field = number_field(config.number_field)
-        self.dense = field.Linear(config.hidden_size, config.hidden_size)
+        self.dense = make_linear(config)
         self.activation = field.activation(config.hidden_act, num_features=config.hidden_size)
         # Not `norm`: loading would take it for the last norm of a pre-norm encoder, `model.norm` without its prefix.
-        self.head_norm = field.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        norm = nn.LayerNorm if config.norm_type == "stored_layer" else field.LayerNorm
+        self.head_norm = norm(config.hidden_size, eps=config.layer_norm_eps)
         self.lm_head = Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
         self.tie_head_to("model.embed_tokens")
         self.post_init()
@@ -55,16 +193,20 @@ class ComplexOrderForMaskedLM(TextHead, ComplexOrderPreTrainedModel, LanguageMod
         return self.lm_head(self.head_norm(self.activation(self.dense(outputs.last_hidden_state))))
 
 
-class ComplexOrderForSequenceClassification(SequenceClassifier, ComplexOrderPreTrainedModel):
-    """ComplexOrder encoder, masked mean of the last hidden state, ``readout`` (models of ComplexOrder Table 2)."""
+class ComplexOrderForSequenceClassification(ComplexOrderHead, SequenceClassifier, ComplexOrderPreTrainedModel):
+    """ComplexOrder encoder and ``readout`` of the mean of the last hidden state (models of ComplexOrder Table 2).
+
+    With a pooling layer in the configuration it is the readout of ``pooler_output``, as in BERT.
+    """
 
     model_class = ComplexOrderModel
 
 
-class ComplexOrderForTokenClassification(TextHead, ComplexOrderPreTrainedModel):
+class ComplexOrderForTokenClassification(ComplexOrderHead, ComplexOrderPreTrainedModel):
     """ComplexOrder encoder and the ``readout`` of every token."""
 
     model_class = ComplexOrderModel
+    model_options: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
     output_class = TokenClassifierOutput
 
     def __init__(self, config: ComplexOrderConfig) -> None:

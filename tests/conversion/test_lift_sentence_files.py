@@ -1,0 +1,116 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of BERT and of sentence-transformers: lifted with all that belongs to them, the same sentence vectors."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from lifted_models import WORDS, real_encoder
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+from complex_transformers import build_tokenizer
+from complex_transformers.conversion.lift_checkpoint import lift_checkpoint
+from complex_transformers.conversion.sentence_files import sentence_files
+from refusals import refused
+
+TEXTS = ["the dog bit the man", "the man bit the dog and the dog bit the man", "a dog"]
+CARD = "---\nlicense: mit\n---\n\n# A model\n"
+POOLING = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
+
+
+def saved(folder, kind="model", **options):
+    model = real_encoder(kind)
+    model.save_pretrained(folder, **options)
+    tokenizer = build_tokenizer(TEXTS)
+    assert len(tokenizer) <= WORDS
+    tokenizer.save_pretrained(folder)
+    return model, tokenizer
+
+
+def with_modules(folder, paths=("", "1_Pooling", "2_Normalize")):
+    """The files of a folder of sentence-transformers; some folders that it names have none."""
+    names = ("Transformer", "Pooling", "Normalize")
+    modules = [
+        {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for index, (path, name) in enumerate(zip(paths, names, strict=True))
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 8}', encoding="utf-8")
+    (folder / "1_Pooling").mkdir(exist_ok=True)
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(POOLING), encoding="utf-8")
+    return folder
+
+
+@torch.no_grad()
+def test_a_folder_with_all_that_belongs_to_it(tmp_path):
+    model, tokenizer = saved(tmp_path / "real", "words", max_shard_size="10KB")
+    (tmp_path / "real" / "README.md").write_text(CARD, encoding="utf-8")
+    lift_checkpoint(tmp_path / "real", tmp_path / "complex")
+    loaded = AutoModelForMaskedLM.from_pretrained(tmp_path / "complex").eval()
+    inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    read = AutoTokenizer.from_pretrained(tmp_path / "complex")(TEXTS, padding=True, return_tensors="pt")
+    assert torch.equal(read["input_ids"], inputs["input_ids"])
+    tokens = inputs["attention_mask"].bool()
+    found, expected = (network(**inputs).logits[tokens] for network in (loaded, model))
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    card = (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
+    assert "license: mit" in card
+    assert "the weights are those of `real`, a `bert`, under the licence `mit`" in card
+    assert "SentenceTransformer" not in card
+    assert "arXiv:1810.04805" in card
+
+
+def test_files_of_sentence_vectors_travel_along(tmp_path):
+    saved(tmp_path / "real")
+    with_modules(tmp_path / "real")
+    lift_checkpoint(tmp_path / "real", tmp_path / "complex")
+    for name in ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"):
+        assert (tmp_path / "complex" / name).read_bytes() == (tmp_path / "real" / name).read_bytes()
+    assert not (tmp_path / "complex" / "2_Normalize").exists()
+    assert AutoModel.from_pretrained(tmp_path / "complex").config.model_type == "complex_order"
+    assert "`SentenceTransformer` makes" in (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
+
+
+def test_sentence_vectors_are_those_of_the_original(tmp_path):
+    reason = "needs sentence-transformers: pip install sentence-transformers"
+    library = pytest.importorskip("sentence_transformers", reason=reason)
+    saved(tmp_path / "real")
+    with_modules(tmp_path / "real")
+    lift_checkpoint(tmp_path / "real", tmp_path / "complex")
+    ours, theirs = (
+        library.SentenceTransformer(str(tmp_path / name), device="cpu", local_files_only=True)
+        for name in ("complex", "real")
+    )
+    assert type(ours[0].auto_model).__name__ == "ComplexOrderModel"
+    found, expected = (encoder.encode(TEXTS) for encoder in (ours, theirs))
+    assert np.linalg.norm(found[0] - found[1]) > 1e-2
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_what_is_refused_is_not_written(tmp_path):
+    saved(tmp_path / "real")
+    folder = with_modules(tmp_path / "real")
+    words = "pairing='interleaved' would change the order of the features in the sentence vectors"
+    refused(words, lift_checkpoint, folder, tmp_path / "complex", "interleaved")
+    for outside in ("../other", "/etc", "."):
+        with_modules(folder, ("", outside, "2_Normalize"))
+        words = f"modules.json names '{outside}', which is no folder within"
+        refused(words, lift_checkpoint, folder, tmp_path / "complex")
+    for damaged in ("[{}]", "{", "[1]", "7"):
+        (folder / "modules.json").write_text(damaged, encoding="utf-8")
+        refused("modules.json is no list of modules, each with its path", sentence_files, folder)
+    assert not (tmp_path / "complex").exists()
+    assert sentence_files(tmp_path) == []
+
+
+def test_another_class_is_refused_before_any_weight(tmp_path):
+    saved(tmp_path / "real")
+    path = tmp_path / "real" / "config.json"
+    named = {**json.loads(path.read_text(encoding="utf-8")), "architectures": ["BertForQuestionAnswering"]}
+    path.write_text(json.dumps(named), encoding="utf-8")
+    (tmp_path / "real" / "model.safetensors").unlink()
+    words = "a BertForQuestionAnswering cannot be lifted, of BERT these can: BertModel"
+    refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "complex")
+    assert not (tmp_path / "complex").exists()
