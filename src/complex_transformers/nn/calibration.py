@@ -13,37 +13,48 @@ from . import functional as CF
 from .rounding import unit_codes, unit_values
 from .unit_linear import check_parts, rounded_weights
 
-__all__ = ["calibrated_weights", "gram_matrix", "read_features", "squared_errors"]
+__all__ = ["calibrated_weights", "gram_matrix", "squared_errors", "stored_gram"]
 
-BLOCK = 64  # columns whose errors reach the rest together, as one product
-
-
-def read_features(x: Tensor, linear_type: str) -> Tensor:
-    """What the columns of the weights multiply: halves ``[..., 2n] -> complex [N, n]``, or ``[N, 2n]``.
-
-    z of a ``complex`` layer, conj(z) of a ``conjugate`` one, [z | conj(z)] of a ``widely_linear`` one: U and V are
-    calibrated together.
-    """
-    z = CF.to_complex(x).flatten(0, -2)
-    if linear_type == "complex":
-        return z
-    return z.conj() if linear_type == "conjugate" else torch.cat([z, z.conj()], dim=-1)
+BLOCK = 64  # columns that the errors of all before them reach together, as one product
 
 
-def gram_matrix(features: Tensor) -> Tensor:
-    """X^H X of ``[N, n]`` features, Hermitian ``[n, n]``.
+def stored_gram(x: Tensor) -> Tensor:
+    """x^T x of the stored numbers of features, real, in float32 or better: ``[..., 2n] -> [2n, 2n]``.
 
     Raises:
         ValueError: no features, or some that are not finite.
     """
-    if not len(features):
+    numbers = CF.wide(x).flatten(0, -2)
+    if not len(numbers):
         raise ValueError("the calibration is empty: give at least one text that is not padding")
-    gram = features.mH @ features
-    if not torch.view_as_real(gram).isfinite().all():
+    gram = numbers.t() @ numbers
+    if not gram.isfinite().all():
         raise ValueError(
             "the calibration holds NaN or infinite features: look for the layer that makes them, or compute in float32"
         )
     return gram
+
+
+def gram_matrix(stored: Tensor, linear_type: str) -> Tensor:
+    """X^H X of the complex features that the columns of the weights multiply, Hermitian ``[n, n]`` or ``[2n, 2n]``.
+
+    X is z of a ``complex`` layer, conj(z) of a ``conjugate`` one, [z | conj(z)] of a ``widely_linear`` one, whose
+    U and V are calibrated together. With the parts z = a + ib, Z^H Z = a^T a + b^T b + i (a^T b - b^T a) and
+    Z^H conj(Z) = a^T a - b^T b - i (a^T b + b^T a).
+
+    Args:
+        stored: ``stored_gram`` of z, the blocks [[a^T a, a^T b], [b^T a, b^T b]].
+        linear_type: of the layer.
+    """
+    (aa, ab), (ba, bb) = (block.chunk(2, dim=1) for block in stored.chunk(2, dim=0))
+    direct = torch.complex(aa + bb, ab - ba)
+    if linear_type == "complex":
+        return direct
+    if linear_type == "conjugate":
+        return direct.conj().resolve_conj()
+    crossed = torch.complex(aa - bb, -ab - ba)
+    upper = torch.cat([direct, crossed], dim=1)
+    return torch.cat([upper, torch.cat([crossed.conj(), direct.conj()], dim=1)], dim=0)
 
 
 def squared_errors(difference: Tensor, gram: Tensor) -> Tensor:
@@ -57,14 +68,15 @@ def calibrated_weights(
 ) -> list[tuple[Tensor, Tensor]]:
     """Codes and scales of W, or of U and V together, that keep |X (W - W_q)^T|^2 small (GPTQ, Frantar et al. 2023).
 
-    Scales are those of the nearest units. Columns are rounded one by one, those that read the most first; what the
-    rounding of a column adds to the output is taken back as well as the columns that are left can: with G the inverse
-    of H = X^H X + damping, w_k -= (w_j - q_j) conj(G_jk) / G_jj. Where that has not helped a row, its nearest units
-    stay, so no row is worse than by ``rounded_weights``; for white features, H = c I, the two are the same.
+    Scales are those of the nearest units. Columns are rounded one by one, those that read the most first, and each
+    makes up for the errors of those before it: with H = X^H X + damping = T^H T and T lower triangular, the error of
+    the output is |T d|^2 for d = w - q, and q_j is nearest to w_j + sum_{k < j} T_jk d_k / T_jj. Where that has not
+    helped a row, its nearest units stay, so no row is worse than by ``rounded_weights``; for white features, H = c I,
+    the two are the same.
 
     Args:
         parts: A, B (and C, D) of the weights, ``[out, in]`` each.
-        gram: X^H X, ``[in, in]``; of a widely linear layer ``[2 in, 2 in]``, see ``read_features``.
+        gram: X^H X, ``[in, in]``; of a widely linear layer ``[2 in, 2 in]``, see ``gram_matrix``.
         stages, granularity: see ``unit_stages``.
         damping: added to the diagonal of X^H X, in parts of its mean.
 
@@ -117,20 +129,18 @@ def _column_scales(weights: Sequence[tuple[Tensor, Tensor]], width: int) -> Tens
 def _round_columns(weight: Tensor, scales: Tensor, gram: Tensor) -> Tensor:
     """Codes ``[stages, out, n]`` of the columns of ``weight [out, n]``, each after the errors of those before it."""
     order = gram.diagonal().real.argsort(descending=True, stable=True)
-    rest = weight[:, order].t().contiguous()  # a column in a row
-    factor = _inverse_factor(gram[order][:, order])
+    columns = weight.t()[order]
+    factor = _lower_factor(gram[order][:, order])
+    factor = factor / factor.diagonal().unsqueeze(1)
     codes = torch.empty(len(order), scales.shape[1], weight.shape[0], dtype=torch.int8, device=weight.device)
+    errors = torch.zeros_like(columns)
     for start in range(0, len(order), BLOCK):
-        block = slice(start, min(start + BLOCK, len(order)))
-        errors = torch.empty_like(rest[block])
-        for index in range(block.start, block.stop):
-            column = rest[index]
-            code, value = _round_column(column, scales[order[index]])
-            codes[index] = code
-            error = (column - value) / factor[index, index]
-            errors[index - start] = error
-            rest[index + 1 : block.stop] -= factor[index, index + 1 : block.stop, None].conj() * error
-        rest[block.stop :] -= factor[block, block.stop :].mH @ errors
+        stop = min(start + BLOCK, len(order))
+        wanted = columns[start:stop] + factor[start:stop, :start] @ errors[:start]
+        for index in range(start, stop):
+            target = wanted[index - start] + factor[index, start:index] @ errors[start:index]
+            codes[index], value = _round_column(target, scales[order[index]])
+            errors[index] = columns[index] - value
     return codes[order.argsort()].permute(1, 2, 0)
 
 
@@ -145,16 +155,12 @@ def _round_column(column: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
     return torch.stack(codes), column - left
 
 
-def _inverse_factor(gram: Tensor) -> Tensor:
-    """U, upper triangular, of the inverse G = U^H U: row j is that of the inverse of what is left at j, over its root.
-
-    By the Cholesky factor of the matrix read backwards: J H J = L L^H, so U = J L^(-1) J.
-    """
+def _lower_factor(gram: Tensor) -> Tensor:
+    """T, lower triangular, of H = T^H T: the Cholesky factor of the matrix read backwards, read backwards."""
     factor, failed = torch.linalg.cholesky_ex(gram.flip(0, 1))
     if failed:
         raise ValueError(
             f"the matrix of the calibration's {len(gram)} features has no Cholesky factor: give more texts, or more "
             "damping"
         )
-    identity = torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
-    return torch.linalg.solve_triangular(factor, identity, upper=False).flip(0, 1)
+    return factor.mH.flip(0, 1).resolve_conj()

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from ..nn import ComplexLinear, gram_matrix, read_features
-from ..nn.unit_linear import complex_linear_type
+from ..nn import ComplexLinear, stored_gram
 
 __all__ = ["calibration_inputs", "called_layers", "gram_matrices"]
 
@@ -66,23 +65,25 @@ def called_layers(model: PreTrainedModel, layers: Mapping[str, ComplexLinear], t
 def gram_matrices(
     model: PreTrainedModel, layers: Mapping[str, ComplexLinear], texts: Sequence[Inputs]
 ) -> dict[str, Tensor]:
-    """X^H X of what each layer reads of all texts, by name; tokens of padding are left out.
+    """``nn.stored_gram`` of what each layer reads of all texts, by name; tokens of padding are left out.
 
     Raises:
         ValueError: nothing but padding, features that are not finite.
     """
     grams: dict[str, Tensor] = {}
     mask: Tensor | None = None
+    last: tuple[Tensor | None, Tensor | None] = (None, None)
 
     def add(name: str, x: Tensor) -> None:
-        if mask is not None and mask.shape == x.shape[:-1]:
-            x = x[mask.to(torch.bool)]
-        linear_type = complex_linear_type(layers[name])
-        assert linear_type is not None
-        try:
-            gram = gram_matrix(read_features(x, linear_type))
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+        nonlocal last
+        if last[0] is not x:  # q, k and v read one tensor
+            tokens = x[mask.to(torch.bool)] if mask is not None and mask.shape == x.shape[:-1] else x
+            try:
+                last = x, stored_gram(tokens)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        gram = last[1]
+        assert gram is not None
         grams[name] = grams[name] + gram if name in grams else gram
 
     with _watched(layers, add), _reading(model):

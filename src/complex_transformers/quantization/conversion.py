@@ -12,7 +12,7 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.quantizers.quantizers_utils import should_convert_module
 
-from ..nn import ComplexLinear, PackedLinear, Readout, RoundedLinear, calibrated_weights
+from ..nn import ComplexLinear, PackedLinear, Readout, RoundedLinear, calibrated_weights, gram_matrix
 from ..nn.unit_linear import check_packable, complex_linear_type
 from .calibration import calibration_inputs, called_layers, gram_matrices
 from .configuration import ComplexQuantizationConfig
@@ -144,9 +144,10 @@ def _pack_calibrated(
     size = -(-len(order) // config.calibration_passes)
     for start in range(0, len(order), size):
         part = {name: layers[name] for name in order[start : start + size]}
-        for name, gram in gram_matrices(model, part, texts).items():
+        for name, stored in gram_matrices(model, part, texts).items():
             layer = layers[name]
             packed = PackedLinear.empty_like(layer, config.stages, config.granularity)
+            gram = gram_matrix(stored, packed.linear_type)
             options = (config.stages, config.granularity, config.damping)
             packed.set_weights(_of_layer(name, calibrated_weights, layer.weight_parts(), gram, *options))
             model.set_submodule(name, packed)
