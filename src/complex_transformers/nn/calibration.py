@@ -11,11 +11,14 @@ from torch import Tensor
 
 from . import functional as CF
 from .rounding import unit_codes, unit_values
-from .unit_linear import check_parts, rounded_weights
+from .unit_linear import SCALE_DTYPE, check_parts, rounded_weights
 
 __all__ = ["calibrated_weights", "gram_matrix", "squared_errors", "stored_gram"]
 
+FITS = 2  # of scales, after those of the nearest units
 BLOCK = 64  # columns that the errors of all before them reach together, as one product
+# Codes and scales of W, or of U and V.
+Weights = list[tuple[Tensor, Tensor]]
 
 
 def stored_gram(x: Tensor) -> Tensor:
@@ -65,14 +68,15 @@ def squared_errors(difference: Tensor, gram: Tensor) -> Tensor:
 @torch.no_grad()
 def calibrated_weights(
     parts: Sequence[Tensor], gram: Tensor, stages: int = 2, granularity: str = "row", damping: float = 0.01
-) -> list[tuple[Tensor, Tensor]]:
+) -> Weights:
     """Codes and scales of W, or of U and V together, that keep |X (W - W_q)^T|^2 small (GPTQ, Frantar et al. 2023).
 
-    Scales are those of the nearest units. Columns are rounded one by one, those that read the most first, and each
-    makes up for the errors of those before it: with H = X^H X + damping = T^H T and T lower triangular, the error of
-    the output is |T d|^2 for d = w - q, and q_j is nearest to w_j + sum_{k < j} T_jk d_k / T_jj. Where that has not
-    helped a row, its nearest units stay, so no row is worse than by ``rounded_weights``; for white features, H = c I,
-    the two are the same.
+    Columns are rounded one by one, those that read the most first, and each makes up for the errors of those before
+    it: with H = X^H X + damping = T^H T and T lower triangular, the error of the output is |T d|^2 for d = w - q, and
+    q_j is nearest to v_j = w_j + sum_{k < j} T_jk d_k / T_jj. Scales are first those of the nearest units of w, then
+    twice those that err least for v with the weights |T_jj|^2. The best of these, and of the nearest units
+    themselves, is kept: for each row, or, with scales of the whole tensor, for all. So nothing is worse than by
+    ``rounded_weights``; for white features, H = c I, the two are the same.
 
     Args:
         parts: A, B (and C, D) of the weights, ``[out, in]`` each.
@@ -97,51 +101,87 @@ def calibrated_weights(
             f"the layer reads {weight.shape[1]} complex features, and the calibration has a matrix of shape "
             f"{tuple(gram.shape)}: calibrate with what this layer reads"
         )
-    diagonal = gram.diagonal().real
-    if not (0.0 < diagonal.mean().item() < torch.inf):
+    mean = gram.diagonal().real.mean()
+    if not 0.0 < mean.item() < torch.inf:
         raise ValueError(
-            f"the mean square of the calibration's features is {diagonal.mean().item()}: nothing can be told from it"
+            f"the mean square of the calibration's features is {mean.item()}: nothing can be told from it"
         )
     nearest = rounded_weights(parts, stages, granularity)
-    damped = gram + damping * diagonal.mean() * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
-    codes = _round_columns(weight, _column_scales(nearest, weight.shape[1]), damped)
-    halves = zip(codes.chunk(len(nearest), dim=-1), nearest, strict=True)
-    calibrated = [(code, scales) for code, (_, scales) in halves]
-    errors = [squared_errors(weight - _complex_weight(found), gram) for found in (nearest, calibrated)]
-    worse = errors[1] > errors[0]
+    found = _feed_back(weight, nearest, gram + damping * mean * torch.eye(len(gram), device=gram.device), granularity)
+    errors = [squared_errors(weight - _complex_weight(weights), gram) for weights in (nearest, found)]
+    return _better(found, nearest, errors[1], errors[0], granularity)
+
+
+def _feed_back(weight: Tensor, nearest: Weights, gram: Tensor, granularity: str) -> Weights:
+    """The best of rounding by the scales of ``nearest`` and by those that are fitted in turn."""
+    order = gram.diagonal().real.argsort(descending=True, stable=True)
+    back = order.argsort()
+    factor = _lower_factor(gram[order][:, order])
+    square = factor.diagonal().real.square()
+    scales = [scale for _, scale in nearest]
+    best, least = nearest, torch.full(weight.shape[:1], torch.inf, dtype=square.dtype, device=weight.device)
+    for _ in range(1 + FITS):
+        codes, targets, errors = _round_columns(weight.t()[order], _column_scales(scales, len(order))[order], factor)
+        each = codes[back].permute(1, 2, 0).chunk(len(scales), dim=-1)
+        best = _better(list(zip(each, scales, strict=True)), best, errors, least, granularity)
+        least = torch.minimum(errors, least) if granularity == "row" else min(errors, least, key=torch.sum)
+        parts = zip(targets[back].chunk(len(scales)), each, square[back].chunk(len(scales)), strict=True)
+        scales = [_fitted_scales(target.t(), code, weights, granularity) for target, code, weights in parts]
+    return best
+
+
+def _better(ours: Weights, theirs: Weights, error: Tensor, other: Tensor, granularity: str) -> Weights:
+    """Of every row, or of all, those of the lower error; theirs where both are equal."""
+    lower = error < other if granularity == "row" else (error.sum() < other.sum()).reshape(1)
     return [
-        (torch.where(worse[:, None], near, code), scales)
-        for (near, scales), (code, _) in zip(nearest, calibrated, strict=True)
+        (torch.where(lower[:, None], codes, others), torch.where(lower, scales, other_scales))
+        for (codes, scales), (others, other_scales) in zip(ours, theirs, strict=True)
     ]
 
 
-def _complex_weight(weights: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+def _complex_weight(weights: Weights) -> Tensor:
     """The matrix [U | V], or W, of codes and scales."""
     return torch.cat([torch.complex(*unit_values(codes, scales)) for codes, scales in weights], dim=1)
 
 
-def _column_scales(weights: Sequence[tuple[Tensor, Tensor]], width: int) -> Tensor:
+def _column_scales(scales: Sequence[Tensor], width: int) -> Tensor:
     """The scales of every column, ``[columns, stages, 2, out or 1]``: those of U, then those of V."""
-    each = width // len(weights)
-    return torch.cat([CF.wide(scales).expand(each, *scales.shape) for _, scales in weights])
+    return torch.cat([CF.wide(scale).expand(width // len(scales), *scale.shape) for scale in scales])
 
 
-def _round_columns(weight: Tensor, scales: Tensor, gram: Tensor) -> Tensor:
-    """Codes ``[stages, out, n]`` of the columns of ``weight [out, n]``, each after the errors of those before it."""
-    order = gram.diagonal().real.argsort(descending=True, stable=True)
-    columns = weight.t()[order]
-    factor = _lower_factor(gram[order][:, order])
-    factor = factor / factor.diagonal().unsqueeze(1)
-    codes = torch.empty(len(order), scales.shape[1], weight.shape[0], dtype=torch.int8, device=weight.device)
-    errors = torch.zeros_like(columns)
-    for start in range(0, len(order), BLOCK):
-        stop = min(start + BLOCK, len(order))
+def _fitted_scales(targets: Tensor, codes: Tensor, weights: Tensor, granularity: str) -> Tensor:
+    """Scales ``[stages, 2, out or 1]`` of the least squared error, weighted by column, of given codes, in turn."""
+    rows = len(targets) if granularity == "row" else 1
+    left, fitted = targets, []
+    for code in codes:
+        odd = code & 1
+        along = torch.where(odd == 1, left.imag, left.real) * (1 - (code & 2))
+        counted = torch.stack([(odd == axis) * weights for axis in (0, 1)])
+        total = [(counted * values).reshape(2, rows, -1).sum(-1) for values in (along, torch.ones_like(along))]
+        scale = CF.narrow((total[0] / total[1].clamp(min=torch.finfo(along.dtype).tiny)).clamp(min=0), SCALE_DTYPE)
+        left = left - torch.complex(*unit_values(code[None], scale[None]))
+        fitted.append(scale)
+    return torch.stack(fitted)
+
+
+def _round_columns(columns: Tensor, scales: Tensor, factor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Codes ``[n, stages, out]`` of columns ``[n, out]``, each after the errors of those before it.
+
+    Also what they were rounded from, ``[n, out]``, and the error |T d|^2 of every row of the weight.
+    """
+    diagonal = factor.diagonal()
+    factor = factor / diagonal.unsqueeze(1)
+    codes = torch.empty(len(columns), scales.shape[1], columns.shape[1], dtype=torch.int8, device=columns.device)
+    targets, errors = torch.zeros_like(columns), torch.zeros_like(columns)
+    for start in range(0, len(columns), BLOCK):
+        stop = min(start + BLOCK, len(columns))
         wanted = columns[start:stop] + factor[start:stop, :start] @ errors[:start]
         for index in range(start, stop):
-            target = wanted[index - start] + factor[index, start:index] @ errors[start:index]
-            codes[index], value = _round_column(target, scales[order[index]])
+            targets[index] = wanted[index - start] + factor[index, start:index] @ errors[start:index]
+            codes[index], value = _round_column(targets[index], scales[index])
             errors[index] = columns[index] - value
-    return codes[order.argsort()].permute(1, 2, 0)
+    rest = targets - columns + errors  # what rounding left of the targets
+    return codes, targets, (rest * diagonal.unsqueeze(1)).abs().square().sum(0)
 
 
 def _round_column(column: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
