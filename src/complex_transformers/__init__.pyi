@@ -299,7 +299,7 @@ from .pipelines.text_to_text import (
 from .quantization.configuration import (
     ComplexQuantizationConfig as ComplexQuantizationConfig,
 )
-from .quantization.conversion import (
+from .quantization.quantizer import (
     quantize as quantize,
 )
 from .training.arguments import (

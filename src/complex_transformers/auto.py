@@ -60,10 +60,10 @@ def _register_pipelines() -> None:
 def _register_quantizer() -> None:
     from .quantization import METHOD, ComplexQuantizationConfig, ComplexQuantizer
 
-    # Not register_quantization_config() and register_quantizer(): they refuse a name that is there already.
     quantizers = sys.modules[_QUANTIZERS]
-    quantizers.AUTO_QUANTIZATION_CONFIG_MAPPING[METHOD] = ComplexQuantizationConfig
-    quantizers.AUTO_QUANTIZER_MAPPING[METHOD] = ComplexQuantizer
+    if METHOD not in quantizers.AUTO_QUANTIZER_MAPPING:  # which refuses a name that is there already
+        quantizers.register_quantization_config(METHOD)(ComplexQuantizationConfig)
+        quantizers.register_quantizer(METHOD)(ComplexQuantizer)
 
 
 # Module of Transformers -> what registers with it.

@@ -9,7 +9,7 @@ import torch
 from quantized_models import GREEDY, LINEAR_TYPES, decoder, real_decoder, texts
 from transformers import BatchEncoding
 
-from complex_transformers import ComplexQuantizationConfig, lift, quantize
+from complex_transformers import ComplexLlamaForCausalLM, ComplexQuantizationConfig, lift, prune_conjugate, quantize
 from complex_transformers.nn import ComplexLinear, PackedLinear, Readout
 from families import CASES
 from family_inputs import batch, results, rows
@@ -185,6 +185,26 @@ def test_weights_of_the_papers_are_kept():
     ids = texts()
     torch.testing.assert_close(again(ids).logits, plain(ids).logits)
     assert (plain(ids).logits - model(ids).logits).abs().max() > 1e-2
+
+
+@torch.no_grad()
+def test_pruned_layers_are_packed_as_complex_ones(tmp_path):
+    model, ids = decoder(), texts()
+    prune_conjugate(model, ["model.layers.0.mlp.up_proj"])
+    quantize(model, ComplexQuantizationConfig(calibration=[ids]))
+    assert model.model.layers[0].mlp.up_proj.linear_type == "complex"
+    model.save_pretrained(tmp_path)
+    assert torch.equal(ComplexLlamaForCausalLM.from_pretrained(tmp_path)(ids).logits, model(ids).logits)
+
+
+def test_calibration_leaves_the_model_as_it_was():
+    model = decoder(attention_probs_dropout_prob=0.5).train()
+    config = ComplexQuantizationConfig(calibration=[texts()], modules_to_not_convert=["lm_head", "q_proj"])
+    quantize(model, config)
+    assert all(module.training for module in model.modules())
+    assert not any(module._forward_pre_hooks for module in model.modules())
+    again = quantize(decoder(), config)
+    assert torch.equal(again(texts()).logits, model.eval()(texts()).logits)
 
 
 def test_cast_and_moved_models_keep_their_scales():

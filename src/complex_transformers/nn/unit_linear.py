@@ -14,7 +14,7 @@ from typing_extensions import Self
 
 from . import functional as CF
 from .checks import check_choice, check_positive
-from .linear import ComplexLinear, is_plain
+from .linear import ComplexLinear, check_width, is_plain
 from .packing import pack_codes, packed_width, unpack_codes
 from .rounding import GRANULARITIES, unit_stages, unit_values
 from .widely_linear import ConjugateLinear, WidelyLinear
@@ -176,7 +176,7 @@ class PackedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., in_features] -> [..., out_features]`` halves."""
-        ComplexLinear.check_width(self, x)  # type: ignore[arg-type]
+        check_width(x, self.in_features)
         bias = None if self.bias is None else self.bias.to(x.dtype)
         return product(self.linear_type, x, self.weight_parts(x.dtype), bias)
 

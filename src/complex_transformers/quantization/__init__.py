@@ -3,7 +3,6 @@
 """Two bits a complex weight, by Transformers' own interface of quantisers."""
 
 from .configuration import METHOD, ComplexQuantizationConfig
-from .conversion import quantize
-from .quantizer import ComplexQuantizer
+from .quantizer import ComplexQuantizer, quantize
 
 __all__ = ["METHOD", "ComplexQuantizationConfig", "ComplexQuantizer", "quantize"]

@@ -17,53 +17,7 @@ from ..nn.unit_linear import check_packable, complex_linear_type
 from .calibration import calibration_inputs, called_layers, gram_matrices
 from .configuration import ComplexQuantizationConfig
 
-__all__ = ["check_packed", "dequantize", "layers_to_convert", "prepare", "quantize"]
-
-
-def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = None) -> PreTrainedModel:
-    """Round the complex layers of a model, in place: packed, or, with ``training=True``, rounded in every step.
-
-    What ``from_pretrained(path, quantization_config=config)`` does, for a model that is there already: one that has
-    been lifted, or trained. ``save_pretrained`` then stores the packed weights, and ``model.dequantize()`` makes float
-    layers of them.
-
-    Args:
-        model: a model of this package in the complex field.
-        config: how; default, for a model that was loaded or quantised with ``training=True``, its own configuration:
-            its trained weights are packed.
-
-    Returns:
-        The model.
-
-    Raises:
-        ValueError: a model without complex layers (a real one is lifted first), or packed already; names in
-            ``modules_to_not_convert`` that no layer has; layers that cannot be packed, by name (shared parts,
-            adapters, NaN weights); texts that do not reach a layer, or with features that are not finite. Nothing is
-            changed then.
-
-    Example:
-        >>> from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
-        >>> from complex_transformers import ComplexQuantizationConfig, quantize
-        >>> model = ComplexLlamaForCausalLM(ComplexLlamaConfig(vocab_size=50, hidden_size=32, intermediate_size=64,
-        ...                                 num_attention_heads=2, num_hidden_layers=1))
-        >>> quantize(model, ComplexQuantizationConfig(stages=2)).model.layers[0].mlp.down_proj
-        PackedLinear(in_features=64, out_features=32, bias=False, linear_type='complex', stages=2, granularity='row')
-    """
-    from .quantizer import ComplexQuantizer
-
-    if not isinstance(model, PreTrainedModel):
-        raise ValueError(f"model must be a model of Transformers, got a {type(model).__name__}")
-    own = getattr(model.config, "quantization_config", None)
-    if config is None:
-        if not isinstance(own, ComplexQuantizationConfig) or not own.training:
-            raise ValueError("give a config: this model has not been trained with rounded weights")
-        config = ComplexQuantizationConfig(**{**own.to_dict(), "training": False})
-    prepare(model, config)
-    if not config.training:
-        pack_layers(model, config)
-    quantizer = ComplexQuantizer(config.stored(), pre_quantized=True)
-    quantizer.mark(model)
-    return model
+__all__ = ["check_packed", "dequantize", "empty_layers", "layers_to_convert", "pack_layers", "prepare"]
 
 
 def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig) -> dict[str, ComplexLinear]:

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The quantiser that Transformers calls while it loads and saves a model."""
+"""The quantiser that Transformers calls while it loads and saves a model, and ``quantize`` for one that is loaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transformers.quantizers.base import HfQuantizer
 from .configuration import ComplexQuantizationConfig
 from .conversion import check_packed, dequantize, empty_layers, pack_layers, prepare
 
-__all__ = ["ComplexQuantizer"]
+__all__ = ["ComplexQuantizer", "quantize"]
 
 
 class ComplexQuantizer(HfQuantizer):
@@ -68,3 +68,47 @@ class ComplexQuantizer(HfQuantizer):
     def _dequantize(self, model: PreTrainedModel, dtype: torch.dtype | str | None = None) -> PreTrainedModel:
         given = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         return dequantize(model, torch.float32 if given is None else given)
+
+
+def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = None) -> PreTrainedModel:
+    """Round the complex layers of a model, in place: packed, or, with ``training=True``, rounded in every step.
+
+    What ``from_pretrained(path, quantization_config=config)`` does, for a model that is there already: one that has
+    been lifted, or trained. ``save_pretrained`` then stores the packed weights, and ``model.dequantize()`` makes float
+    layers of them.
+
+    Args:
+        model: a model of this package in the complex field.
+        config: how; default, for a model that was loaded or quantised with ``training=True``, its own configuration:
+            its trained weights are packed.
+
+    Returns:
+        The model.
+
+    Raises:
+        ValueError: a model without complex layers (a real one is lifted first), or packed already; names in
+            ``modules_to_not_convert`` that no layer has; layers that cannot be packed, by name (shared parts,
+            adapters, NaN weights); texts that do not reach a layer, or with features that are not finite. Nothing is
+            changed then.
+
+    Example:
+        >>> from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
+        >>> from complex_transformers import ComplexQuantizationConfig, quantize
+        >>> model = ComplexLlamaForCausalLM(ComplexLlamaConfig(vocab_size=50, hidden_size=32, intermediate_size=64,
+        ...                                 num_attention_heads=2, num_hidden_layers=1))
+        >>> quantize(model, ComplexQuantizationConfig(stages=2)).model.layers[0].mlp.down_proj
+        PackedLinear(in_features=64, out_features=32, bias=False, linear_type='complex', stages=2, granularity='row')
+    """
+    if not isinstance(model, PreTrainedModel):
+        raise ValueError(f"model must be a model of Transformers, got a {type(model).__name__}")
+    own = getattr(model.config, "quantization_config", None)
+    if config is None:
+        if not isinstance(own, ComplexQuantizationConfig) or not own.training:
+            raise ValueError("give a config: this model has not been trained with rounded weights")
+        config = ComplexQuantizationConfig(**{**own.to_dict(), "training": False})
+    prepare(model, config)
+    if not config.training:
+        pack_layers(model, config)
+    quantizer = ComplexQuantizer(config.stored(), pre_quantized=True)
+    quantizer.mark(model)
+    return model
