@@ -10,7 +10,7 @@ from quantized_models import GREEDY, LINEAR_TYPES, decoder, real_decoder, texts
 from transformers import BatchEncoding
 
 from complex_transformers import ComplexLlamaForCausalLM, ComplexQuantizationConfig, lift, prune_conjugate, quantize
-from complex_transformers.nn import ComplexLinear, PackedLinear, Readout
+from complex_transformers.nn import ComplexLinear, PackedLinear, Readout, complex_linear_type
 from families import CASES
 from family_inputs import batch, results, rows
 from refusals import refused
@@ -29,7 +29,7 @@ def family_cases():
 def has_complex_layers(model):
     heads = [name for name, module in model.named_modules() if isinstance(module, Readout)]
     return any(
-        isinstance(module, ComplexLinear) and not any(name.startswith(head) for head in heads)
+        complex_linear_type(module) and not any(name.startswith(head) for head in heads)
         for name, module in model.named_modules()
     )
 

@@ -84,6 +84,10 @@ def test_trained_models_take_another_rounding():
         type(layer) for layer in decoder().modules() if isinstance(layer, ComplexLinear)
     }
     refused("give a config", quantize, plain)
+    broken = quantize(decoder(), TRAINING)
+    torch.nn.init.constant_(rounded(broken)[3].real.weight, torch.nan)
+    refused("the weights hold nan", quantize, broken)
+    assert len(rounded(broken)) == 14
 
 
 def test_gradients_are_those_of_checkpointed_layers():

@@ -19,6 +19,13 @@ from .configuration import ComplexQuantizationConfig
 
 __all__ = ["check_packed", "dequantize", "empty_layers", "layers_to_convert", "pack_layers", "prepare"]
 
+# Where nothing can be rounded, by number field.
+REMEDIES = {
+    None: "lift(model) makes a complex network of a Llama",
+    "real": "a real network has no complex weights, use number_field='complex'",
+    "complex": "heads and layers of real input stay float, and so does what modules_to_not_convert names",
+}
+
 
 def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig) -> dict[str, ComplexLinear]:
     """The layers of complex weights that ``config`` does not leave out, by name.
@@ -41,12 +48,7 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
         if (complex_linear_type(module) or isinstance(module, RoundedLinear)) and should_convert_module(name, kept)
     }
     if not layers:
-        field = getattr(model.config, "number_field", None)
-        remedy = (
-            "a real network has no complex weights: use number_field='complex'"
-            if field == "real"
-            else "lift(model) makes a complex network of a Llama; see modules_to_not_convert where layers are left out"
-        )
+        remedy = REMEDIES[getattr(model.config, "number_field", None)]
         raise ValueError(f"{type(model).__name__} has no complex layer that can be rounded to units: {remedy}")
     return layers
 
@@ -70,23 +72,17 @@ def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
 
 @torch.no_grad()
 def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
-    """Pack the layers of ``layers_to_convert``; where one cannot be packed none is.
+    """Pack the layers of ``layers_to_convert``.
 
     Raises:
         ValueError: see ``quantize``.
     """
     layers = layers_to_convert(model, config)
-    try:
-        if config.calibration is None:
-            for name, layer in layers.items():
-                packed = _of_layer(name, PackedLinear.from_float, layer, config.stages, config.granularity)
-                model.set_submodule(name, packed)
-        else:
-            _pack_calibrated(model, layers, config)
-    except BaseException:
-        for name, layer in layers.items():
-            model.set_submodule(name, layer)
-        raise
+    if config.calibration is not None:
+        _pack_calibrated(model, layers, config)
+        return
+    for name, layer in layers.items():
+        model.set_submodule(name, _of_layer(name, PackedLinear.from_float, layer, config.stages, config.granularity))
 
 
 def _pack_calibrated(

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from transformers.quantizers.base import HfQuantizer
 
 from .configuration import ComplexQuantizationConfig
-from .conversion import check_packed, dequantize, empty_layers, pack_layers, prepare
+from .conversion import check_packed, dequantize, empty_layers, layers_to_convert, pack_layers, prepare
 
 __all__ = ["ComplexQuantizer", "quantize"]
 
@@ -106,9 +106,15 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
         if not isinstance(own, ComplexQuantizationConfig) or not own.training:
             raise ValueError("give a config: this model has not been trained with rounded weights")
         config = ComplexQuantizationConfig(**{**own.to_dict(), "training": False})
-    prepare(model, config)
-    if not config.training:
-        pack_layers(model, config)
+    layers = layers_to_convert(model, config)
+    try:
+        prepare(model, config)
+        if not config.training:
+            pack_layers(model, config)
+    except BaseException:
+        for name, layer in layers.items():
+            model.set_submodule(name, layer)
+        raise
     quantizer = ComplexQuantizer(config.stored(), pre_quantized=True)
     quantizer.mark(model)
     return model
