@@ -107,7 +107,8 @@ def calibrated_weights(
             f"the mean square of the calibration's features is {mean.item()}: nothing can be told from it"
         )
     nearest = rounded_weights(parts, stages, granularity)
-    found = _feed_back(weight, nearest, gram + damping * mean * torch.eye(len(gram), device=gram.device), granularity)
+    damped = gram + damping * mean * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
+    found = _feed_back(weight, nearest, damped, granularity)
     errors = [squared_errors(weight - _complex_weight(weights), gram) for weights in (nearest, found)]
     return _better(found, nearest, errors[1], errors[0], granularity)
 
