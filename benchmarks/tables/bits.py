@@ -20,7 +20,7 @@ def bits_table(results: Path) -> str:
         [what(line["settings"]), f"{line['bits']:.2f}", f"{line['perplexity']:,.1f}", f"{line['seconds']:.0f} s"]
         for line in sorted(lines, key=lambda line: (-line["bits"], line["perplexity"]))
     ]
-    table = markdown_table(["layers", "bits of a weight", "perplexity", "time of the rounding"], rows)
+    table = markdown_table(["layers", "bits of a weight", "perplexity", "processor time"], rows)
     return f"{table}\n\n{machine_line(lines[-1]['machine'])}"
 
 
@@ -31,7 +31,8 @@ def what(settings: dict[str, Any]) -> str:
     if settings["stages"] is None:
         return "original, float32"
     rounding = "calibrated" if settings["calibrated"] else "nearest"
-    return f"lifted, {rounding}, {settings['stages']} stages, scales of the {settings['granularity']}"
+    stages = f"{settings['stages']} stage{'s' * (settings['stages'] > 1)}"
+    return f"lifted, {rounding}, {stages}, scales of the {settings['granularity']}"
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {"docs/quantization.md": {"lift-bits": bits_table}}
