@@ -25,6 +25,7 @@ for auto, name in (("AutoModel", "ComplexOrderModel"), ("AutoModelForMaskedLM", 
     assert type(getattr(transformers, auto).from_config(config)).__name__ == name
 from transformers.pipelines import check_task
 entry = check_task("complex-text2text")[1]
+assert "complex_units" in transformers.quantizers.auto.AUTO_QUANTIZER_MAPPING
 assert entry["impl"].__name__ == "TextToTextPipeline" and entry["pt"] == (transformers.AutoModelForSeq2SeqLM,), entry
 '''
 failed = {}

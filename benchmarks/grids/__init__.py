@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from benchmarks.grid import Grid
 from benchmarks.grids import (
+    bits,
     fair,
     gates,
     lift,
@@ -23,7 +24,7 @@ from benchmarks.grids import (
 __all__ = ["GRIDS"]
 
 MODULES = (
-    *(text, speech, paper, fair, quantum, gates, stability, lift),
+    *(text, speech, paper, fair, quantum, gates, stability, lift, bits),
     *(thesis, thesis_language, thesis_memory, thesis_semantics),
 )
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

@@ -25,6 +25,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/lift.md": ("lift",),
     "docs/models/complex_quantum.md": ("quantum",),
     "docs/paper.md": ("cases", "paper"),
+    "docs/quantization.md": ("bits",),
     "docs/semantics.md": ("semantics",),
     "docs/stability.md": ("stability",),
     "docs/thesis.md": ("thesis", "babi"),

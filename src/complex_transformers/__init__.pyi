@@ -10,6 +10,7 @@ from . import (
     models as models,
     nn as nn,
     pipelines as pipelines,
+    quantization as quantization,
     semantics as semantics,
     training as training,
 )
@@ -300,6 +301,12 @@ from .pipelines.story_question_answering import (
 )
 from .pipelines.text_to_text import (
     TextToTextPipeline as TextToTextPipeline,
+)
+from .quantization.configuration import (
+    ComplexQuantizationConfig as ComplexQuantizationConfig,
+)
+from .quantization.quantizer import (
+    quantize as quantize,
 )
 from .training.arguments import (
     GivenArguments as GivenArguments,

@@ -24,6 +24,7 @@ from .models import family_class, file_kind, model_families
 __all__ = ["register_all", "register_when_imported"]
 
 _PIPELINES = "transformers.pipelines"
+_QUANTIZERS = "transformers.quantizers.auto"
 # What has been registered: modules of Transformers. Registering twice does no harm, but takes time.
 _registered: set[str] = set()
 
@@ -56,11 +57,20 @@ def _register_pipelines() -> None:
         }
 
 
+def _register_quantizer() -> None:
+    from .quantization import METHOD, ComplexQuantizationConfig, ComplexQuantizer
+
+    quantizers = sys.modules[_QUANTIZERS]
+    if METHOD not in quantizers.AUTO_QUANTIZER_MAPPING:  # which refuses a name that is there already
+        quantizers.register_quantization_config(METHOD)(ComplexQuantizationConfig)
+        quantizers.register_quantizer(METHOD)(ComplexQuantizer)
+
+
 # Module of Transformers -> what registers with it.
 _REGISTER = {
     f"transformers.models.auto.{kind}_auto": partial(_register_kind, kind)
     for kind in ("configuration", "feature_extraction", "image_processing", "modeling", "processing", "tokenization")
-} | {_PIPELINES: _register_pipelines}
+} | {_PIPELINES: _register_pipelines, _QUANTIZERS: _register_quantizer}
 
 
 def _register_imported() -> None:

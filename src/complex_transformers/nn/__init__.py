@@ -11,6 +11,7 @@ from .adaptive_softmax import *
 from .alignment import *
 from .arithmetic import *
 from .attention import *
+from .calibration import *
 from .convolution import *
 from .diagonal_recurrence import *
 from .dropout import *
@@ -25,6 +26,7 @@ from .linear import *
 from .memory import *
 from .normalization import *
 from .number_field import *
+from .packing import *
 from .pooling import *
 from .quantum import *
 from .readout import *
@@ -38,6 +40,7 @@ from .short_time import *
 from .spectral import *
 from .syntax_embedding import *
 from .transforms import *
+from .unit_linear import *
 from .unitary import *
 from .widely_linear import *
 

@@ -74,13 +74,7 @@ class ComplexLinear(Initialized):
 
     def check_width(self, x: Tensor) -> None:
         """Raise unless ``x`` is halves of width ``in_features``."""
-        if x.is_complex():
-            CF.check_halves(x)
-        if x.shape[-1] != self.in_features:
-            raise ValueError(
-                f"expected halves of width {self.in_features}, got shape {tuple(x.shape)}; widths count real and "
-                "imaginary parts, twice the complex features"
-            )
+        check_width(x, self.in_features)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., in_features] -> [..., out_features]`` halves."""
@@ -119,6 +113,17 @@ class RealInputLinear(ComplexLinear):
         assert self.imag is not None
         product = CF.join(self.real(x), self.imag(x))
         return product if self.bias is None else product + self.bias
+
+
+def check_width(x: Tensor, width: int) -> None:
+    """Raise unless ``x`` is halves of this width."""
+    if x.is_complex():
+        CF.check_halves(x)
+    if x.shape[-1] != width:
+        raise ValueError(
+            f"expected halves of width {width}, got shape {tuple(x.shape)}; widths count real and imaginary parts, "
+            "twice the complex features"
+        )
 
 
 def is_plain(layer: nn.Module) -> bool:

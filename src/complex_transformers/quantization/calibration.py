@@ -1,0 +1,119 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What the layers of a model read while it reads texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from ..nn import ComplexLinear, stored_gram
+
+__all__ = ["calibration_inputs", "called_layers", "gram_matrices"]
+
+Inputs = dict[str, Tensor]
+
+
+def calibration_inputs(model: PreTrainedModel, calibration: Any) -> list[Inputs]:
+    """Texts as keyword arguments of ``forward``; rows of a dataset become batches of one, labels are left out.
+
+    Raises:
+        ValueError: a column that is no tensor of numbers.
+    """
+    return [_inputs(model, calibration[index]) for index in range(len(calibration))]
+
+
+def _inputs(model: PreTrainedModel, text: Any) -> Inputs:
+    columns = text if isinstance(text, Mapping) else {model.main_input_name: text}
+    inputs: Inputs = {}
+    for name, value in columns.items():
+        if name in ("labels", "label"):
+            continue
+        try:
+            tensor = torch.as_tensor(value, device=model.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ValueError(
+                f"column {name} of the calibration is no tensor ({error}): give what forward reads, tokenised, and "
+                "remove other columns"
+            ) from None
+        inputs[name] = tensor.unsqueeze(0) if tensor.dim() < 2 else tensor
+    return inputs
+
+
+def called_layers(model: PreTrainedModel, layers: Mapping[str, ComplexLinear], texts: Sequence[Inputs]) -> list[str]:
+    """The names of layers in the order in which the first text reaches them.
+
+    Raises:
+        ValueError: layers that it does not reach.
+    """
+    order: dict[str, None] = {}
+    with _watched(layers, lambda name, _: order.setdefault(name)), _reading(model):
+        model(**texts[0])
+    if missing := sorted(layers.keys() - order):
+        raise ValueError(
+            f"the calibration does not reach {len(missing)} layers, such as {missing[0]}: leave them out "
+            "(modules_to_not_convert), or give inputs that they read"
+        )
+    return list(order)
+
+
+def gram_matrices(
+    model: PreTrainedModel, layers: Mapping[str, ComplexLinear], texts: Sequence[Inputs]
+) -> dict[str, Tensor]:
+    """``nn.stored_gram`` of what each layer reads of all texts, by name; tokens of padding are left out.
+
+    Raises:
+        ValueError: nothing but padding, features that are not finite.
+    """
+    grams: dict[str, Tensor] = {}
+    mask: Tensor | None = None
+    last: tuple[Tensor | None, Tensor | None] = (None, None)
+
+    def add(name: str, x: Tensor) -> None:
+        nonlocal last
+        if last[0] is not x:  # q, k and v read one tensor
+            tokens = x[mask.to(torch.bool)] if mask is not None and mask.shape == x.shape[:-1] else x
+            try:
+                last = x, stored_gram(tokens)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        gram = last[1]
+        assert gram is not None
+        grams[name] = grams[name] + gram if name in grams else gram
+
+    with _watched(layers, add), _reading(model):
+        for text in texts:
+            mask = text.get("attention_mask")
+            model(**text)
+    return grams
+
+
+@contextmanager
+def _watched(layers: Mapping[str, ComplexLinear], see: Callable[[str, Tensor], None]) -> Iterator[None]:
+    """Within it ``see(name, x)`` is called with what layers are about to read."""
+
+    def hook(name: str) -> Callable[[Any, tuple[Tensor, ...]], None]:
+        return lambda _, inputs: see(name, inputs[0])
+
+    handles = [layer.register_forward_pre_hook(hook(name)) for name, layer in layers.items()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _reading(model: PreTrainedModel) -> Iterator[None]:
+    """Within it the model is in evaluation mode and keeps no graph."""
+    training = model.training
+    try:
+        with torch.no_grad():
+            yield model.eval()
+    finally:
+        model.train(training)

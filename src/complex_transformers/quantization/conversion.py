@@ -1,0 +1,139 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Models whose complex layers are packed, rounded in training, or float again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.quantizers.quantizers_utils import should_convert_module
+
+from ..nn import ComplexLinear, PackedLinear, Readout, RoundedLinear, calibrated_weights, gram_matrix
+from ..nn.unit_linear import check_packable, complex_linear_type
+from .calibration import calibration_inputs, called_layers, gram_matrices
+from .configuration import ComplexQuantizationConfig
+
+__all__ = ["check_packed", "dequantize", "empty_layers", "layers_to_convert", "pack_layers", "prepare"]
+
+# Where nothing can be rounded, by number field.
+REMEDIES = {
+    None: "lift(model) makes a complex network of a Llama",
+    "real": "a real network has no complex weights, use number_field='complex'",
+    "complex": "heads and layers of real input stay float, and so does what modules_to_not_convert names",
+}
+
+
+def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig) -> dict[str, ComplexLinear]:
+    """The layers of complex weights that ``config`` does not leave out, by name.
+
+    Raises:
+        ValueError: see ``quantize``.
+    """
+    if any(isinstance(module, PackedLinear) for module in model.modules()):
+        raise ValueError("the weights are packed already: model.dequantize() first, or load the float model")
+    names = [name for name, _ in model.named_modules()]
+    kept = config.modules_to_not_convert
+    if kept is None:
+        head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+        kept = [name for name, module in model.named_modules() if isinstance(module, Readout) or module is head]
+    elif unknown := [key for key in kept if all(should_convert_module(name, [key]) for name in names)]:
+        raise ValueError(f"modules_to_not_convert holds {unknown}, and no layer has such a name: see named_modules()")
+    layers = {
+        name: module
+        for name, module in model.named_modules()
+        if (complex_linear_type(module) or isinstance(module, RoundedLinear)) and should_convert_module(name, kept)
+    }
+    if not layers:
+        remedy = REMEDIES[getattr(model.config, "number_field", None)]
+        raise ValueError(f"{type(model).__name__} has no complex layer that can be rounded to units: {remedy}")
+    return layers
+
+
+def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
+    """Check all layers, and have those that round in training become so, or become float again.
+
+    Raises:
+        ValueError: see ``quantize``.
+    """
+    layers = layers_to_convert(model, config)
+    made: dict[str, ComplexLinear] = {}
+    for name, layer in layers.items():
+        made[name] = layer.to_float() if isinstance(layer, RoundedLinear) else layer
+        _of_layer(name, check_packable, made[name])
+    for name, layer in made.items():
+        rounded = RoundedLinear.from_float(layer, config.stages, config.granularity) if config.training else layer
+        if rounded is not layers[name]:
+            model.set_submodule(name, rounded)
+
+
+@torch.no_grad()
+def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
+    """Pack the layers of ``layers_to_convert``.
+
+    Raises:
+        ValueError: see ``quantize``.
+    """
+    layers = layers_to_convert(model, config)
+    if config.calibration is not None:
+        _pack_calibrated(model, layers, config)
+        return
+    for name, layer in layers.items():
+        model.set_submodule(name, _of_layer(name, PackedLinear.from_float, layer, config.stages, config.granularity))
+
+
+def _pack_calibrated(
+    model: PreTrainedModel, layers: Mapping[str, ComplexLinear], config: ComplexQuantizationConfig
+) -> None:
+    """Pack the layers in the order of their calls, each part after a pass of the texts."""
+    texts = calibration_inputs(model, config.calibration)
+    order = called_layers(model, layers, texts)
+    size = -(-len(order) // config.calibration_passes)
+    for start in range(0, len(order), size):
+        part = {name: layers[name] for name in order[start : start + size]}
+        for name, stored in gram_matrices(model, part, texts).items():
+            layer = layers[name]
+            packed = PackedLinear.empty_like(layer, config.stages, config.granularity)
+            gram = gram_matrix(stored, packed.linear_type)
+            options = (config.stages, config.granularity, config.damping)
+            packed.set_weights(_of_layer(name, calibrated_weights, layer.weight_parts(), gram, *options))
+            model.set_submodule(name, packed)
+
+
+def _of_layer(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a function, whose errors name the layer."""
+    try:
+        return function(*arguments)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def empty_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
+    """Have packed layers without weights, which are about to be loaded."""
+    for name, layer in layers_to_convert(model, config).items():
+        empty = _of_layer(name, PackedLinear.empty_like, layer, config.stages, config.granularity)
+        model.set_submodule(name, empty)
+
+
+def check_packed(model: nn.Module) -> None:
+    """Raise, with their names, for packed layers whose weights were not in the files."""
+    packed = {name: layer for name, layer in model.named_modules() if isinstance(layer, PackedLinear)}
+    if missing := [name for name, layer in packed.items() if not layer.has_weights]:
+        raise ValueError(
+            f"the files hold no packed weights of {len(missing)} of {len(packed)} layers, such as {missing[0]}: they "
+            "are cut short, or of another model or configuration; save the quantised model again"
+        )
+
+
+def dequantize(model: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:
+    """Float layers of the packed or rounded weights, in place."""
+    for name, layer in list(model.named_modules()):
+        if isinstance(layer, PackedLinear):
+            model.set_submodule(name, layer.to_float(dtype))
+        elif isinstance(layer, RoundedLinear):
+            packed = PackedLinear.from_float(layer.to_float(), layer.stages, layer.granularity)
+            model.set_submodule(name, packed.to_float(dtype))
+    return model

@@ -1,0 +1,120 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The quantiser that Transformers calls while it loads and saves a model, and ``quantize`` for one that is loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+from transformers.quantizers.base import HfQuantizer
+
+from .configuration import ComplexQuantizationConfig
+from .conversion import check_packed, dequantize, empty_layers, layers_to_convert, pack_layers, prepare
+
+__all__ = ["ComplexQuantizer", "quantize"]
+
+
+class ComplexQuantizer(HfQuantizer):
+    """``HfQuantizer`` of ``ComplexQuantizationConfig``.
+
+    A float checkpoint is loaded whole and then packed, since a calibration runs the model; a packed one is loaded as
+    it is. With ``training=True`` checkpoints are float ones.
+    """
+
+    quantization_config: ComplexQuantizationConfig
+
+    @property
+    def is_trainable(self) -> bool:
+        """Gradients pass packed layers, so adapters of others train."""
+        return True
+
+    @property
+    def is_qat_trainable(self) -> bool:
+        """Whether the weights themselves train."""
+        return self.quantization_config.training
+
+    @property
+    def is_compileable(self) -> bool:
+        """Unpacking is plain tensor code."""
+        return True
+
+    def is_serializable(self) -> bool:
+        """Packed weights are buffers like others."""
+        return True
+
+    def _process_model_before_weight_loading(self, model: PreTrainedModel, **kwargs: Any) -> None:
+        if self.pre_quantized and not self.quantization_config.training:
+            empty_layers(model, self.quantization_config)
+        else:
+            prepare(model, self.quantization_config)
+
+    def _process_model_after_weight_loading(self, model: PreTrainedModel, **kwargs: Any) -> PreTrainedModel:
+        if self.pre_quantized:
+            check_packed(model)
+        elif not self.quantization_config.training:
+            pack_layers(model, self.quantization_config)
+        self.quantization_config = model.config.quantization_config = self.quantization_config.stored()
+        return model
+
+    def mark(self, model: PreTrainedModel) -> None:
+        """Have a model that was quantised after it was loaded be like one that was quantised while it was."""
+        model.hf_quantizer = self
+        model.is_quantized = True
+        model.quantization_method = self.quantization_config.quant_method
+        self.postprocess_model(model)
+
+    def _dequantize(self, model: PreTrainedModel, dtype: torch.dtype | str | None = None) -> PreTrainedModel:
+        given = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+        return dequantize(model, torch.float32 if given is None else given)
+
+
+def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = None) -> PreTrainedModel:
+    """Round the complex layers of a model, in place: packed, or, with ``training=True``, rounded in every step.
+
+    What ``from_pretrained(path, quantization_config=config)`` does, for a model that is there already: one that has
+    been lifted, or trained. ``save_pretrained`` then stores the packed weights, and ``model.dequantize()`` makes float
+    layers of them.
+
+    Args:
+        model: a model of this package in the complex field.
+        config: how; default, for a model that was loaded or quantised with ``training=True``, its own configuration:
+            its trained weights are packed.
+
+    Returns:
+        The model.
+
+    Raises:
+        ValueError: a model without complex layers (a real one is lifted first), or packed already; names in
+            ``modules_to_not_convert`` that no layer has; layers that cannot be packed, by name (shared parts,
+            adapters, NaN weights); texts that do not reach a layer, or with features that are not finite. Nothing is
+            changed then.
+
+    Example:
+        >>> from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
+        >>> from complex_transformers import ComplexQuantizationConfig, quantize
+        >>> model = ComplexLlamaForCausalLM(ComplexLlamaConfig(vocab_size=50, hidden_size=32, intermediate_size=64,
+        ...                                 num_attention_heads=2, num_hidden_layers=1))
+        >>> quantize(model, ComplexQuantizationConfig(stages=2)).model.layers[0].mlp.down_proj
+        PackedLinear(in_features=64, out_features=32, bias=False, linear_type='complex', stages=2, granularity='row')
+    """
+    if not isinstance(model, PreTrainedModel):
+        raise ValueError(f"model must be a model of Transformers, got a {type(model).__name__}")
+    own = getattr(model.config, "quantization_config", None)
+    if config is None:
+        if not isinstance(own, ComplexQuantizationConfig) or not own.training:
+            raise ValueError("give a config: this model has not been trained with rounded weights")
+        config = ComplexQuantizationConfig(**{**own.to_dict(), "training": False})
+    layers = layers_to_convert(model, config)
+    try:
+        prepare(model, config)
+        if not config.training:
+            pack_layers(model, config)
+    except BaseException:
+        for name, layer in layers.items():
+            model.set_submodule(name, layer)
+        raise
+    quantizer = ComplexQuantizer(config.stored(), pre_quantized=True)
+    quantizer.mark(model)
+    return model

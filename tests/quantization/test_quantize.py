@@ -1,0 +1,225 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Models that are quantised after they were loaded: which layers, calibration, refusals, every family."""
+
+import copy
+
+import pytest
+import torch
+from quantized_models import GREEDY, LINEAR_TYPES, decoder, real_decoder, texts
+from transformers import BatchEncoding
+
+from complex_transformers import ComplexLlamaForCausalLM, ComplexQuantizationConfig, lift, prune_conjugate, quantize
+from complex_transformers.nn import ComplexLinear, PackedLinear, Readout, complex_linear_type
+from families import CASES
+from family_inputs import batch, results, rows
+from refusals import refused
+
+
+def packed_names(model):
+    return {name for name, module in model.named_modules() if isinstance(module, PackedLinear)}
+
+
+def family_cases():
+    """The default variants of the complex field, one parameter each."""
+    cases = [case for case in CASES if case.config().number_field == "complex"]
+    return [pytest.param(case, id=str(case), marks=() if case.is_default else pytest.mark.full) for case in cases]
+
+
+def has_complex_layers(model):
+    heads = [name for name, module in model.named_modules() if isinstance(module, Readout)]
+    return any(
+        complex_linear_type(module) and not any(name.startswith(head) for head in heads)
+        for name, module in model.named_modules()
+    )
+
+
+@pytest.mark.parametrize("case", family_cases())
+def test_every_family_computes_with_packed_weights(case):
+    """As with float layers of the same weights; what cannot be packed is refused, and nothing is changed."""
+    model = case.own()
+    before = copy.deepcopy(model.state_dict())
+    shared = getattr(model.config, "share_parts", False)
+    if shared or not has_complex_layers(model):
+        refused(
+            "share_parts=True makes" if shared else "no complex layer", quantize, model, ComplexQuantizationConfig()
+        )
+        assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+        return
+    inputs = batch(rows(model))
+    quantize(model, ComplexQuantizationConfig(stages=2))
+    assert packed_names(model)
+    found = results(model, inputs)
+    plain = results(copy.deepcopy(model).dequantize(), inputs)
+    for ours, theirs, original in zip(found, plain, results(case.model(), inputs), strict=True):
+        for name, value in ours.items():
+            torch.testing.assert_close(value, theirs[name], rtol=1e-4, atol=1e-5)
+            assert value.isfinite().all()
+        assert any(not torch.equal(value, original[name]) for name, value in ours.items())
+
+
+@pytest.mark.parametrize("linear_type", LINEAR_TYPES)
+def test_which_layers(linear_type):
+    every = {
+        f"model.layers.{index}.{name}_proj"
+        for index in range(2)
+        for name in (*(f"self_attn.{part}" for part in "qkvo"), "mlp.gate", "mlp.up", "mlp.down")
+    }
+    modulus = {"lm_readout": "modulus"}
+    assert packed_names(quantize(decoder(linear_type, **modulus), ComplexQuantizationConfig())) == every
+    kept = ComplexQuantizationConfig(modules_to_not_convert=["lm_head", "down_proj", r"model.layers.1"])
+    names = {name for name in every if "layers.0" in name and "down" not in name}
+    assert packed_names(quantize(decoder(linear_type, **modulus), kept)) == names
+    everything = ComplexQuantizationConfig(modules_to_not_convert=[])
+    assert packed_names(quantize(decoder(linear_type, **modulus), everything)) == {*every, "lm_head.projection"}
+    unknown = ComplexQuantizationConfig(modules_to_not_convert=["lm_head", "fc1"])
+    refused(r"modules_to_not_convert holds \['fc1'\], and no layer has such a name", quantize, decoder(), unknown)
+
+
+@torch.no_grad()
+def test_a_model_writes_and_its_cache_is_right():
+    model = quantize(decoder(), ComplexQuantizationConfig(stages=3))
+    ids = texts()
+    written = model.generate(ids, **GREEDY)
+    for _ in range(3):  # step by step, without a cache
+        ids = torch.cat([ids, model(ids, use_cache=False).logits[:, -1:].argmax(-1)], dim=1)
+    assert torch.equal(ids, written[:, : ids.shape[1]])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("linear_type", LINEAR_TYPES)
+def test_calibration_lowers_the_error_of_outputs(linear_type):
+    model = decoder(linear_type)
+    seen, ids = texts(16, 12), texts(4, 12, seed=2)
+    wanted = model(ids).logits
+    errors = {}
+    for name, options in (
+        ("nearest", {}),
+        ("calibrated", {"calibration": seen.split(4)}),
+        ("in passes", {"calibration": seen.split(4), "calibration_passes": 14}),
+    ):
+        found = quantize(copy.deepcopy(model), ComplexQuantizationConfig(**options))
+        errors[name] = (found(ids).logits - wanted).square().mean().item()
+        assert found.config.quantization_config.calibration is None
+    assert errors["calibrated"] < 0.95 * errors["nearest"]
+    assert errors["in passes"] < 0.95 * errors["nearest"]
+
+
+@torch.no_grad()
+def test_calibrations_of_every_form_are_one():
+    """Tensors, rows of a dataset, batches with padding and labels."""
+    ids = texts(3, 9)
+    padded, mask = torch.cat([ids, torch.zeros(3, 2, dtype=torch.long)], dim=1), torch.ones(3, 11, dtype=torch.long)
+    mask[:, 9:] = 0
+    states = [
+        quantize(decoder(), ComplexQuantizationConfig(calibration=calibration)).state_dict()
+        for calibration in (
+            [ids],
+            ids,
+            [{"input_ids": row.tolist(), "labels": row.tolist()} for row in ids],
+            [BatchEncoding({"input_ids": padded, "attention_mask": mask})],
+        )
+    ]
+    for state in states[1:]:
+        same = [(value == state[name]).float().mean() for name, value in states[0].items()]
+        assert min(same) > 0.95  # sums of other order
+
+
+def test_refused_calibrations():
+    ids = texts()
+    options = ComplexQuantizationConfig
+    refused("calibration is empty", options, calibration=[])
+    refused(r"must be a list or a dataset, got a generator: list\(...\) it", options, calibration=(i for i in [ids]))
+    refused("calibration goes with packed weights", options, calibration=[ids], training=True)
+    refused("calibration_passes must be positive, got 0", options, calibration=[ids], calibration_passes=0)
+    refused("damping must be positive, got -1", options, calibration=[ids], damping=-1)
+
+    def calibrate(calibration, model=None):
+        model = decoder() if model is None else model
+        before = copy.deepcopy(model)
+        try:
+            quantize(model, options(calibration=calibration))
+        finally:
+            assert packed_names(model) == set()
+            for name, value in before.state_dict().items():
+                torch.testing.assert_close(model.state_dict()[name], value, rtol=0, atol=0, equal_nan=True)
+
+    refused("column text of the calibration is no tensor", calibrate, [{"input_ids": ids, "text": "words"}])
+    nothing = {"input_ids": ids, "attention_mask": torch.zeros_like(ids)}
+    refused("q_proj: the calibration is empty", calibrate, [nothing])
+    broken = decoder()
+    with torch.no_grad():
+        broken.model.embed_tokens.weight[5] = torch.nan
+    refused("q_proj: the calibration holds NaN", calibrate, [torch.full((1, 4), 5)], broken)
+    unused = decoder()
+    unused.model.layers[1].add_module("more", ComplexLinear(4, 4))
+    refused("does not reach 1 layers, such as model.layers.1.more", calibrate, [ids], unused)
+
+
+def test_refused_models():
+    config = ComplexQuantizationConfig()
+    refused("must be a model of Transformers, got a Linear", quantize, torch.nn.Linear(2, 2), config)
+    refused("give a config", quantize, decoder())
+    model = decoder()
+    with torch.no_grad():
+        model.model.layers[1].mlp.up_proj.imag.weight[0, 0] = torch.inf
+    refused("model.layers.1.mlp.up_proj: the weights hold inf", quantize, model, config)
+    assert packed_names(model) == set()
+    quantize(model := decoder(), config)
+    refused(r"packed already: model.dequantize\(\) first", quantize, model, config)
+    hooked = decoder()
+    hooked.model.layers[0].mlp.up_proj.real = torch.nn.Sequential(torch.nn.Linear(16, 24))
+    refused("model.layers.0.mlp.up_proj: .*replaced or hooked", quantize, hooked, config)
+    refused(r"lift\(model\)", quantize, real_decoder(), config)
+    refused("quant_method must be 'complex_units', got 'gptq'", ComplexQuantizationConfig, quant_method="gptq")
+    for stages in (0, 4):
+        refused(f"stages must be 1, 2 or 3, got {stages}", ComplexQuantizationConfig, stages=stages)
+    refused("granularity must be one of", ComplexQuantizationConfig, granularity="group")
+
+
+def test_weights_of_the_papers_are_kept():
+    """A model whose weights are sums of units already computes what it did, to the rounding of its scales."""
+    model = decoder("conjugate")
+    plain = quantize(copy.deepcopy(model), ComplexQuantizationConfig(1, "tensor")).dequantize()
+    again = quantize(copy.deepcopy(plain), ComplexQuantizationConfig(1, "tensor"))
+    ids = texts()
+    torch.testing.assert_close(again(ids).logits, plain(ids).logits)
+    assert (plain(ids).logits - model(ids).logits).abs().max() > 1e-2
+
+
+@torch.no_grad()
+def test_pruned_layers_are_packed_as_complex_ones(tmp_path):
+    model, ids = decoder(), texts()
+    prune_conjugate(model, ["model.layers.0.mlp.up_proj"])
+    quantize(model, ComplexQuantizationConfig(calibration=[ids]))
+    assert model.model.layers[0].mlp.up_proj.linear_type == "complex"
+    model.save_pretrained(tmp_path)
+    assert torch.equal(ComplexLlamaForCausalLM.from_pretrained(tmp_path)(ids).logits, model(ids).logits)
+
+
+def test_calibration_leaves_the_model_as_it_was():
+    model = decoder(attention_probs_dropout_prob=0.5).train()
+    config = ComplexQuantizationConfig(calibration=[texts()], modules_to_not_convert=["lm_head", "q_proj"])
+    quantize(model, config)
+    assert all(module.training for module in model.modules())
+    assert not any(module._forward_pre_hooks for module in model.modules())
+    again = quantize(decoder(), config)
+    assert torch.equal(again(texts()).logits, model.eval()(texts()).logits)
+
+
+def test_cast_and_moved_models_keep_their_scales():
+    model = quantize(lift(real_decoder()), ComplexQuantizationConfig())
+    scales = {name: value.clone() for name, value in model.named_buffers() if name.endswith("scales")}
+    model.to(torch.bfloat16)
+    assert model(texts()).logits.dtype == torch.bfloat16
+    assert all(torch.equal(value, model.get_buffer(name)) for name, value in scales.items())
+
+
+@pytest.mark.full
+@pytest.mark.torch_compile_test
+@torch.no_grad()
+def test_a_quantised_model_compiles():
+    model = quantize(decoder(num_hidden_layers=1), ComplexQuantizationConfig())
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    ids = texts()
+    torch.testing.assert_close(compiled(ids, use_cache=False).logits, model(ids, use_cache=False).logits)

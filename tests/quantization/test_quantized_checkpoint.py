@@ -1,0 +1,180 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Quantised while loading, saved packed, loaded in a process that knows no more than the folder."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from quantized_models import GREEDY, LINEAR_TYPES, SIZES, decoder, real_decoder, texts
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForCausalLM, LlamaForCausalLM
+
+from complex_transformers import ComplexLlamaForCausalLM, ComplexQuantizationConfig, lift, quantize
+from complex_transformers.nn import PackedLinear, WidelyLinear
+from refusals import refused
+
+THERE = """
+import sys, torch
+import complex_transformers
+from transformers import AutoModelForCausalLM
+folder = sys.argv[1]
+model = AutoModelForCausalLM.from_pretrained(folder)
+ids = torch.load(folder + "/ids.pt")
+written = model.generate(ids, max_new_tokens=8, do_sample=False, eos_token_id=None, pad_token_id=0)
+torch.save({"logits": model(ids).logits, "written": written, "state": model.state_dict()}, folder + "/there.pt")
+"""
+
+
+def load(path, **options):
+    return AutoModelForCausalLM.from_pretrained(path, **options)
+
+
+def test_a_lifted_model_is_quantised_saved_and_loaded_in_a_new_process(tmp_path):
+    lift(real_decoder()).save_pretrained(tmp_path / "float")
+    config = ComplexQuantizationConfig(stages=2, calibration=[texts(8, 16)])
+    model = load(tmp_path / "float", quantization_config=config)
+    assert sum(isinstance(module, PackedLinear) for module in model.modules()) == 14
+    assert not any(isinstance(module, WidelyLinear) for module in model.modules())
+    folder = tmp_path / "packed"
+    model.save_pretrained(folder)
+    assert json.loads((folder / "config.json").read_text())["quantization_config"] == {
+        "quant_method": "complex_units",
+        "stages": 2,
+        "granularity": "row",
+        "modules_to_not_convert": None,
+        "training": False,
+    }
+    ids = texts()
+    torch.save(ids, folder / "ids.pt")
+    subprocess.run([sys.executable, "-c", THERE, str(folder)], check=True)
+    there = torch.load(folder / "there.pt")
+    assert torch.equal(there["logits"], model(ids).logits)
+    assert torch.equal(there["written"], model.generate(ids, **GREEDY))
+    for name, value in model.state_dict().items():
+        assert there["state"][name].dtype == value.dtype
+        assert torch.equal(there["state"][name], value), name
+
+
+@pytest.mark.parametrize("linear_type", LINEAR_TYPES)
+@pytest.mark.parametrize(("stages", "granularity"), [(1, "tensor"), (2, "row"), (3, "row")])
+def test_bits_on_disk(tmp_path, linear_type, stages, granularity):
+    """Two bits a stage for each complex weight and 16 for each scale; head, embedding and norms as they were."""
+    model = decoder(linear_type)
+    model.save_pretrained(tmp_path / "float")
+    quantize(model, ComplexQuantizationConfig(stages, granularity)).save_pretrained(tmp_path / "packed")
+    state = load_file(tmp_path / "packed" / "model.safetensors")
+    plain = load_file(tmp_path / "float" / "model.safetensors")
+    packed = {name: value for name, value in state.items() if name.endswith(("codes", "scales"))}
+    weights = {name: value for name, value in plain.items() if "_proj." in name}
+    assert {n: v.dtype for n, v in state.items() if n not in packed} == {
+        n: v.dtype for n, v in plain.items() if n not in weights
+    }
+    codes = sum(value.nbytes for name, value in packed.items() if name.endswith("codes"))
+    complex_weights = sum(value.numel() for value in weights.values()) // 2
+    assert 8 * codes == 2 * stages * complex_weights
+    rows = sum(len(value) for value in weights.values()) // 2
+    scales = sum(value.numel() for name, value in packed.items() if name.endswith("scales"))
+    assert scales == 2 * stages * (rows if granularity == "row" else len(weights) // 2)
+    file = (tmp_path / "packed" / "model.safetensors").stat().st_size
+    assert file < 0.75 * (tmp_path / "float" / "model.safetensors").stat().st_size
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_loading_quantises_as_quantize_does(tmp_path, dtype):
+    decoder().to(dtype).save_pretrained(tmp_path / "float")
+    config = ComplexQuantizationConfig(stages=2)
+    model = load(tmp_path / "float", quantization_config=config, dtype=dtype)
+    later = quantize(load(tmp_path / "float", dtype=dtype), config)
+    ids = texts()
+    logits = model(ids).logits
+    assert logits.dtype == dtype
+    assert torch.equal(logits, later(ids).logits)
+    model.save_pretrained(tmp_path / "packed")
+    again = load(tmp_path / "packed", dtype="auto")
+    assert again.dtype == dtype
+    assert torch.equal(again(ids).logits, logits)
+    assert {buffer.dtype for name, buffer in again.named_buffers() if name.endswith("scales")} == {torch.float16}
+    by_dict = load(tmp_path / "float", quantization_config={"quant_method": "complex_units", "stages": 2}, dtype=dtype)
+    assert torch.equal(by_dict(ids).logits, logits)
+    plain = again.dequantize()
+    assert not hasattr(plain.config, "quantization_config")
+    assert torch.equal(plain(ids).logits, logits)
+    plain.save_pretrained(tmp_path / "again")
+    assert torch.equal(load(tmp_path / "again", dtype="auto")(ids).logits, logits)
+
+
+def edit(folder, change):
+    """Change the tensors of a saved folder."""
+    path = folder / "model.safetensors"
+    state = load_file(path)
+    change(state)
+    save_file(state, path, metadata={"format": "pt"})
+
+
+NAME = "model.layers.1.mlp.up_proj"
+
+
+def without_codes(state):
+    del state[f"{NAME}.codes"]
+
+
+def without_layer(state):
+    for name in [name for name in state if name.startswith(NAME)]:
+        del state[name]
+
+
+def with_nan(state):
+    state[f"{NAME}.scales"][0, 0, 0] = torch.nan
+
+
+@pytest.mark.parametrize("change", [without_codes, without_layer, with_nan])
+def test_files_that_are_cut_short(tmp_path, change):
+    quantize(decoder(), ComplexQuantizationConfig()).save_pretrained(tmp_path)
+    edit(tmp_path, change)
+    refused(f"no packed weights of 1 of 14 layers, such as {NAME}: .*save the quantised model again", load, tmp_path)
+
+
+def test_files_of_another_configuration(tmp_path):
+    quantize(decoder(), ComplexQuantizationConfig(stages=2)).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    written = json.loads(path.read_text())
+
+    def rewrite(**changes):
+        path.write_text(json.dumps({**written, "quantization_config": {**written["quantization_config"], **changes}}))
+
+    rewrite(stages=3)
+    refused("mismatch", load, tmp_path, error=RuntimeError)
+    rewrite(groups=4)
+    refused(r"unknown arguments \['groups'\]: the file may be of a newer version", load, tmp_path)
+    rewrite(stages=4)
+    refused("stages must be 1, 2 or 3, got 4", load, tmp_path)
+    decoder().save_pretrained(tmp_path / "float")
+    path = tmp_path / "float" / "config.json"
+    rewrite(stages=2)  # says packed, holds floats
+    refused("no packed weights of 14 of 14 layers", load, tmp_path / "float")
+
+
+def test_a_packed_checkpoint_keeps_its_own_configuration(tmp_path):
+    quantize(decoder(), ComplexQuantizationConfig(stages=1)).save_pretrained(tmp_path)
+    with pytest.warns(UserWarning, match="already has a `quantization_config`"):
+        model = load(tmp_path, quantization_config=ComplexQuantizationConfig(stages=3))
+    assert model.config.quantization_config.stages == 1
+    assert AutoConfig.from_pretrained(tmp_path).quantization_config["stages"] == 1
+
+
+def test_models_without_complex_weights(tmp_path):
+    real = ComplexLlamaForCausalLM(decoder().config.real_twin())
+    real.save_pretrained(tmp_path / "real")
+    config = ComplexQuantizationConfig()
+    refused("no complex layer.*number_field='complex'", load, tmp_path / "real", quantization_config=config)
+    real_decoder().save_pretrained(tmp_path / "llama")
+    refused(
+        r"LlamaForCausalLM has no complex layer.*lift\(model\)",
+        LlamaForCausalLM.from_pretrained,
+        tmp_path / "llama",
+        quantization_config=config,
+    )
+    assert SIZES["num_hidden_layers"] == 2

@@ -1,0 +1,103 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Trained with rounded weights by a plain Trainer, saved as trained, packed in the end."""
+
+import pytest
+import torch
+from quantized_models import LINEAR_TYPES, decoder, texts
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+
+from complex_transformers import ComplexQuantizationConfig, quantize
+from complex_transformers.nn import ComplexLinear, PackedLinear, RoundedLinear
+from refusals import refused
+
+pytest.importorskip("accelerate")
+TRAINING = ComplexQuantizationConfig(stages=1, training=True)
+
+
+def arguments(folder, **options):
+    options = {"use_cpu": True, "max_steps": 12, "learning_rate": 5e-3, "per_device_train_batch_size": 4, **options}
+    return TrainingArguments(str(folder), save_strategy="no", disable_tqdm=True, report_to="none", **options)
+
+
+def rounded(model):
+    return [module for module in model.modules() if isinstance(module, RoundedLinear)]
+
+
+def test_a_trainer_trains_what_is_then_packed(tmp_path):
+    decoder().save_pretrained(tmp_path / "float")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "float", quantization_config=TRAINING)
+    assert len(rounded(model)) == 14
+    ids = texts(4, 10)
+    nearest = quantize(decoder(), ComplexQuantizationConfig(stages=1))
+    assert torch.equal(model(ids).logits, nearest(ids).logits)
+    before = {name: value.clone() for name, value in model.named_parameters()}
+    loss = model(ids, labels=ids).loss.item()
+    data = [{"input_ids": row, "labels": row} for row in ids]
+    Trainer(model, arguments(tmp_path / "run"), train_dataset=data).train()
+    model.eval()
+    trained = model(ids, labels=ids)
+    assert trained.loss.item() < 0.8 * loss
+    assert all(not torch.equal(value, before[name]) for name, value in model.named_parameters())
+
+    model.save_pretrained(tmp_path / "trained")  # as it is trained: float weights under the names of float layers
+    again = AutoModelForCausalLM.from_pretrained(tmp_path / "trained")
+    assert again.config.quantization_config.training
+    assert torch.equal(again(ids).logits, trained.logits)
+    assert all(torch.equal(value, again.state_dict()[name]) for name, value in model.state_dict().items())
+
+    packed = quantize(model)
+    assert not rounded(packed)
+    assert torch.equal(packed(ids).logits, trained.logits)
+    packed.save_pretrained(tmp_path / "packed")
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "packed")
+    assert sum(isinstance(module, PackedLinear) for module in loaded.modules()) == 14
+    assert torch.equal(loaded(ids).logits, trained.logits)
+    with pytest.raises(ValueError, match="cannot perform fine-tuning on purely quantized models"):
+        Trainer(packed, arguments(tmp_path / "more"), train_dataset=data)
+
+
+@pytest.mark.parametrize("linear_type", LINEAR_TYPES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_every_weight_gets_a_gradient(linear_type, dtype):
+    model = quantize(decoder(linear_type), TRAINING).to(dtype).train()
+    ids = texts()
+    model(ids, labels=ids).loss.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > 0, name
+
+
+def test_trained_models_take_another_rounding():
+    """Calibrated, of more stages, or float again: from the weights that were trained."""
+    ids = texts(8, 12)
+    model = quantize(decoder(), TRAINING)
+    more = quantize(model, ComplexQuantizationConfig(stages=2, training=True))
+    assert {layer.stages for layer in rounded(more)} == {2}
+    calibrated = quantize(more, ComplexQuantizationConfig(stages=2, calibration=[ids]))
+    expected = quantize(decoder(), ComplexQuantizationConfig(stages=2, calibration=[ids]))
+    assert torch.equal(calibrated(ids).logits, expected(ids).logits)
+    plain = quantize(decoder(), TRAINING).dequantize()
+    assert torch.equal(plain(ids).logits, quantize(decoder(), ComplexQuantizationConfig(stages=1))(ids).logits)
+    assert {type(layer) for layer in plain.modules() if isinstance(layer, ComplexLinear)} == {
+        type(layer) for layer in decoder().modules() if isinstance(layer, ComplexLinear)
+    }
+    refused("give a config", quantize, plain)
+    broken = quantize(decoder(), TRAINING)
+    torch.nn.init.constant_(rounded(broken)[3].real.weight, torch.nan)
+    refused("the weights hold nan", quantize, broken)
+    assert len(rounded(broken)) == 14
+
+
+def test_gradients_are_those_of_checkpointed_layers():
+    model = quantize(decoder(), TRAINING).train()
+    ids = texts()
+    model(ids, labels=ids).loss.backward()
+    expected = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    model.zero_grad()
+    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+    enable()
+    model(ids, labels=ids).loss.backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected[name])
