@@ -105,6 +105,7 @@ def test_calibration_lowers_the_error_of_outputs(linear_type):
     assert errors["in passes"] < 0.95 * errors["nearest"]
 
 
+@pytest.mark.full
 @torch.no_grad()
 def test_calibrations_of_every_form_are_one():
     """Tensors, rows of a dataset, batches with padding and labels."""
@@ -215,6 +216,7 @@ def test_cast_and_moved_models_keep_their_scales():
     assert all(torch.equal(value, model.get_buffer(name)) for name, value in scales.items())
 
 
+@pytest.mark.full
 @pytest.mark.full
 @pytest.mark.torch_compile_test
 @torch.no_grad()

@@ -32,6 +32,7 @@ def load(path, **options):
     return AutoModelForCausalLM.from_pretrained(path, **options)
 
 
+@pytest.mark.full
 def test_a_lifted_model_is_quantised_saved_and_loaded_in_a_new_process(tmp_path):
     lift(real_decoder()).save_pretrained(tmp_path / "float")
     config = ComplexQuantizationConfig(stages=2, calibration=[texts(8, 16)])
