@@ -79,7 +79,7 @@ FAMILIES = {
                 {**REAL_SCORE, "norm_type": "rms", **PRE_NORM, "phase": "learned", "damping": "learned"},
             ),
             "tied, batch norm": ("ForMaskedLM", {**TIED_MODULI, "norm_type": "batch"}),
-            "lifted": (CLASSIFIER, {**BERT, "linear_type": "widely_linear"}),
+            "lifted": ("ForMaskedLM", {**BERT, "linear_type": "widely_linear", "tie_word_embeddings": True}),
         },
         {
             "complex weights": ("ForTokenClassification", {**SPLIT_SOFTMAX, "norm_type": "rms", **WORD}),
@@ -118,7 +118,7 @@ FAMILIES = {
             "real amplitudes": (CLASSIFIER, {**REAL, **AMPLITUDES, "norm_type": "rms", **PRE_NORM, **WORD}),
             "real tied": ("ForMaskedLM", {**REAL, **SINUSOIDS, "tie_word_embeddings": True, "norm_type": "batch"}),
             "real tokens": ("ForTokenClassification", {**REAL, **LEARNED}),
-            "lifted words": ("ForMaskedLM", {**BERT, "linear_type": "widely_linear", "tie_word_embeddings": True}),
+            "lifted texts": (CLASSIFIER, {**BERT, "linear_type": "widely_linear"}),
             "types, conjugate": ("Model", {**TYPES, **PRE_NORM, "linear_type": "conjugate", "norm_type": "rms"}),
             "real lifted": ("Model", {**REAL, **BERT}),
         },

@@ -32,7 +32,7 @@ def refuse(family, changes, *parts):
 
 @every_family
 def test_names_that_there_are_not(family):
-    others = {"position_length", "complex_layers"}  # a number or one name; names of layers
+    others = {"position_length", "complex_layers", "relations"}  # a number or one name; names of other things
     for name in {*names_of(family, "str"), "number_field"} - others:
         refuse(family, {name: "xavier"}, name.removeprefix("state_"), "must be one of ['", "got 'xavier'")
     for name, some in (("hidden_act", ("split_gelu", "modrelu", "cardioid")), ("weight_init", ("glorot", "unitary"))):

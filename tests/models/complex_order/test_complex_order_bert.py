@@ -12,7 +12,7 @@ from families import BERT, REAL, Case
 from family_inputs import batch, rows
 from refusals import refused
 
-LIFTED = Case("complex_order", "lifted")
+LIFTED = Case("complex_order", "lifted texts")
 MODEL = Case("complex_order", "types, conjugate")
 # A layer of ours -> that of BERT with the same weight and bias.
 LAYERS = {
@@ -84,7 +84,7 @@ def test_a_text_of_padding_alone_has_pooled_features_of_zero():
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("case", [LIFTED, Case("complex_order", "lifted words")], ids=str)
+@pytest.mark.parametrize("case", [LIFTED, Case("complex_order", "lifted")], ids=str)
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_types_belong_to_their_tokens(case, side):
     """In a padded batch as alone; they change the result; without them all are 0."""
