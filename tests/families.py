@@ -79,7 +79,10 @@ FAMILIES = {
                 {**REAL_SCORE, "norm_type": "rms", **PRE_NORM, "phase": "learned", "damping": "learned"},
             ),
             "tied, batch norm": ("ForMaskedLM", {**TIED_MODULI, "norm_type": "batch"}),
-            "lifted": ("ForMaskedLM", {**BERT, "linear_type": "widely_linear", "tie_word_embeddings": True}),
+            "lifted": (
+                "ForMaskedLM",
+                {**BERT, "linear_type": "widely_linear", "tie_word_embeddings": True, "add_pooling_layer": False},
+            ),
         },
         {
             "complex weights": ("ForTokenClassification", {**SPLIT_SOFTMAX, "norm_type": "rms", **WORD}),
