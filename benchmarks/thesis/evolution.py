@@ -86,8 +86,8 @@ class Evolution(nn.Module):
     """U_i |w_i> of the n words of a phrase, ``[..., n, width]``; the identity at first.
 
     ``phase_shift`` is R_theta = diag(exp(i theta_j)) (T 4.38), ``unitary`` any rotation of the field (T 4.36);
-    ``roles`` is |i> tensor |w_i> (T 4.39), ``[..., n, n width]``: words of two roles have nothing in common. That is
-    what maps can do for a mixture at best without looking at words, and nothing of it is fitted.
+    ``roles`` is |i> tensor |w_i> (T 4.39), ``[..., n, n width]``: words of two roles have nothing in common,
+    and nothing is fitted.
     """
 
     def __init__(self, kind: str, roles: int, width: int, number_field: str) -> None:
