@@ -4,6 +4,7 @@
 
     python -m benchmarks.grid thesis-mlp "mnist,*"      # Experiments 1 and 2: equal parameters
     python -m benchmarks.grid thesis-cnn                # Experiment 3
+    python -m benchmarks.grid thesis-cnn-recipes        # the same, trained as the thesis does not
     python -m benchmarks.grid thesis-failures           # 20 seeds of every activation and depth
     python -m benchmarks.grid thesis-causes             # input scale x initialiser x norm
     python -m benchmarks.grid thesis-inputs             # inputs that are complex by themselves
@@ -21,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.grid import Functions
-from benchmarks.thesis.protocol import ACTIVATIONS, Cell, run, settings, trace_run
+from benchmarks.thesis.protocol import ACTIVATIONS, RECIPES, Cell, run, settings, trace_run
 
 __all__ = ["DEPTHS", "FAILING", "FIELDS", "GRIDS"]
 
@@ -56,6 +57,14 @@ def _cnn() -> dict[str, Cell]:
         plain = cells[f"cifar10-cut,relu,2,{field}"]
         cells[f"cifar10-cut,relu,2,{field},batch norm,dropout {dropout:g}"] = replace(plain, options=options)
     return cells
+
+
+def _cnn_recipes() -> dict[str, Cell]:
+    plain = Cell("cifar10-cut", "cnn", "", 2, epochs=30)
+    return {
+        f"{name},{field},{recipe}": replace(plain, hidden_act=name, number_field=field, recipe=recipe)
+        for recipe, name, field in itertools.product(RECIPES, ("split_relu", "modulus"), FIELDS)
+    }
 
 
 def _failures() -> dict[str, Cell]:
@@ -114,6 +123,7 @@ def _dynamics() -> dict[str, Cell]:
 GRIDS = (
     Functions("thesis-mlp", _mlp(), (0, 1, 2), run, settings),
     Functions("thesis-cnn", _cnn(), (0,), run, settings),
+    Functions("thesis-cnn-recipes", _cnn_recipes(), (0,), run, settings),
     Functions("thesis-failures", _failures(), range(20), run, settings),
     Functions("thesis-causes", _causes(), range(5), run, settings),
     Functions("thesis-inputs", _inputs(), (0, 1, 2), run, settings),

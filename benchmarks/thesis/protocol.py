@@ -33,6 +33,12 @@ ACTIVATIONS = {
 }
 # Nothing else: no weight decay, no schedule, no clipping, no dropout (Thesis 3.4).
 PROTOCOL: dict[str, Any] = {"optimizer": "Adam", "learning_rate": 1e-3, "batch_size": 128}
+# What the thesis does without; the same for both fields. A rate that falls to zero in a line, images that are mirrored
+# or not by chance, dropout before every layer but the first.
+RECIPES: dict[str, dict[str, Any]] = {
+    "mirrored": {"decay": True, "mirrored": True, "dropout": 0.0},
+    "mirrored, dropout": {"decay": True, "mirrored": True, "dropout": 0.2},
+}
 # Width m of Experiment 1 and the filters of Experiment 3; the budget of Experiment 2.
 WIDTHS = {"cifar10-cut": 128}
 FILTERS = 128
@@ -47,7 +53,8 @@ class Cell:
 
     ``layout``: ``1`` equal parameters by alternating widths, ``2`` equal parameters by a budget, ``cnn`` Experiment 3,
     or stored widths. ``scale`` is what pixels in [0, 1] are multiplied by, ``init="fan"`` multiplies Glorot's weights
-    until their deviation is 1 / (fan_in + fan_out), as the code that the thesis cites does.
+    until their deviation is 1 / (fan_in + fan_out), as the code that the thesis cites does. ``recipe`` names one of
+    ``RECIPES``; without it training is the thesis's.
     """
 
     data: str
@@ -59,6 +66,7 @@ class Cell:
     scale: float = 1.0
     init: str = "glorot"
     options: tuple[tuple[str, Any], ...] = ()  # of the configuration
+    recipe: str | None = None
 
     def widths(self, task: Task) -> list[int]:
         """Stored widths of the layers."""
@@ -75,7 +83,12 @@ class Cell:
 
 def settings(cell: Cell) -> dict[str, Any]:
     """Whatever changes the outcome of a run and is not in the name of its row."""
-    return {**PROTOCOL, "epochs": cell.epochs}
+    return {**PROTOCOL, "epochs": cell.epochs, **recipe(cell)}
+
+
+def recipe(cell: Cell) -> dict[str, Any]:
+    """What a cell's training adds to the thesis's: nothing, or one of ``RECIPES``."""
+    return {} if cell.recipe is None else RECIPES[cell.recipe]
 
 
 def build(cell: Cell, task: Task) -> PreTrainedModel:
@@ -89,6 +102,7 @@ def build(cell: Cell, task: Task) -> PreTrainedModel:
         hidden_act=cell.hidden_act,
         number_field=cell.number_field,
         **({"problem_type": "multi_label_classification"} if task.multi_label else {}),
+        **({"hidden_dropout_prob": recipe(cell)["dropout"]} if cell.recipe else {}),
         **dict(cell.options),
     )
     model: PreTrainedModel = getattr(complex_transformers, family + head)(config)
@@ -127,6 +141,13 @@ def _scaled(part: Part, scale: float) -> Part:
     return Part({name: values * scale for name, values in part.inputs.items()}, part.labels)
 
 
+def mirror(part: Part, generator: torch.Generator) -> Part:
+    """Every image is mirrored left to right, or not, with a chance of one half."""
+    images = part.inputs["pixel_values"]
+    chosen = torch.rand(len(images), 1, 1, 1, generator=generator) < 0.5
+    return Part({"pixel_values": torch.where(chosen, images.flip(-1), images)}, part.labels)
+
+
 def train(cell: Cell, task: Task, seed: int, model: PreTrainedModel, after_epoch: Any = None) -> dict[str, Any]:
     """Train a network; scores of every epoch and the step at which a loss or a gradient was not finite."""
     parts = {name: _scaled(getattr(task, name), cell.scale) for name in ("train", "validation", "test")}
@@ -134,6 +155,7 @@ def train(cell: Cell, task: Task, seed: int, model: PreTrainedModel, after_epoch
     scored = {"train": parts["train"][some], "validation": parts["validation"], "test": parts["test"]}
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=PROTOCOL["learning_rate"])
+    steps = cell.epochs * math.ceil(len(task.train) / PROTOCOL["batch_size"]) if recipe(cell).get("decay") else 0
     generator = torch.Generator().manual_seed(seed)
     epochs: list[dict[str, float]] = []
     diverged: str | None = None
@@ -141,6 +163,10 @@ def train(cell: Cell, task: Task, seed: int, model: PreTrainedModel, after_epoch
     for epoch in range(cell.epochs):
         for rows in torch.randperm(len(parts["train"]), generator=generator).split(PROTOCOL["batch_size"]):
             batch = parts["train"][rows]
+            if recipe(cell).get("mirrored"):
+                batch = mirror(batch, generator)
+            if steps:
+                optimizer.param_groups[0]["lr"] = PROTOCOL["learning_rate"] * (1 - step / steps)
             optimizer.zero_grad()
             output = model(**batch.inputs, labels=batch.labels)
             output.loss.backward()
