@@ -148,6 +148,14 @@ def test_folded_layers_use_one_matrix_and_forget_it():
     assert not any("matrix" in name for name in layers.state_dict())
 
 
+def test_folded_layers_of_several_kinds():
+    layers = nn.ModuleList([WidelyLinear(6, 4), WidelyLinear(4, 2).bfloat16(), WidelyLinear(2, 8).double()])
+    with folded(layers):
+        for layer in layers:
+            assert layer.matrix.dtype == layer.real.weight.dtype
+            assert torch.equal(layer.matrix, layer.real_matrix())
+
+
 def test_initial_weights_are_those_of_a_real_layer():
     for name, expected_variance in (("glorot", 2.0 / 600), ("he", 2.0 / 400), ("normal", 0.01)):
         layer = WidelyLinear(400, 200)
