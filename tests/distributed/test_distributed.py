@@ -1,13 +1,10 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two processes train (DDP, FSDP2, gradient accumulation) and answer as one does."""
+"""Two and four processes train (DDP, FSDP2, gradient accumulation) and answer as one does."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,19 +15,9 @@ from transformers import pipeline
 
 from complex_transformers import build_tokenizer
 from families import Case
-
-FOLDER = Path(__file__).parent
+from launcher import run
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
-
-
-def run(worker: str, *arguments: Any, processes: int = 1) -> None:
-    """Run a worker in a process of its own, or in several under torchrun."""
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
-    command = [sys.executable, *(torchrun if processes > 1 else ()), str(FOLDER / worker), *map(str, arguments)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-4000:]
 
 
 def train(folder: Path, processes: int = 1, worker: str = "train_worker.py", heads: Sequence[str] = ()) -> Any:
@@ -63,6 +50,11 @@ def double(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return train(tmp_path_factory.mktemp("double"), processes=2, heads=heads_in(request))
 
 
+@pytest.fixture(scope="module")
+def four(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    return train(tmp_path_factory.mktemp("four"), processes=4, heads=("mlm", "llama"))
+
+
 MORE = ("classification", "fasttext", "cnn", "gcn", "rnn", "mlp", "convnet", "llama", "memory", "quantum")
 FULL = [pytest.param(head, marks=pytest.mark.full) for head in MORE]
 HEADS = pytest.mark.parametrize("head", ["mlm", "seq2seq", *FULL])
@@ -91,6 +83,17 @@ def test_fsdp2(single: dict[str, dict[str, Any]], double: dict[str, dict[str, An
     result = double[f"{head}-sharded"]
     assert result["sharded"]
     assert_same_training(result, single[f"{head}-sharded"])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("head", ["mlm", "llama"])
+def test_four_processes(single: dict[str, dict[str, Any]], four: dict[str, dict[str, Any]], head: str) -> None:
+    for accumulation in (1, 2):
+        result = four[f"{head}-{accumulation}"]
+        assert result["world_size"] == 4
+        assert_same_training(result, single[f"{head}-1"])
+    assert four[f"{head}-sharded"]["sharded"]
+    assert_same_training(four[f"{head}-sharded"], single[f"{head}-sharded"])
 
 
 @pytest.mark.full

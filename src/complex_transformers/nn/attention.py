@@ -258,6 +258,9 @@ class ComplexMultiheadAttention(HeadedAttention):
     """
 
     scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
+    # Layers of which a process may have a part: of their outputs, of their inputs (tensor parallelism).
+    column_parallel: ClassVar[tuple[str, ...]] = ("q_proj", "k_proj", "v_proj")
+    row_parallel: ClassVar[tuple[str, ...]] = ("out_proj",)
 
     def __init__(
         self,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -62,6 +63,9 @@ class GatedFeedForward(nn.Module):
     Raises:
         ValueError: an unknown name, or one that the field does not have; a width that is odd or not positive.
     """
+
+    column_parallel: ClassVar[tuple[str, ...]] = ("gate_proj", "up_proj")
+    row_parallel: ClassVar[tuple[str, ...]] = ("down_proj",)
 
     def __init__(
         self,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -48,6 +48,8 @@ class GroupedQueryAttention(HeadedAttention):
     """
 
     is_causal = True
+    column_parallel: ClassVar[tuple[str, ...]] = ("q_proj", "k_proj", "v_proj")
+    row_parallel: ClassVar[tuple[str, ...]] = ("o_proj",)
 
     def __init__(
         self,

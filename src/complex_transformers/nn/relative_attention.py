@@ -126,6 +126,7 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
     """
 
     scores: ClassVar[tuple[str, ...]] = RELATIVE_SCORES
+    column_parallel: ClassVar[tuple[str, ...]] = (*ComplexMultiheadAttention.column_parallel, "r_proj")
 
     def __init__(
         self,

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -139,6 +139,9 @@ class Attention(AttentionByInterface, ComplexMultiheadAttention):
 
 class FeedForward(nn.Module):
     """W_2 f(W_1 z + b_1) + b_2 with complex layers (ComplexOrder App. B)."""
+
+    column_parallel: ClassVar[tuple[str, ...]] = ("up_proj",)
+    row_parallel: ClassVar[tuple[str, ...]] = ("down_proj",)
 
     def __init__(self, config: LayersConfig, field: NumberField, linear: type[nn.Module] | None = None) -> None:
         super().__init__()

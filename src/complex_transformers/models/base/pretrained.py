@@ -15,6 +15,7 @@ from ...nn.embedding import TableEmbedding
 from .hub import ModelHubMixin
 from .inputs import check_call
 from .loss import check_labels, classification_labels, label_count
+from .parallel import tensor_parallel_plan
 
 __all__ = ["ComplexPreTrainedModel"]
 
@@ -69,6 +70,11 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
         ends = {name.rpartition(".")[2] for name, _ in self.named_parameters()}
         self._keep_in_fp32_modules_strict = set(type(self)._keep_in_fp32_modules_strict) & ends
         super().post_init()
+
+    def init_parallel_plans(self) -> None:
+        """As in Transformers; how the layers are divided is read off the layers."""
+        super().init_parallel_plans()
+        self._tp_plan = tensor_parallel_plan(self)
 
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
         """As in Transformers; also draws layers all of whose tensors are those of their children."""

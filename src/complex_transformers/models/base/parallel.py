@@ -1,0 +1,111 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor parallelism: which layers are divided among processes, and how halves are (Shoeybi et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from transformers.integrations.tensor_parallel import (
+    ALL_PARALLEL_STYLES,
+    TensorParallelLayer,
+    replace_layer_number_by_wildcard,
+)
+
+from ...nn import ComplexLinear
+
+__all__ = ["tensor_parallel_plan"]
+
+
+class Divided(TensorParallelLayer):
+    """A module that each process has a part of: its own parameters are divided along their first axis.
+
+    ``sizes`` are the attributes of the module that count what is divided; each process has its share of them.
+    """
+
+    def __init__(self, *sizes: str, halves: bool = False) -> None:
+        self.sizes = sizes
+        self.halves = halves
+
+    def should_use_local_tensors(self, module: nn.Module) -> bool:
+        """Always: the formulas of a layer hold for its part."""
+        return True
+
+    def shard_param(self, module: nn.Module, param: str, mesh: Any) -> None:
+        """One parameter as a placeholder of which a process loads its part; of halves a part of either half."""
+        from torch.distributed.tensor import Shard, distribute_tensor
+        from torch.distributed.tensor.placement_types import _StridedShard
+
+        whole = module._parameters[param]
+        if whole is None:
+            return
+        placement = _StridedShard(dim=0, split_factor=2) if self.halves else Shard(0)
+        part = distribute_tensor(whole, mesh, [placement], src_data_rank=None)
+        module._parameters[param] = nn.Parameter(part, requires_grad=whole.requires_grad)
+
+    def install_forward(self, module: nn.Module, mesh: Any) -> nn.Module:
+        """Divide the sizes.
+
+        Raises:
+            ValueError: a size that cannot be divided by the number of processes.
+        """
+        for name in self.sizes:
+            size, unit = getattr(module, name, None), 2 if self.halves else 1
+            if size is None:
+                continue
+            if size % (unit * mesh.size()):
+                raise ValueError(
+                    f"{type(module).__name__} cannot be divided among {mesh.size()} processes: its {name} is {size}; "
+                    f"choose a tp_size that divides {size // unit}"
+                )
+            setattr(module, name, size // mesh.size())
+        return super().install_forward(module, mesh)
+
+
+class DividedInput(Divided):
+    """A complex layer that reads a part of the features; its bias is added once, to the sum over the processes."""
+
+    def shard_param(self, module: nn.Module, param: str, mesh: Any) -> None:
+        """Every process has the whole bias."""
+
+
+if torch.distributed.is_available():
+    ALL_PARALLEL_STYLES.register("heads", Divided("num_heads", "num_key_value_heads"))
+    ALL_PARALLEL_STYLES.register("features", Divided())
+    ALL_PARALLEL_STYLES.register("complex_colwise", Divided("out_features", halves=True))
+    ALL_PARALLEL_STYLES.register("complex_rowwise", DividedInput("in_features", halves=True))
+
+
+def tensor_parallel_plan(model: nn.Module) -> dict[str, str]:
+    """Rules of Transformers' tensor parallelism, by the modules that ``model`` has.
+
+    Layers named in ``column_parallel`` of an attention or a feed-forward network have a part of their outputs on each
+    process, those in ``row_parallel`` a part of their inputs. Both parts of a complex weight are divided alike, so
+    that a process has halves of whole complex features. A norm between the two needs all features: there a layer
+    stays whole.
+    """
+    plan: dict[str, str] = {}
+    for name, module in model.named_modules():
+        if not hasattr(module, "column_parallel") or getattr(module, "sub_norm", None) is not None:
+            continue
+        for ways, style in ((module.column_parallel, "colwise"), (module.row_parallel, "rowwise")):
+            for layer in ways:  # type: ignore[union-attr]
+                plan |= _rules_of_linear(f"{name}.{layer}", getattr(module, layer), style)
+        if hasattr(module, "num_heads"):
+            plan[name] = "heads"
+        for child, layer in module.named_children():
+            if child in ("q_norm", "k_norm"):  # each process sees some of the heads that share the gains
+                plan[f"{name}.{child}"] = "replicated_with_grad_allreduce"
+            if child == "activation" and any(True for _ in layer.parameters()):
+                plan[f"{name}.{child}"] = "features"
+    return {replace_layer_number_by_wildcard(rule): style for rule, style in plan.items()}
+
+
+def _rules_of_linear(name: str, layer: nn.Module, style: str) -> dict[str, str]:
+    """Rules of one dense layer; the sub-layers of a complex one are divided, and its own bias."""
+    if not isinstance(layer, ComplexLinear):
+        return {name: style}
+    parts = {f"{name}.{child}": style for child, part in layer.named_children() if isinstance(part, nn.Linear)}
+    return {**parts, name: f"complex_{style}"}
