@@ -24,6 +24,7 @@ FOREIGN |= {
     "pos_emb",
     "r_bias",
     "r_emb",
+    "tp_size",
     "use_sliding_window",
 }
 

@@ -1,0 +1,40 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.commands.config.config_args import load_config_from_file
+from accelerate.utils import FullyShardedDataParallelPlugin
+from example_runs import EXAMPLES, TINY, make_rows, write
+from transformers import pipeline
+
+from launcher import run
+
+
+def test_configurations_are_read_by_accelerate() -> None:
+    configs = {name: load_config_from_file(str(EXAMPLES / f"accelerate/{name}.yaml")) for name in ("ddp", "fsdp2")}
+    assert configs["ddp"].distributed_type.value == "MULTI_GPU"
+    assert configs["fsdp2"].distributed_type.value == "FSDP"
+    fields = FullyShardedDataParallelPlugin.__dataclass_fields__
+    for name in configs["fsdp2"].fsdp_config:  # a name that Accelerate does not know it would leave out
+        assert name in fields or name.removeprefix("fsdp_") in fields
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
+def test_an_example_under_torchrun(tmp_path: Path) -> None:
+    train = write(tmp_path / "train.tsv", make_rows(160, seed=1))  # 9 batches
+    command = ["--train_file", train, *TINY, "--hidden_dropout_prob", "0", "--num_train_epochs", "2"]
+    curves = []
+    for processes in (1, 2):
+        batch = ["--per_device_train_batch_size", 16 // processes, "--logging_steps", 1, "--use_cpu", "true"]
+        output = tmp_path / f"out-{processes}"
+        script = str(EXAMPLES / "text-classification/run_classification.py")
+        run(script, *command, *batch, "--output_dir", output, processes=processes)
+        curves.append(json.loads((output / "results.json").read_text())["validation_accuracy"]["mean"])
+        assert pipeline("text-classification", model=str(output))("good")[0]["label"] in ("good", "bad")
+    assert curves[0] == pytest.approx(curves[1])
