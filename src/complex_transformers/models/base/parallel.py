@@ -91,7 +91,7 @@ def tensor_parallel_plan(model: nn.Module) -> dict[str, str]:
         if not hasattr(module, "column_parallel") or getattr(module, "sub_norm", None) is not None:
             continue
         for ways, style in ((module.column_parallel, "colwise"), (module.row_parallel, "rowwise")):
-            for layer in ways:  # type: ignore[union-attr]
+            for layer in ways:
                 plan |= _rules_of_linear(f"{name}.{layer}", getattr(module, layer), style)
         if hasattr(module, "num_heads"):
             plan[name] = "heads"

@@ -1,0 +1,118 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of the README, each from a network trained in a minute or from data: waves, attention, a spectrum.
+
+make quickstart && python examples/gallery/make_pictures.py
+python examples/gallery/make_pictures.py --words return file number --clip clip.wav --output_dir outputs/pictures
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from matplotlib.colors import hsv_to_rgb
+from matplotlib.figure import Figure
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, HfArgumentParser, set_seed
+
+from complex_transformers import (
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    limit_progress_bars,
+    read_audio,
+)
+from complex_transformers.analysis import AttentionMap, plot_attention, plot_waves
+from complex_transformers.nn import functional as CF
+from complex_transformers.nn.short_time import make_window, short_time_dft
+
+DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+PAD, START, END, FIRST = 0, 1, 2, 3
+
+
+@dataclass
+class Arguments:
+    """Where the trained classifier lies, what to draw, and where the pictures go."""
+
+    classifier: str = "outputs/quickstart/model"
+    words: list[str] = field(default_factory=lambda: ["return", "file"])
+    clip: str | None = field(default=None, metadata={"help": "a wav file; without it there is no spectrum"})
+    steps: int = field(default=600, metadata={"help": "of the network whose attention is drawn"})
+    output_dir: str = "docs/images"
+
+
+def reversing_attention(steps: int) -> AttentionMap:
+    """Cross-attention of a network that has learned to say numbers backwards, heads and layers averaged."""
+    set_seed(0)
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 2, "vocab_size": FIRST + len(DIGITS)}
+    tokens = {"bos_token_id": START, "eos_token_id": END, "pad_token_id": PAD, "decoder_start_token_id": START}
+    model = ComplexSeq2SeqForConditionalGeneration(
+        ComplexSeq2SeqConfig(
+            **sizes, **tokens, encoder_layers=1, decoder_layers=1, initializer_range=0.3, hidden_dropout_prob=0.0
+        )
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    end = torch.full((64, 1), END)
+    for _ in range(steps):
+        said = torch.randint(FIRST, FIRST + len(DIGITS), (64, 7))
+        model(torch.cat([said, end], 1), labels=torch.cat([said.flip(1), end], 1)).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    source = torch.cat([torch.tensor([[3, 1, 4, 1, 5, 9, 2]]) + FIRST, end[:1]], 1)
+    model.config._attn_implementation = "eager"
+    with torch.no_grad():
+        target = model.eval().generate(source, max_new_tokens=8, do_sample=False)
+        reading = model(source, decoder_input_ids=target[:, :-1], output_attentions=True)
+    weights = torch.stack(reading.cross_attentions).mean(dim=(0, 2))[0]
+    names = ["", "", "</s>", *DIGITS]
+    columns, rows = ([names[token] for token in ids.tolist()] for ids in (source[0], target[0, 1:]))
+    return AttentionMap(columns, [], rows, None, weights.tolist(), None)
+
+
+def plot_spectrum(path: str, rate: int = 8000, window: float = 0.025, hop: float = 0.002) -> Figure:
+    """log |z| as brightness and arg z as colour of the short-time spectrum, turned back by the time of each frame.
+
+    Without the turn a steady tone would change its colour from frame to frame.
+    """
+    samples = read_audio(path, rate)
+    length, step = int(window * rate), int(hop * rate)
+    z = short_time_dft(torch.as_tensor(samples), make_window("hann", length), step, pad_end=True)
+    times = torch.arange(len(z)).unsqueeze(1) * step
+    bins = torch.arange(length // 2 + 1)
+    z = CF.rotate(z, -2 * torch.pi * bins * times / length)
+    loud = CF.modulus(z).clamp(min=1e-6).log()
+    bright = ((loud - loud.max() + 8) / 8).clamp(0, 1)
+    real, imag = CF.split(z)
+    hue = torch.atan2(imag, real) / (2 * torch.pi) % 1
+    colours = hsv_to_rgb(torch.stack([hue, torch.full_like(hue, 0.75), bright], dim=-1).transpose(0, 1).numpy())
+    figure = Figure(figsize=(8.0, 3.0), layout="constrained")
+    axis = figure.subplots()
+    axis.imshow(colours, origin="lower", aspect="auto", extent=(0, len(samples) / rate, 0, rate / 2000))
+    axis.set(xlabel="seconds", ylabel="kHz", title="a spoken number: brightness |z|, colour arg z")
+    return figure
+
+
+def main() -> list[Path]:
+    """Draw what there is data for, and say where it lies."""
+    (args,) = HfArgumentParser(Arguments).parse_args_into_dataclasses()
+    limit_progress_bars()
+    model = AutoModelForSequenceClassification.from_pretrained(args.classifier)
+    tokenizer = AutoTokenizer.from_pretrained(args.classifier)
+    figures = {
+        "waves": plot_waves(model, tokenizer, args.words, num_positions=30, num_features=2),
+        "attention": plot_attention(reversing_attention(args.steps)),
+    }
+    if args.clip is not None:
+        figures["spectrum"] = plot_spectrum(args.clip)
+    folder = Path(args.output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, figure in figures.items():
+        paths.append(folder / f"{name}.png")
+        figure.savefig(paths[-1], dpi=80)
+        print(f"saved: {paths[-1]}")
+    return paths
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from example_runs import load_example
+from PIL import Image
+
+from complex_transformers import build_tokenizer
+from families import Case
+
+PICTURES = "gallery/make_pictures.py"
+
+
+@pytest.mark.full
+def test_pictures(run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = build_tokenizer(["return the file", "the number"])
+    Case("complex_order", "commuting").without_dropout(vocab_size=len(tokenizer)).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    soundfile.write(tmp_path / "clip.wav", np.sin(np.arange(4000) * 0.7).astype(np.float32), 8000)
+    paths = run(
+        *(PICTURES, "--classifier", tmp_path / "model", "--words", "return", "number"),
+        *("--clip", tmp_path / "clip.wav", "--steps", 2),
+    )
+    assert [path.name for path in paths] == ["waves.png", "attention.png", "spectrum.png"]
+    spectrum = np.asarray(Image.open(paths[2]).convert("HSV"))
+    assert len(np.unique(np.asarray(Image.open(paths[0])))) > 20
+    bright = spectrum[(spectrum[..., 2] > 150) & (spectrum[..., 1] > 100)]
+    assert np.median(np.abs(bright[:, 0] - np.median(bright[:, 0]))) < 12  # a steady tone has one colour
+
+
+@pytest.mark.full
+def test_the_network_of_the_picture_looks_backwards() -> None:
+    attention = load_example(PICTURES).reversing_attention(600)
+    assert attention.target_tokens == [*attention.source_tokens[-2::-1], "</s>"]
+    looked_at = [row.index(max(row)) for row in attention.word_weights[:7]]
+    assert looked_at == [6, 5, 4, 3, 2, 1, 0]
