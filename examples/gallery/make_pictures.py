@@ -69,7 +69,7 @@ def reversing_attention(steps: int) -> AttentionMap:
     return AttentionMap(columns, [], rows, None, weights.tolist(), None)
 
 
-def plot_spectrum(path: str, rate: int = 8000, window: float = 0.025, hop: float = 0.002) -> Figure:
+def plot_spectrum(path: str, rate: int = 8000, window: float = 0.04, hop: float = 0.001) -> Figure:
     """log |z| as brightness and arg z as colour of the short-time spectrum, turned back by the time of each frame.
 
     Without the turn a steady tone would change its colour from frame to frame.
