@@ -81,6 +81,19 @@ def batch_norm_table(results: Path) -> str:
     return markdown_table(["norm", "dropout", *columns, "seeds"], rows) if rows else MISSING
 
 
+def recipe_table(results: Path) -> str:
+    """Convolutions on the cut of CIFAR-10 by a recipe that the thesis does without, in both fields."""
+    found = _runs(results, "cnn-recipes")
+    rows = []
+    for name in ("split_relu", "modulus"):
+        mine = [found.get(f"{name},{field},regularised", ()) for field in FIELDS]
+        if any(mine):
+            figures = [_mean(runs, part) for runs in mine for part in ("train", "validation", "test")]
+            rows.append([f"`{name}`", *figures, str(max(map(len, mine)))])
+    columns = [f"{field}, {part}" for field in FIELDS for part in ("train", "validation", "test")]
+    return markdown_table(["activation", *columns, "seeds"], rows) if rows else MISSING
+
+
 def _failed(runs: Sequence[dict[str, Any]]) -> str:
     if not runs:
         return ""
@@ -226,6 +239,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
             for data in ("mnist", "cifar10-cut")
         },
         "thesis-cnn-norm": batch_norm_table,
+        "thesis-cnn-recipes": recipe_table,
         "thesis-failures": failures_table,
         "thesis-best-of-ten": best_of_ten_table,
         **{f"thesis-causes-{data}": partial(causes_table, data) for data in ("mnist-5000", "r52")},

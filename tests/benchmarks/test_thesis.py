@@ -16,7 +16,7 @@ from benchmarks.tables.thesis import TABLES
 from benchmarks.thesis import protocol
 from benchmarks.thesis.data import Part, Task
 from benchmarks.thesis.printed import PRINTED
-from benchmarks.thesis.protocol import ACTIVATIONS, Cell, build, run, summary, trace_run
+from benchmarks.thesis.protocol import ACTIVATIONS, Cell, build, run, settings, summary, trace_run
 
 from complex_transformers import nn as complex_nn
 
@@ -136,6 +136,30 @@ def test_the_epoch_is_chosen_on_validation():
     assert summary({"epochs": epochs, "diverged": None})["dead"]
 
 
+def test_a_recipe_mirrors_decays_and_drops(monkeypatch):
+    cell = replace(CELL, layout=(8, 8), recipe="regularised")
+    assert build(cell, IMAGES).config.hidden_dropout_prob == 0.2
+    assert settings(cell).keys() - settings(CELL).keys() == {"decay", "mirrored", "dropout", "scored"}
+    part = IMAGES.train[torch.arange(100)]
+    seen = protocol.mirror(part, torch.Generator().manual_seed(0))
+    pixels, turned = part.inputs["pixel_values"], seen.inputs["pixel_values"]
+    kept = (turned == pixels).flatten(1).all(1)
+    assert 30 < kept.sum() < 70
+    assert torch.equal(turned[~kept], pixels[~kept].flip(-1))
+    assert torch.equal(seen.labels, part.labels)
+
+    rates = []
+
+    class Recorded(torch.optim.SGD):
+        def step(self, closure=None):
+            rates.append(self.param_groups[0]["lr"])
+
+    monkeypatch.setattr(torch.optim, "Adam", Recorded)
+    run(replace(cell, epochs=2), 0)
+    steps = 2 * math.ceil(300 / 128)
+    assert rates == pytest.approx([1e-3 * (1 - step / steps) for step in range(steps)])
+
+
 def test_traces_of_the_first_weight():
     torch.manual_seed(0)
     weight = build(CELL, IMAGES).model.layers[0].dense.imag.weight
@@ -160,6 +184,7 @@ def test_tables(tmp_path):
         curves = {part: [1.0, 2 + seed, 3, 5 - seed + shift] for shift, part in enumerate(("real", "imag"))}
         write(tmp_path, "dynamics", "mnist-5000", seed, **curves)
         write(tmp_path, "labels", "real,concat", seed, test=test)
+        write(tmp_path, "cnn-recipes", "modulus,complex,regularised", seed, test=test)
         for field in ("real", "complex"):
             write(tmp_path, "inputs", f"mnist,mlp,fft2,2,{field}", seed, test=test)
             write(tmp_path, "synthetic", f"real,tanh,{field}", seed, test=test)
@@ -171,6 +196,7 @@ def test_tables(tmp_path):
     assert rows["thesis-labels"] == "| real | `concat` | 95.0 ± 0.0 | 90.0 ± 0.0 | 92.0 ± 2.8 | 2 |"
     assert rows["thesis-synthetic"].startswith("| real | `tanh` | 95.0 ± 0.0 | 92.0 ± 2.8 |")
     assert rows["thesis-dynamics"].startswith("| mnist-5000 | 2 | ")
+    assert rows["thesis-cnn-recipes"] == "| `modulus` |  |  |  | 95.0 ± 0.0 | 90.0 ± 0.0 | 92.0 ± 2.8 | 2 |"
     assert rows["thesis-cnn-mnist"] == "not measured yet"
 
 
