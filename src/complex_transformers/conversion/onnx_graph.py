@@ -9,6 +9,7 @@ and comes out. A graph reads and predicts; what it writes step by step with a ca
 from __future__ import annotations
 
 import inspect
+import logging
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ __all__ = [
     "outputs_of",
     "quantize_graph",
     "run_graph",
+    "without_cache",
 ]
 
 Tensors = dict[str, Tensor]
@@ -95,8 +97,8 @@ def open_axes(inputs: Mapping[str, Tensor]) -> dict[str, dict[int, str]]:
 
 
 @contextmanager
-def _without_cache(model: PreTrainedModel) -> Iterator[None]:
-    """Evaluation without a cache, which a graph has no place for."""
+def without_cache(model: PreTrainedModel) -> Iterator[None]:
+    """Evaluation without gradients and without a cache, which a graph has no place for."""
     configs = [model.config, *filter(None, [getattr(model.config, "decoder", None)])]
     before, training = [getattr(config, "use_cache", None) for config in configs], model.training
     for config in configs:
@@ -112,8 +114,21 @@ def _without_cache(model: PreTrainedModel) -> Iterator[None]:
 
 def outputs_of(model: PreTrainedModel, inputs: Mapping[str, Tensor]) -> Tensors:
     """What ``model`` says in evaluation and without a cache, the tensors by name: what its graph returns."""
-    with _without_cache(model):
+    with without_cache(model):
         return {name: value for name, value in model(**inputs).items() if isinstance(value, Tensor)}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what exporter and quantiser log and warn of their own parts."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)
 
 
 def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str | Path) -> None:
@@ -129,8 +144,7 @@ def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str 
         ImportError: ``onnx`` or ``onnxscript`` are missing.
     """
     names = list(outputs_of(model, inputs))
-    with _without_cache(model), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the exporter, about its own parts
+    with without_cache(model), _quiet():
         torch.onnx.export(
             model,
             kwargs=dict(inputs),
@@ -192,8 +206,8 @@ def quantize_graph(source: str | Path, target: str | Path) -> None:
     folded = Path(target).with_suffix(".folded.onnx")
     try:
         fold_constants(source, folded)
-        quantize_dynamic(
-            folded, target, op_types_to_quantize=["MatMul", "Gemm"], per_channel=True, weight_type=QuantType.QInt8
-        )
+        options = {"op_types_to_quantize": ["MatMul", "Gemm"], "per_channel": True, "weight_type": QuantType.QInt8}
+        with _quiet():
+            quantize_dynamic(folded, target, **options)
     finally:
         folded.unlink(missing_ok=True)
