@@ -25,7 +25,7 @@ def latency_table(results: Path) -> str:
     rows, lines = [], read_lines(results / EXPORT.name)
     for line in lines:
         size, length = line["batch"]
-        what = f"`{line['class']}`, {line['parameters'] / 1e6:.1f} M, {size} x {length}"
+        what = f"`{line['class']}`, {line['parameters'] / 1e6:.2g} M, {size} x {length}"
         for kind, name in KINDS.items():
             if kind not in line["milliseconds"]:
                 continue
