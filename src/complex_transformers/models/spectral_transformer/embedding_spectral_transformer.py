@@ -108,6 +108,6 @@ def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:
     """``[B, C, N]`` with zeros at the end, so that windows reach every step, and the mask of what was there."""
     (size,), (stride,) = pool.kernel_size, pool.stride  # type: ignore[misc]
     steps = rows.shape[-1]
-    missing = size + -(-max(steps - size, 0) // stride) * stride - steps
-    filled = F.pad(rows, (0, max(missing, 0)))
+    # A step short of a window more: pooling leaves out what fills none, and a graph pads any number of steps alike.
+    filled = F.pad(rows, (0, max(stride - 1, size - steps)))
     return filled, torch.arange(filled.shape[-1], device=rows.device).lt(steps).expand(rows.shape[0], -1)
