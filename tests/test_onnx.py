@@ -1,81 +1,236 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Networks for images and bags as ONNX graphs: no complex operators, any size of a batch, the same logits."""
+"""Every family as an ONNX graph of real operators: any number of rows, any length, what the model says to 1e-4."""
 
 from __future__ import annotations
 
-import copy
+from pathlib import Path
 
 import pytest
 import torch
 
-from complex_transformers import (
-    ComplexConvNetConfig,
-    ComplexConvNetForImageClassification,
-    ComplexMLPConfig,
-    ComplexMLPForImageClassification,
-    ComplexMLPForSequenceClassification,
+from complex_transformers.conversion.onnx_graph import (
+    example_inputs,
+    export_onnx,
+    fold_constants,
+    largest_difference,
+    open_axes,
+    open_graph,
+    outputs_of,
+    quantize_graph,
+    run_graph,
 )
-from families import BAG, TRABELSI
+from complex_transformers.kernels import exporting
+from complex_transformers.nn import functional as CF, transforms
+from complex_transformers.nn.ordering import real_first
+from families import CASES, FAMILIES, Case
+from family_inputs import batch, mask_of, rows
 
 onnx = pytest.importorskip("onnx")
-runtime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(torch.compiler, "is_exporting"), reason="this torch does not say that it exports"),
+    pytest.mark.filterwarnings("ignore"),  # of the exporter
+]
 
-SIZES = {"num_channels": 2, "image_size": 6, "num_labels": 3}
-MODELS = {
-    "mlp": lambda: ComplexMLPForImageClassification(
-        ComplexMLPConfig(**SIZES, hidden_sizes=[8, 6], hidden_act="modulus")
-    ),
-    "convnet": lambda: ComplexConvNetForImageClassification(ComplexConvNetConfig(**SIZES, num_filters=[8])),
-    "bag of words": lambda: ComplexMLPForSequenceClassification(ComplexMLPConfig(**BAG, hidden_sizes=[8])),
-    "residual": lambda: ComplexConvNetForImageClassification(
-        ComplexConvNetConfig(**SIZES, **TRABELSI, num_filters=[8], padding="same", hidden_act="split_relu")
-    ),
+# The first variant of each family, and those whose operators the first one does not have.
+MORE = {
+    "complex_order": ("tied, batch norm", "complex weights", "lifted texts"),
+    "complex_seq2seq": ("real",),
+    "complex_transfo_xl": ("adaptive",),
+    "complex_llama": ("widely linear", "waves"),
+    "complex_recurrent_lm": ("real", "adaptive lru", "causal z"),
+    "complex_memory_network": ("words",),
+    "complex_text_rnn": ("real gru",),
+    "complex_quantum": ("complete", "windows"),
+    "complex_convnet": ("real", "residual", "spectrum"),
+    "complex_mlp": ("words",),
+    "synconmt": ("real luong",),
+    "spectral_transformer": ("scaled", "decoder"),
 }
-CASES = [pytest.param(name, marks=[] if name == "mlp" else pytest.mark.full) for name in MODELS]
+QUICK = ("complex_fasttext: complex",)
+# One for each set of inputs.
+READERS = [
+    Case(*name.split(": "))
+    for name in (
+        *("complex_fasttext: complex", "complex_convnet: complex", "complex_mlp: words", "complex_llama: complex"),
+        *("complex_memory_network: complex", "complex_memory_network: words", "complex_seq2seq: modulus"),
+        *(
+            "synconmt: bahdanau",
+            "synconmt: real luong",
+            "spectral_transformer: symbols",
+            "spectral_transformer: decoder",
+        ),
+    )
+]
+EXPORTED = [
+    Case(family, variant)
+    for family in FAMILIES
+    for variant in (next(iter(FAMILIES[family].variants)), *MORE.get(family, ()))
+]
 
 
-def inputs(model, rows):
-    if model.main_input_name == "pixel_values":
-        return torch.randn(rows, 2, 6, 6)
-    return torch.randint(3, model.config.vocab_size, (rows, 7))
+def marks(case: Case) -> list[pytest.MarkDecorator]:
+    if str(case) in QUICK:
+        return []
+    return [pytest.mark.slow if case.variant in MORE.get(case.family, ()) else pytest.mark.full]
 
 
-@pytest.mark.filterwarnings("ignore")  # of the exporter
-@pytest.mark.parametrize("name", CASES)
-def test_logits_of_the_graph(name, tmp_path):
+PARAMS = [pytest.param(case, id=str(case), marks=marks(case)) for case in EXPORTED]
+
+
+def inputs(model, lengths, extra, seed):
+    """Padded rows, with the masks that they do not need too: a graph has all its inputs in every call."""
+    given = batch(rows(model, lengths, seed=seed), extra=extra)
+    for name in [name for name in given if name.endswith(("input_ids", "question_ids", "input_features"))]:
+        axes = 2 if given[name].is_floating_point() else given[name].dim()
+        given.setdefault(mask_of(name), torch.ones(given[name].shape[:axes], dtype=torch.long))
+    return given
+
+
+@pytest.mark.parametrize("case", PARAMS)
+def test_a_graph_says_what_the_model_says(case: Case, tmp_path: Path) -> None:
+    # One layer of each kind tells as much as two, in half the time.
+    one = {"num_hidden_layers": 1, "encoder_layers": 1, "decoder_layers": 1}
+    model = case.trained(**{name: count for name, count in one.items() if name in vars(case.config())})
+    path = tmp_path / "model.onnx"
+    export_onnx(model, inputs(model, (6, 4, 7), 1, seed=1), path)
+    graph = onnx.load(path).graph
+    assert not [node.op_type for node in graph.node if "Complex" in node.op_type or "DFT" in node.op_type]
+    session = open_graph(path)
+    for lengths, extra in (((5, 9), 2), ((4, 3, 10, 5, 6), 0)):
+        given = inputs(model, lengths, extra, seed=2)
+        assert {node.name for node in session.get_inputs()} == set(given)
+        expected = outputs_of(model, given)
+        assert max(value.abs().max() for value in expected.values()) > 0.05
+        assert largest_difference(run_graph(session, given), expected) < 1e-4
+
+
+def test_every_family_is_exported() -> None:
+    assert {case.family for case in EXPORTED} == set(FAMILIES)
+    assert all(case in CASES for case in EXPORTED)
+
+
+@pytest.mark.full
+def test_an_exported_program_is_the_model_for_any_size() -> None:
+    """``torch.export`` alone, of what was exported before there was a form for ONNX."""
+    for name in ("complex_llama", "complex_text_cnn"):
+        model = Case(name, "complex").own()
+        model.config.use_cache = False
+        first, second = inputs(model, (6, 4, 7), 1, seed=1), inputs(model, (5, 9), 2, seed=2)
+        shapes = {key: dict.fromkeys(axes, torch.export.Dim.DYNAMIC) for key, axes in open_axes(first).items()}
+        with torch.no_grad():
+            program = torch.export.export(model, (), first, dynamic_shapes=shapes, strict=False).module()
+            torch.testing.assert_close(program(**second).logits, model(**second).logits, atol=1e-5, rtol=1e-5)
+
+
+def test_int8_is_near_and_small(tmp_path: Path) -> None:
+    from complex_transformers import ComplexMLPConfig, ComplexMLPForSequenceClassification
+
     torch.manual_seed(0)
-    model = MODELS[name]()
-    model.main_input_name = model.model.main_input_name
-    for _ in range(3):  # running statistics that are not those of the start
-        model(inputs(model, 8))
-    model.eval()
-    path = str(tmp_path / "model.onnx")
-    torch.onnx.export(
-        copy.deepcopy(model),
-        kwargs={model.main_input_name: inputs(model, 2)},
-        f=path,
-        dynamo=True,
-        dynamic_shapes={model.main_input_name: {0: "batch"}},
-        verbose=False,
+    model = ComplexMLPForSequenceClassification(
+        ComplexMLPConfig(vocab_size=400, bag_of_words="count", hidden_sizes=[256, 128], num_labels=3)
     )
-    operators = {node.op_type for node in onnx.load(path).graph.node}
-    assert not [name for name in operators if "Complex" in name or "DFT" in name]
-    session = runtime.InferenceSession(path)
-    values = inputs(model, 5)
-    (found,) = session.run(None, {session.get_inputs()[0].name: values.numpy()})
-    torch.testing.assert_close(
-        torch.from_numpy(found), model(**{model.main_input_name: values}).logits, atol=1e-5, rtol=1e-5
-    )
+    given = example_inputs(model, 8, 12)
+    float_path, folded, int8 = (tmp_path / f"{name}.onnx" for name in ("float", "folded", "int8"))
+    export_onnx(model, given, float_path)
+    fold_constants(float_path, folded)
+    quantize_graph(float_path, int8)
+    expected = outputs_of(model, given)
+    assert largest_difference(run_graph(open_graph(folded), given), expected) < 1e-6
+    assert {"MatMulInteger"} & {node.op_type for node in onnx.load(int8).graph.node}
+    assert 0 < largest_difference(run_graph(open_graph(int8), given), expected) < 0.1 * expected["logits"].abs().max()
+    assert int8.stat().st_size < folded.stat().st_size / 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["float.onnx", "folded.onnx", "int8.onnx"]
+    with pytest.raises(ValueError, match=r"the graph returns .* the model"):
+        largest_difference({"logits": expected["logits"][:1]}, expected)
 
 
-def test_the_modulus_of_a_graph_does_not_overflow():
-    """What stands for hypot where a graph is exported."""
-    from complex_transformers.kernels import modulus
+def test_example_inputs_and_the_state_of_a_model() -> None:
+    for case in READERS:
+        model = case.own().train()
+        given = example_inputs(model, 4, 9)
+        names = set(inputs(model, (6, 4), 1, seed=1))
+        assert set(given) == names
+        assert set(open_axes(given)) == names
+        before = getattr(model.config, "use_cache", None)
+        found = outputs_of(model, given)
+        assert all(value.shape[0] == 4 for value in found.values())
+        assert model.training
+        assert getattr(model.config, "use_cache", None) == before
 
+
+# --- the forms of an exported graph, beside those they stand for ----------------------------------------------------
+
+
+@pytest.fixture
+def _exporting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an export, on numbers."""
+    monkeypatch.setattr(exporting, "_is_exporting", lambda: True)
+
+
+@pytest.mark.usefixtures("_exporting")
+def test_the_modulus_of_a_graph_does_not_overflow() -> None:
     parts = torch.tensor([[3e38, 0.0, -3.0, 1e-30, 1e-45], [3e37, 0.0, 4.0, 1e-30, 0.0]])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(modulus, "_is_exporting", lambda: True)
-        found = modulus.hypot(*parts)
-    torch.testing.assert_close(found, torch.hypot(*parts), rtol=1e-6, atol=0)
+    torch.testing.assert_close(exporting.hypot(*parts), torch.hypot(*parts), rtol=1e-6, atol=0)
+    torch.testing.assert_close(CF.modulus(parts.flatten()), torch.hypot(*parts), rtol=1e-6, atol=0)
+
+
+@pytest.mark.usefixtures("_exporting")
+@pytest.mark.parametrize("n", [1, 2, 7, 12, 512])
+def test_fourier_transforms_of_a_graph(n: int) -> None:
+    torch.manual_seed(0)
+    z = torch.randn(2, 3, n, dtype=torch.complex64)
+    expected = {
+        transforms.dft: (CF.from_complex(z), CF.from_complex(torch.fft.fft(z))),
+        transforms.sequence_dft: (CF.from_complex(z.mT), CF.from_complex(torch.fft.fft(z.mT, dim=1))),
+        transforms.real_dft: (z.real, CF.from_complex(torch.fft.rfft(z.real, norm="ortho"))),
+        transforms.spectrum2d: (z.real, CF.from_complex(torch.fft.fft2(z.real, norm="ortho"))),
+    }
+    for transform, (x, result) in expected.items():
+        torch.testing.assert_close(transform(x), result, rtol=1e-5, atol=1e-6 * n)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e4])
+def test_the_inverse_of_a_graph(size: float) -> None:
+    torch.manual_seed(0)
+    skew = size * torch.randn(2, 24, 24)
+    matrix = torch.eye(24) + skew - skew.mT
+    found = exporting.inverse(matrix)
+    torch.testing.assert_close(found, torch.linalg.inv(matrix.double()).float(), rtol=1e-5, atol=1e-6 / size)
+
+
+def test_maps_by_their_numbers_are_the_same_in_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    from complex_transformers.nn import UnitaryLinear
+
+    torch.manual_seed(0)
+    for field in ("complex", "real"):
+        layer = UnitaryLinear(8, std=0.5, number_field=field, num_maps=3)
+        x, ids = torch.randn(2, 5, 8), torch.randint(3, (2, 5))
+        expected = layer(x, ids)
+        with monkeypatch.context() as patch:
+            patch.setattr(exporting, "_is_exporting", lambda: True)
+            torch.testing.assert_close(layer(x, ids), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_order_without_a_sort() -> None:
+    torch.manual_seed(0)
+    mask = torch.rand(6, 9) < torch.linspace(0, 1, 6).unsqueeze(-1)
+    for dim, kept in ((1, mask), (0, mask.t())):
+        order, back = real_first(kept, dim)
+        assert torch.equal(order, torch.argsort(~kept, dim=dim, stable=True))
+        assert torch.equal(back, order.argsort(dim))
+
+
+def test_halves_are_views() -> None:
+    x = torch.randn(4, 6)
+    for dim in (0, 1, -1, -2):
+        first, second = x.chunk(2, dim)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(exporting, "_is_exporting", lambda: True)
+            found = exporting.halves(x, dim)
+        assert [part.data_ptr() for part in found] == [first.data_ptr(), second.data_ptr()]
+        assert torch.equal(found[1], second)
+    assert isinstance(exporting.is_exporting(), bool)
+    assert not exporting.is_exporting()

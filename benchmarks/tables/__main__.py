@@ -22,6 +22,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/choose.md": ("choose",),
     "docs/decisions/0002-linear.md": ("cases",),
     "docs/decisions/0003-blocked-attention.md": ("cases",),
+    "docs/export.md": ("export",),
     "docs/lift.md": ("lift",),
     "docs/models/complex_quantum.md": ("quantum",),
     "docs/paper.md": ("cases", "paper"),

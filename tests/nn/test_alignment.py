@@ -109,14 +109,14 @@ def test_steps_equal_the_whole_sequence(field, layer_class, side):
     first = tuple(randn(3, 8) for _ in range(layer.num_states))
     hx = tuple(part.unsqueeze(0) for part in first)
     out, last = layer(x, hx if len(hx) > 1 else hx[0], mask)
-    found, states = run_steps(layer, x, first, mask)
+    (found,), states = run_steps(layer, x, first, mask)
     torch.testing.assert_close(found, out)
     for one, two in zip(states, last if isinstance(last, tuple) else (last,), strict=True):
         torch.testing.assert_close(one, two[0])
     state, pieces = first, []
     for step in range(6):  # and one call for each
         part = slice(step, step + 1)
-        piece, state = run_steps(layer, x[:, part], state, None if mask is None else mask[:, part])
+        (piece,), state = run_steps(layer, x[:, part], state, None if mask is None else mask[:, part])
         pieces.append(piece)
     torch.testing.assert_close(torch.cat(pieces, 1), out)
 

@@ -19,8 +19,9 @@ import torch
 from torch import Tensor
 
 from .dispatch import gradients_with_graph
+from .exporting import scan
 
-__all__ = ["diagonal_scan"]
+__all__ = ["diagonal_scan", "exported_diagonal_scan"]
 
 # Up to so many steps one after the other are as fast.
 _SHORT = 16
@@ -45,14 +46,31 @@ def diagonal_scan(x: Tensor, gain: Tensor, a: Tensor, state: Tensor) -> Tensor:
 def diagonal_steps(x: Tensor, gain: Tensor, a: Tensor, state: Tensor) -> tuple[Tensor]:
     """``diagonal_scan`` by operations that autograd knows."""
     parts = torch.view_as_real(a).unbind(-1) if a.is_complex() else (a,)
-    h, states = state.unflatten(-1, (len(parts), -1)), []
-    for x_t in x.unflatten(-1, (len(parts), -1)):
-        turned = parts[0] * h
-        if len(parts) == 2:
-            turned = turned + parts[1] * torch.stack([-h[..., 1, :], h[..., 0, :]], dim=-2)
-        h = turned + gain * x_t
-        states.append(h.flatten(-2))
+    h, states = state, []
+    for x_t in x:
+        h = _step(x_t, gain, parts, h)
+        states.append(h)
     return (torch.stack(states),)
+
+
+def _step(x: Tensor, gain: Tensor, parts: tuple[Tensor, ...], h: Tensor) -> Tensor:
+    """a h + gain x from the parts of a."""
+    x, h = (tensor.unflatten(-1, (len(parts), -1)) for tensor in (x, h))
+    turned = parts[0] * h
+    if len(parts) == 2:
+        turned = turned + parts[1] * torch.stack([-h[..., 1, :], h[..., 0, :]], dim=-2)
+    return (turned + gain * x).flatten(-2)
+
+
+def exported_diagonal_scan(x: Tensor, gain: Tensor, parts: tuple[Tensor, ...], state: Tensor) -> Tensor:
+    """``diagonal_scan`` from the parts of a, as a loop of a graph."""
+
+    def step(carry: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        h = _step(inputs[0], gain, parts, carry[0])
+        return (h,), (h,)
+
+    (states,), _ = scan(step, (state,), (x,))
+    return states
 
 
 class _DiagonalScan(torch.autograd.Function):

@@ -7,19 +7,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["Modulus", "hypot"]
+from .exporting import halves, hypot
 
-_is_exporting = getattr(torch.compiler, "is_exporting", lambda: False)  # torch 2.6 has none
-
-
-def hypot(real: Tensor, imag: Tensor) -> Tensor:
-    """sqrt(re^2 + im^2) without overflow; an exported graph has no such operator, but larger sqrt(1 + ratio^2)."""
-    if not _is_exporting():
-        return torch.hypot(real, imag)
-    first, second = real.abs(), imag.abs()
-    larger = torch.maximum(first, second)
-    ratio = torch.minimum(first, second) / larger.clamp(min=torch.finfo(real.dtype).tiny)
-    return larger * (1 + ratio.square()).sqrt()
+__all__ = ["Modulus"]
 
 
 class Modulus(torch.autograd.Function):
@@ -27,8 +17,7 @@ class Modulus(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        real, imag = x.chunk(2, dim=-1)
-        return hypot(real, imag).clamp_(max=torch.finfo(x.dtype).max)
+        return hypot(*halves(x)).clamp_(max=torch.finfo(x.dtype).max)
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]

@@ -20,6 +20,7 @@ from .attention import complex_scores, dot_products
 from .functional import join, split
 from .linear import ComplexLinear, RealLinear
 from .recurrent import step_product
+from .stepwise import run_masked
 
 __all__ = ["ALIGNMENTS", "AdditiveAttention", "AttentiveRecurrent", "LocalAttention"]
 
@@ -207,15 +208,13 @@ class AttentiveRecurrent(nn.Module):
         """
         attend = self.attention.over(keys, values, source_mask, num_steps=x.shape[1])
         add_context = step_product(self.context_proj, x.shape[1])
-        weights = []
 
-        def with_context(inputs: Tensor, state: tuple[Tensor, ...]) -> Tensor:
+        def with_context(inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
             context, weight = attend(state[0].unsqueeze(1))
-            weights.append(weight)
-            return add_context(context.squeeze(1), inputs)
+            return add_context(context.squeeze(1), inputs), weight.squeeze(1)
 
-        out, state = run_steps(self.rnn, x, state, mask, with_context)
-        return out, torch.cat(weights, dim=1), state
+        (out, weights), state = run_steps(self.rnn, x, state, mask, with_context)
+        return out, weights, state
 
 
 def run_steps(
@@ -223,23 +222,22 @@ def run_steps(
     x: Tensor,
     state: tuple[Tensor, ...],
     mask: Tensor | None = None,
-    extend: Callable[[Tensor, tuple[Tensor, ...]], Tensor] | None = None,
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+    extend: Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]] | None = None,
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
     """One layer in one direction step by step over ``x [B, T, width]``: states ``[B, T, hidden_size]`` and the last.
 
-    ``extend(inputs, state)`` adds to the input products of a step. Steps where ``mask [B, T]`` is false carry the
-    state on and give zeros.
+    ``extend(inputs, state)`` adds to the input products of a step; what else it returns, ``[B, ...]``, is returned
+    for all steps, ``[B, T, ...]``, beside the states. Steps where ``mask [B, T]`` is false carry the state on and
+    give zeros.
     """
     if mask is not None:
         x = x.masked_fill(~mask.unsqueeze(-1), 0.0)
     product = rnn.state_product(num_steps=x.shape[1])
-    outputs = []
-    for t, inputs in enumerate(rnn.input_products(x).unbind(1)):
-        new = rnn.step(inputs if extend is None else extend(inputs, state), product, state)
-        if mask is not None:
-            keep = mask[:, t].unsqueeze(-1)
-            new = tuple(torch.where(keep, after, before) for after, before in zip(new, state, strict=True))
-        state = new
-        outputs.append(state[0])
-    out = torch.stack(outputs, dim=1)
-    return (out if mask is None else out.masked_fill(~mask.unsqueeze(-1), 0.0)), state
+
+    def step(inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        inputs, *said = (inputs,) if extend is None else extend(inputs, state)
+        return rnn.step(inputs, product, state), tuple(said)
+
+    keep = None if mask is None else mask.t().unsqueeze(-1)
+    said, state = run_masked(step, rnn.input_products(x).transpose(0, 1), state, keep)
+    return tuple(tensor.transpose(0, 1) for tensor in said), state

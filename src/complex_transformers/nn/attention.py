@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.exporting import halves
 from ..kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, stack
 from . import functional as CF
 from .arithmetic import arithmetic
@@ -76,8 +77,7 @@ def complex_scores(query: Tensor, key: Tensor, bilinear: bool = False) -> tuple[
 
     ``[..., T, 2d], [..., S, 2d] -> [..., T, S]`` twice.
     """
-    real, imag = dot_products(stack(query, bilinear), key).chunk(2, dim=-2)
-    return real, imag
+    return halves(dot_products(stack(query, bilinear), key), dim=-2)
 
 
 def dot_products(query: Tensor, key: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..kernels.exporting import halves
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_positive
@@ -91,7 +92,7 @@ class _ComplexConv(Initialized):
         if self.groups == 1 and is_plain(self.real) and is_plain(self.imag):
             return self.real._conv_forward(x, CF.block_matrix(self.real.weight, self.imag.weight), self.bias)
         parts = x.unflatten(1, (2, -1)).transpose(0, 1).flatten(0, 1)  # [2B, C, ...], all real parts first
-        (a_real, a_imag), (b_real, b_imag) = self.real(parts).chunk(2), self.imag(parts).chunk(2)
+        (a_real, a_imag), (b_real, b_imag) = halves(self.real(parts), 0), halves(self.imag(parts), 0)
         out = torch.cat([a_real - b_imag, a_imag + b_real], dim=1)
         return out if self.bias is None else out + self.bias.to(out.dtype).view(-1, *[1] * self.num_dims)
 

@@ -14,7 +14,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..kernels.diagonal_scan import diagonal_scan
+from ..kernels.diagonal_scan import diagonal_scan, exported_diagonal_scan
+from ..kernels.exporting import is_exporting
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice
@@ -22,6 +23,7 @@ from .dropout import ComplexDropout
 from .initialization import fill_
 from .linear import ComplexLinear, RealLinear
 from .normalization import ComplexLayerNorm
+from .ordering import real_first, reorder
 from .precision import FullPrecision
 from .stepwise import check_sequence
 
@@ -106,6 +108,12 @@ class DiagonalRecurrence(FullPrecision):
         modulus = torch.exp(-self._rate())
         return modulus if self.frequency is None else torch.polar(modulus, self.frequency)
 
+    def _factor_parts(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """The parts of a: ONNX has no complex numbers."""
+        modulus = torch.exp(-self._rate())
+        angles = () if self.frequency is None else (self.frequency.cos(), self.frequency.sin())
+        return tuple((modulus * part).to(dtype) for part in angles) or (modulus.to(dtype),)
+
     def forward(self, x: Tensor, state: Tensor | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """All states and the last one.
 
@@ -137,23 +145,21 @@ class DiagonalRecurrence(FullPrecision):
             states = self._scan(x, state)
             return states, states[-1]
         keep = mask.to(torch.bool)
-        order = torch.argsort(~keep, dim=0, stable=True)
-        states = self._scan(_gather(x.masked_fill(~keep.unsqueeze(-1), 0.0), order), state)
-        last = torch.cat([state.unsqueeze(0), states])[keep.sum(0), torch.arange(len(state), device=x.device)]
-        return _gather(states, torch.argsort(order, dim=0)).masked_fill(~keep.unsqueeze(-1), 0.0), last
+        order, back = real_first(keep, 0)
+        states = self._scan(reorder(x.masked_fill(~keep.unsqueeze(-1), 0.0), order, 0), state)
+        last = torch.cat([state.unsqueeze(0), states])[keep.sum(0), torch.arange(state.shape[0], device=x.device)]
+        return reorder(states, back, 0).masked_fill(~keep.unsqueeze(-1), 0.0), last
 
     def _scan(self, x: Tensor, state: Tensor) -> Tensor:
         gain = torch.sqrt(-torch.expm1(-2.0 * self._rate()))
+        if is_exporting():
+            return exported_diagonal_scan(x, gain.to(x.dtype), self._factor_parts(x.dtype), state)
         a = self.factor()
         a = a.to(x.dtype.to_complex() if a.is_complex() else x.dtype)
         return diagonal_scan(x, gain.to(x.dtype), a, state)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, number_field={self.number_field!r}, frequency_init={self.frequency_init!r}"
-
-
-def _gather(x: Tensor, order: Tensor) -> Tensor:
-    return x.gather(0, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
 
 
 class LinearRecurrentBlock(nn.Module):

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..data.vectors import vector_rows
+from ..kernels.exporting import is_exporting
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice, check_ids
@@ -436,7 +437,7 @@ class WordPositionEmbedding(TableEmbedding):
         if positions.device.type == "cpu":
             # Positions counted along a mask can exceed the limit only in a long row, and a long row may be padding.
             check = positions.numel() > 0 and (positions.shape[-1] > limit or given)
-            if not check or (given and torch.compiler.is_compiling()):
+            if not check or is_exporting() or (given and torch.compiler.is_compiling()):
                 return
             low, high = (int(v) for v in torch.aminmax(positions))
             if low >= 1 and high <= limit:

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..kernels.dispatch import is_plain_cpu, run
+from ..kernels.exporting import halves
 from ..kernels.linear import GaussLinear, WidelyMatrix, block_matrix, widely_matrix, widely_parts
 from ..kernels.modulus import Modulus
 from .checks import check_choice
@@ -89,8 +90,7 @@ def check_halves(x: Tensor) -> None:
 def split(x: Tensor) -> tuple[Tensor, Tensor]:
     """Views of the real and the imaginary half: ``[..., 2d] -> [..., d], [..., d]``."""
     check_halves(x)
-    real, imag = x.chunk(2, dim=-1)
-    return real, imag
+    return halves(x)
 
 
 def join(real: Tensor, imag: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..kernels.modulus import hypot
+from ..kernels.exporting import hypot
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_mask

@@ -11,8 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from ..kernels.exporting import is_exporting
 from .gates import check_recurrent
 from .initialization import initialize_
+from .ordering import real_first, reorder
 from .stepwise import GRUSteps, LSTMSteps, Product, RNNSteps, Stepwise, check_sequence, gate_rows
 
 __all__ = ["RealGRU", "RealLSTM", "RealRNN"]
@@ -93,7 +95,7 @@ class _RealRecurrent(Stepwise):
         self, input: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As ``torch.nn`` has it, with a mask as in ``ComplexRNN``: the real steps of each row run as one sequence."""
-        if not self.is_torch:
+        if not self.is_torch or is_exporting():  # torch's own loops have a fixed number of steps there
             return super().forward(input, hx, mask)
         if _autocasts_to_float16_on_cpu(input):
             dtype = self._parameters_of("ih", 0)[0].dtype
@@ -114,13 +116,13 @@ class _RealRecurrent(Stepwise):
         lengths = keep.sum(time)
         if empty := (lengths == 0).nonzero().flatten().tolist():
             raise ValueError(f"row(s) {empty} of the mask have no real step; leave out empty sequences")
-        order = torch.argsort(~keep, dim=time, stable=True)  # real steps first, in their order
+        order, back = real_first(keep, time)
         packed = pack_padded_sequence(
-            _gather(input, order, time), lengths.cpu(), batch_first=self.batch_first, enforce_sorted=False
+            reorder(input, order, time), lengths.cpu(), batch_first=self.batch_first, enforce_sorted=False
         )
         out, last = torch_forward(packed, hx)
         padded, _ = pad_packed_sequence(out, batch_first=self.batch_first, total_length=input.shape[time])
-        return _gather(padded, torch.argsort(order, dim=time), time), last
+        return reorder(padded, back, time), last
 
 
 def _autocasts_to_float16_on_cpu(x: Tensor | PackedSequence) -> bool:
@@ -140,10 +142,6 @@ def _as_dtype(value: Any, dtype: torch.dtype) -> Any:
     if isinstance(value, tuple):
         return tuple(part.to(dtype) for part in value)
     return None if value is None else value.to(dtype)
-
-
-def _gather(x: Tensor, order: Tensor, time: int) -> Tensor:
-    return x.gather(time, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
 
 
 class RealRNN(_RealRecurrent, RNNSteps, nn.RNN):  # type: ignore[misc]

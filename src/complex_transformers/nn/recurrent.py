@@ -182,7 +182,7 @@ def last_states(
         first, last = out[:, 0], out[:, -1]
     else:
         steps = mask.to(torch.long)
-        rows = torch.arange(len(out), device=out.device)
+        rows = torch.arange(out.shape[0], device=out.device)
         first, last = out[rows, steps.argmax(-1)], out[rows, out.shape[1] - 1 - steps.flip(-1).argmax(-1)]
     if not bidirectional:
         return last

@@ -14,6 +14,7 @@ from .attention import HeadedAttention, check_attention
 from .checks import check_choice
 from .embedding import sinusoidal_frequencies, wave_phase
 from .linear import RealLinear
+from .transforms import real_dft
 
 __all__ = ["POSITION_PHASES", "SpectralScaledAttention", "check_spectral_attention", "positional_phase"]
 
@@ -93,7 +94,7 @@ class SpectralScaledAttention(HeadedAttention):
         length = x.shape[-2]
         if self.position_phase == "add":
             x = x + positional_phase(length, self.embed_dim // 2, x)
-        spectrum = CF.from_complex(torch.fft.rfft(CF.wide(x), dim=-1, norm="ortho")).to(x.dtype)
+        spectrum = real_dft(x).to(x.dtype)
         if self.position_phase == "rotate":
             spectrum = CF.multiply(spectrum, positional_phase(length, self.embed_dim // 2 + 1, x))
         return spectrum

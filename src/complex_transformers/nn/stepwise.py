@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from ..kernels.exporting import is_exporting, scan
 from . import functional as CF
 from .arithmetic import arithmetic
 from .gates import BOUNDED, STATE_ACTIVATIONS, times
@@ -152,24 +153,57 @@ class Stepwise(nn.Module):
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """One layer in one direction: the products of all inputs at once, then step by step."""
         return self._steps(
-            index, self.input_products(x, index), self.state_product(index, len(x)), state, mask, reverse
+            index, self.input_products(x, index), self.state_product(index, x.shape[0]), state, mask, reverse
         )
 
     def _steps(
         self, index: int, inputs: Tensor, product: Product, state: State, mask: Tensor | None, reverse: bool
     ) -> tuple[Tensor, State]:
         """Every ``step`` of one layer in one direction, from the input products ``[N, B, gates * hidden_size]``."""
-        outputs: list[Tensor] = []
-        order = range(len(inputs) - 1, -1, -1) if reverse else range(len(inputs))
-        of_step, keep = inputs.unbind(0), None if mask is None else mask.unbind(0)
-        for t in order:
-            new = self.step(of_step[t], product, state, index)
-            if keep is not None:
-                new = tuple(torch.where(keep[t], after, before) for after, before in zip(new, state, strict=True))
-            state = new
-            outputs.append(state[0])
-        out = torch.stack(outputs[::-1] if reverse else outputs)
-        return (out if mask is None else out.masked_fill(~mask, 0.0)), state
+
+        def step(of_step: Tensor, state: State) -> tuple[State, State]:
+            return self.step(of_step, product, state, index), ()
+
+        (out,), state = run_masked(step, inputs, state, mask, reverse)
+        return out, state
+
+
+def run_masked(
+    step: Callable[[Tensor, State], tuple[State, State]],
+    inputs: Tensor,
+    state: State,
+    mask: Tensor | None = None,
+    reverse: bool = False,
+) -> tuple[State, State]:
+    """One step after the other over ``inputs [N, B, width]``; a loop of the graph where one is exported.
+
+    Args:
+        step: from the inputs of a step and the state to the next state, and what else the step says.
+        inputs: time first.
+        state: before the first step.
+        mask: ``[N, B, 1]``; steps where it is false carry the state on and give zeros.
+        reverse: from the last step back.
+
+    Returns:
+        The first tensor of every state, ``[N, B, width]``, and what else the steps say; and the last state.
+    """
+
+    def carried(state: State, given: State) -> tuple[State, State]:
+        new, said = step(given[0], state)
+        if len(given) > 1:
+            new = tuple(torch.where(given[1], after, before) for after, before in zip(new, state, strict=True))
+        return new, (new[0], *said)
+
+    given = (inputs,) if mask is None else (inputs, mask)
+    if is_exporting():
+        (out, *said), state = scan(carried, state, given, reverse)
+    else:
+        steps, outputs = list(zip(*(tensor.unbind(0) for tensor in given), strict=True)), []
+        for of_step in reversed(steps) if reverse else steps:
+            state, output = carried(state, of_step)
+            outputs.append(output)
+        out, *said = map(torch.stack, zip(*(outputs[::-1] if reverse else outputs), strict=True))
+    return (out if mask is None else out.masked_fill(~mask, 0.0), *said), state
 
 
 class RNNSteps(Stepwise):

@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.exporting import is_exporting
 from . import functional as CF
 from .arithmetic import arithmetic
 from .initialization import fill_
@@ -26,7 +28,16 @@ def dft(x: Tensor) -> Tensor:
 
     ``[..., 2N] -> [..., 2N]``. For a real signal pass ``torch.cat([x, zeros_like(x)], -1)``.
     """
+    if is_exporting():
+        return CF.narrow(CF.block_linear(CF.wide(x), *fourier_matrix(x.shape[-1] // 2, CF.wide(x))), x.dtype)
     return CF.narrow(CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=-1)), x.dtype)
+
+
+def fourier_matrix(n: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """The parts of exp(-2 pi i k t / n), ``[n, n]`` each: the transform as a product, for ONNX has none of halves."""
+    k = torch.arange(n, device=like.device)
+    angle = (torch.outer(k, k) % n).double() * (-2.0 * math.pi / n)
+    return angle.cos().to(like.dtype), angle.sin().to(like.dtype)
 
 
 def sequence_dft(x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -35,16 +46,18 @@ def sequence_dft(x: Tensor, mask: Tensor | None = None) -> Tensor:
     Of a row with a mask ``[B, N]`` the N are its tokens, one after the other, and padding stays zero. Every result
     depends on every token: what comes of it is no causal model.
     """
-    if mask is None:
+    if mask is None and not is_exporting():
         return CF.narrow(CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=1)), x.dtype)
+    mask = x.new_ones(x.shape[:2]) if mask is None else mask
     keep = mask.to(torch.bool)
     place = keep.cumsum(-1) - 1
     turns = (place.unsqueeze(-1) * place.unsqueeze(-2)) / keep.sum(-1).clamp(min=1)[:, None, None].double()
     angle = (-2.0 * math.pi) * (turns - turns.round())
     seen = keep.unsqueeze(-1) & keep.unsqueeze(-2)
-    wide = CF.to_complex(x.masked_fill(~keep.unsqueeze(-1), 0.0))
-    matrix = torch.polar(seen.double(), angle).to(wide.dtype)
-    return CF.narrow(CF.from_complex(matrix @ wide), x.dtype)
+    wide = CF.wide(x.masked_fill(~keep.unsqueeze(-1), 0.0))
+    cos, sin = (part.masked_fill(~seen, 0.0).to(wide.dtype) for part in (angle.cos(), angle.sin()))
+    real, imag = CF.split(wide)
+    return CF.narrow(CF.join(cos @ real - sin @ imag, cos @ imag + sin @ real), x.dtype)
 
 
 def inverse_dft(x: Tensor) -> Tensor:
@@ -65,11 +78,30 @@ def dct(x: Tensor) -> Tensor:
         return CF.narrow(wide @ angle.cos().to(wide.dtype), x.dtype)
 
 
+def real_dft(x: Tensor) -> Tensor:
+    """F(k) = 1/sqrt(N) sum_t x_t exp(-2 pi i k t / N), k = 0, ..., N / 2, of real features.
+
+    ``[..., N] -> [..., N + 2]`` halves, in float32 or better.
+    """
+    x = CF.wide(x)
+    if not is_exporting():
+        return CF.from_complex(torch.fft.rfft(x, dim=-1, norm="ortho"))
+    n = x.shape[-1]
+    half = [part[: n // 2 + 1] for part in fourier_matrix(n, x)]
+    return F.linear(x, torch.cat(half) / n**0.5)
+
+
 def spectrum2d(x: Tensor) -> Tensor:
     """F(k, l) = 1/sqrt(HW) sum_hw x_hw exp(-2 pi i (kh/H + lw/W)) of real images, unitary (Thesis 3.8).
 
     ``[..., H, W] -> [..., H, 2W]`` halves.
     """
+    if is_exporting():
+        height, width = x.shape[-2:]
+        cos, sin = fourier_matrix(width, CF.wide(x))
+        rows = F.linear(CF.wide(x), torch.cat([cos, sin]) / (height * width) ** 0.5)
+        (real, imag), (cos, sin) = CF.split(rows), fourier_matrix(height, rows)
+        return CF.narrow(CF.join(cos @ real - sin @ imag, cos @ imag + sin @ real), x.dtype)
     return CF.narrow(CF.from_complex(torch.fft.fft2(CF.wide(x), norm="ortho")), x.dtype)
 
 

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.exporting import inverse, is_exporting
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_ids, check_positive
@@ -76,12 +77,16 @@ def cayley(skew: Tensor, symmetric: Tensor | None, size: int, columns: int | Non
     below = _lower(skew, size, -1)
     real = below - below.mT
     if symmetric is None:
-        return torch.linalg.solve(identity + real, (identity - real)[..., :columns])
+        return _solve(identity + real, (identity - real)[..., :columns])
     on_and_below = _lower(CF.wide(symmetric), size, 0)
     imag = on_and_below + on_and_below.tril(-1).mT
     parts = (part.movedim((-2, -1), (0, 1)) for part in (identity + real, imag))
     left = CF.block_matrix(*parts).movedim((0, 1), (-2, -1))
-    return torch.linalg.solve(left, torch.cat([identity - real, -imag], dim=-2)[..., :columns])
+    return _solve(left, torch.cat([identity - real, -imag], dim=-2)[..., :columns])
+
+
+def _solve(left: Tensor, right: Tensor) -> Tensor:
+    return inverse(left) @ right if is_exporting() else torch.linalg.solve(left, right)
 
 
 def _lower(entries: Tensor, size: int, diagonal: int) -> Tensor:
@@ -180,6 +185,10 @@ class UnitaryLinear(nn.Module):
             return self._turn(x, matrix)
         self._check_maps(x, map_ids)
         assert map_ids is not None
+        if is_exporting():  # whose parts have sizes that are known: every state goes through all maps
+            turned = torch.stack([self._turn(x, own) for own in matrix.unbind(0)], dim=-2)
+            index = map_ids.long()[..., None, None].expand(*map_ids.shape, 1, self.features)
+            return turned.gather(-2, index).squeeze(-2)
         ids = map_ids.flatten()
         order = ids.argsort(stable=True)  # states of one map go through it together: no state has a matrix of its own
         parts = x.flatten(0, -2)[order].split(torch.bincount(ids, minlength=self.num_maps).tolist())

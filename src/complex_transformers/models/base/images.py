@@ -39,7 +39,7 @@ def check_pixel_values(pixel_values: Tensor, shape: tuple[int, int, int]) -> Non
             f"{list(pixel_values.shape)}; ComplexImageProcessor.from_config(model.config) makes them so, where the "
             "pixels are real"
         )
-    if not len(pixel_values):
+    if not pixel_values.shape[0]:
         raise ValueError("pixel_values hold no image: the batch is 0")
 
 

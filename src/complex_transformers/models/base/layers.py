@@ -388,14 +388,14 @@ class TransformerDecoder(TransformerStack):
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         check_text_inputs(None, encoder_hidden_states, encoder_attention_mask, self.config.hidden_size)
         target = inputs_embeds if input_ids is None else input_ids
-        if len(encoder_hidden_states) != len(target):  # type: ignore[arg-type]
+        if encoder_hidden_states.shape[0] != target.shape[0]:  # type: ignore[union-attr]
             raise ValueError(
-                f"there are {len(encoder_hidden_states)} encoded source texts but {len(target)} targets: "  # type: ignore[arg-type]
+                f"there are {encoder_hidden_states.shape[0]} encoded source texts but {target.shape[0]} targets: "  # type: ignore[union-attr]
                 "give as many of each"
             )
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
-        check_cache_batch(past_key_values, len(encoder_hidden_states))
+        check_cache_batch(past_key_values, encoder_hidden_states.shape[0])
         self.check_source(past_key_values, encoder_hidden_states)
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
         if not torch.compiler.is_compiling():

@@ -34,7 +34,6 @@ __all__ = [
     "classification_head",
     "full_windows",
     "make_embedding",
-    "reorder",
     "run_recurrent",
 ]
 
@@ -237,11 +236,6 @@ def full_windows(lengths: Tensor, steps: int, kernel_size: int) -> Tensor:
     """Where a kernel may start in texts ``[B, steps]`` of these lengths ``[B]``: inside, and always at token 0."""
     last = torch.where(lengths > 0, (lengths - kernel_size).clamp(min=0), -1)
     return torch.arange(steps, device=lengths.device) <= last.unsqueeze(-1)
-
-
-def reorder(hidden_states: Tensor, order: Tensor) -> Tensor:
-    """The tokens of ``[B, N, C]`` in an order ``[B, N]``."""
-    return hidden_states.gather(1, order.unsqueeze(-1).expand_as(hidden_states))
 
 
 def run_recurrent(

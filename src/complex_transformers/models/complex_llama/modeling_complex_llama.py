@@ -160,7 +160,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             past_key_values = DynamicCache(config=self.config)
         first = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
         assert first is not None
-        check_cache_batch(past_key_values, len(first))
+        check_cache_batch(past_key_values, first.shape[0])
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
         if not torch.compiler.is_compiling():
             covered = (first.shape[0], int(past_length) + first.shape[1])
@@ -251,7 +251,7 @@ class ComplexLlamaForSequenceClassification(DecoderHead, SequenceClassifier, Com
         if tokens is None:
             return self.classifier(self.dropout(states[:, -1]))
         last = states.shape[1] - 1 - tokens.flip(-1).long().argmax(-1)
-        return self.classifier(self.dropout(states[torch.arange(len(states), device=states.device), last]))
+        return self.classifier(self.dropout(states[torch.arange(states.shape[0], device=states.device), last]))
 
 
 class ComplexLlamaForTokenClassification(DecoderHead, ComplexLlamaPreTrainedModel):

@@ -12,6 +12,7 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
+from ...kernels.exporting import is_exporting
 from ...nn import (
     ComplexOrderEmbedding,
     MemoryTime,
@@ -22,6 +23,7 @@ from ...nn import (
     positions_from_mask,
     read_memory,
 )
+from ...nn.ordering import real_first
 from ..base.inputs import EMPTY, check_mask, without_padding
 from ..base.text import ClassicPreTrainedModel, SequenceClassifier, run_recurrent
 from .configuration_complex_memory_network import ComplexMemoryNetworkConfig
@@ -233,17 +235,14 @@ class WordMemory(nn.Module):
     def filled_up(self, name: str, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The words of ``[B, N]`` at the right end of ``[B, story_length or question_length]``, and where they are."""
         length = getattr(self.config, f"{name}_length")
-        order = torch.argsort(mask.long(), dim=1, stable=True)
-        words, mask = ids.gather(1, order), mask.gather(1, order)
-        if words.shape[1] > length:
-            if bool(mask.sum(1).max() > length):
-                raise ValueError(
-                    f"the {name} has {int(mask.sum(1).max())} words, more than {name}_length={length}, which the "
-                    f"weights are made for: cut it, or build the model with a larger {name}_length"
-                )
-            return words[:, -length:], mask[:, -length:]
-        missing = (length - words.shape[1], 0)
-        return nn.functional.pad(words, missing), nn.functional.pad(mask, missing)
+        if not is_exporting() and ids.shape[1] > length and bool(mask.sum(1).max() > length):
+            raise ValueError(
+                f"the {name} has {int(mask.sum(1).max())} words, more than {name}_length={length}, which the "
+                f"weights are made for: cut it, or build the model with a larger {name}_length"
+            )
+        order, _ = real_first(~mask, 1)  # padding first
+        words, mask = (nn.functional.pad(part.gather(1, order), (length, 0)) for part in (ids, mask))
+        return words[:, -length:], mask[:, -length:]
 
 
 class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
@@ -301,9 +300,9 @@ class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
             raise ValueError("give the question_ids, [batch, words], that are asked about the story")
         mask = check_text("input", input_ids, attention_mask, self.memory.axes)
         asked = check_text("question", question_ids, question_mask, "batch, words")
-        if len(input_ids) != len(question_ids):
+        if input_ids.shape[0] != question_ids.shape[0]:
             raise ValueError(
-                f"there must be one question for each story, got {len(question_ids)} for {len(input_ids)}"
+                f"there must be one question for each story, got {question_ids.shape[0]} for {input_ids.shape[0]}"
             )
         state, weights = self.memory(input_ids, mask, question_ids, asked)
         return MemoryNetworkOutput(last_hidden_state=state, pooler_output=state, memory_weights=weights)

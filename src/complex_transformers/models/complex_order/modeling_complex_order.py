@@ -71,7 +71,7 @@ class ComplexOrderPooler(nn.Module):
         if padding_mask is None:
             return self.activation(self.dense(hidden_states[:, 0]))
         first = padding_mask.long().argmax(-1)
-        states = hidden_states[torch.arange(len(first), device=first.device), first]
+        states = hidden_states[torch.arange(first.shape[0], device=first.device), first]
         return self.activation(self.dense(states)).masked_fill(~padding_mask.any(-1, keepdim=True), 0.0)
 
 

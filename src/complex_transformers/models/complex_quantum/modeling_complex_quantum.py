@@ -21,6 +21,7 @@ from ...nn import (
     unit_norm,
 )
 from ...nn.embedding import positions_from_mask
+from ...nn.ordering import real_first, reorder
 from ..base.inputs import check_text_inputs, shows_values, token_mask
 from ..base.text import (
     WITHOUT_POSITION,
@@ -28,7 +29,6 @@ from ..base.text import (
     ClassicTextModel,
     SequenceClassifier,
     full_windows,
-    reorder,
 )
 from .configuration_complex_quantum import ComplexQuantumConfig
 
@@ -179,7 +179,7 @@ class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
         """q of the words in ``mask [B, N]`` from their ``[B, N, K]`` and the scores of the mixture ``[B, N]``."""
         if self.config.pooling == "sentence":
             return mix(probabilities, scores, mask)
-        order = torch.argsort(~mask, dim=1, stable=True)  # words first, in their order
+        order, _ = real_first(mask, 1)
         probabilities, scores, lengths = reorder(probabilities, order), scores.gather(1, order), mask.sum(dim=1)
         greatest = []
         for size in self.config.window_sizes:

@@ -4,12 +4,12 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from ...nn import modulus_max_pool, number_field
+from ...nn.ordering import real_first, reorder
 from ..base.inputs import token_mask
-from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier, full_windows, reorder
+from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier, full_windows
 from .configuration_complex_text_cnn import ComplexTextCNNConfig
 
 __all__ = ["ComplexTextCNNForSequenceClassification", "ComplexTextCNNModel"]
@@ -35,7 +35,7 @@ class ConvolutionLayer(nn.Module):
 
         Windows run over the real tokens, wherever the padding is; a text shorter than a kernel is followed by zeros.
         """
-        order = torch.argsort(~mask, dim=1, stable=True)  # real tokens first, in their order
+        order, back = real_first(mask, 1)
         texts = reorder(hidden_states.masked_fill(~mask.unsqueeze(-1), 0.0), order).transpose(1, 2)
         features, maxima = [], []
         for size, convolution, activation in zip(self.kernel_sizes, self.convolutions, self.activations, strict=True):
@@ -44,7 +44,7 @@ class ConvolutionLayer(nn.Module):
             maxima.append(modulus_max_pool(windows, starts, self.number_field.name))
             features.append(windows.masked_fill(~starts.unsqueeze(-1), 0.0))
         concatenate = self.number_field.numbers.concatenate
-        return reorder(concatenate(features), torch.argsort(order, dim=1)), concatenate(maxima)
+        return reorder(concatenate(features), back), concatenate(maxima)
 
 
 class ComplexTextCNNModel(ClassicTextModel):

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...nn import FrequencyKernel, join, multiply, number_field, positional_phase, split
+from ...nn.ordering import real_first, reorder
 from ..base.inputs import check_mask
 from .configuration_spectral_transformer import SpectralTransformerConfig
 
@@ -31,11 +32,10 @@ def check_features(input_features: Tensor, attention_mask: Tensor | None, featur
 def frames_first(features: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """Frames before padding, padding as zeros: ``[B, T, C]`` and lengths ``[B]``, wherever the padding was."""
     if attention_mask is None:
-        return features, features.new_full((len(features),), features.shape[1], dtype=torch.long)
+        return features, features.new_full((features.shape[0],), features.shape[1], dtype=torch.long)
     mask = attention_mask.to(torch.bool)
-    order = mask.to(torch.long).argsort(dim=-1, descending=True, stable=True).unsqueeze(-1)
-    features = features.masked_fill(~mask.unsqueeze(-1), 0.0)
-    return features.gather(1, order.expand_as(features)), mask.sum(-1)
+    order, _ = real_first(mask, 1)
+    return reorder(features.masked_fill(~mask.unsqueeze(-1), 0.0), order), mask.sum(-1)
 
 
 def length_mask(lengths: Tensor, size: int) -> Tensor:
@@ -108,6 +108,6 @@ def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:
     """``[B, C, N]`` with zeros at the end, so that windows reach every step, and the mask of what was there."""
     (size,), (stride,) = pool.kernel_size, pool.stride  # type: ignore[misc]
     steps = rows.shape[-1]
-    missing = size + -(-max(steps - size, 0) // stride) * stride - steps
-    filled = F.pad(rows, (0, max(missing, 0)))
-    return filled, torch.arange(filled.shape[-1], device=rows.device).lt(steps).expand(len(rows), -1)
+    # A step short of a window more: pooling leaves out what fills none, and a graph pads any number of steps alike.
+    filled = F.pad(rows, (0, max(stride - 1, size - steps)))
+    return filled, torch.arange(filled.shape[-1], device=rows.device).lt(steps).expand(rows.shape[0], -1)

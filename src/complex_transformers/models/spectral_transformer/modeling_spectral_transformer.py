@@ -120,7 +120,9 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
         hidden_states = self.embedding(features.to(self.dtype), lengths)
         frames = None
         if attention_mask is not None:
-            frames = length_mask(self.output_lengths(lengths), hidden_states.shape[1]).to(torch.long)
+            keep = length_mask(self.output_lengths(lengths), hidden_states.shape[1])
+            # Of bins of zeros positions alone are left, all of one modulus: rounding would choose the largest.
+            hidden_states, frames = hidden_states.masked_fill(~keep.unsqueeze(-1), 0.0), keep.to(torch.long)
         score_mask = create_bidirectional_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=frames)
         hidden_states = self.dropout(hidden_states)
         for layer in self.layers:

@@ -13,6 +13,7 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
+from ...kernels.exporting import is_exporting
 from ...nn import AdditiveAttention, AttentiveRecurrent, LocalAttention, SyntaxEmbedding, last_states, number_field
 from ...nn.alignment import run_steps
 from ..base.inputs import check_mask, check_source, check_text_inputs, padding_mask
@@ -103,8 +104,9 @@ class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
 
     def run(self, x: Tensor, state: tuple[Tensor, ...], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The recurrent layer alone: all steps in one call, or a single step, or rows that have none."""
-        if x.shape[1] == 1 or (mask is not None and not bool(mask.any(-1).all())):
-            return run_steps(self.rnn, x, state, mask)
+        if is_exporting() or x.shape[1] == 1 or (mask is not None and not bool(mask.any(-1).all())):
+            (out,), state = run_steps(self.rnn, x, state, mask)
+            return out, state
         first = tuple(part.unsqueeze(0) for part in state)
         out, last = self.rnn(x, first if len(first) > 1 else first[0], mask)
         return out, tuple(part.squeeze(0) for part in (last if isinstance(last, tuple) else (last,)))

@@ -1,0 +1,129 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Latency of exported models against PyTorch, and what int8 changes.
+
+    python -m benchmarks.export [--model encoder ...] [--rounds N] [--results FILE]
+
+Four models with random weights read a batch on one thread: by PyTorch, by PyTorch within ``nn.folded`` where it has
+widely linear layers, as an ONNX graph, and as one with int8 matrices. All take turns within a round; figures are
+medians of processor time over rounds. A model is a line of ``benchmarks/results/export.jsonl``, from which
+``python -m benchmarks.tables docs/export.md`` writes the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+import complex_transformers as ct
+from benchmarks.reporting import RESULTS, add_line, machine_facts
+from benchmarks.timing import Quartiles, Step, ratio, time_rounds
+from complex_transformers.conversion.onnx_graph import (
+    example_inputs,
+    export_onnx,
+    largest_difference,
+    open_graph,
+    outputs_of,
+    quantize_graph,
+    run_graph,
+    without_cache,
+)
+from complex_transformers.nn import WidelyLinear, folded
+
+__all__ = ["EXPORT", "MODELS"]
+
+EXPORT = RESULTS / "export.jsonl"
+TEXT = {"vocab_size": 8000, "hidden_size": 256}
+LAYERS = {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512}
+# What it is, and rows and length of a batch; the length of an image is its side.
+MODELS: dict[str, tuple[Callable[[], PreTrainedModel], int, int]] = {
+    "encoder": (
+        lambda: ct.ComplexOrderForSequenceClassification(ct.ComplexOrderConfig(**TEXT, **LAYERS, num_labels=6)),
+        8,
+        64,
+    ),
+    "convnet": (
+        lambda: ct.ComplexConvNetForImageClassification(ct.ComplexConvNetConfig(num_filters=[32, 64], num_labels=10)),
+        8,
+        28,
+    ),
+    "decoder": (
+        lambda: ct.ComplexLlamaForCausalLM(ct.ComplexLlamaConfig(**TEXT, **LAYERS, linear_type="widely_linear")),
+        2,
+        64,
+    ),
+    "speech": (
+        lambda: ct.SpectralTransformerForCTC(
+            ct.SpectralTransformerConfig(feature_size=402, hidden_size=256, vocab_size=32, **LAYERS)
+        ),
+        2,
+        100,
+    ),
+}
+
+
+def measure(name: str, rounds: int) -> dict[str, Any]:
+    """One line of the results."""
+    make, rows, length = MODELS[name]
+    torch.manual_seed(0)
+    model = make().eval()
+    batch = example_inputs(model, rows, length)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        paths = {"onnx": Path(folder) / "model.onnx", "onnx_int8": Path(folder) / "model.int8.onnx"}
+        export_onnx(model, batch, paths["onnx"])
+        quantize_graph(paths["onnx"], paths["onnx_int8"])
+        expected = outputs_of(model, batch)
+        steps: dict[str, Step] = {"pytorch": lambda: model(**batch)}
+        stack.enter_context(without_cache(model))
+        if any(isinstance(layer, WidelyLinear) for layer in model.modules()):
+            kept = copy.deepcopy(model)
+            stack.enter_context(folded(kept))
+            steps["pytorch_folded"] = lambda: kept(**batch)
+        graphs = {}
+        for kind, path in paths.items():
+            session = open_graph(path)
+            found = run_graph(session, batch)
+            steps[kind] = lambda session=session: run_graph(session, batch)
+            graphs[kind] = {
+                "bytes": path.stat().st_size,
+                "largest_difference": largest_difference(found, expected),
+                "same_answers": (found["logits"].argmax(-1) == expected["logits"].argmax(-1)).double().mean().item(),
+            }
+        seconds = time_rounds(steps, rounds)
+    return {
+        "row": name,
+        "class": type(model).__name__,
+        "parameters": model.num_parameters(),
+        "batch": [rows, length],
+        "rounds": rounds,
+        "largest_output": max(value.abs().max().item() for value in expected.values()),
+        "graphs": graphs,
+        "milliseconds": {kind: 1000 * Quartiles.of(values).median for kind, values in seconds.items()},
+        "ratio": {kind: ratio(values, seconds["pytorch"]).to_dict() for kind, values in seconds.items()},
+        "machine": machine_facts("onnxruntime"),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", action="append", choices=list(MODELS), help="one or more (default: all)")
+    parser.add_argument("--rounds", type=int, default=15, help="at least 2")
+    parser.add_argument("--results", type=Path, default=EXPORT, help="file of JSON lines")
+    args = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    for name in args.model or MODELS:
+        add_line(args.results, line := measure(name, args.rounds))
+        print(name, {kind: round(value, 2) for kind, value in line["milliseconds"].items()}, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Any model of the package as an ONNX graph of real operators, checked by onnxruntime (extra ``onnx``).
+
+``torch.onnx.export(model, ..., dynamo=True)`` does it alone, too; here stand the names and open axes of what goes in
+and comes out. A graph reads and predicts; what it writes step by step with a cache is left to ``generate``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+__all__ = [
+    "example_inputs",
+    "export_onnx",
+    "fold_constants",
+    "largest_difference",
+    "open_axes",
+    "open_graph",
+    "outputs_of",
+    "quantize_graph",
+    "run_graph",
+    "without_cache",
+]
+
+Tensors = dict[str, Tensor]
+
+
+def example_inputs(model: PreTrainedModel, rows: int = 2, length: int = 8, seed: int = 0) -> Tensors:
+    """Random inputs that the ``forward`` of ``model`` takes: words, frames or images, half of the rows padded.
+
+    ``length`` is that of a text or a clip; a target has as many words, a question too, a story as many sentences, of
+    five words each. A memory of words gets no more of them than it has room for.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    config: Any = model.config
+    taken = inspect.signature(model.forward).parameters
+    words = getattr(config, "num_words", (config.vocab_size,) * 2) if hasattr(config, "vocab_size") else (2, 2)
+
+    def ids(end: int, *shape: int) -> Tensor:
+        return torch.randint(min(1, end - 1), end, shape, generator=generator)
+
+    if "input_features" in taken:
+        inputs = {"input_features": torch.randn(rows, length, config.feature_size, generator=generator)}
+    elif model.main_input_name == "pixel_values" or model.base_model.main_input_name == "pixel_values":
+        return {"pixel_values": torch.randn(rows, *config.pixel_shape, generator=generator)}
+    else:
+        variant = getattr(config, "variant", None)
+        length = min(length, config.story_length, config.question_length) if variant == "word_memory" else length
+        inputs = {"input_ids": ids(words[0], rows, length, *((5,) if variant == "sentence_memory" else ()))}
+    first = next(iter(inputs.values()))
+    inputs["attention_mask"] = _padded(*(first.shape[:2] if first.is_floating_point() else first.shape))
+    if "question_ids" in taken:
+        inputs |= {"question_ids": ids(words[0], rows, length), "question_mask": _padded(rows, length)}
+    relations = getattr(config, "num_relations", (None, None))
+    if relations[0]:
+        inputs["relation_ids"] = ids(relations[0], rows, length)
+    if config.is_encoder_decoder:
+        end = config.decoder.vocab_size if getattr(config, "decoder", None) else words[1]
+        inputs["decoder_input_ids"] = ids(end, rows, length)
+        inputs["decoder_attention_mask"] = _padded(rows, length)
+        if relations[1]:
+            inputs["decoder_relation_ids"] = ids(relations[1], rows, length)
+    return inputs
+
+
+def _padded(rows: int, *shape: int) -> Tensor:
+    """A mask whose second half of rows ends with padding on every axis."""
+    mask = torch.ones(rows, *shape, dtype=torch.long)
+    for axis, size in enumerate(shape, 1):
+        mask[(rows + 1) // 2 :].narrow(axis, size - size // 3, size // 3).zero_()
+    return mask
+
+
+def open_axes(inputs: Mapping[str, Tensor]) -> dict[str, dict[int, str]]:
+    """The axes that may have another size in every call, by the names of the inputs: rows, words, frames."""
+    axes = {}
+    for name, value in inputs.items():
+        side = next((kind for kind in ("decoder_", "question_") if name.startswith(kind)), "")
+        if name == "pixel_values":
+            axes[name] = {0: "batch"}
+        elif value.dim() == 3 and not value.is_floating_point():
+            axes[name] = {0: "batch", 1: "sentences", 2: "words"}
+        else:
+            axes[name] = {0: "batch", 1: f"{side}length"}
+    return axes
+
+
+@contextmanager
+def without_cache(model: PreTrainedModel) -> Iterator[None]:
+    """Evaluation without gradients and without a cache, which a graph has no place for."""
+    configs = [model.config, *filter(None, [getattr(model.config, "decoder", None)])]
+    before, training = [getattr(config, "use_cache", None) for config in configs], model.training
+    for config in configs:
+        config.use_cache = False
+    try:
+        with torch.no_grad():
+            yield model.eval()
+    finally:
+        model.train(training)
+        for config, value in zip(configs, before, strict=True):
+            config.use_cache = value
+
+
+def outputs_of(model: PreTrainedModel, inputs: Mapping[str, Tensor]) -> Tensors:
+    """What ``model`` says in evaluation and without a cache, the tensors by name: what its graph returns."""
+    with without_cache(model):
+        return {name: value for name, value in model(**inputs).items() if isinstance(value, Tensor)}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what exporter and quantiser log and warn of their own parts."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)
+
+
+def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str | Path) -> None:
+    """Write the graph of ``model`` in evaluation, with the axes of ``open_axes`` open.
+
+    Args:
+        model: any model of the package; a decoder is exported without its cache.
+        inputs: of ``forward``, by name, such as ``example_inputs``; two rows and two steps or more, so that no axis
+            is taken for one of fixed size 1. The graph has these inputs, no others: give the masks that it shall read.
+        path: the file, with all weights.
+
+    Raises:
+        ImportError: ``onnx`` or ``onnxscript`` are missing.
+    """
+    names = list(outputs_of(model, inputs))
+    with without_cache(model), _quiet():
+        torch.onnx.export(
+            model,
+            kwargs=dict(inputs),
+            f=str(path),
+            input_names=list(inputs),
+            output_names=names,
+            dynamic_shapes=open_axes(inputs),
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+
+
+def open_graph(path: str | Path, threads: int = 1) -> Any:
+    """An ``onnxruntime.InferenceSession`` on the CPU."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = threads, 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def run_graph(session: Any, inputs: Mapping[str, Tensor]) -> Tensors:
+    """What a graph returns, by name."""
+    found = session.run(None, {node.name: inputs[node.name].numpy() for node in session.get_inputs()})
+    return {node.name: torch.from_numpy(value) for node, value in zip(session.get_outputs(), found, strict=True)}
+
+
+def largest_difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> float:
+    """The largest absolute difference of all numbers of all outputs.
+
+    Raises:
+        ValueError: other outputs, or other shapes.
+    """
+    shapes = [{name: tuple(value.shape) for name, value in outputs.items()} for outputs in (found, expected)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"the graph returns {shapes[0]}, the model {shapes[1]}: export it again with such inputs")
+    return max((found[name] - value).abs().max().item() for name, value in expected.items())
+
+
+def fold_constants(source: str | Path, target: str | Path) -> None:
+    """Write a graph in which what depends on weights alone is computed: block matrices, unitary maps, sinusoids."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath, options.log_severity_level = str(target), 3
+    onnxruntime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
+
+
+def quantize_graph(source: str | Path, target: str | Path) -> None:
+    """Write a graph whose products with constant matrices are those of int8 weights, one scale a column.
+
+    Activations are rounded to eight bits as they come (``onnxruntime.quantization.quantize_dynamic``); convolutions
+    and what stands in a loop stay float32.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    folded = Path(target).with_suffix(".folded.onnx")
+    try:
+        fold_constants(source, folded)
+        options = {"op_types_to_quantize": ["MatMul", "Gemm"], "per_channel": True, "weight_type": QuantType.QInt8}
+        with _quiet():
+            quantize_dynamic(folded, target, **options)
+    finally:
+        folded.unlink(missing_ok=True)

@@ -1,0 +1,28 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The real steps of a padded batch before its padding, and back, without a sort."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__: list[str] = []
+
+
+def real_first(mask: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """The order that brings true entries of ``mask`` before false ones along ``dim``, each in their order, and back.
+
+    Both in the shape of ``mask``: ``gather`` by the first brings them there, by the second to where they were.
+    """
+    before, after = mask.long(), (~mask).long()
+    back = torch.where(mask, before.cumsum(dim) - 1, before.sum(dim, keepdim=True) + after.cumsum(dim) - 1)
+    shape = [1] * mask.dim()
+    shape[dim] = mask.shape[dim]
+    steps = torch.arange(mask.shape[dim], device=mask.device).view(shape).expand(mask.shape)
+    return torch.zeros_like(back).scatter(dim, back, steps), back
+
+
+def reorder(x: Tensor, order: Tensor, dim: int = 1) -> Tensor:
+    """``x [..., C]`` in an ``order [...]`` along ``dim``."""
+    return x.gather(dim, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
