@@ -50,10 +50,18 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
         return super().__call__(*args, **kwargs)
 
     def token_loss(
-        self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None, **kwargs: Any
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        num_items_in_batch: Tensor | int | None = None,
+        name: str = "labels",
+        **kwargs: Any,
     ) -> Tensor:
-        """``loss_function`` of logits ``[B, N, K]`` and checked labels ``[B, N]``; 0 where none counts."""
-        labels = check_labels(labels, logits.shape[:-1], logits.shape[-1]).to(logits.device).contiguous()
+        """``loss_function`` of logits ``[B, N, K]`` and checked labels ``[B, N]``; 0 where none counts.
+
+        Errors call the labels ``name``.
+        """
+        labels = check_labels(labels, logits.shape[:-1], logits.shape[-1], name).to(logits.device).contiguous()
         own = {"vocab_size": logits.shape[-1], "config": self.config}
         own["num_items_in_batch"] = label_count(labels, num_items_in_batch)
         own.update({name: labels for name in kwargs if name == "shift_labels"})  # then these are the labels
