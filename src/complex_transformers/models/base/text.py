@@ -90,12 +90,16 @@ class TextModel(ComplexPreTrainedModel):
             return without_padding(inputs_embeds, attention_mask)
         assert input_ids is not None
         check_position_ids(position_ids, tuple(input_ids.shape))
-        if position_ids is not None and self.config.embedding_type in WITHOUT_POSITION:
+        if position_ids is not None and not self.reads_positions(position_ids, attention_mask):
             raise ValueError(
                 f"position_ids have no effect with embedding_type={self.config.embedding_type!r}: leave them out"
             )
         inputs_embeds = self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
         return without_padding(inputs_embeds, attention_mask)
+
+    def reads_positions(self, position_ids: Tensor, attention_mask: Tensor | None) -> bool:
+        """Whether ``position_ids [B, N]`` say anything to this model."""
+        return self.config.embedding_type not in WITHOUT_POSITION
 
 
 class ClassicPreTrainedModel(ComplexPreTrainedModel):

@@ -28,6 +28,7 @@ from ..base.layers import (
     apply_norm,
     make_norm,
 )
+from ..base.packing import check_one_text
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import SequenceClassifier, TextHead, classification_head
 from .configuration_complex_order import ComplexOrderConfig
@@ -117,22 +118,26 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
             input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
             attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
                 finite numbers without meaning, and features of zero where they are pooled.
-            position_ids: ``[B, N]`` positions of the tokens, counted from 1; default 1, 2, ... over real tokens.
+            position_ids: ``[B, N]`` positions of the tokens, counted from 1 or, where one is 0, from 0; default 1, 2,
+                ... over real tokens. Without a mask a row holds several texts where they return to the first one
+                (``DataCollatorWithFlattening``).
             inputs_embeds: ``[B, N, hidden_size]`` embeddings (position included), as halves; types are added to them.
             token_type_ids: ``[B, N]`` types of the tokens, below ``type_vocab_size``; default 0. Without types in the
                 configuration they are not read: tokenizers of BERT return them unasked.
 
         Raises:
-            ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect.
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect,
+                a row of several texts where texts are pooled.
         """
         inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
         inputs_embeds = self.with_types(inputs_embeds, token_type_ids)
         tokens = padding_mask(attention_mask)
         if self.embed_norm is not None:
             inputs_embeds = apply_norm(self.embed_norm, inputs_embeds, tokens)
-        hidden_states = self.encode(inputs_embeds, attention_mask, **kwargs)
+        hidden_states = self.encode(inputs_embeds, attention_mask, position_ids, **kwargs)
         if self.pooler is None:
             return BaseModelOutput(last_hidden_state=hidden_states)
+        check_one_text(position_ids, attention_mask)
         return BaseModelOutputWithPooling(
             last_hidden_state=hidden_states, pooler_output=self.pooler(hidden_states, tokens)
         )
@@ -200,6 +205,19 @@ class ComplexOrderForSequenceClassification(ComplexOrderHead, SequenceClassifier
     """
 
     model_class = ComplexOrderModel
+
+    def read(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+        **kwargs: Any,
+    ) -> Any:
+        """As in ``TextHead``; a row is one text."""
+        outputs = super().read(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
+        check_one_text(position_ids, attention_mask)
+        return outputs
 
 
 class ComplexOrderForTokenClassification(ComplexOrderHead, ComplexOrderPreTrainedModel):
