@@ -468,8 +468,6 @@ UNREAD = [
     ("ComplexTextCNN", "max_position_embeddings", 64, "use embedding_type='learned_position'"),
     ("ComplexSeq2Seq", "readout", "concat", "use lm_readout"),
     ("ComplexSeq2Seq", "classifier_dropout", 0.5, "use hidden_dropout_prob"),
-    ("ComplexTransfoXL", "readout", "squared_modulus", "use lm_readout"),
-    ("ComplexTransfoXL", "classifier_dropout", 0.5, "use hidden_dropout_prob"),
     ("SynCoNMT", "attention_window", 3, "use attention_type='luong'"),
 ]
 

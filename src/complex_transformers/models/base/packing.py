@@ -34,5 +34,5 @@ def check_one_text(position_ids: Tensor | None, attention_mask: Tensor | None) -
     if not torch.compiler.is_compiling() and text_numbers(position_ids, attention_mask) is not None:
         raise ValueError(
             "position_ids return to the first one, so that a row has several texts, and this head says one thing of "
-            "each row: give every text a row of its own, as DataCollatorWithPadding does"
+            "each row: give every text a row of its own, with padding"
         )
