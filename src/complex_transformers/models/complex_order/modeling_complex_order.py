@@ -86,6 +86,7 @@ class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
 
     config: ComplexOrderConfig
     _no_split_modules = ["ComplexOrderLayer"]
+    _supports_flex_attn = True
 
 
 class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
