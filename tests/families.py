@@ -157,6 +157,8 @@ FAMILIES = {
             "adaptive, tied": ("ForCausalLM", {**TIED_MODULI, "cutoffs": [8, 20]}),
             "real words": ("ForCausalLM", {**REAL, **WORD}),
             "adaptive, real words": ("ForCausalLM", {**REAL, **WORD, "cutoffs": [8, 20], "tie_word_embeddings": True}),
+            "texts": (CLASSIFIER, {"num_labels": 3}),
+            "real texts": (CLASSIFIER, {**REAL, **WORD, "num_labels": 3}),
         },
     ),
     "complex_llama": Family(

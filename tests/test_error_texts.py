@@ -16,6 +16,8 @@ NAME = re.compile(r"(?<![\w/.])[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b|\b[A-Z]\w*[a-z][A
 # Of other packages and of their checkpoints, and words that look like names.
 FOREIGN = {"CoNLL", "GloVe", "KeyDataset", "WikiText", "complex_transformers", "label_smoothing_factor"}
 FOREIGN |= {
+    "attn_implementation",
+    "flex_attention",
     "merge_and_unload",
     "multi_label_classification",
     "to_disk",

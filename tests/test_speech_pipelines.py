@@ -7,7 +7,13 @@ import json
 import numpy as np
 import pytest
 import torch
-from transformers import Wav2Vec2CTCTokenizer, pipeline
+from transformers import (
+    Wav2Vec2Config,
+    Wav2Vec2CTCTokenizer,
+    Wav2Vec2FeatureExtractor,
+    Wav2Vec2ForSequenceClassification,
+    pipeline,
+)
 
 from complex_transformers import (
     SpectralFeatureExtractor,
@@ -161,6 +167,37 @@ def test_speech_to_text_alone_and_in_a_batch(transcribe):
         texts[beams] = expected
     # By one beam where nothing else is said.
     assert [transcribe(wave, **options)["text"] for wave in waves()] == texts[1] != texts[3]
+
+
+def test_pipelines_of_transformers_resample(folder):
+    wave = waves()[0]
+    fast = {"raw": wave, "sampling_rate": 2 * RATE}
+    slow = read_audio({"array": wave, "sampling_rate": 2 * RATE}, RATE)
+    classify = pipeline("audio-classification", model=str(folder / "SpectralTransformerForAudioClassification"))
+    assert classify(fast) == classify(slow) != classify(wave)
+    with pytest.raises(ValueError, match="2 channels"):
+        classify({"raw": np.stack([wave, wave]), "sampling_rate": 2 * RATE})
+    recognize = pipeline("automatic-speech-recognition", model=str(folder / "SpectralTransformerForCTC"))
+    assert recognize(fast) == recognize(slow)
+    assert recognize({"array": np.stack([2 * wave, 0 * wave]), "sampling_rate": 2 * RATE}) == recognize(slow)
+    # What a chunk shares with its neighbours is said in samples as they were given.
+    chunk = {"raw": slow, "sampling_rate": RATE, "stride": (800, 400)}
+    assert recognize({**fast, "stride": (1600, 800)}) == recognize(chunk)
+    assert "stride" not in fast
+    assert fast["sampling_rate"] == 2 * RATE
+
+
+def test_models_of_other_packages_have_the_pipeline_of_transformers(folder, monkeypatch):
+    """Which asks for torchaudio, where there is none."""
+    monkeypatch.setattr("transformers.pipelines.audio_classification.is_torchaudio_available", lambda: False)
+    extractor = Wav2Vec2FeatureExtractor(sampling_rate=RATE)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = Wav2Vec2Config(**sizes, conv_dim=[8], conv_kernel=[400], conv_stride=[200], num_conv_pos_embeddings=8)
+    theirs = Wav2Vec2ForSequenceClassification(config)
+    classify = pipeline("audio-classification", model=theirs, feature_extractor=extractor)
+    assert len(classify(waves()[0])) == 2
+    with pytest.raises(ImportError, match="torchaudio"):
+        classify({"raw": waves()[0], "sampling_rate": 2 * RATE})
 
 
 def test_speech_to_text_refuses_what_it_cannot_do(transcribe, folder):

@@ -191,6 +191,8 @@ from .models.complex_order.configuration_complex_order import (
 )
 from .models.complex_order.modeling_complex_order import (
     ComplexOrderForMaskedLM as ComplexOrderForMaskedLM,
+    ComplexOrderForMultipleChoice as ComplexOrderForMultipleChoice,
+    ComplexOrderForQuestionAnswering as ComplexOrderForQuestionAnswering,
     ComplexOrderForSequenceClassification as ComplexOrderForSequenceClassification,
     ComplexOrderForTokenClassification as ComplexOrderForTokenClassification,
     ComplexOrderModel as ComplexOrderModel,
@@ -248,6 +250,7 @@ from .models.complex_transfo_xl.configuration_complex_transfo_xl import (
 )
 from .models.complex_transfo_xl.modeling_complex_transfo_xl import (
     ComplexTransfoXLForCausalLM as ComplexTransfoXLForCausalLM,
+    ComplexTransfoXLForSequenceClassification as ComplexTransfoXLForSequenceClassification,
     ComplexTransfoXLModel as ComplexTransfoXLModel,
     ComplexTransfoXLPreTrainedModel as ComplexTransfoXLPreTrainedModel,
 )

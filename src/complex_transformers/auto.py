@@ -43,14 +43,18 @@ def _register_kind(kind: str) -> None:
 
 
 def _register_pipelines() -> None:
-    from .pipelines import PIPELINES
+    from .pipelines import PIPELINES, RESAMPLED
 
+    tasks = sys.modules[_PIPELINES].PIPELINE_REGISTRY.supported_tasks
+    resampling = importlib.import_module(f"{__package__}.pipelines.resampling")
+    for task, name in RESAMPLED.items():
+        tasks[task]["impl"] = getattr(resampling, name)
     modeling_auto = importlib.import_module("transformers.models.auto.modeling_auto")
     for task, (module, name, auto_class, kind) in PIPELINES.items():
         implementation = getattr(importlib.import_module(f"{__package__}.pipelines.{module}"), name)
         # Not register_pipeline(): it marks the class as one whose file save_pretrained() copies, and such a folder
         # then asks for trust_remote_code.
-        sys.modules[_PIPELINES].PIPELINE_REGISTRY.supported_tasks[task] = {
+        tasks[task] = {
             "impl": implementation,
             "pt": (getattr(modeling_auto, auto_class),),
             "type": kind,

@@ -23,6 +23,7 @@ class TextTester:
     vocab_size = 99
     hidden_size = 32
     num_labels = 3
+    num_choices = 3
     padding = True
 
     def __init__(self, parent, config_class, sizes, changes):

@@ -10,6 +10,8 @@ from conformance_common import TextConformance
 from complex_transformers import (
     ComplexOrderConfig,
     ComplexOrderForMaskedLM,
+    ComplexOrderForMultipleChoice,
+    ComplexOrderForQuestionAnswering,
     ComplexOrderForSequenceClassification,
     ComplexOrderForTokenClassification,
     ComplexOrderModel,
@@ -30,14 +32,18 @@ class _Conformance(TextConformance):
         return ComplexOrderForMaskedLM
 
 
+ALL_HEADS = (*_Conformance.all_model_classes, ComplexOrderForMultipleChoice, ComplexOrderForQuestionAnswering)
+
+
 class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
     """The default: complex field, score |q k^H|."""
 
 
 @pytest.mark.full
 class ComplexSdpaConformanceTest(_Conformance, unittest.TestCase):
-    """Complex field, score Re(q k^H): sdpa and eager are two different paths here."""
+    """Complex field, score Re(q k^H): sdpa and eager are two different paths here; all heads."""
 
+    all_model_classes = ALL_HEADS
     config_changes = {"attention_score": "real", "phase": "learned", "damping": "learned"}
 
 
@@ -81,8 +87,9 @@ class ComplexLiftedConformanceTest(_Conformance, unittest.TestCase):
 
 @pytest.mark.full
 class RealConformanceTest(_Conformance, unittest.TestCase):
-    """The real twin."""
+    """The real twin; all heads."""
 
+    all_model_classes = ALL_HEADS
     config_changes = {"number_field": "real"}
 
 

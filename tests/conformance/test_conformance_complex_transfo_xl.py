@@ -8,7 +8,12 @@ import pytest
 from conformance_common import TextConformance
 from hf_suite.generation.test_utils import GenerationTesterMixin
 
-from complex_transformers import ComplexTransfoXLConfig, ComplexTransfoXLForCausalLM, ComplexTransfoXLModel
+from complex_transformers import (
+    ComplexTransfoXLConfig,
+    ComplexTransfoXLForCausalLM,
+    ComplexTransfoXLForSequenceClassification,
+    ComplexTransfoXLModel,
+)
 
 
 class _Conformance(TextConformance, GenerationTesterMixin):
@@ -30,7 +35,9 @@ class _Conformance(TextConformance, GenerationTesterMixin):
 
 @pytest.mark.full
 class ComplexModulusConformanceTest(_Conformance, unittest.TestCase):
-    """The default: complex field, score |A|."""
+    """The default: complex field, score |A|; all heads."""
+
+    all_model_classes = (*_Conformance.all_model_classes, ComplexTransfoXLForSequenceClassification)
 
 
 class ComplexShortMemoryConformanceTest(_Conformance, unittest.TestCase):

@@ -38,13 +38,10 @@ BATCH_NORMS = (
     *("complex_mlp: spectrum", "complex_mlp: real spectrum"),
     *(f"complex_convnet: {name}" for name in ("real", "residual", "spectrum", "real residual")),
 )
-READS_TO_CLASSIFY = tuple(
-    str(case) for case in CASES if case.family == "complex_llama" and case.head[0] != "ForCausalLM"
-)
+DECODERS = ("complex_llama", "complex_transfo_xl")
+READS_TO_CLASSIFY = tuple(str(case) for case in CASES if case.family in DECODERS and case.head[0] != "ForCausalLM")
 SAYS_NOTHING_OF_TOKENS = tuple(
-    str(case)
-    for case in CASES
-    if case.family == "complex_llama" and case.head[0] in ("Model", "ForSequenceClassification")
+    str(case) for case in CASES if case.family in DECODERS and case.head[0] in ("Model", "ForSequenceClassification")
 )
 WITHOUT_POSITIONS = tuple(
     str(case) for case in CASES if case.family in ENCODERS and case.config().embedding_type in WITHOUT_POSITION

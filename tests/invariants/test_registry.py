@@ -36,6 +36,16 @@ def test_variants_are_different_networks(family):
         assert not names or any((said[name] - others[name]).abs().max() > 1e-3 for name in names), (case, other)
 
 
+PAGES = Path(__file__).parents[2] / "docs" / "models"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_pages_say_where_gradient_checkpointing_is_refused(family):
+    supported = {c.model_class.supports_gradient_checkpointing for c in CASES if c.family == family}
+    page = " ".join((PAGES / f"{family}.md").read_text(encoding="utf-8").split())
+    assert supported == {"gradient checkpointing is refused" not in page}
+
+
 def test_names_of_exceptions_exist():
     places = {*FAMILIES, *map(str, CASES)}
     assert {name for name, _ in SKIPS} <= LAWS.keys()

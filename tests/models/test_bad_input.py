@@ -218,15 +218,23 @@ def test_labels_that_are_none(head):
     for name, labels in labels_of(head).items():
         every = {**inputs_of(head), **labels_of(head)}
         for wrong, error, words in (
-            (labels.where(labels != labels.flatten()[0], 20), ValueError, "got 20"),
-            (labels - 7, ValueError, r"got -[5-7]"),
-            (labels.new_zeros(2, 5, 2), ValueError, "labels must .*, got"),
+            (labels.where(labels != labels.flatten()[0], 20), ValueError, f"^{name} must .* got 20"),
+            (labels - 7, ValueError, rf"^{name} must .* got -[5-7]"),
+            (labels.new_zeros(2, 5, 2), ValueError, "^(relation_)?labels must .*, got"),
         ):
             with pytest.raises(error, match=words):
                 model(**{**every, name: wrong})
         if name == "labels" and labels.dim() == 2:
             with pytest.raises(TypeError, match="labels must be integers"):
                 model(**{**every, name: labels.float()})
+
+
+@pytest.mark.parametrize("head", ["language", "language, adaptive"])
+def test_labels_that_are_shifted_already(head):
+    following = labels_of(head)["labels"]
+    for wrong in (following - 7, following.new_zeros(2, 5)):
+        with pytest.raises(ValueError, match=r"^shift_labels must"):
+            build(head)(**inputs_of(head), shift_labels=wrong)
 
 
 @every_labelled
@@ -460,8 +468,6 @@ UNREAD = [
     ("ComplexTextCNN", "max_position_embeddings", 64, "use embedding_type='learned_position'"),
     ("ComplexSeq2Seq", "readout", "concat", "use lm_readout"),
     ("ComplexSeq2Seq", "classifier_dropout", 0.5, "use hidden_dropout_prob"),
-    ("ComplexTransfoXL", "readout", "squared_modulus", "use lm_readout"),
-    ("ComplexTransfoXL", "classifier_dropout", 0.5, "use hidden_dropout_prob"),
     ("SynCoNMT", "attention_window", 3, "use attention_type='luong'"),
 ]
 

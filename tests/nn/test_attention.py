@@ -179,6 +179,52 @@ def test_blocks_give_what_the_whole_gives(score, mask, scores, monkeypatch):
         torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(
+    ("dtype", "autocast"),
+    [
+        (torch.float32, torch.bfloat16),
+        (torch.float32, torch.float16),
+        (torch.bfloat16, torch.bfloat16),
+        (torch.bfloat16, None),
+        (torch.float16, None),
+        (torch.float32, None),
+    ],
+)
+def test_blocks_of_any_precision(dtype, autocast, training, monkeypatch):
+    """Half precision, autocast and evaluation take the blocks, too, and keep no scores."""
+    counts, module = blocks(monkeypatch, 2**10), nn.Identity().train(training)
+    inputs = [randn(1, 2, 64, 8, dtype=dtype, grad=True) for _ in range(3)]
+    exact = [value.detach().double().requires_grad_() for value in inputs]
+    cotangent, error = randn(1, 64, 2, 8), 0.03 if torch.bfloat16 in (dtype, autocast) else 4e-3
+
+    def learn(values, need_weights):
+        """Context, gradients, and how many numbers wait for the backward pass."""
+        kept = {}
+
+        def keep(tensor):
+            kept[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
+            return tensor
+
+        with torch.autocast("cpu", autocast or torch.bfloat16, enabled=autocast is not None and values is inputs):
+            with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+                context, _ = complex_attention(module, *values, None, need_weights=need_weights)
+            return context, torch.autograd.grad(context, values, cotangent.to(context.dtype)), sum(kept.values())
+
+    context, gradients, memory = learn(inputs, need_weights=False)
+    assert counts == [8, 8]  # forward and backward
+    stored, _, stored_memory = learn(inputs, need_weights=True)
+    assert counts == [8, 8]
+    assert memory < 0.5 * stored_memory
+    expected, slopes, _ = learn(exact, need_weights=True)
+    for found, want in ((context, expected), (stored, expected), *zip(gradients, slopes, strict=True)):
+        assert_close(r(found), r(want), error)
+    with torch.no_grad(), torch.autocast("cpu", autocast or torch.bfloat16, enabled=autocast is not None):
+        again, _ = complex_attention(module, *inputs, None, need_weights=False)
+    assert counts == [8, 8, 8]
+    assert torch.equal(again, context)
+
+
 @pytest.mark.parametrize("size", [0.0, 1e-30, 1e15])
 def test_blocks_are_finite_at_any_size(size, monkeypatch):
     counts = blocks(monkeypatch, 1)

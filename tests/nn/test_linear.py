@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import given, strategies as st
 from torch import nn
 
-from complex_transformers.nn import ComplexLinear, RealLinear
+from complex_transformers.nn import ComplexLinear, ConjugateLinear, RealLinear, WidelyLinear
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, bias, r, randn, randomize, weight, z
 
 
@@ -44,6 +45,27 @@ def test_sublayer_with_a_bias_of_its_own_is_not_ignored():
     x = randn(4, 6)
     offset = r(layer.real.bias) * (1 + 1j)  # A is called on both parts
     assert_close(z(layer(x)), z(x) @ weight(layer).T + offset + bias(layer))
+
+
+class ThreeAxesLinear(nn.Linear):
+    """Takes what the layers of 8 bits of bitsandbytes take: rows, or rows in a batch."""
+
+    def forward(self, x):
+        assert x.dim() in (2, 3)
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("lead", [(), (4,), (2, 3), (2, 3, 2), (0, 3)])
+@pytest.mark.parametrize("layer_class", [ComplexLinear, ConjugateLinear, WidelyLinear])
+def test_replaced_sublayers_take_three_axes(layer_class, lead):
+    layer = randomize(layer_class(6, 4, dtype=torch.float64))
+    x = randn(*lead, 6)
+    expected = layer(x)
+    for name, part in list(layer.named_children()):
+        replaced = ThreeAxesLinear(3, 2, bias=False, dtype=torch.float64)
+        replaced.weight = part.weight
+        setattr(layer, name, replaced)
+    torch.testing.assert_close(layer(x), expected)
 
 
 def test_meta_device_and_dtype_arguments():

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["gradients_with_graph", "is_plain_cpu", "run"]
+__all__ = ["gradients_with_graph", "is_eager_cpu", "is_plain_cpu", "run"]
 
 
 def run(function: type[torch.autograd.Function], *inputs: Any) -> Any:
@@ -20,9 +20,14 @@ def run(function: type[torch.autograd.Function], *inputs: Any) -> Any:
 
 def is_plain_cpu(x: Tensor) -> bool:
     """True where our own gradients pay: full precision on the CPU, not compiled, no autocast."""
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
+    if not is_eager_cpu(x) or torch.is_autocast_enabled(x.device.type):
         return False
-    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+    return x.dtype in (torch.float32, torch.float64)
+
+
+def is_eager_cpu(x: Tensor) -> bool:
+    """True on the CPU where nothing is compiled: for functions that compute in float32 whatever they are given."""
+    return x.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def gradients_with_graph(

@@ -102,6 +102,8 @@ class BlockedModulusAttention(torch.autograd.Function):
     Nothing of size T x S is kept: the backward pass computes the scores of a block again (Rabe & Staats 2021, with
     whole rows of the softmax). Blocks stay in the cache, which is worth more than the second product costs. Dropout
     draws from a generator of its own, so that both passes drop the same weights.
+
+    Inputs are float32 or better, and autocast is off while it is called; in the backward pass it turns it off itself.
     """
 
     @staticmethod
@@ -167,6 +169,7 @@ class BlockedModulusAttention(torch.autograd.Function):
         ctx.save_for_backward(query, key, value, mask, output)
 
     @staticmethod
+    @torch.autocast("cpu", enabled=False)
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         blocked = BlockedModulusAttention
         generator = torch.Generator().manual_seed(ctx.seed)

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.dispatch import is_eager_cpu
 from ..kernels.exporting import halves
 from ..kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, stack
 from . import functional as CF
@@ -164,7 +165,7 @@ def complex_attention(
         dropout: probability on the weights, while training.
         score, normalization: names of the formulas above.
         need_weights: False allows modulus scores with ``softmax`` to be computed block by block on the CPU: memory
-            linear in the length, no weights returned.
+            linear in the length, in float32 or better whatever the dtype and autocast, no weights returned.
 
     Returns:
         The context ``[B, T, H, D_v]`` and the weights ``[B, H, T, S]`` (``[real | imag]`` halves, ``[B, H, T, 2S]``,
@@ -177,12 +178,8 @@ def complex_attention(
     bilinear = score == "bilinear_modulus"
     dropout = dropout if module.training else 0.0
     learned = attention_mask is not None and attention_mask.requires_grad  # blocks have no gradient for it
-    if not (need_weights or learned) and score != "real" and normalization == "softmax" and CF.is_plain_cpu(query):
-        mask = additive_mask(attention_mask, module, query.shape[-2], key.shape[-2], query)
-        mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
-        seed = int(torch.randint(2**62, ())) if dropout else 0
-        context = CF.run(BlockedModulusAttention, query, key, value, mask, bilinear, dropout, seed)
-        return context.transpose(1, 2), None
+    if not (need_weights or learned) and score != "real" and normalization == "softmax" and is_eager_cpu(query):
+        return blocked_attention(module, query, key, value, attention_mask, bilinear, dropout), None
     if normalization == "split_softmax":
         scores = CF.wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
         mask = additive_mask(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
@@ -199,6 +196,25 @@ def complex_attention(
     mask = additive_mask(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
     weights = F.dropout(normalize(scores, mask, normalization).to(value.dtype), dropout)
     return (weights @ value).transpose(1, 2), weights
+
+
+def blocked_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    bilinear: bool,
+    dropout: float,
+) -> Tensor:
+    """softmax(|q k^H| + mask) v block by block, ``[B, T, H, D_v]``; queries are scaled already."""
+    dtype, parts = value.dtype, [CF.wide(part) for part in (query, key, value)]
+    mask = additive_mask(attention_mask, module, query.shape[-2], key.shape[-2], parts[0])
+    mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
+    seed = int(torch.randint(2**62, ())) if dropout else 0
+    with torch.autocast("cpu", enabled=False):  # weights of half precision would cost more than they save
+        context = CF.run(BlockedModulusAttention, *parts, mask, bilinear, dropout, seed)
+    return context.to(dtype).transpose(1, 2)
 
 
 ATTENTION_FUNCTIONS: dict[tuple[str, str], Callable[..., tuple[Tensor, Tensor | None]]] = {

@@ -66,7 +66,7 @@ def sinusoidal_frequencies(num_features: int) -> Tensor:
 def positions_from_mask(input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
     """pos = 1, 2, ... over real tokens: ``[B, N] -> [B, N]`` (``[1, N]`` without a mask); padding gets 1 or more."""
     if attention_mask is None or attention_mask.dim() != 2:
-        return torch.arange(1, input_ids.shape[1] + 1, device=input_ids.device).unsqueeze(0)
+        return torch.arange(1, input_ids.shape[-1] + 1, device=input_ids.device).unsqueeze(0)
     return attention_mask.to(torch.bool).cumsum(-1).clamp(min=1)
 
 

@@ -251,13 +251,14 @@ def sublayer_linear(
     bias: Tensor | None = None,
 ) -> Tensor:
     """W z + b from the maps A = ``real`` and B = ``imag`` (None: B = A), each called once on both parts of z."""
-    parts = x.unflatten(-1, (2, -1))  # [..., 2, in]
+    parts = x.reshape(-1, 2, x.shape[-1] // 2)  # three axes: layers of 8 bits (bitsandbytes) take no more
     a_real, a_imag = real(parts).unbind(-2)
     if imag is None:  # (1 + i) A z
         out = join(a_real - a_imag, a_real + a_imag)
     else:
         b_real, b_imag = imag(parts).unbind(-2)
         out = join(a_real - b_imag, a_imag + b_real)
+    out = out.unflatten(0, x.shape[:-1]) if x.dim() > 1 else out[0]
     return out if bias is None else out + bias
 
 

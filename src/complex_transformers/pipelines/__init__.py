@@ -1,10 +1,10 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of ``pipeline()`` that Transformers does not have."""
+"""Tasks of ``pipeline()`` that Transformers does not have, and what ours need of those that it has."""
 
 from ..models.base.hub import QUESTION_ANSWERING_TASK, SPEECH_TO_TEXT_TASK, TEXT_TO_TEXT_TASK
 
-__all__ = ["PIPELINES"]
+__all__ = ["PIPELINES", "RESAMPLED"]
 
 # task -> module of this folder, its pipeline, the Auto class of the models, and what goes in
 PIPELINES = {
@@ -13,4 +13,10 @@ PIPELINES = {
     ),
     SPEECH_TO_TEXT_TASK: ("speech_to_text", "SpeechToTextPipeline", "AutoModelForSpeechSeq2Seq", "multimodal"),
     TEXT_TO_TEXT_TASK: ("text_to_text", "TextToTextPipeline", "AutoModelForSeq2SeqLM", "text"),
+}
+
+# task of Transformers -> the pipeline of ``resampling`` that takes the place of its own
+RESAMPLED = {
+    "audio-classification": "ResampledAudioClassificationPipeline",
+    "automatic-speech-recognition": "ResampledSpeechRecognitionPipeline",
 }

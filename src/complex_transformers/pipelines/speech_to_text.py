@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from transformers import AutomaticSpeechRecognitionPipeline, GenerationConfig
 
-from ..data.audio import read_audio
 from ..models.base.hub import SPEECH_TO_TEXT_TASK
+from .resampling import at_rate
 
 __all__ = ["SpeechToTextPipeline"]
 
@@ -69,8 +69,4 @@ class SpeechToTextPipeline(AutomaticSpeechRecognitionPipeline):
             raise ValueError(
                 f"one waveform [samples] is transcribed, got {tuple(samples.shape)}; average or choose the channels"
             )
-        rate = self.feature_extractor.sampling_rate
-        if isinstance(inputs, Mapping) and samples is not None and inputs.get("sampling_rate", rate) != rate:
-            wave = read_audio({"array": samples, "sampling_rate": inputs["sampling_rate"]}, rate)
-            inputs = {**inputs, "array": None, "raw": wave, "sampling_rate": rate}
-        yield from super().preprocess(inputs, **kwargs)
+        yield from super().preprocess(at_rate(inputs, self.feature_extractor.sampling_rate), **kwargs)

@@ -34,7 +34,7 @@ def test_inputs_no_text_model_can_use(family):
         ({"inputs_embeds": embeds[0]}, ValueError, r"hidden_size=16\], got \(4, 16\)"),
         ({"inputs_embeds": halves}, TypeError, r"halves, got dtype torch.complex64.*from_complex"),
         ({"input_ids": text(7)}, ValueError, "max_position_embeddings=6.*7.*shorter text"),
-        ({"input_ids": ids, "position_ids": torch.tensor([[0, 1, 2, 3]])}, ValueError, r"\[1, max_position"),
+        ({"input_ids": ids, "position_ids": torch.tensor([[-1, 1, 2, 3]])}, ValueError, r"\[1, max_position"),
     ]
     for inputs, error, message in cases:
         with pytest.raises(error, match=message):

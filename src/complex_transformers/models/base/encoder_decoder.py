@@ -102,10 +102,12 @@ class WritingHead(ComplexPreTrainedModel):
         """What the decoder reads to predict ``labels [B, T]``; ``DataCollatorForSeq2Seq`` asks for it."""
         return shift_right(labels, self.writing_config.decoder_start_token_id, self.writing_config.pad_token_id)
 
-    def smoothed_loss(self, logits: Tensor, labels: Tensor, num_items: Tensor | int | None = None) -> Tensor:
+    def smoothed_loss(
+        self, logits: Tensor, labels: Tensor, num_items: Tensor | int | None = None, name: str = "labels"
+    ) -> Tensor:
         """Cross entropy with the configuration's label smoothing while training; a sum over ``num_items`` if given."""
         smoothing = self.writing_config.label_smoothing if self.training else 0.0
-        return smoothed_cross_entropy(logits, labels, smoothing, num_items)
+        return smoothed_cross_entropy(logits, labels, smoothing, num_items, name)
 
     def written(self, outputs: Seq2SeqModelOutput, loss: Tensor | None, logits: Tensor, **more: Any) -> Any:
         """The output of the head."""

@@ -50,6 +50,8 @@ _TASKS = {
     "AutoModelForCausalLM": "text-generation",
     "AutoModelForImageClassification": "image-classification",
     "AutoModelForMaskedLM": "fill-mask",
+    "AutoModelForMultipleChoice": "multiple-choice",
+    "AutoModelForQuestionAnswering": "question-answering",
     "AutoModelForSeq2SeqLM": "translation",
     "AutoModelForSequenceClassification": "text-classification",
     "AutoModelForSpeechSeq2Seq": "automatic-speech-recognition",
@@ -130,7 +132,8 @@ def _family(model: PreTrainedModel) -> str | None:
 
 def _auto_class(model: PreTrainedModel) -> str | None:
     """The Auto class that loads a model of this package, or its nearest base."""
-    names = {name: auto for auto, name in model_families().get(_family(model) or "", {}).items()}
+    classes = model_families().get(_family(model) or "", {})
+    names = {name: auto for auto, name in reversed(classes.items())}  # the first of those that load the same class
     return names.get(_nearest(type(model), names) or "")
 
 

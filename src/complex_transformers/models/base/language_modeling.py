@@ -21,6 +21,11 @@ from .stream_cache import StreamCache
 __all__ = ["CausalHead", "CausalLanguageModel"]
 
 
+def label_name(shift_labels: Tensor | None = None, **kwargs: Any) -> str:
+    """Which of its arguments a model learns from."""
+    return "labels" if shift_labels is None else "shift_labels"
+
+
 class CausalHead(LanguageModelHead, GenerationMixin):
     """A model that reads from left to right and the ``lm_readout`` of every token, with ``generate()``.
 
@@ -55,7 +60,8 @@ class CausalHead(LanguageModelHead, GenerationMixin):
         logits = self.lm_head(hidden_states)
         if following is None:
             return logits, None
-        return logits, self.token_loss(logits, following, **{**kwargs, "shift_labels": following})
+        named = {"name": label_name(**kwargs), "shift_labels": following}
+        return logits, self.token_loss(logits, following, **{**kwargs, **named})
 
     @can_return_tuple
     def forward(
@@ -151,6 +157,6 @@ class CausalLanguageModel(CausalHead):
         """The logits or, of an adaptive softmax, log-probabilities or the loss of the tokens that follow."""
         if following is None or not isinstance(self.lm_head, AdaptiveReadout):
             return super().predict(hidden_states, following, **kwargs)
-        following = check_labels(following, hidden_states.shape[:2], self.config.vocab_size)
+        following = check_labels(following, hidden_states.shape[:2], self.config.vocab_size, label_name(**kwargs))
         nll = self.lm_head.nll(hidden_states, following)
         return None, nll.sum() / label_count(following, kwargs.get("num_items_in_batch")).to(nll.device)

@@ -15,6 +15,7 @@ from transformers.masking_utils import (
     create_bidirectional_mask,
     create_causal_mask,
     eager_mask,
+    packed_sequence_mask_function,
 )
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPastAndCrossAttentions
@@ -27,6 +28,7 @@ from ...nn import ATTENTION_FUNCTIONS, ComplexMultiheadAttention, NumberField, R
 from ...nn.embedding import positions_from_mask
 from .configuration import LayersConfig, TransformerConfig
 from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
+from .packing import counted_from_one, text_numbers
 from .pretrained import ComplexPreTrainedModel
 from .text import TextModel
 
@@ -305,20 +307,50 @@ class TransformerEncoder(TransformerStack):
             input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
             attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
                 finite numbers without meaning, and features of zero where they are pooled.
-            position_ids: ``[B, N]`` positions of the tokens, counted from 1; default 1, 2, ... over real tokens.
+            position_ids: ``[B, N]`` positions of the tokens, see ``embed``; default 1, 2, ... over real tokens.
             inputs_embeds: ``[B, N, hidden_size]`` final embeddings (position included), as halves.
 
         Raises:
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect.
         """
         inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
-        return BaseModelOutput(last_hidden_state=self.encode(inputs_embeds, attention_mask, **kwargs))
+        hidden_states = self.encode(inputs_embeds, attention_mask, position_ids, **kwargs)
+        return BaseModelOutput(last_hidden_state=hidden_states)
 
-    def encode(self, inputs_embeds: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> Tensor:
-        """Dropout and layers: final embeddings ``[B, N, 2d]`` as the last hidden states."""
+    def embed(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+    ) -> Tensor:
+        """As in ``TextModel``; positions count from 1 or, where one of them is 0, from 0, as in Transformers.
+
+        Positions that return to the first one of a row begin another text, see ``encode``.
+        """
+        return super().embed(input_ids, attention_mask, counted_from_one(position_ids), inputs_embeds)
+
+    def reads_positions(self, position_ids: Tensor, attention_mask: Tensor | None) -> bool:
+        """As in ``TextModel``; also where they tell the texts of a row apart."""
+        return super().reads_positions(position_ids, attention_mask) or (
+            text_numbers(position_ids, attention_mask) is not None
+        )
+
+    def encode(
+        self, inputs_embeds: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None = None, **kwargs: Any
+    ) -> Tensor:
+        """Dropout and layers: final embeddings ``[B, N, 2d]`` as the last hidden states.
+
+        A token attends to those of its text: without a mask a row has as many as its ``position_ids`` begin.
+        """
         tokens = padding_mask(attention_mask)
+        texts = text_numbers(position_ids, attention_mask)
+        texts = None if texts is None else texts.expand(len(inputs_embeds), -1)
         score_mask = create_bidirectional_mask(
-            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
+            config=self.config,
+            inputs_embeds=inputs_embeds,
+            attention_mask=attention_mask,
+            and_mask_function=None if texts is None else packed_sequence_mask_function(texts),
         )
         hidden_states = self.dropout(inputs_embeds)
         for layer in self.layers:

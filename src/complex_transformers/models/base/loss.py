@@ -22,8 +22,10 @@ __all__ = ["check_labels", "classification_labels", "label_count", "shift_right"
 IGNORED = -100
 
 
-def check_labels(labels: Tensor, shape: tuple[int, ...] | torch.Size, num_classes: int) -> Tensor:
-    """Labels of ``shape`` as int64.
+def check_labels(
+    labels: Tensor, shape: tuple[int, ...] | torch.Size, num_classes: int, name: str = "labels"
+) -> Tensor:
+    """Labels of ``shape``, the argument ``name`` of a model, as int64.
 
     Raises:
         TypeError: labels that are no integers.
@@ -31,14 +33,14 @@ def check_labels(labels: Tensor, shape: tuple[int, ...] | torch.Size, num_classe
     """
     # An empty list becomes a tensor of float32.
     if labels.numel() and (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool):
-        raise TypeError(f"labels must be integers, the numbers of the classes, got dtype {labels.dtype}")
+        raise TypeError(f"{name} must be integers, the numbers of the classes, got dtype {labels.dtype}")
     if labels.shape != shape:
-        raise ValueError(f"labels must have the shape {tuple(shape)}, got {tuple(labels.shape)}")
+        raise ValueError(f"{name} must have the shape {tuple(shape)}, got {tuple(labels.shape)}")
     if shows_values(labels):
         wrong = labels[(labels != IGNORED) & ((labels < 0) | (labels >= num_classes))]
         if wrong.numel():
             raise ValueError(
-                f"labels must lie in [0, {num_classes}), or be {IGNORED} for no prediction, got {int(wrong[0])}"
+                f"{name} must lie in [0, {num_classes}), or be {IGNORED} for no prediction, got {int(wrong[0])}"
             )
     return labels.to(torch.int64)
 
@@ -88,14 +90,20 @@ def shift_right(labels: Tensor, start_token_id: int | None, pad_token_id: int | 
 
 
 def smoothed_cross_entropy(
-    logits: Tensor, labels: Tensor, label_smoothing: float = 0.0, num_items: Tensor | int | None = None
+    logits: Tensor,
+    labels: Tensor,
+    label_smoothing: float = 0.0,
+    num_items: Tensor | int | None = None,
+    name: str = "labels",
 ) -> Tensor:
     """Cross entropy of ``[B, T, V]`` and ``[B, T]`` (-100 is ignored): the mean, or a sum over ``num_items``.
+
+    Errors call the labels ``name``.
 
     Raises:
         TypeError, ValueError: as in ``check_labels``.
     """
-    labels = check_labels(labels, logits.shape[:-1], logits.shape[-1]).to(logits.device)
+    labels = check_labels(labels, logits.shape[:-1], logits.shape[-1], name).to(logits.device)
     loss = F.cross_entropy(
         logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)),
         labels.flatten(),

@@ -50,11 +50,30 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
             check_call(type(self), args, kwargs, self.more_arguments)
         return super().__call__(*args, **kwargs)
 
+    def _flex_attn_can_dispatch(self, is_init_check: bool = False) -> bool:
+        """As in Transformers; ``flex_attention`` computes the softmax of dot products, and no other attention."""
+        given = tuple(getattr(self.config, f"attention_{name}", None) for name in ("score", "normalization"))
+        if self._supports_flex_attn and given != ("real", "softmax"):
+            raise ValueError(
+                f"attn_implementation='flex_attention' has no attention_score={given[0]!r} with "
+                f"attention_normalization={given[1]!r}: use attention_score='real' with 'softmax', or leave "
+                "attn_implementation out"
+            )
+        return super()._flex_attn_can_dispatch(is_init_check)
+
     def token_loss(
-        self, logits: Tensor, labels: Tensor, num_items_in_batch: Tensor | int | None = None, **kwargs: Any
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        num_items_in_batch: Tensor | int | None = None,
+        name: str = "labels",
+        **kwargs: Any,
     ) -> Tensor:
-        """``loss_function`` of logits ``[B, N, K]`` and checked labels ``[B, N]``; 0 where none counts."""
-        labels = check_labels(labels, logits.shape[:-1], logits.shape[-1]).to(logits.device).contiguous()
+        """``loss_function`` of logits ``[B, N, K]`` and checked labels ``[B, N]``; 0 where none counts.
+
+        Errors call the labels ``name``.
+        """
+        labels = check_labels(labels, logits.shape[:-1], logits.shape[-1], name).to(logits.device).contiguous()
         own = {"vocab_size": logits.shape[-1], "config": self.config}
         own["num_items_in_batch"] = label_count(labels, num_items_in_batch)
         own.update({name: labels for name in kwargs if name == "shift_labels"})  # then these are the labels

@@ -28,6 +28,8 @@ __all__ = [
     "WITHOUT_POSITION",
     "ClassicPreTrainedModel",
     "ClassicTextModel",
+    "DecoderHead",
+    "LastTokenClassifier",
     "SequenceClassifier",
     "TextHead",
     "TextModel",
@@ -89,12 +91,16 @@ class TextModel(ComplexPreTrainedModel):
             return without_padding(inputs_embeds, attention_mask)
         assert input_ids is not None
         check_position_ids(position_ids, tuple(input_ids.shape))
-        if position_ids is not None and self.config.embedding_type in WITHOUT_POSITION:
+        if position_ids is not None and not self.reads_positions(position_ids, attention_mask):
             raise ValueError(
                 f"position_ids have no effect with embedding_type={self.config.embedding_type!r}: leave them out"
             )
         inputs_embeds = self.embed_tokens(input_ids, position_ids=position_ids, attention_mask=attention_mask)
         return without_padding(inputs_embeds, attention_mask)
+
+    def reads_positions(self, position_ids: Tensor, attention_mask: Tensor | None) -> bool:
+        """Whether ``position_ids [B, N]`` say anything to this model."""
+        return self.config.embedding_type not in WITHOUT_POSITION
 
 
 class ClassicPreTrainedModel(ComplexPreTrainedModel):
@@ -201,6 +207,8 @@ class SequenceClassifier(TextHead):
     """
 
     output_class = SequenceClassifierOutput
+    # Logits, where their number is not that of the labels.
+    num_outputs: ClassVar[int | None] = None
     # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
     accepts_loss_kwargs = False
 
@@ -208,7 +216,7 @@ class SequenceClassifier(TextHead):
         super().__init__(config)
         self.num_labels = config.num_labels
         pooled = {name: getattr(self.model, f"pooled_{name}", None) for name in ("size", "field")}
-        self.dropout, self.classifier = classification_head(config, **pooled)
+        self.dropout, self.classifier = classification_head(config, **pooled, num_labels=self.num_outputs)
         self.post_init()
 
     def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
@@ -222,13 +230,47 @@ class SequenceClassifier(TextHead):
         return self.classification_loss(logits, labels)
 
 
+class DecoderHead(TextHead):
+    """A head that reads whole texts by a decoder: without a cache, and without positions from outside."""
+
+    def read(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+        **kwargs: Any,
+    ) -> Any:
+        """The outputs of the model."""
+        if position_ids is not None:
+            raise ValueError("this model counts positions itself, along the mask: leave out position_ids")
+        return self.model(input_ids, attention_mask, inputs_embeds=inputs_embeds, use_cache=False, **kwargs)
+
+
+class LastTokenClassifier(DecoderHead, SequenceClassifier):
+    """A decoder and the ``readout`` of the last token of a text, the one that has seen all of it."""
+
+    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
+        """The readout of the last token of each text."""
+        states = outputs.last_hidden_state
+        tokens = padding_mask(attention_mask)
+        if tokens is None:
+            return self.classifier(self.dropout(states[:, -1]))
+        last = states.shape[1] - 1 - tokens.flip(-1).long().argmax(-1)
+        return self.classifier(self.dropout(states[torch.arange(states.shape[0], device=states.device), last]))
+
+
 def classification_head(
-    config: NetworkConfig, size: int | None = None, field: str | None = None
+    config: NetworkConfig, size: int | None = None, field: str | None = None, num_labels: int | None = None
 ) -> tuple[nn.Module, Readout]:
-    """Dropout and readout of ``size`` (default ``hidden_size``) stored features of a number field."""
+    """Dropout and readout of ``size`` (default ``hidden_size``) stored features of a number field.
+
+    ``num_labels`` logits where their number is not that of the configuration.
+    """
     probability = config.hidden_dropout_prob if config.classifier_dropout is None else config.classifier_dropout
     field = config.number_field if field is None else field
-    readout = Readout(config.hidden_size if size is None else size, config.num_labels, config.readout, field)
+    size = config.hidden_size if size is None else size
+    readout = Readout(size, config.num_labels if num_labels is None else num_labels, config.readout, field)
     return number_field(field).Dropout(probability), readout
 
 

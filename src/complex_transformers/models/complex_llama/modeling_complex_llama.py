@@ -24,11 +24,11 @@ from ...nn import (
     number_field,
     rms_norm,
 )
-from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, finite_padding, padding_mask
+from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, finite_padding
 from ..base.language_modeling import CausalHead
 from ..base.layers import AttentionByInterface, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.text import SequenceClassifier, TextHead, TextModel, classification_head
+from ..base.text import DecoderHead, LastTokenClassifier, TextModel, classification_head
 from .configuration_complex_llama import ComplexLlamaConfig
 
 __all__ = [
@@ -222,36 +222,10 @@ class ComplexLlamaForCausalLM(CausalHead, ComplexLlamaPreTrainedModel):
             return super().generate(*args, **kwargs)
 
 
-class DecoderHead(TextHead):
-    """A head that reads whole texts by a decoder: without a cache, and without positions from outside."""
-
-    def read(
-        self,
-        input_ids: Tensor | None,
-        attention_mask: Tensor | None,
-        position_ids: Tensor | None,
-        inputs_embeds: Tensor | None,
-        **kwargs: Any,
-    ) -> BaseModelOutputWithPast:
-        """The outputs of the model."""
-        if position_ids is not None:
-            raise ValueError("this model counts positions itself, along the mask: leave out position_ids")
-        return self.model(input_ids, attention_mask, inputs_embeds=inputs_embeds, use_cache=False, **kwargs)
-
-
-class ComplexLlamaForSequenceClassification(DecoderHead, SequenceClassifier, ComplexLlamaPreTrainedModel):
+class ComplexLlamaForSequenceClassification(LastTokenClassifier, ComplexLlamaPreTrainedModel):
     """The decoder and the ``readout`` of the last token, the one that has seen the whole text."""
 
     model_class = ComplexLlamaModel
-
-    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
-        """The readout of the last token of each text."""
-        states = outputs.last_hidden_state
-        tokens = padding_mask(attention_mask)
-        if tokens is None:
-            return self.classifier(self.dropout(states[:, -1]))
-        last = states.shape[1] - 1 - tokens.flip(-1).long().argmax(-1)
-        return self.classifier(self.dropout(states[torch.arange(states.shape[0], device=states.device), last]))
 
 
 class ComplexLlamaForTokenClassification(DecoderHead, ComplexLlamaPreTrainedModel):

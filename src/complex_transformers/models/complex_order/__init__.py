@@ -6,6 +6,9 @@ AUTO_CLASSES = {
     "AutoConfig": "ComplexOrderConfig",
     "AutoModel": "ComplexOrderModel",
     "AutoModelForMaskedLM": "ComplexOrderForMaskedLM",
+    "AutoModelForMultipleChoice": "ComplexOrderForMultipleChoice",
+    "AutoModelForQuestionAnswering": "ComplexOrderForQuestionAnswering",
     "AutoModelForSequenceClassification": "ComplexOrderForSequenceClassification",
+    "AutoModelForTextEncoding": "ComplexOrderModel",
     "AutoModelForTokenClassification": "ComplexOrderForTokenClassification",
 }

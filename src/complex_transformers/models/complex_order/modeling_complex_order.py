@@ -10,10 +10,12 @@ from transformers.modeling_outputs import (
     BaseModelOutput,
     BaseModelOutputWithPooling,
     MaskedLMOutput,
+    MultipleChoiceModelOutput,
+    QuestionAnsweringModelOutput,
     TokenClassifierOutput,
 )
 from transformers.utils import TransformersKwargs
-from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import NumberField, Readout, linear_layer, number_field
@@ -28,12 +30,16 @@ from ..base.layers import (
     apply_norm,
     make_norm,
 )
+from ..base.loss import check_labels, smoothed_cross_entropy
+from ..base.packing import check_one_text
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import SequenceClassifier, TextHead, classification_head
 from .configuration_complex_order import ComplexOrderConfig
 
 __all__ = [
     "ComplexOrderForMaskedLM",
+    "ComplexOrderForMultipleChoice",
+    "ComplexOrderForQuestionAnswering",
     "ComplexOrderForSequenceClassification",
     "ComplexOrderForTokenClassification",
     "ComplexOrderModel",
@@ -80,6 +86,7 @@ class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
 
     config: ComplexOrderConfig
     _no_split_modules = ["ComplexOrderLayer"]
+    _supports_flex_attn = True
 
 
 class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
@@ -117,22 +124,26 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
             input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
             attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
                 finite numbers without meaning, and features of zero where they are pooled.
-            position_ids: ``[B, N]`` positions of the tokens, counted from 1; default 1, 2, ... over real tokens.
+            position_ids: ``[B, N]`` positions of the tokens, counted from 1 or, where one is 0, from 0; default 1, 2,
+                ... over real tokens. Without a mask a row holds several texts where they return to the first one
+                (``DataCollatorWithFlattening``).
             inputs_embeds: ``[B, N, hidden_size]`` embeddings (position included), as halves; types are added to them.
             token_type_ids: ``[B, N]`` types of the tokens, below ``type_vocab_size``; default 0. Without types in the
                 configuration they are not read: tokenizers of BERT return them unasked.
 
         Raises:
-            ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect.
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect,
+                a row of several texts where texts are pooled.
         """
         inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
         inputs_embeds = self.with_types(inputs_embeds, token_type_ids)
         tokens = padding_mask(attention_mask)
         if self.embed_norm is not None:
             inputs_embeds = apply_norm(self.embed_norm, inputs_embeds, tokens)
-        hidden_states = self.encode(inputs_embeds, attention_mask, **kwargs)
+        hidden_states = self.encode(inputs_embeds, attention_mask, position_ids, **kwargs)
         if self.pooler is None:
             return BaseModelOutput(last_hidden_state=hidden_states)
+        check_one_text(position_ids, attention_mask)
         return BaseModelOutputWithPooling(
             last_hidden_state=hidden_states, pooler_output=self.pooler(hidden_states, tokens)
         )
@@ -200,6 +211,137 @@ class ComplexOrderForSequenceClassification(ComplexOrderHead, SequenceClassifier
     """
 
     model_class = ComplexOrderModel
+
+    def read(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        position_ids: Tensor | None,
+        inputs_embeds: Tensor | None,
+        **kwargs: Any,
+    ) -> Any:
+        """As in ``TextHead``; a row is one text."""
+        outputs = super().read(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
+        check_one_text(position_ids, attention_mask)
+        return outputs
+
+
+class ComplexOrderForMultipleChoice(ComplexOrderForSequenceClassification):
+    """ComplexOrder encoder and one logit of the ``readout`` for each choice: texts of a question and an answer each.
+
+    Choices are rows as in ``ComplexOrderForSequenceClassification``, which it is with one label.
+    """
+
+    output_class = MultipleChoiceModelOutput
+    num_outputs = 1
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> MultipleChoiceModelOutput:
+        """Logits ``[B, C]`` of C choices and, with ``labels [B]``, the cross entropy.
+
+        ``input_ids``, masks, positions and types are ``[B, C, N]``, ``inputs_embeds`` ``[B, C, N, hidden_size]``;
+        hidden states and attentions are those of B C texts.
+
+        Raises:
+            ValueError: inputs without an axis of choices; and what the model raises.
+        """
+        given = {
+            "input_ids": input_ids,
+            "attention_mask": attention_mask,
+            "position_ids": position_ids,
+            "inputs_embeds": inputs_embeds,
+            "token_type_ids": token_type_ids,
+        }
+        first = input_ids if inputs_embeds is None else inputs_embeds
+        if first is None:
+            raise ValueError("give exactly one of input_ids and inputs_embeds")
+        for name, value in given.items():
+            axes = "[batch, choices, length, hidden_size]" if name == "inputs_embeds" else "[batch, choices, length]"
+            if value is not None and value.dim() != axes.count(",") + 1:
+                raise ValueError(f"{name} must be {axes}, got {tuple(value.shape)}")
+        rows = {name: None if value is None else value.flatten(0, 1) for name, value in given.items()}
+        outputs = self.read(**rows, **kwargs)
+        logits = self.logits_of(outputs, rows["attention_mask"]).view(first.shape[:2])
+        loss = None
+        if labels is not None:
+            labels = check_labels(labels, logits.shape[:1], logits.shape[1])
+            loss = smoothed_cross_entropy(logits.unsqueeze(1), labels.unsqueeze(1))
+        return MultipleChoiceModelOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class ComplexOrderForQuestionAnswering(ComplexOrderHead, ComplexOrderPreTrainedModel):
+    """ComplexOrder encoder and two logits of the ``readout`` of every token: an answer begins there, or ends there."""
+
+    model_class = ComplexOrderModel
+    model_options: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
+    accepts_loss_kwargs = False  # the mean over texts
+
+    def __init__(self, config: ComplexOrderConfig) -> None:
+        super().__init__(config)
+        self.dropout, self.qa_outputs = classification_head(config, num_labels=2)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        start_positions: Tensor | None = None,
+        end_positions: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> QuestionAnsweringModelOutput:
+        """``start_logits`` and ``end_logits [B, N]``, -1e4 in padding; with both positions their mean cross entropy.
+
+        Args:
+            input_ids, attention_mask, position_ids, inputs_embeds, token_type_ids: as in the model; a row is one text.
+            start_positions, end_positions: ``[B]`` places of the first and the last token of the answer in the row,
+                from 0; -100 for texts without one, which are left out.
+
+        Raises:
+            ValueError: one of the positions without the other, places outside the row; and what the model raises.
+        """
+        outputs = self.read(
+            input_ids, attention_mask, position_ids, inputs_embeds, token_type_ids=token_type_ids, **kwargs
+        )
+        check_one_text(position_ids, attention_mask)
+        logits = self.qa_outputs(self.dropout(outputs.last_hidden_state))
+        tokens = padding_mask(attention_mask)
+        if tokens is not None:  # no answer lies there, and no probability either
+            logits = logits.masked_fill(~tokens.unsqueeze(-1), -1e4)
+        start_logits, end_logits = logits.unbind(-1)
+        if (start_positions is None) != (end_positions is None):
+            raise ValueError("an answer begins and ends: give start_positions and end_positions, or neither")
+        loss = None
+        if start_positions is not None and end_positions is not None:
+            start_loss = span_loss(start_logits, start_positions, "start_positions")
+            loss = 0.5 * (start_loss + span_loss(end_logits, end_positions, "end_positions"))
+        return QuestionAnsweringModelOutput(
+            loss=loss,
+            start_logits=start_logits,
+            end_logits=end_logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
+
+
+def span_loss(logits: Tensor, places: Tensor, name: str) -> Tensor:
+    """Cross entropy of logits ``[B, N]`` of places and the right ones ``[B]`` or ``[B, 1]``, the argument ``name``."""
+    places = check_labels(places.squeeze(-1) if places.dim() == 2 else places, logits.shape[:1], logits.shape[1], name)
+    return smoothed_cross_entropy(logits.unsqueeze(1), places.unsqueeze(1))
 
 
 class ComplexOrderForTokenClassification(ComplexOrderHead, ComplexOrderPreTrainedModel):

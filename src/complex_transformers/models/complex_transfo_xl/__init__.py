@@ -6,4 +6,5 @@ AUTO_CLASSES = {
     "AutoConfig": "ComplexTransfoXLConfig",
     "AutoModel": "ComplexTransfoXLModel",
     "AutoModelForCausalLM": "ComplexTransfoXLForCausalLM",
+    "AutoModelForSequenceClassification": "ComplexTransfoXLForSequenceClassification",
 }

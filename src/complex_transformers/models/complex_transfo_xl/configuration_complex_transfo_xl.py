@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.relative_attention import RELATIVE_SCORES, check_relative_attention
-from ..base.configuration import NO_CLASSIFIER, StreamConfig, TransformerConfig
+from ..base.configuration import StreamConfig, TransformerConfig
 
 __all__ = ["ComplexTransfoXLConfig"]
 
@@ -42,7 +42,7 @@ class ComplexTransfoXLConfig(StreamConfig, TransformerConfig):
     """
 
     model_type = "complex_transfo_xl"
-    read_with: ClassVar[dict[str, Any]] = {**TransformerConfig.read_with, **NO_CLASSIFIER}
+    read_with: ClassVar[dict[str, Any]] = TransformerConfig.read_with
     positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "num_hidden_layers")
     attention_scores: ClassVar[tuple[str, ...]] = RELATIVE_SCORES
 

@@ -18,9 +18,15 @@ from ..base.language_modeling import CausalLanguageModel
 from ..base.layers import EncoderLayer, TransformerStack, token_positions
 from ..base.memory_cache import MemoryCache
 from ..base.pretrained import ComplexPreTrainedModel
+from ..base.text import LastTokenClassifier
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
 
-__all__ = ["ComplexTransfoXLForCausalLM", "ComplexTransfoXLModel", "ComplexTransfoXLPreTrainedModel"]
+__all__ = [
+    "ComplexTransfoXLForCausalLM",
+    "ComplexTransfoXLForSequenceClassification",
+    "ComplexTransfoXLModel",
+    "ComplexTransfoXLPreTrainedModel",
+]
 
 
 class TransfoXLLayer(EncoderLayer):
@@ -54,7 +60,6 @@ class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
     _supports_attention_backend = False
     _can_compile_fullgraph = False
     _is_stateful = True
-    more_arguments = ("shift_labels",)
 
 
 class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
@@ -66,6 +71,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
     """
 
     _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeMultiheadAttention}
+    more_arguments = ("shift_labels",)
 
     def __init__(self, config: ComplexTransfoXLConfig) -> None:
         super().__init__(config, TransfoXLLayer, config.num_hidden_layers)
@@ -176,3 +182,9 @@ class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, CausalLanguag
     def new_memory(self, for_training: bool = False, mem_len: int | None = None) -> MemoryCache:
         """An empty ``MemoryCache``: of states for training, else of keys and values."""
         return MemoryCache(self.config, mem_len, keeps="states" if for_training else "keys")
+
+
+class ComplexTransfoXLForSequenceClassification(LastTokenClassifier, ComplexTransfoXLPreTrainedModel):
+    """Transformer-XL without memory, and the ``readout`` of the last token of a text, which has seen all of it."""
+
+    model_class = ComplexTransfoXLModel

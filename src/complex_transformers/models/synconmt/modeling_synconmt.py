@@ -307,4 +307,5 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
             return loss
         ignored = (labels == -100) | (relation_labels == self.config.pad_relation_id)
         relation_labels = relation_labels.masked_fill(ignored, -100)
-        return loss + (1.0 - alpha) * self.smoothed_loss(relation_logits, relation_labels, count)
+        relation_loss = self.smoothed_loss(relation_logits, relation_labels, count, "relation_labels")
+        return loss + (1.0 - alpha) * relation_loss
