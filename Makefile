@@ -70,7 +70,7 @@ stability: .venv/.run
 	touch $@
 
 .venv/.develop: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,onnx,gguf,test,quality,docs]"
+	$(PIP) --editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,onnx,gguf,kernels,test,quality,docs]"
 	touch $@ .venv/.run .venv/.docs
 
 .venv-oldest/.develop: pyproject.toml constraints-oldest.txt

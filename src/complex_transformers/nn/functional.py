@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..kernels.accelerator.switch import use_kernels
 from ..kernels.dispatch import is_plain_cpu, run
 from ..kernels.linear import GaussLinear, WidelyMatrix, block_matrix, widely_matrix, widely_parts
 from ..kernels.modulus import Modulus
@@ -52,6 +53,7 @@ __all__ = [
     "squared_modulus_softmax",
     "sublayer_linear",
     "to_complex",
+    "use_kernels",
     "widely_linear",
     "widely_matrix",
     "widely_parts",
