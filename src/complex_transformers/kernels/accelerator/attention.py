@@ -138,7 +138,7 @@ class _Call:
     def launch(self, kernel: Any, programs: int, tensors: list[Tensor], matrices: list[Tensor]) -> None:
         """Run ``kernel`` on ``tensors``, with the strides of ``matrices``."""
         strides = [tuple(matrix.stride()) for matrix in matrices]
-        switch.launch(kernel, programs, *tensors, *strides, *self.numbers, **self.constants)
+        switch.launch(kernel, (programs,), *tensors, *strides, *self.numbers, **self.constants)
 
 
 def precision(dtype: torch.dtype) -> str:
@@ -193,7 +193,7 @@ def keep_factors(weights: Tensor, dropout: float, seed: int) -> Tensor:
     batch, heads, length, size = weights.shape
     out = torch.empty(weights.shape, dtype=torch.float32, device=weights.device)
     programs = batch * heads * -(-length // 16) * -(-size // 16)
-    switch.launch(kernels.keep_factors, programs, out, length, size, dropout, seed, M=16, N=16)
+    switch.launch(kernels.keep_factors, (programs,), out, length, size, dropout, seed, M=16, N=16)
     return out
 
 

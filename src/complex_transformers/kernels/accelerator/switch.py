@@ -85,7 +85,7 @@ def may_run(*tensors: Tensor) -> bool:
     return _has_triton() and _is_known(first.device)
 
 
-def launch(kernel: Any, programs: int, *arguments: Any, **constants: Any) -> None:
+def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
     """Run so many programs of a Triton kernel on the device of its first argument."""
     with torch.cuda.device_of(arguments[0]):
-        kernel[(programs,)](*arguments, **constants)
+        kernel[programs](*arguments, **constants)
