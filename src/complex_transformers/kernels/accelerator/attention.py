@@ -97,7 +97,7 @@ def tile_sizes(width: int, item_bytes: int) -> tuple[int, int]:
     return queries, keys
 
 
-class _Call:
+class Call:
     """The arguments that all kernels have in common, and a launch with them."""
 
     def __init__(
@@ -207,7 +207,7 @@ class KernelAttention(torch.autograd.Function):
     def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
         from . import attention_kernels as kernels
 
-        call = _Call(query, key, value, mask, *rest)
+        call = Call(query, key, value, mask, *rest)
         batch, heads, length, _ = query.shape
         out = value.new_empty(batch, length, heads, value.shape[-1]).transpose(1, 2)
         row_max, row_sum = query.new_empty(2, batch, heads, length, dtype=torch.float32)
@@ -232,7 +232,7 @@ class KernelAttention(torch.autograd.Function):
             return gradients_with_graph(_plain, given, ctx.needs_input_grad, (grad,))
         from . import attention_kernels as kernels
 
-        call = _Call(query, key, value, mask, *ctx.rest)
+        call = Call(query, key, value, mask, *ctx.rest)
         grads = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value)]
         inner = torch.empty_like(row_max)
         read, heads = _readable(mask, query), query.shape[0] * query.shape[1]
