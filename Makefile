@@ -9,7 +9,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 # Compiled tests are kept: without them every worker and every process of a test compiles them anew.
 PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: quickstart test test-rest test-all test-slow test-gpu test-oldest conformance mutations lint format types docs bench stability clean
+.PHONY: quickstart test test-rest test-all test-slow test-gpu test-oldest conformance mutations lint format types docs bench bench-gpu stability clean
 
 quickstart: .venv/.run
 	$(BIN)/python examples/quickstart/quickstart.py
@@ -61,6 +61,10 @@ bench: .venv/.bench
 	$(BIN)/python -m benchmarks.bench $(ARGS)
 	$(BIN)/python -m benchmarks.tables docs/benchmarks.md
 
+bench-gpu: .venv/.bench-gpu
+	$(BIN)/python -m benchmarks.gpu $(ARGS)
+	$(BIN)/python -m benchmarks.tables docs/benchmarks.md
+
 stability: .venv/.run
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.grid stability $(ARGS)
 	$(BIN)/python -m benchmarks.tables docs/stability.md
@@ -89,6 +93,10 @@ stability: .venv/.run
 
 .venv/.bench: .venv/.python pyproject.toml constraints.txt
 	$(PIP) --editable ".[train,bench]"
+	touch $@
+
+.venv/.bench-gpu: .venv/.python pyproject.toml constraints.txt
+	$(PIP) --editable ".[train,bench,kernels]"
 	touch $@
 
 clean:
