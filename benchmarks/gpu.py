@@ -62,7 +62,7 @@ class Setting:
 
 
 SETTING = Setting()
-TINY = Setting("cpu", (8,), heads=2, head_width=4, backend="aot_eager")
+TINY = Setting("cpu", (8,), (torch.float32,), heads=2, head_width=4, backend="eager")
 
 
 @dataclass(frozen=True)
