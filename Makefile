@@ -9,7 +9,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 # Compiled tests are kept: without them every worker and every process of a test compiles them anew.
 PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: quickstart test test-rest test-all test-slow test-oldest conformance mutations lint format types docs bench stability clean
+.PHONY: quickstart test test-rest test-all test-slow test-gpu test-oldest conformance mutations lint format types docs bench bench-gpu stability clean
 
 quickstart: .venv/.run
 	$(BIN)/python examples/quickstart/quickstart.py
@@ -26,6 +26,10 @@ test-all: .venv/.develop
 
 test-slow: .venv/.develop
 	$(PYTEST) -m slow $(ARGS)
+
+# Triton's kernels on a GPU, by the table that the other targets run with its interpreter.
+test-gpu: .venv/.develop
+	CT_TEST_DEVICE=cuda $(PYTEST) -m "not slow" tests/kernels $(ARGS)
 
 # The default tests with the oldest versions of everything. PyPI's torch 2.6 brings CUDA along, some gigabytes.
 test-oldest: .venv-oldest/.develop
@@ -57,6 +61,10 @@ bench: .venv/.bench
 	$(BIN)/python -m benchmarks.bench $(ARGS)
 	$(BIN)/python -m benchmarks.tables docs/benchmarks.md
 
+bench-gpu: .venv/.bench-gpu
+	$(BIN)/python -m benchmarks.gpu $(ARGS)
+	$(BIN)/python -m benchmarks.tables docs/benchmarks.md
+
 stability: .venv/.run
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.grid stability $(ARGS)
 	$(BIN)/python -m benchmarks.tables docs/stability.md
@@ -70,7 +78,7 @@ stability: .venv/.run
 	touch $@
 
 .venv/.develop: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,evaluate,onnx,gguf,test,quality,docs]"
+	$(PIP) --editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,evaluate,onnx,gguf,kernels,test,quality,docs]"
 	touch $@ .venv/.run .venv/.docs
 
 .venv-oldest/.develop: pyproject.toml constraints-oldest.txt
@@ -85,6 +93,10 @@ stability: .venv/.run
 
 .venv/.bench: .venv/.python pyproject.toml constraints.txt
 	$(PIP) --editable ".[train,bench]"
+	touch $@
+
+.venv/.bench-gpu: .venv/.python pyproject.toml constraints.txt
+	$(PIP) --editable ".[train,bench,kernels]"
 	touch $@
 
 clean:

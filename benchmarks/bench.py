@@ -44,7 +44,7 @@ from benchmarks.cases import (
 from benchmarks.race import THREADS, Case
 from benchmarks.reporting import DOCS, RESULTS, add_line, machine_facts
 
-__all__ = ["BENCH", "CASES"]
+__all__ = ["BENCH", "CASES", "measure"]
 
 BENCH = RESULTS / "bench.jsonl"
 DECISIONS = DOCS / "decisions"
@@ -73,9 +73,8 @@ CASES: dict[str, Case] = {
 }
 
 
-def measure(name: str, rounds: int) -> dict[str, Any]:
+def measure(name: str, case: Case, rounds: int) -> dict[str, Any]:
     """What a case finds, and under which circumstances."""
-    case = CASES[name]
     print(f"{name} ({rounds} rounds)", flush=True)
     torch.manual_seed(0)
     start = time.perf_counter()
@@ -108,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(args.threads)
     missed = []
     for name in args.case or [name for name, case in CASES.items() if case.page == DOCS / "benchmarks.md"]:
-        found = measure(name, args.rounds or CASES[name].rounds)
+        found = measure(name, CASES[name], args.rounds or CASES[name].rounds)
         add_line(args.results, found)
         missed += [
             f"{name}, {r['group']}: {r['ours']} / {r['reference']} is {r['ratio']['median']:.3f}, allowed {r['bar']}"

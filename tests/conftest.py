@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+import interpreter  # noqa: F401 - before anything else imports Triton
 from complex_transformers.data import word_order
 
 # Results must not depend on how many cores a machine has, and small tensors are fastest on one.

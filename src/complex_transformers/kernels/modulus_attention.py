@@ -109,8 +109,9 @@ class BlockedModulusAttention(torch.autograd.Function):
     @staticmethod
     def _blocks(query: Tensor, key: Tensor, mask: Tensor | None):  # type: ignore[no-untyped-def]
         batch, heads, length, _ = query.shape
-        samples = max(1, BLOCK_SCORES // (heads * length * key.shape[2]))
-        rows = max(1, BLOCK_SCORES // (heads * key.shape[2]))  # more than there are where samples are more than one
+        scores = max(1, heads * key.shape[2])  # of a query
+        samples = max(1, BLOCK_SCORES // (scores * max(1, length)))
+        rows = max(1, BLOCK_SCORES // scores)  # more than there are where samples are more than one
         for first in range(0, batch, samples):
             own = slice(first, first + samples)
             own_mask = mask if mask is None or mask.shape[0] == 1 else mask[own]

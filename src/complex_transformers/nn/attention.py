@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..kernels.accelerator.attention import attention, takes_attention
 from ..kernels.dispatch import is_eager_cpu
 from ..kernels.exporting import halves
 from ..kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, stack
@@ -164,19 +165,27 @@ def complex_attention(
         scaling: factor on the scores, default D^(-1/2).
         dropout: probability on the weights, while training.
         score, normalization: names of the formulas above.
-        need_weights: False allows modulus scores with ``softmax`` to be computed block by block on the CPU: memory
-            linear in the length, in float32 or better whatever the dtype and autocast, no weights returned.
+        need_weights: False allows ``softmax`` to be computed block by block, on the CPU for modulus scores, by a
+            Triton kernel for all: memory linear in the length, in float32 or better whatever the dtype and autocast, no
+            weights returned.
 
     Returns:
         The context ``[B, T, H, D_v]`` and the weights ``[B, H, T, S]`` (``[real | imag]`` halves, ``[B, H, T, 2S]``,
         for ``split_softmax``), or None.
     """
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    if (groups := getattr(module, "num_key_value_groups", 1)) > 1:
-        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
-    query = query * scaling  # before the product: fp16 scores of long heads stay in range
+    groups = getattr(module, "num_key_value_groups", 1)
     bilinear = score == "bilinear_modulus"
     dropout = dropout if module.training else 0.0
+    if not need_weights and normalization == "softmax":
+        # Without a mask a causal query attends to the keys up to its own, which stands at their end.
+        is_causal = attention_mask is None and getattr(module, "is_causal", False) and query.shape[-2] > 1
+        if takes_attention(query, key, value, attention_mask, groups, score, is_causal):
+            given = query, key, value, attention_mask
+            return attention(*given, score, scaling, groups, is_causal=is_causal, dropout=dropout), None
+    if groups > 1:
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    query = query * scaling  # before the product: fp16 scores of long heads stay in range
     learned = attention_mask is not None and attention_mask.requires_grad  # blocks have no gradient for it
     if not (need_weights or learned) and score != "real" and normalization == "softmax" and is_eager_cpu(query):
         return blocked_attention(module, query, key, value, attention_mask, bilinear, dropout), None

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..kernels.waves import wave_phase
 from . import functional as CF
 from .attention import HeadedAttention, check_attention
 from .checks import check_choice
-from .embedding import sinusoidal_frequencies, wave_phase
+from .embedding import sinusoidal_frequencies
 from .linear import RealLinear
 from .transforms import real_dft
 

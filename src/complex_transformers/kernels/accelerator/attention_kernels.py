@@ -1,0 +1,295 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Attention by complex scores in one pass over the keys (Dao, *FlashAttention-2*, ICLR 2024): scores are never stored.
+
+A score of ``[real | imag]`` halves is made of two real products: Re = a . k and Im = b . k, where a and b are the
+query with its halves in place or exchanged and one of them negated (``pair``). Tiles are M queries by N keys; products
+add up in float32 whatever the dtype. What is masked has the lowest number as its score, as in the plain formula: a
+query without any key then attends to all of them equally.
+"""
+
+import triton
+import triton.language as tl
+
+# Scores and masks by number, as the launcher passes them.
+REAL, MODULUS, BILINEAR = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+NO_MASK, BOOLEAN = tl.constexpr(0), tl.constexpr(1)
+
+LOWEST = tl.constexpr(-3.4028234663852886e38)
+HIGHEST = tl.constexpr(3.4028234663852886e38)
+# Scores whose squares leave the range of float32 are squared after a division by 2^64.
+LARGE, SHRINK, GROW = tl.constexpr(1e18), tl.constexpr(2.0**-64), tl.constexpr(2.0**64)
+TINY = tl.constexpr(1.1754943508222875e-38)
+
+
+@triton.jit
+def tile(pointer, rows, columns, strides, num_rows, inside):
+    """``[rows, columns]`` of a matrix, 0 outside of it."""
+    places = pointer + rows.to(tl.int64)[:, None] * strides[2] + columns[None, :] * strides[3]
+    return tl.load(places, mask=(rows < num_rows)[:, None] & inside[None, :], other=0.0)
+
+
+@triton.jit
+def pair(pointer, rows, columns, strides, num_rows, width, SCORE: tl.constexpr, OF_KEYS: tl.constexpr):
+    """The two operands whose products are Re and Im of the score (queries), or its gradient in the queries (keys).
+
+    q k^H: a = q, b = [q_im | -q_re]; for keys a = k, b = [-k_im | k_re]. q k^T: a = [x_re | -x_im], b = [x_im | x_re].
+    """
+    inside = columns < width
+    first = tile(pointer, rows, columns, strides, num_rows, inside)
+    second = first
+    if SCORE != REAL:
+        half = width // 2
+        is_imag = (columns >= half)[None, :]
+        exchanged = tl.where(columns >= half, columns - half, columns + half)
+        second = tile(pointer, rows, exchanged, strides, num_rows, inside)
+        if SCORE == BILINEAR:
+            first = tl.where(is_imag, -first, first)
+        elif OF_KEYS:
+            second = tl.where(is_imag, second, -second)
+        else:
+            second = tl.where(is_imag, -second, second)
+    return first, second
+
+
+@triton.jit
+def polar(real, imag):
+    """|s| and the parts of s / |s|, which fade to 0 below |s| = 1e-19 and are 0 at 0."""
+    large = tl.maximum(tl.abs(real), tl.abs(imag)) > LARGE
+    factor = tl.where(large, SHRINK, 1.0)
+    real *= factor
+    imag *= factor
+    square = real * real + imag * imag
+    inverse = tl.rsqrt(tl.maximum(square, TINY))
+    modulus = square * inverse * tl.where(large, GROW, 1.0)
+    return tl.minimum(modulus, HIGHEST, propagate_nan=tl.PropagateNan.ALL), real * inverse, imag * inverse
+
+
+@triton.jit
+def masked(score, mask, rows, columns, strides, length, size, lowest, MASK: tl.constexpr, CAUSAL: tl.constexpr):
+    """Scores ``[M, N]`` with their mask, minus infinity where there is no key."""
+    inside = (columns < size)[None, :]
+    if MASK != NO_MASK:
+        places = mask + rows.to(tl.int64)[:, None] * strides[2] + columns[None, :] * strides[3]
+        given = tl.load(places, mask=(rows < length)[:, None] & inside, other=0)
+        if MASK == BOOLEAN:
+            score = tl.where(given != 0, score, LOWEST)
+        else:
+            added = given.to(tl.float32)
+            total = tl.maximum(score + added, LOWEST, propagate_nan=tl.PropagateNan.ALL)
+            score = tl.where(added <= lowest, LOWEST, total)
+    if CAUSAL:
+        score = tl.where(columns[None, :] <= rows[:, None] + (size - length), score, LOWEST)
+    return tl.where(inside, score, -float("inf"))
+
+
+@triton.jit
+def scores(
+    a, b, keys, mask, rows, columns, strides, scale, length, size, lowest,
+    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Scores ``[M, N]`` with their mask, and s / |s| of each."""
+    real = tl.dot(a, tl.trans(keys), input_precision=PRECISION)
+    imag = real
+    score = real
+    if SCORE != REAL:
+        imag = tl.dot(b, tl.trans(keys), input_precision=PRECISION)
+        score, real, imag = polar(real, imag)
+    score = masked(score * scale, mask, rows, columns, strides, length, size, lowest, MASK, CAUSAL)
+    return score, real, imag
+
+
+@triton.jit
+def kept(seed, place, rows, columns, size, dropout):
+    """Factors on the weights: 0 with probability ``dropout``, else 1 / (1 - dropout); the same for the same place."""
+    drawn = tl.rand(seed + place, rows[:, None] * size + columns[None, :])
+    return tl.where(drawn >= dropout, 1.0 / (1.0 - dropout), 0.0)
+
+
+@triton.jit
+def gradient_of_scores(score, weights, of_weights, products, scale):
+    """dS = w (dw - sum w dw) of a softmax, where sum w dw = out . grad; 0 for the constants of what is masked."""
+    return tl.where(score > LOWEST, weights * (of_weights - products[:, None]) * scale, 0.0)
+
+
+@triton.jit
+def at(strides, batch, head):
+    """Where a matrix of ``[B, H, rows, columns]`` begins."""
+    return batch.to(tl.int64) * strides[0] + head.to(tl.int64) * strides[1]
+
+
+@triton.jit(do_not_specialize=["seed"])
+def forward(
+    query, key, value, mask, out, row_max, row_sum,
+    q_strides, k_strides, v_strides, m_strides, o_strides,
+    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
+    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
+    """The context of M queries of a head, with the largest score and the sum of exp(score - largest) of each."""
+    blocks = tl.cdiv(length, M)
+    place = tl.program_id(0) // blocks
+    batch, head = place // heads, place % heads
+    start = (tl.program_id(0) % blocks) * M
+    rows, d, c = start + tl.arange(0, M), tl.arange(0, D), tl.arange(0, V)
+    key += at(k_strides, batch, head // groups)
+    value += at(v_strides, batch, head // groups)
+    mask += at(m_strides, batch, head)
+    a, b = pair(query + at(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+
+    largest = tl.full([M], -float("inf"), tl.float32)
+    total = tl.zeros([M], tl.float32)
+    context = tl.zeros([M, V], tl.float32)
+    end = size
+    if CAUSAL:
+        end = tl.minimum(size, start + M + size - length)
+    for first in range(0, end, N):
+        columns = first + tl.arange(0, N)
+        keys = tile(key, columns, d, k_strides, size, d < width)
+        score, _, _ = scores(
+            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, SCORE, MASK, CAUSAL, PRECISION
+        )
+        new = tl.maximum(largest, tl.max(score, 1))
+        shrink = tl.exp(largest - new)
+        weights = tl.exp(score - new[:, None])
+        total = total * shrink + tl.sum(weights, 1)
+        if DROPOUT:
+            weights *= kept(seed, place, rows, columns, size, dropout)
+        values = tile(value, columns, c, v_strides, size, c < value_width)
+        context = context * shrink[:, None]
+        context += tl.dot(weights.to(values.dtype), values, input_precision=PRECISION)
+        largest = new
+    places = out + at(o_strides, batch, head) + rows.to(tl.int64)[:, None] * o_strides[2] + c[None, :] * o_strides[3]
+    inside = (rows < length)[:, None] & (c < value_width)[None, :]
+    tl.store(places, (context / total[:, None]).to(out.dtype.element_ty), mask=inside)
+    tl.store(row_max + place.to(tl.int64) * length + rows, largest, mask=rows < length)
+    tl.store(row_sum + place.to(tl.int64) * length + rows, total, mask=rows < length)
+
+
+@triton.jit(do_not_specialize=["seed"])
+def backward_query(
+    query, key, value, mask, out, row_max, row_sum, grad, inner, grad_query,
+    q_strides, k_strides, v_strides, m_strides, o_strides, g_strides, gq_strides,
+    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
+    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
+    """Gradients of M queries, and out . grad of each, which ``backward_key`` reads."""
+    blocks = tl.cdiv(length, M)
+    place = tl.program_id(0) // blocks
+    batch, head = place // heads, place % heads
+    start = (tl.program_id(0) % blocks) * M
+    rows, d, c = start + tl.arange(0, M), tl.arange(0, D), tl.arange(0, V)
+    key += at(k_strides, batch, head // groups)
+    value += at(v_strides, batch, head // groups)
+    mask += at(m_strides, batch, head)
+    a, b = pair(query + at(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+    of_out = tile(grad + at(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
+    contexts = tile(out + at(o_strides, batch, head), rows, c, o_strides, length, c < value_width)
+    products = tl.sum(of_out.to(tl.float32) * contexts.to(tl.float32), 1)
+    row_places = place.to(tl.int64) * length + rows
+    tl.store(inner + row_places, products, mask=rows < length)
+    largest = tl.load(row_max + row_places, mask=rows < length, other=0.0)
+    total = tl.load(row_sum + row_places, mask=rows < length, other=1.0)
+
+    result = tl.zeros([M, D], tl.float32)
+    end = size
+    if CAUSAL:
+        end = tl.minimum(size, start + M + size - length)
+    for first in range(0, end, N):
+        columns = first + tl.arange(0, N)
+        keys = tile(key, columns, d, k_strides, size, d < width)
+        score, real, imag = scores(
+            a, b, keys, mask, rows, columns, m_strides, scale, length, size, lowest, SCORE, MASK, CAUSAL, PRECISION
+        )
+        weights = tl.exp(score - largest[:, None]) / total[:, None]
+        values = tile(value, columns, c, v_strides, size, c < value_width)
+        of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
+        if DROPOUT:
+            of_weights *= kept(seed, place, rows, columns, size, dropout)
+        of_scores = gradient_of_scores(score, weights, of_weights, products, scale)
+        if SCORE == REAL:
+            result += tl.dot(of_scores.to(keys.dtype), keys, input_precision=PRECISION)
+        else:
+            first_keys, second_keys = pair(key, columns, d, k_strides, size, width, SCORE, True)
+            result += tl.dot((of_scores * real).to(keys.dtype), first_keys, input_precision=PRECISION)
+            result += tl.dot((of_scores * imag).to(keys.dtype), second_keys, input_precision=PRECISION)
+    places = grad_query + at(gq_strides, batch, head) + rows.to(tl.int64)[:, None] * gq_strides[2]
+    inside = (rows < length)[:, None] & (d < width)[None, :]
+    tl.store(places + d[None, :] * gq_strides[3], result.to(grad_query.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=["seed"])
+def backward_key(
+    query, key, value, mask, row_max, row_sum, grad, inner, grad_key, grad_value,
+    q_strides, k_strides, v_strides, m_strides, g_strides, gk_strides, gv_strides,
+    heads, groups, length, size, width, value_width, scale, lowest, dropout, seed,
+    SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
+    """Gradients of N keys and values, summed over the queries of all heads that share them."""
+    blocks = tl.cdiv(size, N)
+    place = tl.program_id(0) // blocks
+    key_heads = heads // groups
+    batch, key_head = place // key_heads, place % key_heads
+    start = (tl.program_id(0) % blocks) * N
+    columns, d, c = start + tl.arange(0, N), tl.arange(0, D), tl.arange(0, V)
+    keys = tile(key + at(k_strides, batch, key_head), columns, d, k_strides, size, d < width)
+    values = tile(value + at(v_strides, batch, key_head), columns, c, v_strides, size, c < value_width)
+    of_keys = tl.zeros([N, D], tl.float32)
+    of_values = tl.zeros([N, V], tl.float32)
+    begin = 0
+    if CAUSAL:  # earlier queries do not see these keys
+        begin = tl.maximum(0, start - (size - length)) // M * M
+    for member in range(groups):
+        head = key_head * groups + member
+        own_mask = mask + at(m_strides, batch, head)
+        row_start = (batch * heads + head).to(tl.int64) * length
+        for first in range(begin, length, M):
+            rows = first + tl.arange(0, M)
+            a, b = pair(query + at(q_strides, batch, head), rows, d, q_strides, length, width, SCORE, False)
+            score, real, imag = scores(
+                a, b, keys, own_mask, rows, columns, m_strides, scale, length, size, lowest,
+                SCORE, MASK, CAUSAL, PRECISION,
+            )  # fmt: skip
+            largest = tl.load(row_max + row_start + rows, mask=rows < length, other=0.0)
+            total = tl.load(row_sum + row_start + rows, mask=rows < length, other=1.0)
+            products = tl.load(inner + row_start + rows, mask=rows < length, other=0.0)
+            weights = tl.where((rows < length)[:, None], tl.exp(score - largest[:, None]) / total[:, None], 0.0)
+            of_out = tile(grad + at(g_strides, batch, head), rows, c, g_strides, length, c < value_width)
+            of_weights = tl.dot(of_out, tl.trans(values), input_precision=PRECISION)
+            used = weights
+            if DROPOUT:
+                factors = kept(seed, batch * heads + head, rows, columns, size, dropout)
+                of_weights *= factors
+                used *= factors
+            of_values += tl.dot(tl.trans(used.to(of_out.dtype)), of_out, input_precision=PRECISION)
+            of_scores = gradient_of_scores(score, weights, of_weights, products, scale)
+            if SCORE == REAL:
+                of_keys += tl.dot(tl.trans(of_scores.to(a.dtype)), a, input_precision=PRECISION)
+            else:
+                of_keys += tl.dot(tl.trans((of_scores * real).to(a.dtype)), a, input_precision=PRECISION)
+                of_keys += tl.dot(tl.trans((of_scores * imag).to(a.dtype)), b, input_precision=PRECISION)
+    places = grad_key + at(gk_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gk_strides[2]
+    inside = (columns < size)[:, None]
+    tl.store(
+        places + d[None, :] * gk_strides[3], of_keys.to(grad_key.dtype.element_ty), mask=inside & (d < width)[None, :]
+    )
+    places = grad_value + at(gv_strides, batch, key_head) + columns.to(tl.int64)[:, None] * gv_strides[2]
+    tl.store(
+        places + c[None, :] * gv_strides[3],
+        of_values.to(grad_value.dtype.element_ty),
+        mask=inside & (c < value_width)[None, :],
+    )
+
+
+@triton.jit(do_not_specialize=["seed"])
+def keep_factors(out, length, size, dropout, seed, M: tl.constexpr, N: tl.constexpr):
+    """The factors of dropout that the other kernels draw, ``[B, H, T, S]``: for a gradient of the gradient."""
+    blocks, across = tl.cdiv(length, M), tl.cdiv(size, N)
+    place = tl.program_id(0) // (blocks * across)
+    rows = (tl.program_id(0) // across % blocks) * M + tl.arange(0, M)
+    columns = (tl.program_id(0) % across) * N + tl.arange(0, N)
+    places = out + (place.to(tl.int64) * length + rows)[:, None] * size + columns[None, :]
+    factors = kept(seed, place, rows, columns, size, dropout)
+    tl.store(places, factors, mask=(rows < length)[:, None] & (columns < size)[None, :])

@@ -1,0 +1,52 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Triton's interpreter for the tests of the kernels, on the CPU; or a GPU, with ``CT_TEST_DEVICE=cuda``.
+
+Triton decides when a function is decorated whether it will be compiled or interpreted, also for the functions of its
+own language. Triton and the kernels are therefore imported here, before anything else does it, with
+``TRITON_INTERPRET`` set for as long as that takes: nothing else that a worker runs sees the variable. Kernels of
+others could not be compiled any more in such a process, but without a GPU there are none.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+DEVICE = os.environ.get("CT_TEST_DEVICE", "cpu")
+HAS_TRITON = find_spec("triton") is not None
+
+
+def _import_interpreted() -> None:
+    os.environ["TRITON_INTERPRET"] = "1"
+    try:
+        from triton.runtime import interpreter, jit
+
+        jit.mangle_type(0)  # imports what else looks at the variable
+        from complex_transformers.kernels.accelerator import attention_kernels, linear_kernels, wave_kernels
+    finally:
+        del os.environ["TRITON_INTERPRET"]
+    for function in (attention_kernels.forward, linear_kernels.product, wave_kernels.forward, wave_kernels.tl.sum):
+        assert isinstance(function, interpreter.InterpretedFunction), "Triton or the kernels were imported too early"
+    _repair_bfloat16(interpreter.InterpreterBuilder, attention_kernels.tl)
+
+
+def _repair_bfloat16(builder, tl) -> None:
+    """Products and signs of bfloat16 by way of float32: the interpreter holds its bits as integers and takes these."""
+    dot, negative = builder.create_dot, builder.create_fneg
+
+    def widened(self, value):
+        return self.create_fp_ext(value, tl.float32) if value.dtype.scalar == tl.bfloat16 else value
+
+    def create_dot(self, a, b, *rest):
+        return dot(self, widened(self, a), widened(self, b), *rest)
+
+    def create_fneg(self, value):
+        result = negative(self, widened(self, value))
+        return self.create_fp_trunc(result, tl.bfloat16) if value.dtype.scalar == tl.bfloat16 else result
+
+    builder.create_dot, builder.create_fneg = create_dot, create_fneg
+
+
+if HAS_TRITON and DEVICE == "cpu":
+    _import_interpreted()
