@@ -166,8 +166,8 @@ def complex_attention(
         dropout: probability on the weights, while training.
         score, normalization: names of the formulas above.
         need_weights: False allows ``softmax`` to be computed block by block, on the CPU for modulus scores, by a
-            Triton kernel for all: memory linear in the length, in float32 or better whatever the dtype and autocast, no
-            weights returned.
+            Triton kernel for all: memory linear in the length, sums in float32 or better whatever the dtype and
+            autocast, no weights returned.
 
     Returns:
         The context ``[B, T, H, D_v]`` and the weights ``[B, H, T, S]`` (``[real | imag]`` halves, ``[B, H, T, 2S]``,
