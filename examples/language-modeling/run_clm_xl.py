@@ -26,7 +26,7 @@ from complex_transformers import (
 
 
 @dataclass
-class ModelArguments(arguments_of(ComplexTransfoXLConfig)):
+class ModelArguments(arguments_of(ComplexTransfoXLConfig, without=("classifier_dropout", "readout"))):
     """The network: fields of ``ComplexTransfoXLConfig``, under the same names and with its defaults."""
 
     model_name_or_path: str | None = field(

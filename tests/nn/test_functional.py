@@ -175,6 +175,8 @@ def three_products(monkeypatch):
         ((1,), 256, "sublayer"),
         ((2, 63), 256, "sublayer"),
         ((2, 64), 256, "three_products"),
+        ((2, 8), 160, "sublayer"),
+        ((2, 9), 160, "block"),
         ((8, 127), 16, "block"),
         ((8, 128), 16, "three_products"),
     ],

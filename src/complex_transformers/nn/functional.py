@@ -195,6 +195,8 @@ def hermitian_inner(q: Tensor, k: Tensor) -> Tensor:
 # features have few rows multiplied by the sub-layers, smaller ones by the block; three products need the given rows.
 _LARGE_LAYER = 256
 _MIN_ROWS_LARGE, _MIN_ROWS_SMALL = 128, 1024
+# Few rows are multiplied faster than the block matrix of so many weights is put together.
+_MANY_WEIGHTS, _ROWS_OF_MANY_WEIGHTS = 24_000, 16
 
 
 def linear_path(x: Tensor, weight: Tensor) -> str:
@@ -207,7 +209,8 @@ def linear_path(x: Tensor, weight: Tensor) -> str:
     large = min(weight.shape) >= _LARGE_LAYER
     if rows >= (_MIN_ROWS_LARGE if large else _MIN_ROWS_SMALL):
         return "three_products"
-    return "sublayer" if large else "block"
+    many = weight.numel() >= _MANY_WEIGHTS and rows <= _ROWS_OF_MANY_WEIGHTS
+    return "sublayer" if large or many else "block"
 
 
 def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) -> Tensor:

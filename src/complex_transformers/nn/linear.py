@@ -79,9 +79,10 @@ class ComplexLinear(Initialized):
     def forward(self, x: Tensor) -> Tensor:
         """``[..., in_features] -> [..., out_features]`` halves."""
         self.check_width(x)
-        if self.imag is not None and is_plain(self.real) and is_plain(self.imag):
-            return CF.linear(x, self.real.weight, self.imag.weight, self.bias)
-        return CF.sublayer_linear(x, self.real, self.imag, self.bias)
+        real, imag = self.real, self.imag  # looked up once: a module's attributes cost as much as a small product
+        if imag is not None and is_plain(real) and is_plain(imag):
+            return CF.linear(x, real.weight, imag.weight, self.bias)
+        return CF.sublayer_linear(x, real, imag, self.bias)
 
     def extra_repr(self) -> str:
         text = f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
