@@ -46,8 +46,8 @@ MUTATIONS = {
         "tests/nn/test_attention.py::test_blocks_give_what_the_whole_gives",
     ),
     "a layer that drops its bias": Mutation(
-        "self.real.weight, self.imag.weight, self.bias)",
-        "self.real.weight, self.imag.weight, None)",
+        "real.weight, imag.weight, self.bias)",
+        "real.weight, imag.weight, None)",
         "tests/nn/test_linear.py::test_layer_is_w_z_plus_b",
     ),
     "a phase without position": Mutation(

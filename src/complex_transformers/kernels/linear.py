@@ -10,15 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = [
-    "GaussLinear",
-    "WidelyMatrix",
-    "block_matrix",
-    "fill_widely_matrix",
-    "is_finite",
-    "widely_matrix",
-    "widely_parts",
-]
+__all__ = ["GaussLinear", "WidelyMatrix", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
 
 
 def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
@@ -51,15 +43,6 @@ def widely_parts(matrix: Tensor) -> tuple[Tensor, ...]:
     return tuple(0.5 * total for total in _sums_of_blocks(matrix))
 
 
-def fill_widely_matrix(matrix: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> None:
-    """Write ``widely_matrix`` of the parts A, B, C, D ``[out, in]`` into ``matrix [2 out, 2 in]``."""
-    rows, columns = a.shape
-    torch.add(a, c, out=matrix[:rows, :columns])
-    torch.sub(d, b, out=matrix[:rows, columns:])
-    torch.add(b, d, out=matrix[rows:, :columns])
-    torch.sub(a, c, out=matrix[rows:, columns:])
-
-
 class WidelyMatrix(torch.autograd.Function):
     """``widely_matrix`` in one pass: the sums are written where they belong, nothing is copied."""
 
@@ -67,7 +50,10 @@ class WidelyMatrix(torch.autograd.Function):
     def forward(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
         rows, columns = a.shape
         matrix = a.new_empty(2 * rows, 2 * columns)
-        fill_widely_matrix(matrix, a, b, c, d)
+        torch.add(a, c, out=matrix[:rows, :columns])
+        torch.sub(d, b, out=matrix[:rows, columns:])
+        torch.add(b, d, out=matrix[rows:, :columns])
+        torch.sub(a, c, out=matrix[rows:, columns:])
         return matrix
 
     @staticmethod

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -14,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn.utils import skip_init
 from typing_extensions import Self
 
-from ..kernels.linear import fill_widely_matrix
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice, check_positive
@@ -183,28 +181,13 @@ def folded(module: nn.Module) -> Iterator[None]:
     """
     layers = [m for m in module.modules() if isinstance(m, WidelyLinear) and m.matrix is None and m.is_plain]
     with torch.no_grad():
-        for layer, matrix in zip(layers, _empty_matrices(layers), strict=True):
-            fill_widely_matrix(matrix, *layer.weight_parts())
-            layer.matrix = matrix
+        for layer in layers:
+            layer.matrix = layer.real_matrix()
     try:
         yield
     finally:
         for layer in layers:
             layer.matrix = None
-
-
-def _empty_matrices(layers: Sequence[WidelyLinear]) -> list[Tensor]:
-    """Memory for the real matrices; one piece for all weights of a kind is three times as fast as many pieces."""
-    kinds = [(layer.real.weight.device, layer.real.weight.dtype) for layer in layers]
-    sizes: Counter[tuple[torch.device, torch.dtype]] = Counter()
-    for kind, layer in zip(kinds, layers, strict=True):
-        sizes[kind] += layer.out_features * layer.in_features
-    memory = {(device, dtype): torch.empty(n, device=device, dtype=dtype) for (device, dtype), n in sizes.items()}
-    matrices = []
-    for kind, layer in zip(kinds, layers, strict=True):
-        piece, memory[kind] = memory[kind].tensor_split([layer.out_features * layer.in_features])
-        matrices.append(piece.view(layer.out_features, layer.in_features))
-    return matrices
 
 
 LINEAR_TYPES: dict[str, type[nn.Module]] = {
