@@ -38,7 +38,7 @@ def test_pictures(run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.M
     assert np.percentile(colours, 90) - np.percentile(colours, 10) < 12  # a steady tone has one colour
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_network_of_the_picture_looks_backwards() -> None:
     attention = load_example(PICTURES).reversing_attention(600)
     assert attention.target_tokens == [*attention.source_tokens[-2::-1], "</s>"]
