@@ -116,4 +116,9 @@ def test_a_trainer_flattens(tmp_path):
     options = {"use_cpu": True, "max_steps": 1, "report_to": "none", "save_strategy": "no", "disable_tqdm": True}
     arguments = TrainingArguments(str(tmp_path), per_device_train_batch_size=3, **options)
     model = ComplexOrderForMaskedLM(WORDS.config())
-    Trainer(model, arguments, train_dataset=data, data_collator=DataCollatorWithFlattening()).train()
+    before = model.dense.real.weight.detach().clone()
+    trainer = Trainer(model, arguments, train_dataset=data, data_collator=DataCollatorWithFlattening())
+    trainer.train()
+    assert trainer.state.global_step == 1
+    assert 0.0 < trainer.state.log_history[-1]["train_loss"] < 10.0
+    assert not torch.equal(model.dense.real.weight, before)
