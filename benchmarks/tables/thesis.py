@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from benchmarks.grids.thesis_language import LANGUAGE_MODELS, READS_AHEAD
 from benchmarks.reporting import markdown_table, read_lines
 from benchmarks.tables.runs import MISSING, SIZE, find_runs, parameters, run_table, score, seeds, spread
 from benchmarks.thesis.printed import PRINTED
-from benchmarks.thesis.protocol import ACTIVATIONS
+from benchmarks.thesis.protocol import ACTIVATIONS, RECIPES
 from complex_transformers.analysis import part_coupling
 
 __all__ = ["TABLES"]
@@ -82,16 +83,17 @@ def batch_norm_table(results: Path) -> str:
 
 
 def recipe_table(results: Path) -> str:
-    """Convolutions on the cut of CIFAR-10 by a recipe that the thesis does without, in both fields."""
+    """Convolutions on the cut of CIFAR-10 by recipes that the thesis does without, in both fields."""
     found = _runs(results, "cnn-recipes")
     rows = []
-    for name in ("split_relu", "modulus"):
-        mine = [found.get(f"{name},{field},regularised", ()) for field in FIELDS]
+    for name, recipe in itertools.product(("split_relu", "modulus"), RECIPES):
+        mine = [found.get(f"{name},{field},{recipe}", ()) for field in FIELDS]
         if any(mine):
             figures = [_mean(runs, part) for runs in mine for part in ("train", "validation", "test")]
-            rows.append([f"`{name}`", *figures, str(max(map(len, mine)))])
+            numbers = sorted({len(runs) for runs in mine if runs})
+            rows.append([f"`{name}`", recipe, *figures, " and ".join(map(str, numbers))])
     columns = [f"{field}, {part}" for field in FIELDS for part in ("train", "validation", "test")]
-    return markdown_table(["activation", *columns, "seeds"], rows) if rows else MISSING
+    return markdown_table(["activation", "recipe", *columns, "seeds"], rows) if rows else MISSING
 
 
 def _failed(runs: Sequence[dict[str, Any]]) -> str:

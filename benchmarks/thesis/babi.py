@@ -164,7 +164,7 @@ def score(model: ComplexMemoryNetworkForSequenceClassification, part: Stories) -
 def train(cell: BabiCell, parts: dict[str, Stories], model: Any, seed: int) -> dict[str, Any]:
     """Train a network; the epoch of least validation loss counts, of those after the linear start."""
     recipe = RECIPES[cell.variant]
-    optimizer = torch.optim.Adam(model.parameters(), lr=recipe["learning_rate"])
+    optimizer = torch.optim.Adam(model.parameters(), lr=recipe["learning_rate"], fused=True)
     generator = torch.Generator().manual_seed(seed)
     start = LinearStart(max_epochs=max(1, cell.epochs // 4)) if recipe["linear_start"] else None
     if start:

@@ -21,8 +21,9 @@ __all__ = [
     "MEMORY_TIMES",
     "MemoryTime",
     "check_memory",
-    "position_encoding",
     "read_memory",
+    "sum_words",
+    "word_factors",
 ]
 
 MEMORY_SCORES = ("real", "modulus", "squared_modulus")
@@ -43,15 +44,39 @@ def check_memory(score: str, normalization: str, time: str, number_field: str) -
         )
 
 
-def position_encoding(places: Tensor, lengths: Tensor, num_features: int) -> Tensor:
-    """l_kj = (1 - j/J) - (k/d)(1 - 2j/J) of word j = 1..J of a sentence, k = 1..d (Sukhbaatar et al. 2015, 4.1).
+def word_factors(mask: Tensor, has_places: bool) -> Tensor:
+    """a_j and b_j of l_kj = a_j + (k/d) b_j, the factor of feature k = 1..d of word j = 1..J of a sentence.
 
-    ``places [..., N]`` and ``lengths [..., 1]`` -> ``[..., N, d]``, in float32. A sum of words with these factors
-    tells their order; of a sentence of one word it is the word times k/d.
+    With places a_j = 1 - j/J and b_j = 2j/J - 1, so that l_kj = (1 - j/J) - (k/d)(1 - 2j/J) (Sukhbaatar et al. 2015,
+    4.1): a sum of words with these factors tells their order; of a sentence of one word it is the word times k/d.
+    Without places a_j = 1 and there is no b. Padding has 0.
+
+    Args:
+        mask: ``[..., N]``, true for words.
+        has_places: whether factors differ by place.
+
+    Returns:
+        ``[..., 2, N]`` or ``[..., 1, N]``, in float32.
     """
-    share = (places / lengths.clamp(min=1)).float().unsqueeze(-1)
-    k = torch.arange(1, num_features + 1, device=places.device) / num_features
-    return (1.0 - share) - k * (1.0 - 2.0 * share)
+    words = mask.float()
+    if not has_places:
+        return words.unsqueeze(-2)
+    share = words.cumsum(-1) / words.sum(-1, keepdim=True).clamp(min=1.0)
+    return torch.stack([(1.0 - share) * words, (2.0 * share - 1.0) * words], dim=-2)
+
+
+def sum_words(words: Tensor, factors: Tensor, number_field: str) -> Tensor:
+    """m_k = sum_j l_kj w_jk with the factors of ``word_factors``: ``[..., N, w], [..., F, N] -> [..., w]``.
+
+    One product of matrices; no word is multiplied by itself.
+    """
+    numbers = arithmetic(number_field)
+    total, *placed = (factors.to(words.dtype) @ words).unbind(-2)
+    if not placed:
+        return total
+    size = numbers.num_features(total.shape[-1])
+    share = torch.arange(1, size + 1, device=total.device) / size
+    return total + numbers.scale(placed[0], share.to(total.dtype))
 
 
 def read_memory(

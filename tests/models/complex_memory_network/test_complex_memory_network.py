@@ -14,6 +14,7 @@ from complex_transformers import (
     LinearStart,
 )
 from complex_transformers.analysis import count_parameters
+from complex_transformers.nn.memory import word_factors
 
 SIZES = {"vocab_size": 13, "hidden_size": 6, "num_labels": 4, "memory_size": 9}
 # V, S and Q of tasks 1 to 20, and some of the counts of Thesis Table 4.3 (design of section 1.5).
@@ -118,7 +119,8 @@ def test_an_empty_story_leaves_the_question():
     story, question = torch.ones(1, 2, 4, dtype=torch.long), torch.tensor([[1, 2, 3]])
     out = model.model(story, torch.zeros_like(story), question)
     assert torch.equal(out.memory_weights, torch.zeros(1, 3, 2).double())
-    asked = model.model.memory.tables[0](question, torch.ones_like(question, dtype=torch.bool))
+    mask = torch.ones_like(question, dtype=torch.bool)
+    asked = model.model.memory.tables[0](question, mask, word_factors(mask, True))
     torch.testing.assert_close(out.last_hidden_state, asked)
 
 
@@ -183,8 +185,9 @@ def test_complex_scores_are_those_of_complex_numbers(score):
     out = model(story, question_ids=question)
     ages = torch.arange(4, 0, -1).expand(2, 4)
     mask = torch.ones_like(story, dtype=torch.bool)
-    memory = model.memory
-    halves = [memory.tables[0](question, mask[:, 0]), memory.times["0"](memory.tables[0](story, mask), ages)]
+    memory, factors = model.memory, word_factors(mask, True)
+    asked, told = memory.tables[0](question, mask[:, 0], factors[:, 0]), memory.tables[0](story, mask, factors)
+    halves = [asked, memory.times["0"](told, ages)]
     u, m = (torch.complex(*value.chunk(2, dim=-1)) for value in halves)
     product = torch.einsum("bmd,bd->bm", m.conj(), u)
     scores = {"real": product.real, "modulus": product.abs(), "squared_modulus": product.abs() ** 2}[score]

@@ -19,9 +19,9 @@ from ...nn import (
     WordPositionEmbedding,
     complex_scores,
     number_field,
-    position_encoding,
-    positions_from_mask,
     read_memory,
+    sum_words,
+    word_factors,
 )
 from ...nn.ordering import real_first
 from ..base.inputs import EMPTY, check_mask, without_padding
@@ -88,20 +88,13 @@ class SentenceTable(nn.Module):
 
     def __init__(self, config: ComplexMemoryNetworkConfig) -> None:
         super().__init__()
-        field = number_field(config.number_field)
-        self.numbers = field.numbers
+        self.number_field = config.number_field
         self.words = word_table(config)
-        self.dropout = field.Dropout(config.hidden_dropout_prob)
-        self.has_places = config.sentence_encoding == "position"
+        self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
 
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        rows, tokens = ids.flatten(0, -2), mask.flatten(0, -2)
-        words = self.dropout(without_padding(self.words(rows, attention_mask=tokens), tokens))
-        if self.has_places:
-            places, lengths = positions_from_mask(rows, tokens), tokens.sum(-1, keepdim=True)
-            factors = position_encoding(places, lengths, self.numbers.num_features(words.shape[-1]))
-            words = self.numbers.scale(words, factors.to(words.dtype))
-        return words.sum(-2).unflatten(0, ids.shape[:-1])
+    def forward(self, ids: Tensor, mask: Tensor, factors: Tensor) -> Tensor:
+        words = self.words(ids.flatten(0, -2), attention_mask=mask.flatten(0, -2)).unflatten(0, ids.shape[:-1])
+        return sum_words(self.dropout(words), factors, self.number_field)
 
 
 class MemoryHop(nn.Module):
@@ -146,12 +139,15 @@ class SentenceMemory(nn.Module):
             )
         told = mask.any(-1)
         ages = self.ages(told)
+        has_places = self.config.sentence_encoding == "position"
+        state = self.tables[0](question, question_mask, word_factors(question_mask, has_places))
+        factors = word_factors(mask, has_places)
         sentences: dict[int, Tensor] = {}
-        state, weights = self.tables[0](question, question_mask), []
+        weights = []
         for hop in range(self.config.num_hops):
             for table in self.config.tables_of(hop):
                 if table not in sentences:
-                    vectors = self.tables[table](story, mask)
+                    vectors = self.tables[table](story, mask, factors)
                     sentences[table] = self.times[str(table)](vectors, ages) if self.times else vectors
             keys, values = (sentences[table] for table in self.config.tables_of(hop))
             state, looked_at = self.hops[min(hop, len(self.hops) - 1)](state, keys, values, told)
