@@ -139,11 +139,13 @@ def test_attention_function(score, normalization, t, s, d, dtype, data):
 # --- in blocks -------------------------------------------------------------------------------------------------------
 
 
-def blocks(monkeypatch, scores):
-    """Blocks of that many scores; returns the number of blocks every call has been cut into."""
+def blocks(monkeypatch, scores, queries=128):
+    """Blocks of that many scores and queries; returns the number of blocks every call has been cut into."""
     counts = []
     cut = BlockedModulusAttention._blocks
     monkeypatch.setattr(modulus_attention, "BLOCK_SCORES", scores)
+    monkeypatch.setattr(modulus_attention, "BLOCK_QUERIES", queries)
+    monkeypatch.setattr(modulus_attention, "HEADS_PER_THREAD", 0)
     monkeypatch.setattr(
         BlockedModulusAttention,
         "_blocks",
@@ -164,19 +166,41 @@ MASKS = {
 
 @pytest.mark.parametrize("score", ["modulus", "bilinear_modulus"])
 @pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("scores", [1, 28, 140, 10**6])
-def test_blocks_give_what_the_whole_gives(score, mask, scores, monkeypatch):
-    counts = blocks(monkeypatch, scores)
+@pytest.mark.parametrize(
+    ("scores", "queries", "count"),
+    [(1, 1, 30), (14, 1, 15), (28, 2, 9), (140, 128, 2), (10**6, 3, 2), (10**6, 128, 1)],
+)
+def test_blocks_give_what_the_whole_gives(score, mask, scores, queries, count, monkeypatch):
+    counts = blocks(monkeypatch, scores, queries)
     inputs = (randn(3, 2, 5, 4, grad=True), randn(3, 2, 7, 4, grad=True), randn(3, 2, 7, 6, grad=True))
     mask, cotangent = MASKS[mask](), randn(3, 5, 2, 6)
     whole, weights = complex_attention(nn.Identity(), *inputs, mask, score=score)
     blocked, none = complex_attention(nn.Identity(), *inputs, mask, score=score, need_weights=False)
     assert weights is not None
     assert none is None
-    assert counts == [{1: 15, 28: 9, 140: 2, 10**6: 1}[scores]]  # 70 scores a sample, 14 a query
+    assert counts == [count]  # 7 scores a query of a head, 14 a query, 70 a sample
     torch.testing.assert_close(blocked, whole, rtol=0, atol=1e-12)
     for one, two in zip(*(torch.autograd.grad(out, inputs, cotangent) for out in (blocked, whole)), strict=True):
         torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e-12, 1e12, 1e25])
+def test_blocks_of_any_size(size, monkeypatch):
+    """Scores whose squares overflow or vanish, and those near them."""
+    blocks(monkeypatch, 28)
+    inputs = [randn(2, 2, 5, 4, dtype=torch.float32) for _ in range(3)]
+    query, key = (inputs[0] * size).requires_grad_(), inputs[1].requires_grad_()
+    context, (grad_query, grad_key) = [], ([], [])
+    for need_weights in (True, False):
+        out = complex_attention(nn.Identity(), query, key, inputs[2], None, need_weights=need_weights)[0]
+        one, two = torch.autograd.grad(out, (query, key), torch.ones_like(out).cumsum(0))
+        for kept, value in zip((context, grad_query, grad_key), (out, one, two), strict=True):
+            assert value.isfinite().all()
+            kept.append(value)
+    torch.testing.assert_close(*context)
+    if size > 1e-20:  # below, the gradient of a score fades
+        torch.testing.assert_close(*grad_query)
+        torch.testing.assert_close(*grad_key)
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -193,7 +217,7 @@ def test_blocks_give_what_the_whole_gives(score, mask, scores, monkeypatch):
 )
 def test_blocks_of_any_precision(dtype, autocast, training, monkeypatch):
     """Half precision, autocast and evaluation take the blocks, too, and keep no scores."""
-    counts, module = blocks(monkeypatch, 2**10), nn.Identity().train(training)
+    counts, module = blocks(monkeypatch, 2**10, 8), nn.Identity().train(training)
     inputs = [randn(1, 2, 64, 8, dtype=dtype, grad=True) for _ in range(3)]
     exact = [value.detach().double().requires_grad_() for value in inputs]
     cotangent, error = randn(1, 64, 2, 8), 0.03 if torch.bfloat16 in (dtype, autocast) else 4e-3

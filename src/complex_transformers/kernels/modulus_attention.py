@@ -7,7 +7,10 @@ Queries and keys are ``[B, H, T, 2 d]`` with ``[real | imag]`` halves on the las
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -47,11 +50,10 @@ def unstack(grad: Tensor, bilinear: bool) -> Tensor:
 
 
 def modulus_gradient_(parts: Tensor, modulus: Tensor, grad: Tensor) -> Tensor:
-    """Gradient of (Re, Im), ``[..., 2 T, S]``, from that of the modulus; overwrites ``parts``. 0 at a score of 0."""
+    """Gradient of (Re, Im), ``[..., 2 T, S]``, from that of the modulus; overwrites all three. 0 at a score of 0."""
     # The floor keeps grad / modulus finite; below it (1e-19 in float32) the gradient fades to 0 at a score of 0.
-    unit = grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)
-    for part in parts.chunk(2, dim=-2):
-        part.mul_(unit)
+    unit = grad.div_(modulus.clamp_(min=torch.finfo(modulus.dtype).tiny ** 0.5))
+    parts.unflatten(-2, (2, -1)).mul_(unit.unsqueeze(-3))
     return parts
 
 
@@ -87,17 +89,64 @@ class ScoreModulus(torch.autograd.Function):
         query, key, modulus, parts = ctx.saved_tensors
         if torch.is_grad_enabled():  # a graph of the gradient is wanted
             return gradients_with_graph(_score_moduli, (query, key, ctx.bilinear), ctx.needs_input_grad, (grad,))
-        grad_parts = modulus_gradient_(parts.clone(), modulus, grad)
+        grad_parts = modulus_gradient_(parts.clone(), modulus.clone(), grad.clone())
         grad_query = unstack(grad_parts @ key, ctx.bilinear)
         return grad_query, grad_parts.transpose(-1, -2) @ stack(query, ctx.bilinear), None
 
 
-# Scores in a block of queries: small enough for a cache, large enough to occupy the threads.
+# Of a block: queries, so many that a product is worth its call, and scores, so few that they stay in a cache.
+BLOCK_QUERIES = 128
 BLOCK_SCORES = 2**19
+# Heads that a thread has at least: the products of a block are shared out by heads.
+HEADS_PER_THREAD = 2
+
+
+class Block(NamedTuple):
+    """Some queries of some heads of some samples, and their part of the mask."""
+
+    samples: slice
+    heads: slice
+    queries: slice
+    mask: Tensor | None
+
+    def keys(self, x: Tensor) -> Tensor:
+        """What the queries meet, ``[B, H, S, ...] -> [P, S, ...]``: P heads, a view where they lie side by side."""
+        return x[self.samples, self.heads].flatten(0, 1)
+
+    def rows(self, x: Tensor) -> Tensor:
+        """What belongs to the queries, ``[B, H, T, ...] -> [P, rows, ...]``."""
+        return x[self.samples, self.heads, self.queries].flatten(0, 1)
+
+    def put(self, target: Tensor, rows: Tensor) -> None:
+        """Write ``[P, rows, ...]`` to its place in ``[B, H, T, ...]``."""
+        place = target[self.samples, self.heads, self.queries]
+        place.copy_(rows.view(place.shape))
+
+
+class Scratch:
+    """Arrays by name that all blocks compute in: memory that is new to a process costs as much as a product in it.
+
+    ``squares_fit``: no score is so large that its square overflows, by |<k|q>| <= |k| |q|; then three passes over a
+    block that lies in the cache take the place of ``hypot``, which is slower. Squares that vanish are those of scores
+    below 1e-19, where the gradient fades to 0 anyway.
+    """
+
+    def __init__(self, query: Tensor, key: Tensor) -> None:
+        self.like = query
+        self.arrays: dict[str, Tensor] = {}
+        longest = [torch.linalg.vector_norm(x, dim=-1).amax() for x in (query, key) if x.numel()]
+        self.squares_fit = bool(math.prod(longest) < 0.5 * torch.finfo(query.dtype).max ** 0.5)
+
+    def __call__(self, name: str, *shape: int) -> Tensor:
+        """The array of that name, of any content."""
+        size = math.prod(shape)
+        if name not in self.arrays or self.arrays[name].numel() < size:  # the first block is the largest
+            self.arrays[name] = self.like.new_empty(size)
+        return self.arrays[name][:size].view(shape)
 
 
 class BlockedModulusAttention(torch.autograd.Function):
-    """softmax(|q k^H| + mask) v, a few samples or a block of queries at a time: memory linear in the length.
+    """softmax(|q k^H| + mask) v, a block of queries of a few heads at a time: memory linear in the length.
 
     Nothing of size T x S is kept: the backward pass computes the scores of a block again (Rabe & Staats 2021, with
     whole rows of the softmax). Blocks stay in the cache, which is worth more than the second product costs. Dropout
@@ -107,62 +156,71 @@ class BlockedModulusAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    def _blocks(query: Tensor, key: Tensor, mask: Tensor | None):  # type: ignore[no-untyped-def]
+    def _blocks(query: Tensor, key: Tensor, mask: Tensor | None) -> Iterator[Block]:
         batch, heads, length, _ = query.shape
-        scores = max(1, heads * key.shape[2])  # of a query
-        samples = max(1, BLOCK_SCORES // (scores * max(1, length)))
-        rows = max(1, BLOCK_SCORES // scores)  # more than there are where samples are more than one
-        for first in range(0, batch, samples):
-            own = slice(first, first + samples)
-            own_mask = mask if mask is None or mask.shape[0] == 1 else mask[own]
-            for start in range(0, length, rows):
-                part = slice(start, start + rows)
-                if own_mask is None or own_mask.shape[-2] == 1:
-                    yield own, part, own_mask
-                else:
-                    yield own, part, own_mask[:, :, part]
+        rows = max(1, min(length, BLOCK_QUERIES))
+        pairs = max(1, BLOCK_SCORES // max(1, rows * key.shape[2]), HEADS_PER_THREAD * torch.get_num_threads())
+        samples, some = max(1, pairs // heads), min(pairs, heads)  # whole samples, or heads of one
+        for first, head, start in product(range(0, batch, samples), range(0, heads, some), range(0, length, rows)):
+            own = slice(first, first + samples), slice(head, head + some), slice(start, start + rows)
+            if mask is not None:  # an axis of one serves all
+                chosen = (part if size > 1 else slice(None) for part, size in zip(own, mask.shape, strict=False))
+                yield Block(*own, mask[tuple(chosen)])
+            else:
+                yield Block(*own, None)
 
     @staticmethod
-    def _weights(
-        stacked: Tensor, key: Tensor, mask: Tensor | None, modulus_of: Callable[..., Tensor] = torch.hypot
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        parts = stacked @ key.transpose(-1, -2)
-        modulus = modulus_of(*parts.chunk(2, dim=-2))
-        return parts, modulus, torch.softmax(modulus if mask is None else modulus + mask, dim=-1)
+    def _weights(stacked: Tensor, key: Tensor, mask: Tensor | None, scratch: Scratch) -> tuple[Tensor, Tensor, Tensor]:
+        """Both parts of the scores ``[P, 2 rows, S]``, their moduli and the softmax of these."""
+        pairs, rows, length = stacked.shape[0], stacked.shape[1] // 2, key.shape[1]
+        parts = torch.bmm(stacked, key.mT, out=scratch("parts", pairs, 2 * rows, length))
+        real, imag = parts.chunk(2, dim=-2)
+        modulus = scratch("modulus", pairs, rows, length)
+        if scratch.squares_fit:
+            torch.mul(real, real, out=modulus).addcmul_(imag, imag).sqrt_()
+        else:
+            torch.hypot(real, imag, out=modulus)
+        scores = modulus
+        if mask is not None:
+            samples = pairs // mask.shape[1] if mask.shape[1] > 1 else mask.shape[0]
+            shape = samples, pairs // samples, rows, length
+            scores = torch.add(modulus.view(shape), mask, out=scratch("scores", *shape)).view(modulus.shape)
+        return parts, modulus, torch.softmax(scores, dim=-1, out=scratch("weights", pairs, rows, length))
 
     @staticmethod
-    def _keep(weights: Tensor, dropout: float, generator: torch.Generator) -> Tensor | None:
+    def _keep(weights: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
         """Factors on the weights: 0 with probability ``dropout``, else 1 / (1 - dropout)."""
-        if dropout == 0.0:
-            return None
         return torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator).div_(1.0 - dropout)
 
     @staticmethod
-    def _attend(
-        modulus_of: Callable[..., Tensor],
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None,
-        bilinear: bool,
-        dropout: float,
-        seed: int,
-    ) -> Tensor:
-        blocked = BlockedModulusAttention
-        generator = torch.Generator().manual_seed(seed)
-        out = value.new_empty(*query.shape[:-1], value.shape[-1])
-        for own, rows, own_mask in blocked._blocks(query, key, mask):
-            stacked = stack(query[own, :, rows], bilinear)
-            weights = blocked._weights(stacked, key[own], own_mask, modulus_of)[-1]
-            keep = blocked._keep(weights, dropout, generator)
-            out[own, :, rows] = (weights if keep is None else weights * keep) @ value[own]
-        return out
+    def _formula(
+        query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool, dropout: float, seed: int
+    ) -> tuple[Tensor]:
+        """The same as a whole, by operations that autograd knows."""
+        (scores,) = _score_moduli(query, key, bilinear)
+        weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
+        if dropout:
+            generator = torch.Generator().manual_seed(seed)
+            keep = torch.empty_like(weights)
+            for block in BlockedModulusAttention._blocks(query, key, mask):
+                block.put(keep, BlockedModulusAttention._keep(block.rows(keep), dropout, generator))
+            weights = weights * keep
+        return (weights @ value,)
 
     @staticmethod
     def forward(
         query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool, dropout: float, seed: int
     ) -> Tensor:
-        return BlockedModulusAttention._attend(torch.hypot, query, key, value, mask, bilinear, dropout, seed)
+        blocked, scratch = BlockedModulusAttention, Scratch(query, key)
+        generator = torch.Generator().manual_seed(seed)
+        out = value.new_empty(*query.shape[:-1], value.shape[-1])
+        for block in blocked._blocks(query, key, mask):
+            stacked = stack(block.rows(query), bilinear)
+            weights = blocked._weights(stacked, block.keys(key), block.mask, scratch)[-1]
+            if dropout:
+                weights.mul_(blocked._keep(weights, dropout, generator))
+            block.put(out, weights @ block.keys(value))
+        return out
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -172,32 +230,29 @@ class BlockedModulusAttention(torch.autograd.Function):
     @staticmethod
     @torch.autocast("cpu", enabled=False)
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        blocked = BlockedModulusAttention
-        generator = torch.Generator().manual_seed(ctx.seed)
         query, key, value, mask, out = ctx.saved_tensors
         if torch.is_grad_enabled():  # a graph of the gradient is wanted
             inputs = query, key, value, mask, ctx.bilinear, ctx.dropout, ctx.seed
-            return gradients_with_graph(
-                lambda *inputs: (blocked._attend(moduli, *inputs),), inputs, ctx.needs_input_grad, (grad,)
-            )
-        grad_query, grad_key, grad_value = (x.new_zeros(x.shape) for x in (query, key, value))
-        for own, rows, own_mask in blocked._blocks(query, key, mask):
-            stacked = stack(query[own, :, rows], ctx.bilinear)
-            parts, modulus, weights = blocked._weights(stacked, key[own], own_mask)
-            keep = blocked._keep(weights, ctx.dropout, generator)
-            own_grad = grad[own, :, rows]
-            _add_product_(grad_value[own], (weights if keep is None else weights * keep).mT, own_grad)
+            return gradients_with_graph(BlockedModulusAttention._formula, inputs, ctx.needs_input_grad, (grad,))
+        blocked, scratch = BlockedModulusAttention, Scratch(query, key)
+        generator = torch.Generator().manual_seed(ctx.seed)
+        grad_query = torch.empty_like(query)
+        # Features before words: so the products that add to them are fast.
+        grad_key, grad_value = (x.new_zeros(*x.shape[:2], x.shape[3], x.shape[2]) for x in (key, value))
+        for block in blocked._blocks(query, key, mask):
+            stacked, own_key, own_grad = stack(block.rows(query), ctx.bilinear), block.keys(key), block.rows(grad)
+            parts, modulus, weights = blocked._weights(stacked, own_key, block.mask, scratch)
+            grad_weights = torch.bmm(own_grad, block.keys(value).mT, out=scratch("grad", *weights.shape))
             # softmax: dS = w (dW - sum w dW), and sum w dW = out . dout
-            inner = (own_grad * out[own, :, rows]).sum(dim=-1, keepdim=True)
-            grad_weights = own_grad @ value[own].transpose(-1, -2)
-            grad_weights = grad_weights if keep is None else grad_weights.mul_(keep)
-            grad_scores = grad_weights.sub_(inner).mul_(weights)
+            inner = (own_grad * block.rows(out)).sum(dim=-1, keepdim=True)
+            if ctx.dropout:
+                keep = blocked._keep(weights, ctx.dropout, generator)
+                grad_scores = grad_weights.mul_(keep).sub_(inner).mul_(weights)
+                weights.mul_(keep)
+            else:
+                grad_scores = grad_weights.sub_(inner).mul_(weights)
+            block.keys(grad_value).baddbmm_(own_grad.mT, weights)
             grad_parts = modulus_gradient_(parts, modulus, grad_scores)
-            grad_query[own, :, rows] = unstack(grad_parts @ key[own], ctx.bilinear)
-            _add_product_(grad_key[own], grad_parts.mT, stacked)
-        return grad_query, grad_key, grad_value, None, None, None, None
-
-
-def _add_product_(total: Tensor, a: Tensor, b: Tensor) -> None:
-    """total += a b for contiguous ``total [B, H, ...]``, in place."""
-    total.flatten(0, 1).baddbmm_(a.flatten(0, 1), b.flatten(0, 1))
+            block.put(grad_query, unstack(grad_parts @ own_key, ctx.bilinear))
+            block.keys(grad_key).baddbmm_(stacked.mT, grad_parts)
+        return grad_query, grad_key.mT, grad_value.mT, None, None, None, None
