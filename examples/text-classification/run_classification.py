@@ -159,16 +159,17 @@ def main() -> dict[str, Any]:
         last, figures = train_once(seed, make_model, parts, tokenizer, training_args)
         runs.append(figures)
 
+    say = print if last.trainer.is_world_process_zero() else lambda text: None  # one of several processes speaks
     summary = {name: last.record[name] for name in ("command", "rows", "parameters", "config", "environment")}
     for metric in ("validation_accuracy", "test_accuracy"):
         if values := [run[metric] for run in runs if metric in run]:
             spread = statistics.stdev(values) if len(values) > 1 else 0.0
             summary[metric] = {"mean": statistics.mean(values), "std": spread, "min": min(values), "max": max(values)}
-            print(f"{metric}: {100 * statistics.mean(values):.1f} +- {100 * spread:.1f} % ({len(values)} seeds)")
+            say(f"{metric}: {100 * statistics.mean(values):.1f} +- {100 * spread:.1f} % ({len(values)} seeds)")
     summary |= {"seconds": sum(run["seconds"] for run in runs), "runs": runs, "data": portable(asdict(data_args))}
     if coverage is not None:
         summary["vector_coverage"] = coverage
-        print(f"word vectors: {100 * coverage:.1f} % of the vocabulary; other words are drawn like them")
+        say(f"word vectors: {100 * coverage:.1f} % of the vocabulary; other words are drawn like them")
     last.args = training_args  # the last model is saved above the folders of the seeds
     last.save(summary, data_args.dataset_name or data_args.train_file)
     return summary

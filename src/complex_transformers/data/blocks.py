@@ -106,8 +106,6 @@ def stream_plain_text(
 
 
 def _column(part: Any, name: str, text_column: str) -> Callable[[], Iterator[str]]:
-    if part.column_names is None:  # known from the first row on
-        part = part._resolve_features()
     check_columns(name, part, {"text_column": text_column})
     return lambda: (row[text_column] for row in part)
 

@@ -78,8 +78,9 @@ class DependencyCollator:
                 self._connect(result["adjacency"][number], batch.word_ids(number), row)
         else:
             result["relation_ids"] = torch.zeros(shape, dtype=torch.long)
+            places = {name: place for place, name in enumerate(self.relations)}
             for number, row in enumerate(rows):
-                ids = self._relation_ids(row)
+                ids = _relation_ids(row, places)
                 for piece, word in enumerate(batch.word_ids(number)):
                     if word is not None:
                         result["relation_ids"][number, piece] = ids[word]
@@ -88,22 +89,6 @@ class DependencyCollator:
                 raise ValueError(f"{labelled} of the {len(rows)} rows of the batch have a label: give all of them one")
             result["labels"] = torch.tensor([row["label"] for row in rows])
         return result
-
-    def _relation_ids(self, row: dict[str, Any]) -> list[int]:
-        assert self.relations is not None
-        places = {name: place for place, name in enumerate(self.relations)}
-        if len(row["relations"]) != len(row["tokens"]):
-            raise ValueError(f"{len(row['tokens'])} tokens need as many relations, got {len(row['relations'])}")
-        ids = []
-        for token, name in zip(row["tokens"], row["relations"], strict=True):
-            place = places.get(name, places.get(str(name).partition(":")[0]))
-            if place is None:
-                raise ValueError(
-                    f"{name!r}, the relation of {token!r}, is none of {list(self.relations)}: give a model and its "
-                    "collator all relations of the data"
-                )
-            ids.append(place)
-        return ids
 
     def _connect(self, edges: Tensor, word_ids: list[int | None], row: dict[str, Any]) -> None:
         first: dict[int, int] = {}
@@ -116,3 +101,19 @@ class DependencyCollator:
             if head:
                 child, parent = first[index], first[head - 1]
                 edges[child, parent] = edges[parent, child] = 1.0
+
+
+def _relation_ids(row: dict[str, Any], places: dict[str, int]) -> list[int]:
+    """The relation of each token by its place among those of the model."""
+    if len(row["relations"]) != len(row["tokens"]):
+        raise ValueError(f"{len(row['tokens'])} tokens need as many relations, got {len(row['relations'])}")
+    ids = []
+    for token, name in zip(row["tokens"], row["relations"], strict=True):
+        place = places.get(name, places.get(str(name).partition(":")[0]))
+        if place is None:
+            raise ValueError(
+                f"{name!r}, the relation of {token!r}, is none of {list(places)}: give a model and its "
+                "collator all relations of the data"
+            )
+        ids.append(place)
+    return ids

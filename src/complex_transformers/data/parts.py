@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .files import open_file
 
 if TYPE_CHECKING:
-    from datasets import Dataset, DatasetDict
+    from datasets import Dataset, DatasetDict, IterableDataset
 
 PARTS = ("train", "validation", "test")
 OVERLAPS = ("error", "allow", "drop")
@@ -109,13 +109,14 @@ def _json_columns(data: bytes) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
 
 
-def check_columns(name: str, part: Dataset, columns: dict[str, str]) -> None:
+def check_columns(name: str, part: Dataset | IterableDataset, columns: dict[str, str]) -> None:
     """Every column must be there; ``columns`` maps the option that names a column to its value."""
+    there = part.column_names
+    if there is None:  # a stream without a header: its first row says it
+        there = list(next(iter(part), {}))
     for option, column in columns.items():
-        if column not in part.column_names:
-            raise ValueError(
-                f"the {name} data has no column {column!r}, only {part.column_names}: name one of them with {option}"
-            )
+        if column not in there:
+            raise ValueError(f"the {name} data has no column {column!r}, only {there}: name one of them with {option}")
 
 
 def strings_of(name: str, part: Dataset, column: str, kind: str) -> list[str]:
