@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # the page asks nobody on the network for anything
 try:
     import gradio as gr
-except ImportError:
-    raise SystemExit("the page needs gradio, in an environment of its own: run `make demo`, which makes it") from None
+except ImportError:  # what answers needs none; ``main`` says how to get it
+    gr = None
 
 import torch
 from transformers import HfArgumentParser, Pipeline, pipeline
@@ -39,6 +39,7 @@ from complex_transformers.analysis import (
 )
 
 MAX_CHARACTERS, MAX_SECONDS = 1000, 10.0
+NEPERS = 4.0  # of a spectrum: the clips are noisy
 # task -> the folder of its model, where the name is another
 FOLDERS = {"feature-extraction": "text-classification"}
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -46,9 +47,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "complex-text2text": {"model_kwargs": {"attn_implementation": "eager"}},  # whose weights are drawn
 }
 SENTENCE = "the old dog is behind the small cat"
-HEARD = (
-    "The upper picture is what the network reads: each frame of the spectrum has moduli (brightness) and phases (hue)."
-)
+HEARD = "The network reads the spectrum with its phases; in the picture hue is the phase, brightness the modulus."
 
 
 def shares(records: Sequence[dict[str, Any]], name: str = "label") -> dict[str, float]:
@@ -58,10 +57,9 @@ def shares(records: Sequence[dict[str, Any]], name: str = "label") -> dict[str, 
 
 def classify(pipe: Pipeline, text: str) -> tuple[Any, ...]:
     """Classes of a text, and the waves of its first words."""
-    known = pipe.tokenizer.get_vocab()
     answer = shares(pipe(text, top_k=None))
-    words = [word for word in dict.fromkeys(pipe.tokenizer.tokenize(text)) if word != pipe.tokenizer.unk_token]
-    return answer, plot_waves(pipe.model, pipe.tokenizer, [word for word in words if word in known][:3], 20, 2)
+    words = [word for word in dict.fromkeys(pipe.tokenizer.tokenize(text)) if word != pipe.tokenizer.unk_token][:3]
+    return answer, plot_waves(pipe.model, pipe.tokenizer, words, num_positions=20, num_features=2) if words else None
 
 
 def tag(pipe: Pipeline, text: str) -> dict[str, Any]:
@@ -129,7 +127,8 @@ def hear(pipe: Pipeline, path: str | None) -> tuple[Any, ...]:
     if len(wave) > MAX_SECONDS * rate:
         raise ValueError(f"the sound takes {len(wave) / rate:.0f} s; the page takes {MAX_SECONDS:.0f} s at most")
     answer = pipe({"raw": wave, "sampling_rate": rate})
-    return plot_spectrum(wave, rate), shares(answer) if isinstance(answer, list) else answer["text"]
+    heard = shares(answer) if isinstance(answer, list) else answer["text"]
+    return heard, plot_spectrum(wave, rate, nepers=NEPERS)
 
 
 class Page(NamedTuple):
@@ -140,7 +139,7 @@ class Page(NamedTuple):
     inputs: Callable[[], list[gr.components.Component]]
     answer: Callable[..., Any]
     outputs: Callable[[], list[gr.components.Component]]
-    examples: list[Any]  # texts or lists of inputs; or a pattern of files in the folder of the model
+    examples: list[Any]  # first inputs, or lists of inputs; or a pattern of files in the folder of the model
 
 
 def text_box(label: str = "text", lines: int = 2) -> gr.Textbox:
@@ -148,15 +147,19 @@ def text_box(label: str = "text", lines: int = 2) -> gr.Textbox:
     return gr.Textbox(label=label, lines=lines)
 
 
+def picture(label: str) -> gr.Plot:
+    """For what is drawn; its label would cover it."""
+    return gr.Plot(label=label, show_label=False)
+
+
 def sound_tab(task: str, about: str, answer: Callable[[], gr.components.Component]) -> Page:
     """A tab that hears."""
-    sound = partial(gr.Audio, sources=["upload", "microphone"], type="filepath", label="sound")
     return Page(
         task,
         f"{about} {HEARD}",
-        lambda: [sound()],
+        lambda: [gr.Audio(sources=["upload", "microphone"], type="filepath", label="sound")],
         hear,
-        lambda: [gr.Plot(label="spectrum"), answer()],
+        lambda: [answer(), picture("spectrum")],
         ["example-*.wav"],
     )
 
@@ -168,7 +171,7 @@ PAGES = [
         "over positions, z = r exp(i (ω pos + θ)); the picture shows the waves of the first words.",
         lambda: [text_box()],
         classify,
-        lambda: [gr.Label(label="class"), gr.Plot(label="waves of words")],
+        lambda: [gr.Label(label="class"), picture("waves of words")],
         [SENTENCE, "is the old dog behind the small cat", "old is the dog cat behind small the"],
     ),
     Page(
@@ -192,7 +195,7 @@ PAGES = [
         "The classifier's states behind its last layer, a row a word: hue is the phase, brightness the modulus.",
         lambda: [text_box()],
         show_features,
-        lambda: [gr.Plot(label="states")],
+        lambda: [picture("states")],
         [SENTENCE, "is the old dog behind the small cat"],
     ),
     Page(
@@ -201,7 +204,7 @@ PAGES = [
         lambda: [text_box("beginning"), gr.Slider(1, 40, value=16, step=1, label="new tokens")],
         write_on,
         lambda: [gr.Textbox(label="goes on", lines=3)],
-        [["twenty seven, twenty eight,", 16], ["fifty three, fifty two,", 16]],
+        ["twenty seven, twenty eight,", "fifty three, fifty two,"],
     ),
     Page(
         "complex-text2text",
@@ -211,9 +214,9 @@ PAGES = [
         translate,
         lambda: [
             gr.Dataframe(headers=["German", "score"], label="German"),
-            gr.Plot(label="what the words looked at"),
+            picture("what the words looked at"),
         ],
-        [["sixty nine", 3], ["forty and eighty", 3]],
+        ["sixty nine", "forty and eighty"],
     ),
     Page(
         "complex-question-answering",
@@ -223,7 +226,7 @@ PAGES = [
         answer_question,
         lambda: [
             gr.Label(label="answer"),
-            gr.Plot(label="sentences it looked at"),
+            picture("sentences it looked at"),
             gr.Textbox(label="notes"),
         ],
         [
@@ -284,15 +287,18 @@ def examples_of(page: Page, folder: Path) -> list[list[Any]]:
 def build(folder: Path) -> gr.Blocks:
     """The page, with a tab for each task, on the models of ``folder``."""
     with gr.Blocks(title="complex_transformers", analytics_enabled=False) as blocks:
-        gr.Markdown("# complex_transformers\nEvery kind of pipeline, on models trained here in minutes.")
+        gr.Markdown(
+            "## complex_transformers\nEvery kind of pipeline, on models trained here; there are more tabs behind ⋯"
+        )
         for page in PAGES:
             with gr.Tab(page.task, id=page.task):
+                examples = examples_of(page, folder)
                 gr.Markdown(page.about)
                 with gr.Row():
                     with gr.Column():
                         inputs = page.inputs()
                         button = gr.Button("run", variant="primary", elem_id=f"run-{page.task}")
-                        gr.Examples(examples_of(page, folder), inputs, elem_id=f"examples-{page.task}")
+                        gr.Examples(examples, inputs[: len(examples[0])], elem_id=f"examples-{page.task}")
                     with gr.Column(elem_id=f"answer-{page.task}"):
                         outputs = page.outputs()
                 button.click(partial(respond, page, folder), inputs, outputs, api_name=page.task)
@@ -311,6 +317,8 @@ class Arguments:
 def main() -> None:
     """Open the page and keep it open."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    if gr is None:
+        raise SystemExit("the page needs gradio, in an environment of its own: run `make demo`, which makes it")
     folder = Path(args.models)
     if missing := [page.task for page in PAGES if not (folder / FOLDERS.get(page.task, page.task)).is_dir()]:
         raise SystemExit(f"there is no model for {missing[0]} in {folder}: run examples/demo/train_demo_models.py")
@@ -318,7 +326,11 @@ def main() -> None:
     logging.set_verbosity_error()
     theme = gr.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
     build(folder.resolve()).launch(
-        server_name=args.host, server_port=args.port, allowed_paths=[str(folder.resolve())], theme=theme
+        server_name=args.host,
+        server_port=args.port,
+        allowed_paths=[str(folder.resolve())],
+        theme=theme,
+        footer_links=["api"],
     )
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["phase_colours", "plot_phases", "plot_spectrum"]
 
 SATURATION = 0.75
-NEPERS = 8.0  # of the modulus, from black to the brightest of a spectrum
 
 
 def phase_colours(z: Tensor, brightness: Tensor) -> np.ndarray:
@@ -69,7 +68,9 @@ def plot_phases(states: Tensor, names: Sequence[str]) -> Figure:
     return figure
 
 
-def plot_spectrum(samples: Any, sampling_rate: int, window: float = 0.04, hop: float = 0.001) -> Figure:
+def plot_spectrum(
+    samples: Any, sampling_rate: int, window: float = 0.04, hop: float = 0.001, nepers: float = 8.0
+) -> Figure:
     """log |z| as brightness and arg z as colour of the short-time spectrum, turned back by the time of each frame.
 
     Without the turn a steady tone would change its colour from frame to frame.
@@ -78,11 +79,14 @@ def plot_spectrum(samples: Any, sampling_rate: int, window: float = 0.04, hop: f
         samples: a waveform ``[samples]``, an array or a tensor.
         sampling_rate: Hz.
         window, hop: seconds.
+        nepers: of log |z| from black to the brightest.
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
-        ValueError: ``window`` or ``hop`` is less than a sample; a waveform without samples.
+        ValueError: a waveform without samples, a ``window`` or ``hop`` of less than one, ``nepers`` of 0 or less.
     """
+    if not nepers > 0:
+        raise ValueError(f"nepers must be positive, got {nepers}")
     length, step = int(window * sampling_rate), int(hop * sampling_rate)
     check_positive(window_samples=length, hop_samples=step, samples=len(samples))
     z = short_time_dft(torch.as_tensor(samples), make_window("hann", length), step, pad_end=True)
@@ -90,7 +94,7 @@ def plot_spectrum(samples: Any, sampling_rate: int, window: float = 0.04, hop: f
     bins = torch.arange(length // 2 + 1)
     z = CF.rotate(z, -2 * torch.pi * bins * times / length)
     loud = CF.modulus(z).clamp(min=1e-6).log()
-    colours = phase_colours(z, ((loud - loud.max() + NEPERS) / NEPERS).clamp(0, 1))
+    colours = phase_colours(z, (1 + (loud - loud.max()) / nepers).clamp(0, 1))
     figure = new_figure(8.0, 3.0)
     axis = figure.subplots()
     extent = (0, len(samples) / sampling_rate, 0, sampling_rate / 2000)
