@@ -17,7 +17,7 @@ quickstart: .venv/.run
 	$(BIN)/python examples/quickstart/quickstart.py
 
 demo: .venv-demo/.run
-	.venv-demo/bin/python examples/demo/train_demo_models.py
+	$(ONE_THREAD) .venv-demo/bin/python examples/demo/train_demo_models.py
 	.venv-demo/bin/python examples/demo/demo.py $(ARGS)
 
 test: .venv/.develop
