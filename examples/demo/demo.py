@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -157,7 +158,7 @@ def sound_tab(task: str, about: str, answer: Callable[[], gr.components.Componen
     return Page(
         task,
         f"{about} {HEARD}",
-        lambda: [gr.Audio(sources=["upload", "microphone"], type="filepath", label="sound")],
+        lambda: [gr.Audio(sources=["upload", "microphone"], type="filepath", label="sound", buttons=[])],
         hear,
         lambda: [answer(), picture("spectrum")],
         ["example-*.wav"],
@@ -274,7 +275,7 @@ def respond(page: Page, folder: Path, *inputs: Any) -> Any:
                 raise ValueError(f"the text has {len(text)} characters; the page takes {MAX_CHARACTERS} at most")
         return page.answer(loaded(page.task, folder), *inputs)
     except (TypeError, ValueError, PipelineException) as error:
-        raise gr.Error(str(error), title="not possible", print_exception=False) from error
+        raise gr.Error(escape(str(error), quote=False), print_exception=False) from error
 
 
 def examples_of(page: Page, folder: Path) -> list[list[Any]]:

@@ -62,7 +62,9 @@ def cut(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     return rows[:-HELD_OUT], rows[-HELD_OUT:]
 
 
-def fit(model: PreTrainedModel, batch: Mapping[str, torch.Tensor], steps: int, rows: int = 32, rate: float = 2e-3):
+def fit(
+    model: PreTrainedModel, batch: Mapping[str, torch.Tensor], steps: int, rows: int = 32, rate: float = 2e-3
+) -> None:
     """Adam on random rows of ``batch``, with a learning rate that falls to zero."""
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, 2 * (1 - step / steps)))
@@ -78,7 +80,9 @@ def fit(model: PreTrainedModel, batch: Mapping[str, torch.Tensor], steps: int, r
     model.eval()
 
 
-def save(folder: Path, model: PreTrainedModel, processing: Any, task: str, right: Callable[[Any], Sequence[bool]]):
+def save(
+    folder: Path, model: PreTrainedModel, processing: Any, task: str, right: Callable[[Any], list[bool]]
+) -> float:
     """Save model and processor, ask ``pipeline(task)`` about what was held out, write the card; the share right."""
     model.save_pretrained(folder)
     processing.save_pretrained(folder)
@@ -91,10 +95,8 @@ def save(folder: Path, model: PreTrainedModel, processing: Any, task: str, right
 
 def names(labels: Sequence[Any]) -> dict[str, Any]:
     """Labels by id and ids by label, for a configuration."""
-    return {
-        "id2label": {index: str(label) for index, label in enumerate(labels)},
-        "label2id": {str(label): index for index, label in enumerate(labels)},
-    }
+    by_id = dict(enumerate(map(str, labels)))
+    return {"id2label": by_id, "label2id": {label: index for index, label in by_id.items()}}
 
 
 def padded(tokenizer: Any, texts: Sequence[str]) -> dict[str, torch.Tensor]:
@@ -186,16 +188,9 @@ def text_to_text(folder: Path, steps: int = 300) -> float:
     tokenizer = build_tokenizer(
         [text for pair in [*learned, *asked] for text in pair], append_eos=True, model_max_length=32
     )
-    model = ComplexSeq2SeqForConditionalGeneration(
-        ComplexSeq2SeqConfig(
-            **SIZES,
-            **writing_tokens(tokenizer),
-            encoder_layers=1,
-            decoder_layers=1,
-            initializer_range=0.3,
-            decoder_start_token_id=tokenizer.bos_token_id,
-        )
-    )
+    sizes = {**SIZES, "encoder_layers": 1, "decoder_layers": 1, "initializer_range": 0.3}
+    tokens = {**writing_tokens(tokenizer), "decoder_start_token_id": tokenizer.bos_token_id}
+    model = ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqConfig(**sizes, **tokens))
     labels = padded(tokenizer, [german for _, german in learned])["input_ids"]
     batch = padded(tokenizer, [english for english, _ in learned])
     fit(model, {**batch, "labels": without_padding(tokenizer, labels)}, steps, rows=64)
@@ -211,18 +206,12 @@ def question_answering(folder: Path, steps: int = 1000, rows: int = 4000) -> flo
     tokenizer = build_tokenizer([text for row in learned for text in (*row.sentences, row.question)])
     processor = MemoryProcessor(tokenizer, memory_size=20)
     rooms = sorted({row.answer for row in learned})
+    fields = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **names(rooms)}
     model = ComplexMemoryNetworkForSequenceClassification(
-        ComplexMemoryNetworkConfig(
-            hidden_size=40,
-            vocab_size=len(tokenizer),
-            pad_token_id=tokenizer.pad_token_id,
-            memory_size=20,
-            **names(rooms),
-        )
+        ComplexMemoryNetworkConfig(hidden_size=40, memory_size=20, **fields)
     )
-    batch = processor(
-        [row.sentences for row in learned], [row.question for row in learned], padding=True, return_tensors="pt"
-    )
+    told, questions = [row.sentences for row in learned], [row.question for row in learned]
+    batch = processor(told, questions, padding=True, return_tensors="pt")
     labels = torch.tensor([rooms.index(row.answer) for row in learned])
     fit(model, {**batch, "labels": labels}, steps, rate=5e-3)
     return save(
@@ -242,7 +231,7 @@ def image_classification(folder: Path, steps: int = 600) -> float:
     processor = ComplexImageProcessor.from_config(model.config)
     batch = processor([picture for picture, _ in learned], return_tensors="pt")
     fit(model, {**batch, "labels": torch.tensor([digit for _, digit in learned])}, steps)
-    for picture, digit in asked[:3]:
+    for digit, picture in {digit: picture for picture, digit in asked}.items():  # one of each
         picture.save(folder / f"example-{digit}.png")
     return save(
         *(folder, model, processor, "image-classification"),
@@ -257,14 +246,10 @@ def listener_config(extractor: SpectralFeatureExtractor, **fields: Any) -> Spect
     )
 
 
-def write_clips(folder: Path, clips: Sequence[data.Clip]) -> None:
-    """Examples for the page."""
-    for clip in clips:
+def heard(folder: Path, clips: Sequence[data.Clip], label: Callable[[Any], str]) -> Callable[[Any], list[bool]]:
+    """Of a pipeline: which clips it hears right. The first ones are examples for the page."""
+    for clip in clips[:3]:
         soundfile.write(folder / f"example-{clip.label}.wav", clip.wave, data.RATE)
-
-
-def heard_right(clips: Sequence[data.Clip], label: Callable[[Any], str]) -> Callable[[Any], list[bool]]:
-    """A pipeline's answers about clips, beside what was played."""
     return lambda hear: [label(hear({"raw": clip.wave, "sampling_rate": data.RATE})) == clip.label for clip in clips]
 
 
@@ -278,8 +263,7 @@ def audio_classification(folder: Path, steps: int = 300, rows: int = 600) -> flo
     batch = extractor([clip.wave for clip in learned], sampling_rate=data.RATE, padding=True, return_tensors="pt")
     labels = torch.tensor([data.TIMBRES.index(clip.label) for clip in learned])
     fit(model, {**batch, "labels": labels}, steps)
-    write_clips(folder, asked[:3])
-    right = heard_right(asked, lambda answer: answer[0]["label"])
+    right = heard(folder, asked, lambda answer: answer[0]["label"])
     return save(folder, model, extractor, "audio-classification", right)
 
 
@@ -315,9 +299,8 @@ def _transcriber(folder: Path, model: PreTrainedModel, processor: Any, clips: li
         return_tensors="pt",
     )
     fit(model, batch, steps)
-    write_clips(folder, asked[:3])
     task = "complex-speech2text" if model.config.is_encoder_decoder else "automatic-speech-recognition"
-    return save(folder, model, processor, task, heard_right(asked, lambda answer: answer["text"]))
+    return save(folder, model, processor, task, heard(folder, asked, lambda answer: answer["text"]))
 
 
 TASKS: dict[str, Callable[..., float]] = {
