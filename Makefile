@@ -4,15 +4,21 @@ PYTHON_OLDEST ?= python3.10
 WORKERS ?= 2
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_DEMO := .venv-demo/bin/python -m pip install --quiet --disable-pip-version-check \
+	--constraint .venv-demo/constraints.txt --constraint examples/demo/constraints.txt
 # One thread for each worker: two would fight for the same cores.
 ONE_THREAD := OMP_NUM_THREADS=1
 # Compiled tests are kept: without them every worker and every process of a test compiles them anew.
 PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: quickstart test test-rest test-all test-slow test-gpu test-oldest conformance mutations lint format types docs bench bench-gpu stability clean
+.PHONY: quickstart demo test test-rest test-all test-slow test-gpu test-oldest test-demo conformance mutations lint format types docs bench bench-gpu stability clean
 
 quickstart: .venv/.run
 	$(BIN)/python examples/quickstart/quickstart.py
+
+demo: .venv-demo/.run
+	$(ONE_THREAD) .venv-demo/bin/python examples/demo/train_demo_models.py
+	.venv-demo/bin/python examples/demo/demo.py $(ARGS)
 
 test: .venv/.develop
 	$(PYTEST) -m "not full and not slow" $(ARGS)
@@ -35,6 +41,10 @@ test-gpu: .venv/.develop
 test-oldest: .venv-oldest/.develop
 	$(ONE_THREAD) .venv-oldest/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal \
 		-m "not full and not slow" $(ARGS)
+
+# The demo with its page, in a browser: a chromium that is installed already.
+test-demo: .venv-demo/.test
+	$(ONE_THREAD) .venv-demo/bin/python -m pytest tests/examples/test_demo.py $(ARGS)
 
 conformance: .venv/.develop
 	$(PYTEST) -m "not slow" tests/conformance $(ARGS)
@@ -87,6 +97,17 @@ stability: .venv/.run
 		--editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,test]"
 	touch $@
 
+# Not in .venv: gradio wants another pillow than the tests, whose other versions it gets.
+.venv-demo/.run: pyproject.toml constraints.txt examples/demo/constraints.txt
+	$(PYTHON) -m venv .venv-demo
+	grep --invert-match '^pillow==' constraints.txt > .venv-demo/constraints.txt
+	$(PIP_DEMO) --editable ".[train,analysis,speech,vision]" gradio
+	touch $@
+
+.venv-demo/.test: .venv-demo/.run
+	$(PIP_DEMO) --editable ".[train,analysis,speech,vision,kernels,test]" playwright
+	touch $@
+
 .venv/.docs: .venv/.python pyproject.toml constraints.txt
 	$(PIP) --editable ".[docs]"
 	touch $@
@@ -100,4 +121,4 @@ stability: .venv/.run
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .cache build site outputs
+	rm -rf .venv .venv-oldest .venv-demo .cache build site outputs

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from matplotlib.colors import hsv_to_rgb
-from matplotlib.figure import Figure
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, HfArgumentParser, set_seed
 
 from complex_transformers import (
@@ -22,10 +20,9 @@ from complex_transformers import (
     limit_progress_bars,
     read_audio,
 )
-from complex_transformers.analysis import AttentionMap, plot_attention, plot_waves
-from complex_transformers.nn import functional as CF
-from complex_transformers.nn.short_time import make_window, short_time_dft
+from complex_transformers.analysis import AttentionMap, plot_attention, plot_spectrum, plot_waves
 
+RATE = 8000
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 PAD, START, END, FIRST = 0, 1, 2, 3
 
@@ -69,29 +66,6 @@ def reversing_attention(steps: int) -> AttentionMap:
     return AttentionMap(columns, [], rows, None, weights.tolist(), None)
 
 
-def plot_spectrum(path: str, rate: int = 8000, window: float = 0.04, hop: float = 0.001) -> Figure:
-    """log |z| as brightness and arg z as colour of the short-time spectrum, turned back by the time of each frame.
-
-    Without the turn a steady tone would change its colour from frame to frame.
-    """
-    samples = read_audio(path, rate)
-    length, step = int(window * rate), int(hop * rate)
-    z = short_time_dft(torch.as_tensor(samples), make_window("hann", length), step, pad_end=True)
-    times = torch.arange(len(z)).unsqueeze(1) * step
-    bins = torch.arange(length // 2 + 1)
-    z = CF.rotate(z, -2 * torch.pi * bins * times / length)
-    loud = CF.modulus(z).clamp(min=1e-6).log()
-    bright = ((loud - loud.max() + 8) / 8).clamp(0, 1)
-    real, imag = CF.split(z)
-    hue = torch.atan2(imag, real) / (2 * torch.pi) % 1
-    colours = hsv_to_rgb(torch.stack([hue, torch.full_like(hue, 0.75), bright], dim=-1).transpose(0, 1).numpy())
-    figure = Figure(figsize=(8.0, 3.0), layout="constrained")
-    axis = figure.subplots()
-    axis.imshow(colours, origin="lower", aspect="auto", extent=(0, len(samples) / rate, 0, rate / 2000))
-    axis.set(xlabel="seconds", ylabel="kHz", title="a spoken number: brightness |z|, colour arg z")
-    return figure
-
-
 def main() -> list[Path]:
     """Draw what there is data for, and say where it lies."""
     (args,) = HfArgumentParser(Arguments).parse_args_into_dataclasses()
@@ -103,7 +77,7 @@ def main() -> list[Path]:
         "attention": plot_attention(reversing_attention(args.steps)),
     }
     if args.clip is not None:
-        figures["spectrum"] = plot_spectrum(args.clip)
+        figures["spectrum"] = plot_spectrum(read_audio(args.clip, RATE), RATE)
     folder = Path(args.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

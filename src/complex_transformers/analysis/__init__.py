@@ -7,6 +7,7 @@ from .conjugate import conjugate_share, prune_conjugate
 from .frequencies import WordFrequency, frequency_table, period_summary, plot_frequency_density
 from .memories import memory_hit_rates, plot_memories
 from .parameters import count_parameters
+from .phases import phase_colours, plot_phases, plot_spectrum
 from .states import (
     Interference,
     OutcomeWords,
@@ -41,11 +42,14 @@ __all__ = [
     "outcome_words",
     "part_coupling",
     "period_summary",
+    "phase_colours",
     "plot_attention",
     "plot_frequency_density",
     "plot_interference",
     "plot_memories",
     "plot_outcome_words",
+    "plot_phases",
+    "plot_spectrum",
     "plot_text_state",
     "plot_waves",
     "plot_weight_trace",

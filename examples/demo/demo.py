@@ -1,0 +1,339 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A page with every kind of pipeline, on the models of ``train_demo_models.py``.
+
+    make demo                                   # sets everything up, trains what is missing, opens the page
+    python examples/demo/demo.py --port 7861    # in an environment that has gradio
+
+What the library refuses is said on the page, in its own words.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # the page asks nobody on the network for anything
+try:
+    import gradio as gr
+except ImportError:  # what answers needs none; ``main`` says how to get it
+    gr = None
+
+import torch
+from transformers import HfArgumentParser, Pipeline, pipeline
+from transformers.pipelines import PipelineException
+from transformers.utils import logging
+
+from complex_transformers import limit_progress_bars, read_audio
+from complex_transformers.analysis import (
+    AttentionMap,
+    plot_attention,
+    plot_memories,
+    plot_phases,
+    plot_spectrum,
+    plot_waves,
+)
+
+MAX_CHARACTERS, MAX_SECONDS = 1000, 10.0
+NEPERS = 4.0  # of a spectrum: the clips are noisy
+# task -> the folder of its model, where the name is another
+FOLDERS = {"feature-extraction": "text-classification"}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "token-classification": {"aggregation_strategy": "simple"},
+    "complex-text2text": {"model_kwargs": {"attn_implementation": "eager"}},  # whose weights are drawn
+}
+SENTENCE = "the old dog is behind the small cat"
+HEARD = "The network reads the spectrum with its phases; in the picture hue is the phase, brightness the modulus."
+
+
+def shares(records: Sequence[dict[str, Any]], name: str = "label") -> dict[str, float]:
+    """The records of a pipeline as what ``gr.Label`` draws."""
+    return {record[name]: float(record["score"]) for record in records}
+
+
+def classify(pipe: Pipeline, text: str) -> tuple[Any, ...]:
+    """Classes of a text, and the waves of its first words."""
+    answer = shares(pipe(text, top_k=None))
+    words = [word for word in dict.fromkeys(pipe.tokenizer.tokenize(text)) if word != pipe.tokenizer.unk_token][:3]
+    return answer, plot_waves(pipe.model, pipe.tokenizer, words, num_positions=20, num_features=2) if words else None
+
+
+def tag(pipe: Pipeline, text: str) -> dict[str, Any]:
+    """A text with the roles of its words."""
+    words = [{"entity": row["entity_group"], "start": row["start"], "end": row["end"]} for row in pipe(text)]
+    return {"text": text, "entities": words}
+
+
+def fill(pipe: Pipeline, text: str) -> dict[str, float]:
+    """Words for the gap."""
+    records = pipe(text)
+    if isinstance(records[0], list):
+        raise ValueError(f"the text has {len(records)} gaps; write {pipe.tokenizer.mask_token} once")
+    return shares(records, "token_str")
+
+
+def show_features(pipe: Pipeline, text: str) -> Any:
+    """The states of the words behind the last layer."""
+    (states,) = pipe(text, return_tensors="pt")
+    return plot_phases(states, pipe.tokenizer.tokenize(text))
+
+
+def write_on(pipe: Pipeline, text: str, words: int) -> str:
+    """What follows a text."""
+    if not text.strip():
+        raise ValueError("the beginning is empty; give a number or more")
+    return pipe(text, max_new_tokens=int(words), do_sample=False)[0]["generated_text"]
+
+
+def translate(pipe: Pipeline, text: str, beams: int) -> tuple[Any, ...]:
+    """Translations of a text, the best first, and what the words of the first one looked at."""
+    beams = int(beams)
+    records = pipe(text, num_beams=beams, num_return_sequences=beams, return_scores=True)
+    rows = [[record["generated_text"], f"{record['score']:.3f}"] for record in records]
+    tokens = pipe(text, num_beams=beams, return_tensors=True)[0]["generated_token_ids"]
+    source = pipe.tokenizer(text, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        output = pipe.model(source, decoder_input_ids=torch.tensor([tokens[:-1]]), output_attentions=True)
+    weights = torch.stack(output.cross_attentions).mean(dim=(0, 2))[0]
+    names = [pipe.tokenizer.convert_ids_to_tokens(ids) for ids in (source[0].tolist(), tokens[1:])]
+    return rows, plot_attention(AttentionMap(names[0], [], names[1], None, weights.tolist(), None))
+
+
+def answer_question(pipe: Pipeline, story: str, question: str) -> tuple[Any, ...]:
+    """An answer, where it was looked for, and what was not understood."""
+    answer = pipe(story=story, question=question)
+    unknown = ", ".join(answer["unknown_words"]) or "none"
+    notes = f"unknown words: {unknown}; sentences too many for its memory: {answer['dropped_sentences']}"
+    return {answer["answer"]: answer["score"]}, plot_memories(answer["memories"]), notes
+
+
+def look(pipe: Pipeline, picture: Any) -> dict[str, float]:
+    """Classes of a picture."""
+    if picture is None:
+        raise ValueError("there is no picture; choose a file or one of the examples")
+    return shares(pipe(picture, top_k=3))
+
+
+def hear(pipe: Pipeline, path: str | None) -> tuple[Any, ...]:
+    """What is heard in a file, and its spectrum."""
+    if path is None:
+        raise ValueError("there is no sound; choose a file, record one, or take one of the examples")
+    rate = pipe.feature_extractor.sampling_rate
+    wave = read_audio(path, rate, mix_channels=True)
+    if len(wave) > MAX_SECONDS * rate:
+        raise ValueError(f"the sound takes {len(wave) / rate:.0f} s; the page takes {MAX_SECONDS:.0f} s at most")
+    answer = pipe({"raw": wave, "sampling_rate": rate})
+    heard = shares(answer) if isinstance(answer, list) else answer["text"]
+    return heard, plot_spectrum(wave, rate, nepers=NEPERS)
+
+
+class Page(NamedTuple):
+    """One tab: a task, what is complex in it, how to ask, and what is shown."""
+
+    task: str
+    about: str
+    inputs: Callable[[], list[gr.components.Component]]
+    answer: Callable[..., Any]
+    outputs: Callable[[], list[gr.components.Component]]
+    examples: list[Any]  # first inputs, or lists of inputs; or a pattern of files in the folder of the model
+
+
+def text_box(label: str = "text", lines: int = 2) -> gr.Textbox:
+    """For what somebody writes."""
+    return gr.Textbox(label=label, lines=lines)
+
+
+def picture(label: str) -> gr.Plot:
+    """For what is drawn; its label would cover it."""
+    return gr.Plot(label=label, show_label=False)
+
+
+def sound_tab(task: str, about: str, answer: Callable[[], gr.components.Component]) -> Page:
+    """A tab that hears."""
+    return Page(
+        task,
+        f"{about} {HEARD}",
+        lambda: [gr.Audio(sources=["upload", "microphone"], type="filepath", label="sound", buttons=[])],
+        hear,
+        lambda: [answer(), picture("spectrum")],
+        ["example-*.wav"],
+    )
+
+
+PAGES = [
+    Page(
+        "text-classification",
+        "Statement, question, or shuffled words? The words are the same, their order is not. Each word is a *wave* "
+        "over positions, z = r exp(i (ω pos + θ)); the picture shows the waves of the first words.",
+        lambda: [text_box()],
+        classify,
+        lambda: [gr.Label(label="class"), picture("waves of words")],
+        [SENTENCE, "is the old dog behind the small cat", "old is the dog cat behind small the"],
+    ),
+    Page(
+        "token-classification",
+        "Who does what to whom? In the passive the other noun acts: the phases of words tell which one stood first.",
+        lambda: [text_box()],
+        tag,
+        lambda: [gr.HighlightedText(label="roles", show_legend=False)],
+        ["the old dog chases the small cat", "the small cat is chased by the old dog"],
+    ),
+    Page(
+        "fill-mask",
+        "A word is missing. Attention compares words by the modulus of complex products, which knows distances.",
+        lambda: [text_box()],
+        fill,
+        lambda: [gr.Label(label="word")],
+        ["the old dog is <mask> the small cat", "<mask> the young fox near the old horse"],
+    ),
+    Page(
+        "feature-extraction",
+        "The classifier's states behind its last layer, a row a word: hue is the phase, brightness the modulus.",
+        lambda: [text_box()],
+        show_features,
+        lambda: [picture("states")],
+        [SENTENCE, "is the old dog behind the small cat"],
+    ),
+    Page(
+        "text-generation",
+        "A complex Llama counts on, up or down: rotary positions are multiplications by exp(i ω pos).",
+        lambda: [text_box("beginning"), gr.Slider(1, 40, value=16, step=1, label="new tokens")],
+        write_on,
+        lambda: [gr.Textbox(label="goes on", lines=3)],
+        ["twenty seven, twenty eight,", "fifty three, fifty two,"],
+    ),
+    Page(
+        "complex-text2text",
+        "Numbers in German, which swaps tens and ones: *twenty three* is *drei und zwanzig*. The picture shows which "
+        "English word each German word looked at, by the moduli of complex scores.",
+        lambda: [text_box("English", 1), gr.Slider(1, 5, value=3, step=1, label="beams")],
+        translate,
+        lambda: [
+            gr.Dataframe(headers=["German", "score"], label="German"),
+            picture("what the words looked at"),
+        ],
+        ["sixty nine", "forty and eighty"],
+    ),
+    Page(
+        "complex-question-answering",
+        "A memory network reads a story and looks at its sentences, three times, by complex inner products. Only the "
+        "last move of a person counts.",
+        lambda: [text_box("story", 5), text_box("question", 1)],
+        answer_question,
+        lambda: [
+            gr.Label(label="answer"),
+            picture("sentences it looked at"),
+            gr.Textbox(label="notes"),
+        ],
+        [
+            ["Mary goes to the kitchen.\nJohn runs to the office.\nMary walks to the garden.", "Where is Mary?"],
+            ["Paul walks to the hall.\nAnn goes to the hall.\nPaul runs to the office.", "Where is Ann?"],
+        ],
+    ),
+    Page(
+        "image-classification",
+        "Handwritten digits of 8 x 8 pixels, by complex convolutions; pooling keeps the number of largest modulus.",
+        lambda: [gr.Image(type="pil", sources=["upload"], label="picture", height=240)],
+        look,
+        lambda: [gr.Label(label="digit")],
+        ["example-*.png"],
+    ),
+    sound_tab(
+        "audio-classification",
+        "Sine, square or sawtooth?",
+        lambda: gr.Label(label="wave"),
+    ),
+    sound_tab(
+        "automatic-speech-recognition",
+        "Melodies of the notes c, e, g and b as letters, by CTC: a letter or a blank for each frame.",
+        lambda: gr.Textbox(label="melody"),
+    ),
+    sound_tab(
+        "complex-speech2text",
+        "The same melodies, by a decoder that writes letter by letter.",
+        lambda: gr.Textbox(label="melody"),
+    ),
+]
+
+
+@cache
+def loaded(task: str, folder: Path) -> Pipeline:
+    """The pipeline of a task, read once."""
+    return pipeline(task, model=str(folder / FOLDERS.get(task, task)), **OPTIONS.get(task, {}))
+
+
+def respond(page: Page, folder: Path, *inputs: Any) -> Any:
+    """The answer of a page; an input that is refused is an error on the page, with its reason."""
+    try:
+        for text in inputs:
+            if isinstance(text, str) and len(text) > MAX_CHARACTERS:
+                raise ValueError(f"the text has {len(text)} characters; the page takes {MAX_CHARACTERS} at most")
+        return page.answer(loaded(page.task, folder), *inputs)
+    except (TypeError, ValueError, PipelineException) as error:
+        raise gr.Error(escape(str(error), quote=False), print_exception=False) from error
+
+
+def examples_of(page: Page, folder: Path) -> list[list[Any]]:
+    """Inputs to choose from, a list each."""
+    if isinstance(pattern := page.examples[0], str) and pattern.startswith("example-"):
+        return [[str(path)] for path in sorted((folder / page.task).glob(pattern))]
+    return [example if isinstance(example, list) else [example] for example in page.examples]
+
+
+def build(folder: Path) -> gr.Blocks:
+    """The page, with a tab for each task, on the models of ``folder``."""
+    with gr.Blocks(title="complex_transformers", analytics_enabled=False) as blocks:
+        gr.Markdown(
+            "## complex_transformers\nEvery kind of pipeline, on models trained here; there are more tabs behind ⋯"
+        )
+        for page in PAGES:
+            with gr.Tab(page.task, id=page.task):
+                examples = examples_of(page, folder)
+                gr.Markdown(page.about)
+                with gr.Row():
+                    with gr.Column():
+                        inputs = page.inputs()
+                        button = gr.Button("run", variant="primary", elem_id=f"run-{page.task}")
+                        gr.Examples(examples, inputs[: len(examples[0])], elem_id=f"examples-{page.task}")
+                    with gr.Column(elem_id=f"answer-{page.task}"):
+                        outputs = page.outputs()
+                button.click(partial(respond, page, folder), inputs, outputs, api_name=page.task)
+    return blocks
+
+
+@dataclass
+class Arguments:
+    """Where the models are, and where the page will be."""
+
+    models: str = "outputs/demo"
+    host: str = "127.0.0.1"
+    port: int = 7860
+
+
+def main() -> None:
+    """Open the page and keep it open."""
+    (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    if gr is None:
+        raise SystemExit("the page needs gradio, in an environment of its own: run `make demo`, which makes it")
+    folder = Path(args.models)
+    if missing := [page.task for page in PAGES if not (folder / FOLDERS.get(page.task, page.task)).is_dir()]:
+        raise SystemExit(f"there is no model for {missing[0]} in {folder}: run examples/demo/train_demo_models.py")
+    limit_progress_bars()
+    logging.set_verbosity_error()
+    theme = gr.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
+    build(folder.resolve()).launch(
+        server_name=args.host,
+        server_port=args.port,
+        allowed_paths=[str(folder.resolve())],
+        theme=theme,
+        footer_links=["api"],
+    )
+
+
+if __name__ == "__main__":
+    main()

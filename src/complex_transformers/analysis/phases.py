@@ -1,0 +1,103 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Complex numbers as colours: the hue is the phase, the brightness the modulus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..data.parts import require
+from ..nn import functional as CF, split
+from ..nn.checks import check_positive
+from ..nn.short_time import make_window, short_time_dft
+from .plotting import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["phase_colours", "plot_phases", "plot_spectrum"]
+
+SATURATION = 0.75
+
+
+def phase_colours(z: Tensor, brightness: Tensor) -> np.ndarray:
+    """``[..., 2d]`` and ``[..., d]`` in [0, 1] -> red, green and blue ``[..., d, 3]`` in [0, 1].
+
+    arg z = 0 is red, 2 pi / 3 green, -2 pi / 3 blue.
+
+    Raises:
+        ImportError: ``matplotlib`` is missing (extra ``analysis``).
+    """
+    colors = require("matplotlib.colors", "colours of phases need matplotlib", "analysis")
+    real, imag = split(z.detach().float().cpu())
+    hue = torch.atan2(imag, real) / (2 * torch.pi) % 1
+    hsv = torch.stack([hue, torch.full_like(hue, SATURATION), brightness.detach().float().cpu()], dim=-1)
+    rgb: np.ndarray = colors.hsv_to_rgb(hsv.numpy())
+    return rgb
+
+
+def plot_phases(states: Tensor, names: Sequence[str]) -> Figure:
+    """States ``[T, 2d]`` of the words of a text: a row for each word, a column for each complex feature.
+
+    The brightest feature is that of the largest modulus.
+
+    Args:
+        states: of an embedding or a layer, for instance of ``pipeline("feature-extraction")``.
+        names: of the rows.
+
+    Raises:
+        ImportError: ``matplotlib`` is missing (extra ``analysis``).
+        ValueError: another number of names than of rows, no row.
+    """
+    if len(names) != len(states) or len(states) == 0:
+        raise ValueError(
+            f"there are {len(states)} states and {len(names)} names: give one name for each of the states"
+        )
+    modulus = CF.modulus(states.detach().float())
+    colours = phase_colours(states, modulus / modulus.max().clamp(min=torch.finfo(modulus.dtype).tiny))
+    figure = new_figure(8.0, 0.3 * len(names) + 1.0)
+    axis = figure.subplots()
+    axis.imshow(colours, aspect="auto", interpolation="nearest")
+    axis.set_yticks(range(len(names)), list(names))
+    axis.set(xlabel="complex feature", title="brightness |z|, colour arg z")
+    return figure
+
+
+def plot_spectrum(
+    samples: Any, sampling_rate: int, window: float = 0.04, hop: float = 0.001, nepers: float = 8.0
+) -> Figure:
+    """log |z| as brightness and arg z as colour of the short-time spectrum, turned back by the time of each frame.
+
+    Without the turn a steady tone would change its colour from frame to frame.
+
+    Args:
+        samples: a waveform ``[samples]``, an array or a tensor.
+        sampling_rate: Hz.
+        window, hop: seconds.
+        nepers: of log |z| from black to the brightest.
+
+    Raises:
+        ImportError: ``matplotlib`` is missing (extra ``analysis``).
+        ValueError: a waveform without samples, a ``window`` or ``hop`` of less than one, ``nepers`` of 0 or less.
+    """
+    if not nepers > 0:
+        raise ValueError(f"nepers must be positive, got {nepers}")
+    length, step = int(window * sampling_rate), int(hop * sampling_rate)
+    check_positive(window_samples=length, hop_samples=step, samples=len(samples))
+    z = short_time_dft(torch.as_tensor(samples), make_window("hann", length), step, pad_end=True)
+    times = torch.arange(len(z)).unsqueeze(1) * step
+    bins = torch.arange(length // 2 + 1)
+    z = CF.rotate(z, -2 * torch.pi * bins * times / length)
+    loud = CF.modulus(z).clamp(min=1e-6).log()
+    colours = phase_colours(z, (1 + (loud - loud.max()) / nepers).clamp(0, 1))
+    figure = new_figure(8.0, 3.0)
+    axis = figure.subplots()
+    extent = (0, len(samples) / sampling_rate, 0, sampling_rate / 2000)
+    axis.imshow(colours.transpose(1, 0, 2), origin="lower", aspect="auto", extent=extent)
+    axis.set(xlabel="seconds", ylabel="kHz", title="brightness |z|, colour arg z")
+    return figure
