@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from benchmarks.cases import (
+    attention,
     attention_blocks,
     classifier,
     decoder,
@@ -51,6 +52,7 @@ DECISIONS = DOCS / "decisions"
 CASES: dict[str, Case] = {
     "linear": Case(linear.case, 30),
     "encoder": Case(encoder.case, 30),
+    "attention": Case(attention.case, 15),
     "embedding": Case(embedding.case, 30),
     "memory": Case(memory.case, 3),
     "peers": Case(peers.case, 10, packages=("complextorch", "torchcvnn")),

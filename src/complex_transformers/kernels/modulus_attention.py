@@ -49,11 +49,14 @@ def unstack(grad: Tensor, bilinear: bool) -> Tensor:
     return _join(real_a - imag_b, real_b + imag_a)
 
 
+def least_modulus(dtype: torch.dtype) -> float:
+    """Keeps grad / modulus finite; below it (1e-19 in float32) the gradient fades to 0 at a score of 0."""
+    return torch.finfo(dtype).tiny ** 0.5
+
+
 def modulus_gradient_(parts: Tensor, modulus: Tensor, grad: Tensor) -> Tensor:
-    """Gradient of (Re, Im), ``[..., 2 T, S]``, from that of the modulus; overwrites all three. 0 at a score of 0."""
-    # The floor keeps grad / modulus finite; below it (1e-19 in float32) the gradient fades to 0 at a score of 0.
-    unit = grad.div_(modulus.clamp_(min=torch.finfo(modulus.dtype).tiny ** 0.5))
-    parts.unflatten(-2, (2, -1)).mul_(unit.unsqueeze(-3))
+    """Gradient of (Re, Im), ``[..., 2 T, S]``, from that of a modulus above 0; overwrites ``parts`` and ``grad``."""
+    parts.unflatten(-2, (2, -1)).mul_(grad.div_(modulus).unsqueeze(-3))
     return parts
 
 
@@ -89,7 +92,8 @@ class ScoreModulus(torch.autograd.Function):
         query, key, modulus, parts = ctx.saved_tensors
         if torch.is_grad_enabled():  # a graph of the gradient is wanted
             return gradients_with_graph(_score_moduli, (query, key, ctx.bilinear), ctx.needs_input_grad, (grad,))
-        grad_parts = modulus_gradient_(parts.clone(), modulus.clone(), grad.clone())
+        modulus = modulus.clamp(min=least_modulus(modulus.dtype))
+        grad_parts = modulus_gradient_(parts.clone(), modulus, grad.clone())
         grad_query = unstack(grad_parts @ key, ctx.bilinear)
         return grad_query, grad_parts.transpose(-1, -2) @ stack(query, ctx.bilinear), None
 
@@ -135,6 +139,7 @@ class Scratch:
         self.like = query
         self.arrays: dict[str, Tensor] = {}
         longest = [torch.linalg.vector_norm(x, dim=-1).amax() for x in (query, key) if x.numel()]
+        self.least_square = query.new_tensor(torch.finfo(query.dtype).tiny)
         self.squares_fit = bool(math.prod(longest) < 0.5 * torch.finfo(query.dtype).max ** 0.5)
 
     def __call__(self, name: str, *shape: int) -> Tensor:
@@ -171,15 +176,15 @@ class BlockedModulusAttention(torch.autograd.Function):
 
     @staticmethod
     def _weights(stacked: Tensor, key: Tensor, mask: Tensor | None, scratch: Scratch) -> tuple[Tensor, Tensor, Tensor]:
-        """Both parts of the scores ``[P, 2 rows, S]``, their moduli and the softmax of these."""
+        """Both parts of the scores ``[P, 2 rows, S]``, their moduli (0 is 1e-19) and the softmax of these."""
         pairs, rows, length = stacked.shape[0], stacked.shape[1] // 2, key.shape[1]
         parts = torch.bmm(stacked, key.mT, out=scratch("parts", pairs, 2 * rows, length))
         real, imag = parts.chunk(2, dim=-2)
         modulus = scratch("modulus", pairs, rows, length)
         if scratch.squares_fit:
-            torch.mul(real, real, out=modulus).addcmul_(imag, imag).sqrt_()
+            torch.addcmul(scratch.least_square, real, real, out=modulus).addcmul_(imag, imag).sqrt_()
         else:
-            torch.hypot(real, imag, out=modulus)
+            torch.hypot(real, imag, out=modulus).clamp_(min=least_modulus(modulus.dtype))
         scores = modulus
         if mask is not None:
             samples = pairs // mask.shape[1] if mask.shape[1] > 1 else mask.shape[0]
@@ -238,7 +243,8 @@ class BlockedModulusAttention(torch.autograd.Function):
         generator = torch.Generator().manual_seed(ctx.seed)
         grad_query = torch.empty_like(query)
         # Features before words: so the products that add to them are fast.
-        grad_key, grad_value = (x.new_zeros(*x.shape[:2], x.shape[3], x.shape[2]) for x in (key, value))
+        new = torch.Tensor.new_empty if query.shape[2] else torch.Tensor.new_zeros
+        grad_key, grad_value = (new(x, (*x.shape[:2], x.shape[3], x.shape[2])) for x in (key, value))
         for block in blocked._blocks(query, key, mask):
             stacked, own_key, own_grad = stack(block.rows(query), ctx.bilinear), block.keys(key), block.rows(grad)
             parts, modulus, weights = blocked._weights(stacked, own_key, block.mask, scratch)
@@ -251,8 +257,9 @@ class BlockedModulusAttention(torch.autograd.Function):
                 weights.mul_(keep)
             else:
                 grad_scores = grad_weights.sub_(inner).mul_(weights)
-            block.keys(grad_value).baddbmm_(own_grad.mT, weights)
+            others = float(block.queries.start > 0)  # 0: these are the first queries of their heads
+            block.keys(grad_value).baddbmm_(own_grad.mT, weights, beta=others)
             grad_parts = modulus_gradient_(parts, modulus, grad_scores)
             block.put(grad_query, unstack(grad_parts @ own_key, ctx.bilinear))
-            block.keys(grad_key).baddbmm_(stacked.mT, grad_parts)
+            block.keys(grad_key).baddbmm_(stacked.mT, grad_parts, beta=others)
         return grad_query, grad_key.mT, grad_value.mT, None, None, None, None
