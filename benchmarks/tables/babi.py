@@ -72,7 +72,7 @@ def summary_table(folder: str, results: Path) -> str:
                 f"{100 * (1 - statistics.mean(run.get('unseen', 0.0) for run in best.values())):.1f}",
                 str(sum(score >= SOLVED for score in scores.values())),
                 f"{hits[1][0]:.2f}" if 1 in hits else "",
-                f"{hits[2][1]:.2f}" if 2 in hits else "",
+                " / ".join(f"{rate:.2f}" for rate in hits.get(2, ())),
                 f"{statistics.mean(run['parameters'] for run in best.values()):,.0f}",
                 f"{statistics.median(run['seconds'] for run in best.values()):.0f} s",
             ]

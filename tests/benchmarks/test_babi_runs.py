@@ -77,7 +77,7 @@ def test_the_restart_of_least_training_loss_counts(tmp_path):
     write("en-10k,2,real", 0, 0.1, 0.0, "0")
     lines = tables.summary_table("en", tmp_path).splitlines()
     assert lines[2] == "| `real` | 1 | 2 | 10.0 | 10.0 | 0 | 0.50 |  | 1,000 | 2 s |"
-    assert lines[3] == "| `complex` | 2 | 1 | 25.0 | 25.0 | 1 | 0.50 | 0.25 | 1,000 | 2 s |"
+    assert lines[3] == "| `complex` | 2 | 1 | 25.0 | 25.0 | 1 | 0.50 | 0.50 / 0.25 / 0.12 | 1,000 | 2 s |"
     (row,) = tables.task_table("en", tmp_path).splitlines()[2:]
     assert row == "| 1 | 10.0 | 0.0 | 5.5 ± 6.4 | 0.0 | 3 / 0 | 0.250 |"
 
