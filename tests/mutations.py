@@ -41,8 +41,8 @@ MUTATIONS = {
         "tests/nn/test_functional.py::test_linear_gradients",
     ),
     "a mask that blocked attention forgets": Mutation(
-        "modulus if mask is None else modulus + mask",
-        "modulus",
+        "if block.mask is not None:",
+        "if False:",
         "tests/nn/test_attention.py::test_blocks_give_what_the_whole_gives",
     ),
     "a layer that drops its bias": Mutation(

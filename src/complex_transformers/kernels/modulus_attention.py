@@ -130,17 +130,19 @@ class Block(NamedTuple):
 class Scratch:
     """Arrays by name that all blocks compute in: memory that is new to a process costs as much as a product in it.
 
-    ``squares_fit``: no score is so large that its square overflows, by |<k|q>| <= |k| |q|; then three passes over a
-    block that lies in the cache take the place of ``hypot``, which is slower. Squares that vanish are those of scores
-    below 1e-19, where the gradient fades to 0 anyway.
+    ``squares_fit [B, H]``: no score is so large that its square overflows, by |<k|q>| <= |k| |q|; then three passes
+    over a block that lies in the cache take the place of ``hypot``, which is slower. Squares that vanish are those of
+    scores below 1e-19, where the gradient fades to 0 anyway.
     """
 
     def __init__(self, query: Tensor, key: Tensor) -> None:
         self.like = query
         self.arrays: dict[str, Tensor] = {}
-        longest = [torch.linalg.vector_norm(x, dim=-1).amax() for x in (query, key) if x.numel()]
         self.least_square = query.new_tensor(torch.finfo(query.dtype).tiny)
-        self.squares_fit = bool(math.prod(longest) < 0.5 * torch.finfo(query.dtype).max ** 0.5)
+        norms = [torch.linalg.vector_norm(x, dim=-1) for x in (query, key)]
+        bound = math.prod(norm.amax(-1) if norm.shape[-1] else norm.new_zeros(norm.shape[:2]) for norm in norms)
+        self.squares_fit = bound < 0.5 * torch.finfo(query.dtype).max ** 0.5
+        self.all_fit = bool(self.squares_fit.all())
 
     def __call__(self, name: str, *shape: int) -> Tensor:
         """The array of that name, of any content."""
@@ -175,21 +177,21 @@ class BlockedModulusAttention(torch.autograd.Function):
                 yield Block(*own, None)
 
     @staticmethod
-    def _weights(stacked: Tensor, key: Tensor, mask: Tensor | None, scratch: Scratch) -> tuple[Tensor, Tensor, Tensor]:
+    def _weights(block: Block, stacked: Tensor, key: Tensor, scratch: Scratch) -> tuple[Tensor, Tensor, Tensor]:
         """Both parts of the scores ``[P, 2 rows, S]``, their moduli (0 is 1e-19) and the softmax of these."""
         pairs, rows, length = stacked.shape[0], stacked.shape[1] // 2, key.shape[1]
         parts = torch.bmm(stacked, key.mT, out=scratch("parts", pairs, 2 * rows, length))
         real, imag = parts.chunk(2, dim=-2)
         modulus = scratch("modulus", pairs, rows, length)
-        if scratch.squares_fit:
-            torch.addcmul(scratch.least_square, real, real, out=modulus).addcmul_(imag, imag).sqrt_()
-        else:
-            torch.hypot(real, imag, out=modulus).clamp_(min=least_modulus(modulus.dtype))
+        torch.addcmul(scratch.least_square, real, real, out=modulus).addcmul_(imag, imag).sqrt_()
+        if not scratch.all_fit:  # a head is computed alike whatever the others hold
+            exact = torch.hypot(real, imag).clamp_(min=least_modulus(modulus.dtype))
+            torch.where(block.keys(scratch.squares_fit)[:, None, None], modulus, exact, out=modulus)
         scores = modulus
-        if mask is not None:
-            samples = pairs // mask.shape[1] if mask.shape[1] > 1 else mask.shape[0]
+        if block.mask is not None:
+            samples = pairs // block.mask.shape[1] if block.mask.shape[1] > 1 else block.mask.shape[0]
             shape = samples, pairs // samples, rows, length
-            scores = torch.add(modulus.view(shape), mask, out=scratch("scores", *shape)).view(modulus.shape)
+            scores = torch.add(modulus.view(shape), block.mask, out=scratch("scores", *shape)).view(modulus.shape)
         return parts, modulus, torch.softmax(scores, dim=-1, out=scratch("weights", pairs, rows, length))
 
     @staticmethod
@@ -221,7 +223,7 @@ class BlockedModulusAttention(torch.autograd.Function):
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for block in blocked._blocks(query, key, mask):
             stacked = stack(block.rows(query), bilinear)
-            weights = blocked._weights(stacked, block.keys(key), block.mask, scratch)[-1]
+            weights = blocked._weights(block, stacked, block.keys(key), scratch)[-1]
             if dropout:
                 weights.mul_(blocked._keep(weights, dropout, generator))
             block.put(out, weights @ block.keys(value))
@@ -247,7 +249,7 @@ class BlockedModulusAttention(torch.autograd.Function):
         grad_key, grad_value = (new(x, (*x.shape[:2], x.shape[3], x.shape[2])) for x in (key, value))
         for block in blocked._blocks(query, key, mask):
             stacked, own_key, own_grad = stack(block.rows(query), ctx.bilinear), block.keys(key), block.rows(grad)
-            parts, modulus, weights = blocked._weights(stacked, own_key, block.mask, scratch)
+            parts, modulus, weights = blocked._weights(block, stacked, own_key, scratch)
             grad_weights = torch.bmm(own_grad, block.keys(value).mT, out=scratch("grad", *weights.shape))
             # softmax: dS = w (dW - sum w dW), and sum w dW = out . dout
             inner = (own_grad * block.rows(out)).sum(dim=-1, keepdim=True)
