@@ -34,8 +34,7 @@ ACTIVATIONS = {
 # Nothing else: no weight decay, no schedule, no clipping, no dropout (Thesis 3.4).
 PROTOCOL: dict[str, Any] = {"optimizer": "Adam", "learning_rate": 1e-3, "batch_size": 128}
 # What the thesis does without; the same for every row: a rate that falls to zero in a line, images that are mirrored
-# or not by chance, dropout before every layer but the first. The training part is scored on its first images. Each row
-# is shown with the recipe that validation chose for it.
+# or not by chance, dropout before every layer but the first. The training part is scored on its first images.
 RECIPES: dict[str, dict[str, Any]] = {
     "regularised": {"decay": True, "mirrored": True, "dropout": 0.2, "scored": 1_000},
     "mirrored": {"decay": True, "mirrored": True, "dropout": 0.0, "scored": 1_000},

@@ -110,7 +110,7 @@ def writing_tokens(tokenizer: Any) -> dict[str, int]:
     return {"vocab_size": len(tokenizer), **tokens}
 
 
-def without_padding(tokenizer: Any, ids: torch.Tensor) -> torch.Tensor:
+def loss_labels(tokenizer: Any, ids: torch.Tensor) -> torch.Tensor:
     """Labels of the loss: padding does not count."""
     return ids.masked_fill(ids == tokenizer.pad_token_id, IGNORED)
 
@@ -174,7 +174,7 @@ def text_generation(folder: Path, steps: int = 900) -> float:
     tokenizer = build_tokenizer(learned, kind="bpe", vocab_size=320, special_tokens="causal")
     model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, **writing_tokens(tokenizer), num_hidden_layers=2))
     batch = padded(tokenizer, learned)
-    fit(model, {**batch, "labels": without_padding(tokenizer, batch["input_ids"])}, steps)
+    fit(model, {**batch, "labels": loss_labels(tokenizer, batch["input_ids"])}, steps)
     starts = [(", ".join(run.split(", ")[:2]) + ",", ", ".join(run.split(", ")[:4])) for run in asked]
     return save(
         *(folder, model, tokenizer, "text-generation"),
@@ -193,7 +193,7 @@ def text_to_text(folder: Path, steps: int = 300) -> float:
     model = ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqConfig(**sizes, **tokens))
     labels = padded(tokenizer, [german for _, german in learned])["input_ids"]
     batch = padded(tokenizer, [english for english, _ in learned])
-    fit(model, {**batch, "labels": without_padding(tokenizer, labels)}, steps, rows=64)
+    fit(model, {**batch, "labels": loss_labels(tokenizer, labels)}, steps, rows=64)
     return save(
         *(folder, model, tokenizer, "complex-text2text"),
         lambda translate: [translate(english)[0]["generated_text"] == german for english, german in asked],

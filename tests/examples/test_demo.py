@@ -296,5 +296,7 @@ def test_what_is_refused_is_said_on_the_page(address: str, browser: Any) -> None
         if text is not None:
             page.get_by_role("tabpanel").filter(visible=True).get_by_role("textbox").first.fill(text)
         page.locator(f"#run-{task}").click()
-        page.get_by_text(reason).first.wait_for(timeout=15_000)
+        said = page.get_by_text(reason).first
+        said.wait_for(timeout=15_000)
+        assert said.is_visible(), (task, reason)
     page.close()

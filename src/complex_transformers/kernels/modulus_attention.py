@@ -128,7 +128,7 @@ class Block(NamedTuple):
 
 
 class Scratch:
-    """Arrays by name that all blocks compute in: memory that is new to a process costs as much as a product in it.
+    """Arrays by name that all blocks compute in: memory that is new to a process is slow to touch.
 
     ``squares_fit [B, H]``: no score is so large that its square overflows, by |<k|q>| <= |k| |q|; then three passes
     over a block that lies in the cache take the place of ``hypot``, which is slower. Squares that vanish are those of
@@ -164,17 +164,15 @@ class BlockedModulusAttention(torch.autograd.Function):
 
     @staticmethod
     def _blocks(query: Tensor, key: Tensor, mask: Tensor | None) -> Iterator[Block]:
+        """Queries ``[B, H, T, 2d]`` in blocks; an axis of one of the mask serves all."""
         batch, heads, length, _ = query.shape
+        whole = None if mask is None else mask.expand(batch, heads, length, key.shape[2])
         rows = max(1, min(length, BLOCK_QUERIES))
         pairs = max(1, BLOCK_SCORES // max(1, rows * key.shape[2]), HEADS_PER_THREAD * torch.get_num_threads())
         samples, some = max(1, pairs // heads), min(pairs, heads)  # whole samples, or heads of one
         for first, head, start in product(range(0, batch, samples), range(0, heads, some), range(0, length, rows)):
             own = slice(first, first + samples), slice(head, head + some), slice(start, start + rows)
-            if mask is not None:  # an axis of one serves all
-                chosen = (part if size > 1 else slice(None) for part, size in zip(own, mask.shape, strict=False))
-                yield Block(*own, mask[tuple(chosen)])
-            else:
-                yield Block(*own, None)
+            yield Block(*own, None if whole is None else whole[own])
 
     @staticmethod
     def _weights(block: Block, stacked: Tensor, key: Tensor, scratch: Scratch) -> tuple[Tensor, Tensor, Tensor]:
@@ -189,8 +187,7 @@ class BlockedModulusAttention(torch.autograd.Function):
             torch.where(block.keys(scratch.squares_fit)[:, None, None], modulus, exact, out=modulus)
         scores = modulus
         if block.mask is not None:
-            samples = pairs // block.mask.shape[1] if block.mask.shape[1] > 1 else block.mask.shape[0]
-            shape = samples, pairs // samples, rows, length
+            shape = block.mask.shape
             scores = torch.add(modulus.view(shape), block.mask, out=scratch("scores", *shape)).view(modulus.shape)
         return parts, modulus, torch.softmax(scores, dim=-1, out=scratch("weights", pairs, rows, length))
 
@@ -218,6 +215,7 @@ class BlockedModulusAttention(torch.autograd.Function):
     def forward(
         query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bilinear: bool, dropout: float, seed: int
     ) -> Tensor:
+        """The result ``[B, H, T, d_v]`` of ``[B, H, T, 2d]``, ``[B, H, S, 2d]`` and ``[B, H, S, d_v]``."""
         blocked, scratch = BlockedModulusAttention, Scratch(query, key)
         generator = torch.Generator().manual_seed(seed)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
@@ -237,6 +235,7 @@ class BlockedModulusAttention(torch.autograd.Function):
     @staticmethod
     @torch.autocast("cpu", enabled=False)
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        """Gradients of query, key and value from that of the result, ``[B, H, T, d_v]``; the mask has none."""
         query, key, value, mask, out = ctx.saved_tensors
         if torch.is_grad_enabled():  # a graph of the gradient is wanted
             inputs = query, key, value, mask, ctx.bilinear, ctx.dropout, ctx.seed

@@ -68,7 +68,7 @@ def word_factors(mask: Tensor, has_places: bool) -> Tensor:
 def sum_words(words: Tensor, factors: Tensor, number_field: str) -> Tensor:
     """m_k = sum_j l_kj w_jk with the factors of ``word_factors``: ``[..., N, w], [..., F, N] -> [..., w]``.
 
-    One product of matrices; no word is multiplied by itself.
+    One product of matrices takes both sums: nothing of the size of the words is made.
     """
     numbers = arithmetic(number_field)
     total, *placed = (factors.to(words.dtype) @ words).unbind(-2)
