@@ -42,6 +42,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "halvings": 3,
         "clip": 40.0 / BATCH_SIZE,
         "linear_start": True,
+        "word_answers": True,
     },
     # Dropout as in the example that the thesis's counts are of (Thesis Table 4.3).
     "word_memory": {
@@ -50,6 +51,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "halvings": 0,
         "clip": None,
         "linear_start": False,
+        "word_answers": False,
     },
 }
 
@@ -93,12 +95,12 @@ class Stories:
 
 
 @cache
-def load_stories(folder: str, task: int, variant: str) -> tuple[dict[str, Stories], dict[str, int]]:
+def load_stories(folder: str, task: int, variant: str) -> tuple[dict[str, Stories], dict[str, Any]]:
     """The parts, and what the configuration must know of them; validation is the end of the training part."""
     parts = load_babi(Path(os.environ.get("COMPLEX_TRANSFORMERS_DATA", "../shared/data")) / ARCHIVE, task, folder)
     texts = [text for row in parts["train"] for text in (*row["story"], row["question"])]
     tokenizer = build_tokenizer(texts, "word")
-    sizes: dict[str, int] = {}
+    sizes: dict[str, Any] = {}
     if variant == "word_memory":
         lengths = [
             (sum(len(tokenizer.tokenize(text)) for text in row["story"]), len(tokenizer.tokenize(row["question"])))
@@ -111,6 +113,8 @@ def load_stories(folder: str, task: int, variant: str) -> tuple[dict[str, Storie
         sizes = {"memory_size": MEMORY_SIZE}
         processor = MemoryProcessor(tokenizer, memory_size=MEMORY_SIZE)
     labels = {answer: label for label, answer in enumerate(sorted(set(parts["train"]["answer"])))}
+    if RECIPES[variant]["word_answers"]:
+        sizes["answer_token_ids"] = processor.answer_words(list(labels))
     repeated = {"train": [True] * len(parts["train"]), "test": repeated_questions(parts["test"], parts["train"])}
     found = {}
     for name, part in parts.items():
@@ -142,7 +146,7 @@ def settings(cell: BabiCell) -> dict[str, Any]:
     }
 
 
-def build(cell: BabiCell, sizes: dict[str, int]) -> ComplexMemoryNetworkForSequenceClassification:
+def build(cell: BabiCell, sizes: dict[str, Any]) -> ComplexMemoryNetworkForSequenceClassification:
     """The network of a cell."""
     units = {} if cell.units is None else {"recurrent_size": cell.units}
     config = ComplexMemoryNetworkConfig(

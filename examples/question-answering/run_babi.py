@@ -34,7 +34,8 @@ from complex_transformers import (
 
 NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
 LENGTHS = ("story_length", "question_length")
-ModelArguments = arguments_of(ComplexMemoryNetworkConfig, without=LENGTHS, hidden_size=40, time_noise=0.1)
+WITHOUT = (*LENGTHS, "answer_token_ids")
+ModelArguments = arguments_of(ComplexMemoryNetworkConfig, without=WITHOUT, hidden_size=40, time_noise=0.1)
 
 
 @dataclass
@@ -46,6 +47,10 @@ class DataArguments(arguments_of(load_babi)):
     validation_share: float = field(default=0.1, metadata={"help": "of the training part, its end"})
     length_margin: float = field(
         default=0.25, metadata={"help": "of word_memory: how much longer than those of the training part texts may be"}
+    )
+
+    word_answers: bool = field(
+        default=False, metadata={"help": "answers are words of the memory's last table, W^T = C^K, as in the paper"}
     )
 
     def parts(self) -> DatasetDict:
@@ -122,6 +127,8 @@ def main() -> dict[str, Any]:
     if variant == "sentence_memory" and given.get("temporal") != "none":
         given["time_noise"] = model_args.time_noise
     answers = sorted(set(parts["train"]["answer"]))
+    if data_args.word_answers:
+        given["answer_token_ids"] = processor.answer_words(answers)
     label2id = {answer: index for index, answer in enumerate(answers)}
     config = ComplexMemoryNetworkConfig(
         **given,

@@ -42,12 +42,13 @@ def train(run: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
 
 
 def test_a_task_is_learned_and_asked(train: Callable[..., Any], tmp_path: Path) -> None:
-    results = train("--num_train_epochs", "30", "--per_device_train_batch_size", "12")
+    results = train("--num_train_epochs", "30", "--per_device_train_batch_size", "12", "--word_answers", "true")
     assert results["rows"] == {"train": 108, "validation": 12, "test": 40}
     assert results["test"]["accuracy"] >= 0.9
     assert 0 < results["unseen"]["rows"] < 40  # there are few such stories
     saved = json.loads((tmp_path / "out" / "results.json").read_text())
     assert saved["config"]["attention_normalization"] == "softmax"  # the linear start is over
+    assert len(saved["config"]["answer_token_ids"]) == len(PLACES)
     answer = pipeline("complex-question-answering", model=str(tmp_path / "out"))(
         story="John is in the hall. Mary is in the garden.", question="Where is Mary?"
     )

@@ -44,7 +44,7 @@ def check_memory(score: str, normalization: str, time: str, number_field: str) -
         )
 
 
-def word_factors(mask: Tensor, has_places: bool) -> Tensor:
+def word_factors(mask: Tensor, has_places: bool, dtype: torch.dtype = torch.float32) -> Tensor:
     """a_j and b_j of l_kj = a_j + (k/d) b_j, the factor of feature k = 1..d of word j = 1..J of a sentence.
 
     With places a_j = 1 - j/J and b_j = 2j/J - 1, so that l_kj = (1 - j/J) - (k/d)(1 - 2j/J) (Sukhbaatar et al. 2015,
@@ -54,11 +54,12 @@ def word_factors(mask: Tensor, has_places: bool) -> Tensor:
     Args:
         mask: ``[..., N]``, true for words.
         has_places: whether factors differ by place.
+        dtype: of the factors; a half precision has not enough places between 0 and 1 for them.
 
     Returns:
-        ``[..., 2, N]`` or ``[..., 1, N]``, in float32.
+        ``[..., 2, N]`` or ``[..., 1, N]``.
     """
-    words = mask.float()
+    words = mask.to(dtype)
     if not has_places:
         return words.unsqueeze(-2)
     share = words.cumsum(-1) / words.sum(-1, keepdim=True).clamp(min=1.0)
@@ -75,7 +76,7 @@ def sum_words(words: Tensor, factors: Tensor, number_field: str) -> Tensor:
     if not placed:
         return total
     size = numbers.num_features(total.shape[-1])
-    share = torch.arange(1, size + 1, device=total.device) / size
+    share = torch.arange(1, size + 1, dtype=factors.dtype, device=total.device) / size
     return total + numbers.scale(placed[0], share.to(total.dtype))
 
 

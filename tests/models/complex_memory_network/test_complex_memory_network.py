@@ -63,10 +63,10 @@ def test_real_sentences_equal_a_plain_memn2n():
             )
             scores = np.exp(m @ u - (m @ u).max())
             weights = scores / scores.sum()
-            np.testing.assert_allclose(out.memory_weights[row, hop].detach(), weights, atol=1e-7)
+            np.testing.assert_allclose(out.memory_weights[row, hop].detach(), weights, atol=1e-12)
             u = u + weights @ c
         logits = head.weight.detach().numpy() @ u + head.bias.detach().numpy()
-        np.testing.assert_allclose(out.logits[row].detach(), logits, atol=1e-7)
+        np.testing.assert_allclose(out.logits[row].detach(), logits, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_an_empty_story_leaves_the_question():
     out = model.model(story, torch.zeros_like(story), question)
     assert torch.equal(out.memory_weights, torch.zeros(1, 3, 2).double())
     mask = torch.ones_like(question, dtype=torch.bool)
-    asked = model.model.memory.tables[0](question, mask, word_factors(mask, True))
+    asked = model.model.memory.tables[0](question, mask, word_factors(mask, True, torch.float64))
     torch.testing.assert_close(out.last_hidden_state, asked)
 
 
@@ -185,10 +185,51 @@ def test_complex_scores_are_those_of_complex_numbers(score):
     out = model(story, question_ids=question)
     ages = torch.arange(4, 0, -1).expand(2, 4)
     mask = torch.ones_like(story, dtype=torch.bool)
-    memory, factors = model.memory, word_factors(mask, True)
+    memory, factors = model.memory, word_factors(mask, True, torch.float64)
     asked, told = memory.tables[0](question, mask[:, 0], factors[:, 0]), memory.tables[0](story, mask, factors)
     halves = [asked, memory.times["0"](told, ages)]
     u, m = (torch.complex(*value.chunk(2, dim=-1)) for value in halves)
     product = torch.einsum("bmd,bd->bm", m.conj(), u)
     scores = {"real": product.real, "modulus": product.abs(), "squared_modulus": product.abs() ** 2}[score]
-    torch.testing.assert_close(out.memory_weights[:, 0], scores.softmax(-1), rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(out.memory_weights[:, 0], scores.softmax(-1), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("field", ["complex", "real"])
+def test_answers_are_words_of_the_last_table(field, tmp_path):
+    """W^T = C^K (Sukhbaatar et al. 2015, 2.2): logit k is Re<c_k|u>, and its gradient reaches the word."""
+    model = build(number_field=field, num_hops=2, answer_token_ids=[5, 2, 9, 5])
+    story, question = torch.randint(0, 13, (3, 4, 3)), torch.randint(0, 13, (3, 3))
+    out = model(story, question_ids=question, labels=torch.tensor([0, 1, 2]))
+    u = model.model(story, question_ids=question).pooler_output.detach().numpy()
+    table = model.model.memory.tables[2].words.weight
+    rows = table.detach().numpy()[[5, 2, 9, 5]]
+    if field == "complex":
+        products = (rows[:, :3] + 1j * rows[:, 3:]).conj() @ (u[:, :3] + 1j * u[:, 3:]).T
+        np.testing.assert_allclose(out.logits.detach(), products.real.T, atol=1e-12)
+    else:
+        np.testing.assert_allclose(out.logits.detach(), u @ rows.T, atol=1e-12)
+    out.loss.backward()
+    assert table.grad[2].abs().sum() > 0
+    assert not [name for name in model.state_dict() if name.startswith("classifier")]
+    model.float().save_pretrained(tmp_path)
+    again = ComplexMemoryNetworkForSequenceClassification.from_pretrained(tmp_path)
+    assert torch.equal(again(story, question_ids=question).logits, model(story, question_ids=question).logits)
+    model.resize_token_embeddings(8)
+    with pytest.raises(ValueError, match="answer_token_ids has 9, and the tables have 8 words"):
+        model(story.clamp(max=7), question_ids=question.clamp(max=7))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"answer_token_ids": [1, 2]}, "2 words for num_labels=4"),
+        ({"answer_token_ids": [1, 2, 3, 13]}, r"must lie in \[0, vocab_size=13\), got 13"),
+        ({"answer_token_ids": [1, 2, 3, 4], "sentence_encoding": "complex_order"}, "sentence_encoding='position'"),
+        ({"answer_token_ids": [1, 2, 3, 4], "variant": "word_memory"}, "needs variant='sentence_memory'"),
+        ({"answer_token_ids": [1, 2, 3, 4], "weight_tying": "layer"}, "has no effect with weight_tying='layer'"),
+        ({"answer_token_ids": [1, 2, 3, 4], "readout": "concat"}, "readout='concat' has no effect"),
+    ],
+)
+def test_answers_that_are_no_words_of_the_table_are_refused(options, message):
+    with pytest.raises(Exception, match=message):
+        ComplexMemoryNetworkConfig(**SIZES, **options)

@@ -122,6 +122,22 @@ def test_sentences_end_in_marks_and_lines():
     assert processor.sentences("Mary left. Did she?\nYes!  She did") == ["Mary left.", "Did she?", "Yes!", "She did"]
 
 
+def test_answers_become_words(tmp_path):
+    processor = build_processor()
+    words, size = processor(STORY, QUESTION), len(processor.tokenizer)
+    ids = processor.answer_words(["kitchen", "milk,kitchen", "Rome"])
+    assert ids == [processor.tokenizer.convert_tokens_to_ids("kitchen"), size, size + 1]
+    assert processor(STORY, QUESTION) == words
+    processor.save_pretrained(tmp_path)
+    again = AutoProcessor.from_pretrained(tmp_path)
+    assert again.answer_words(["kitchen", "milk,kitchen", "Rome"]) == ids
+    assert len(again.tokenizer) == size + 2
+    with pytest.raises(ValueError, match="an answer is empty: ' '"):
+        processor.answer_words(["milk", " "])
+    with pytest.raises(ValueError, match=r"are the same word: \['milk', 'milk'\]"):
+        processor.answer_words(["milk", "milk"])
+
+
 def test_wrong_settings_of_a_processor():
     tokenizer = build_tokenizer(STORY, "word")
     with pytest.raises(ValueError, match="variant must be one of"):

@@ -216,6 +216,7 @@ class SequenceClassifier(TextHead):
         super().__init__(config)
         self.num_labels = config.num_labels
         pooled = {name: getattr(self.model, f"pooled_{name}", None) for name in ("size", "field")}
+        self.classifier: nn.Module
         self.dropout, self.classifier = classification_head(config, **pooled, num_labels=self.num_outputs)
         self.post_init()
 

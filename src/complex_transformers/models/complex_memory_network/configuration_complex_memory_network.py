@@ -51,6 +51,9 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
         memory_size: sentences that the model remembers.
         time_noise: probability in training that a sentence is followed by an empty one, which makes the others older
             (Sukhbaatar et al. 2015, 4.2).
+        answer_token_ids: the word of every label; then logits are the products of the last state with the words'
+            vectors in the last table, W^T = C^K (Sukhbaatar et al. 2015, 2.2). With ``adjacent`` tables of vectors
+            without phases. By default answers are no words, and have a ``readout``.
         story_length, question_length: words of ``word_memory``, whose weights they are in; shorter texts are filled
             up on the left. So are those below.
         softmax_axis: words that the weights sum to 1 over: of the ``question``, as run, or of the ``memory``.
@@ -76,6 +79,8 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
         "hidden_act": "state_activation",
         **dict.fromkeys(("num_hops", "attention_score", "attention_normalization", "sentence_encoding"), _SENTENCES),
         **dict.fromkeys(("temporal", "weight_tying", "memory_size", "time_noise"), _SENTENCES),
+        "answer_token_ids": ("weight_tying", ("adjacent",)),
+        "readout": ("answer_token_ids", (None,)),
         **dict.fromkeys(("story_length", "question_length", "softmax_axis", "response"), _WORDS),
         **dict.fromkeys(("rnn_type", "recurrent_size", "gate", "state_activation"), _WORDS),
     }
@@ -93,6 +98,7 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
     weight_tying: str = "adjacent"
     memory_size: int = 50
     time_noise: float | int = 0.0
+    answer_token_ids: list[int] | None = None
     story_length: int = 100
     question_length: int = 10
     softmax_axis: str = "question"
@@ -152,4 +158,24 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
             raise ValueError(
                 f"time_noise={self.time_noise} has no effect with temporal='none': leave it at 0, or use "
                 "temporal='learned' or 'phase'"
+            )
+
+    def validate_answer_token_ids(self) -> None:
+        """A word of the vocabulary for every label, in a table of vectors without phases."""
+        if (ids := self.answer_token_ids) is None:
+            return
+        if len(ids) != self.num_labels:
+            raise ValueError(
+                f"answer_token_ids has {len(ids)} words for num_labels={self.num_labels}: give one for each label, or "
+                "None for answers that are no words"
+            )
+        if wrong := [word for word in ids if not 0 <= word < self.vocab_size]:
+            raise ValueError(
+                f"answer_token_ids must lie in [0, vocab_size={self.vocab_size}), got {wrong[0]}; "
+                "MemoryProcessor.answer_words adds the answers to the vocabulary"
+            )
+        if self.variant == "word_memory" or self.sentence_encoding == "complex_order":
+            raise ValueError(
+                f"answer_token_ids needs variant='sentence_memory' with sentence_encoding='position' or 'bag', got "
+                f"{self.variant!r} with {self.sentence_encoding!r}: leave it at None"
             )

@@ -140,8 +140,9 @@ class SentenceMemory(nn.Module):
         told = mask.any(-1)
         ages = self.ages(told)
         has_places = self.config.sentence_encoding == "position"
-        state = self.tables[0](question, question_mask, word_factors(question_mask, has_places))
-        factors = word_factors(mask, has_places)
+        dtype = torch.promote_types(next(self.tables.parameters()).dtype, torch.float32)
+        state = self.tables[0](question, question_mask, word_factors(question_mask, has_places, dtype))
+        factors = word_factors(mask, has_places, dtype)
         sentences: dict[int, Tensor] = {}
         weights = []
         for hop in range(self.config.num_hops):
@@ -241,6 +242,23 @@ class WordMemory(nn.Module):
         return words[:, -length:], mask[:, -length:]
 
 
+class WordAnswers(nn.Module):
+    """Answers that are words: logit k is Re<c_k|u>, c_k the row of its word (Sukhbaatar et al. 2015, 2.2)."""
+
+    def __init__(self, token_ids: list[int]) -> None:
+        super().__init__()
+        self.token_ids = token_ids
+
+    def forward(self, state: Tensor, table: Tensor) -> Tensor:
+        """``[B, d], [V, d] -> [B, num_labels]``."""
+        if (last := max(self.token_ids)) >= len(table):
+            raise ValueError(
+                f"answer_token_ids has {last}, and the tables have {len(table)} words: keep the words of the answers "
+                "when they are resized, or set answer_token_ids=None and train a head"
+            )
+        return nn.functional.linear(state, table[torch.tensor(self.token_ids, device=table.device)])
+
+
 class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
     """A memory of a story, read by a question; see ``ComplexMemoryNetworkConfig`` for its two variants.
 
@@ -305,11 +323,22 @@ class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
 
 
 class ComplexMemoryNetworkForSequenceClassification(SequenceClassifier, ClassicPreTrainedModel):
-    """Memory network and the readout of one of ``num_labels`` answers (Thesis 4.13, 4.14)."""
+    """Memory network and one of ``num_labels`` answers: by a readout (Thesis 4.13, 4.14), or the words they are."""
 
     config: ComplexMemoryNetworkConfig
     model_class = ComplexMemoryNetworkModel
     output_class = MemoryNetworkClassifierOutput
+
+    def __init__(self, config: ComplexMemoryNetworkConfig) -> None:
+        super().__init__(config)
+        if config.answer_token_ids is not None:
+            self.classifier = WordAnswers(config.answer_token_ids)
+
+    def logits_of(self, outputs: MemoryNetworkOutput, attention_mask: Tensor | None) -> Tensor:
+        """The readout of the last state, or its products with the answers' words in the last table."""
+        if not isinstance(self.classifier, WordAnswers):
+            return super().logits_of(outputs, attention_mask)
+        return self.classifier(self.dropout(outputs.pooler_output), self.model.memory.tables[-1].words.weight)
 
     @can_return_tuple
     def forward(
@@ -323,7 +352,7 @@ class ComplexMemoryNetworkForSequenceClassification(SequenceClassifier, ClassicP
     ) -> Any:
         """Logits ``[B, num_labels]`` and, with ``labels [B]``, the loss; other arguments as in the model."""
         outputs = self.model(input_ids, attention_mask, question_ids, question_mask, **kwargs)
-        logits = self.classifier(self.dropout(outputs.pooler_output))
+        logits = self.logits_of(outputs, attention_mask)
         return self.output_class(
             loss=None if labels is None else self.classification_loss(logits, labels),
             logits=logits,

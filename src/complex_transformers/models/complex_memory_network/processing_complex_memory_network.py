@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from transformers import BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
+from transformers import AddedToken, BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
 
 from ...nn.checks import check_choice, check_positive
 from ..base.hub import HubMixin
@@ -145,6 +145,28 @@ class MemoryProcessor(HubMixin, ProcessorMixin):
             if name in features[0]:
                 batch["labels"] = [row[name] for row in features]
         return BatchEncoding(batch, tensor_type=return_tensors)
+
+    def answer_words(self, answers: Sequence[str]) -> list[int]:
+        """The word of every answer, for ``answer_token_ids`` of the configuration.
+
+        An answer that is no single word of the vocabulary is added to it as one: make the configuration afterwards,
+        with ``vocab_size=len(processor.tokenizer)``.
+
+        Raises:
+            ValueError: an answer that is empty, or twice there.
+        """
+        words = []
+        for answer in answers:
+            if not answer.strip():
+                raise ValueError(f"an answer is empty: {answer!r}")
+            found = self._words(answer, "answer")
+            if len(found) > 1 or found[0] == self.tokenizer.unk_token_id:
+                self.tokenizer.add_tokens(AddedToken(answer, single_word=True))
+                found = self._words(answer, "answer")
+            words += found
+        if len(set(words)) < len(words):
+            raise ValueError(f"two of the answers are the same word: {list(answers)}")
+        return words
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that the vocabulary does not have, as they are written."""
