@@ -7,6 +7,7 @@ from __future__ import annotations
 from benchmarks.grid import Grid
 from benchmarks.grids import (
     bits,
+    causal,
     fair,
     gates,
     lift,
@@ -24,7 +25,7 @@ from benchmarks.grids import (
 __all__ = ["GRIDS"]
 
 MODULES = (
-    *(text, speech, paper, fair, quantum, gates, stability, lift, bits),
+    *(text, speech, paper, fair, quantum, gates, stability, lift, bits, causal),
     *(thesis, thesis_language, thesis_memory, thesis_semantics),
 )
 GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

@@ -44,15 +44,30 @@ _STREAMS = {
     "real": ("words", WIDTH),
     "real-equal-parameters": ("words", EQUAL),
 }
+_CAUSAL = {
+    "rotary": ("rotary", COMPLEX),
+    "rotary_word": ("rotary, each word at its own speed", COMPLEX),
+    "complex_order": ("waves in the embedding", COMPLEX),
+    "real": ("rotary (Llama)", WIDTH),
+    "real-equal-parameters": ("rotary (Llama)", EQUAL),
+}
 _SPEECH = {
     "fully_spectral": ("Fully Spectral, complex bins", COMPLEX),
     "fully_spectral-modulus": ("Fully Spectral, moduli", COMPLEX),
     "spectral_scaled": ("Spectral-Scaled", COMPLEX),
     "real": ("log-mel", WIDTH),
 }
+
+
+def _causal(data: str, measure: str, place: str, digits: int) -> Task:
+    return Task("causal", measure, place, {f"{data},{row}": labels for row, labels in _CAUSAL.items()}, digits)
+
+
 TASKS = {
     "text8": Task("long-text8", "bits per character", "test/bits_per_token", _STREAMS, 3),
     "wikitext-2": Task("long-wikitext-2", "perplexity of words", "test/perplexity", _STREAMS),
+    "causal-text8": _causal("text8", "bits per character", "test/bits_per_token", 3),
+    "causal-wikitext-2": _causal("wikitext-2", "perplexity of tokens", "test/perplexity", 1),
     "translation": Task(
         "multi30k-en-de",
         "BLEU",

@@ -184,6 +184,21 @@ def test_training_moves_what_is_rounded(linear_type):
 
 
 @pytest.mark.torch_compile_test
+@every_type
+def test_autocast_rounds_the_same_weights(linear_type):
+    layer, x = LAYERS[linear_type](8, 6), torch.randn(5, 8)
+    packed, rounded = (kind.from_float(layer) for kind in (cnn.PackedLinear, cnn.RoundedLinear))
+    expected = packed(x)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = {kind: kind(x) for kind in (packed, rounded)}
+        assert torch.equal(cnn.PackedLinear.from_float(layer).codes, packed.codes)
+    for out in found.values():
+        assert out.dtype == torch.bfloat16
+        torch.testing.assert_close(out.float(), expected, rtol=2e-2, atol=2e-2)
+    found[rounded].float().square().sum().backward()
+    assert layer.real.weight.grad.abs().sum() > 0
+
+
 def test_packed_layers_compile():
     packed = cnn.PackedLinear.from_float(cnn.WidelyLinear(12, 10), 2)
     compiled = torch.compile(packed, fullgraph=True, backend="aot_eager")

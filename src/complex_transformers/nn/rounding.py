@@ -86,7 +86,8 @@ def unit_stages(
         left = [part - value for part, value in zip(left, _unit_parts(code, scale), strict=True)]
         codes.append(code)
         scales.append(scale)
-    return torch.stack(codes).view(stages, *real.shape), torch.stack(scales)
+    with torch.autocast(real.device.type, enabled=False):  # on the CPU it fails to stack integers
+        return torch.stack(codes).view(stages, *real.shape), torch.stack(scales)
 
 
 def unit_codes(real: Tensor, imag: Tensor) -> Tensor:
