@@ -66,7 +66,7 @@ class ChosenCommands(Commands):
         return [*super().command(row, seed, place), "--learning_rate", self.best(row, place)]
 
     def best(self, row: str, place: Place) -> str:
-        """The learning rate of a row.
+        """The learning rate of a row; of a command that is only printed the first one, where none is chosen.
 
         Raises:
             ValueError: not every one has been tried.
@@ -77,7 +77,7 @@ class ChosenCommands(Commands):
         known = {rate: loss for rate, loss in tried.items() if loss is not None}
         if len(known) < len(RATES):
             if place.dry_run:
-                return "CHOSEN"
+                return RATES[0]
             raise ValueError(f'{row} has no choice yet: python -m benchmarks.grid {self.choice} "{row},*"')
         return min(known, key=lambda rate: known[rate])
 

@@ -53,7 +53,7 @@ GRIDS = (
             "--train_file $DATA/lm/wikitext-2/train.txt.gz --validation_file $DATA/lm/wikitext-2/valid.txt.gz "
             "--test_file $DATA/lm/wikitext-2/test.txt.gz --tokenizer whitespace --vocab_size 10000 "
             "--segment_length 35 --per_device_train_batch_size 16 --per_device_eval_batch_size 16 "
-            "--learning_rate 2e-3 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 --num_train_epochs 3 "
+            "--learning_rate 2e-3 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 --num_train_epochs 1 "
             "--hidden_size 256 --recurrent_size 256 --eval_strategy epoch --save_strategy epoch --save_total_limit 1"
         ),
     ),
