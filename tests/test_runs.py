@@ -130,6 +130,14 @@ def test_a_command_line_is_made_from_a_configuration(line: str, given: dict[str,
         assert getattr(config, name) == value
 
 
+def test_a_default_that_is_shown_is_not_given() -> None:
+    arguments = arguments_of(ComplexTransfoXLConfig, shown={"num_hidden_layers": 3})
+    assert arguments().given() == {}
+    (parsed,) = parse(arguments, line="--num_hidden_layers 3")
+    assert parsed.given() == {"num_hidden_layers": 3}
+    assert "(default: 3)" in HfArgumentParser(arguments).format_help()
+
+
 def test_a_command_line_is_made_from_functions() -> None:
     arguments = arguments_of(load_parallel_dataset, encode_parallel_dataset, overlap="drop", without=("empty",))
     (parsed,) = parse(arguments, line="--train_files a b --max_source_length 9 --validation_split 0.5")

@@ -29,7 +29,7 @@ SIZES = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "
 
 
 @dataclass
-class ModelArguments(arguments_of(ComplexLlamaConfig, **SIZES)):
+class ModelArguments(arguments_of(ComplexLlamaConfig, shown=SIZES)):
     """The network: fields of ``ComplexLlamaConfig``, under the same names."""
 
     model_name_or_path: str | None = field(
@@ -39,11 +39,11 @@ class ModelArguments(arguments_of(ComplexLlamaConfig, **SIZES)):
     def model(self, tokenizer: PreTrainedTokenizerFast) -> ComplexLlamaForCausalLM:
         """A new model with random weights, or the one to go on with."""
         if self.model_name_or_path is not None:
-            changed = {name: value for name, value in self.given().items() if SIZES.get(name) != value}
-            return ComplexLlamaForCausalLM.from_pretrained(self.model_name_or_path, **changed)
+            return ComplexLlamaForCausalLM.from_pretrained(self.model_name_or_path, **self.given())
         special = ("bos_token_id", "eos_token_id", "pad_token_id")
         ids = {name: getattr(tokenizer, name) for name in special}
-        return ComplexLlamaForCausalLM(ComplexLlamaConfig(vocab_size=len(tokenizer), **ids, **self.given()))
+        config = ComplexLlamaConfig(vocab_size=len(tokenizer), **ids, **{**SIZES, **self.given()})
+        return ComplexLlamaForCausalLM(config)
 
 
 @dataclass

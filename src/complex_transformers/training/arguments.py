@@ -9,7 +9,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from functools import cache, partial
 from typing import Any, ClassVar
@@ -50,7 +50,9 @@ class GivenArguments:
         return {name: value for name, value in values.items() if name in names and not isinstance(value, _Left)}
 
 
-def arguments_of(*sources: Any, without: tuple[str, ...] = (), **defaults: Any) -> type[GivenArguments]:
+def arguments_of(
+    *sources: Any, without: tuple[str, ...] = (), shown: Mapping[str, Any] | None = None, **defaults: Any
+) -> type[GivenArguments]:
     """A dataclass for ``HfArgumentParser`` with the fields of configurations, or the arguments of functions.
 
     Type, default and help are those of the source; help is what its docstring, or that of a class it derives from,
@@ -62,6 +64,8 @@ def arguments_of(*sources: Any, without: tuple[str, ...] = (), **defaults: Any) 
     Args:
         *sources: configuration classes of the networks that the command line can choose from, or functions.
         without: more names to leave out.
+        shown: of single fields, what ``--help`` shows in place of the source's own default; ``given()`` does not have
+            them, so that what was given can be told from what was left out.
         **defaults: of single fields, in place of the source's own; ``given()`` has them.
 
     Example:
@@ -70,6 +74,7 @@ def arguments_of(*sources: Any, without: tuple[str, ...] = (), **defaults: Any) 
         >>> arguments.given()
         {'hidden_size': 256, 'phase': 'learned'}
     """
+    defaults |= {name: _Left(value) for name, value in (shown or {}).items()}
     found: dict[str, list[Any]] = {}
     for source in sources:
         for name in _fields(source):
