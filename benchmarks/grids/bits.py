@@ -1,23 +1,37 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A checkpoint whose layers are rounded to few bits, without training."""
+"""A checkpoint whose layers are rounded to few bits, without training and with it.
+
+    python -m benchmarks.grid lift-bits
+    python -m benchmarks.grid lift-training
+
+The tables go to ``docs/quantization.md``.
+"""
 
 from __future__ import annotations
 
 from benchmarks.grid import Functions
 from benchmarks.grids.lift import SMOLLM2
-from benchmarks.lift.bits import Rounded, measure, settings
+from benchmarks.lift.bits import Rounded, Trained, measure, measure_trained, settings, training_settings
 
 __all__ = ["GRIDS"]
 
 UNITS = {
     f"{'calibrated' if calibrated else 'nearest'}-{granularity}-{stages}": Rounded(
-        SMOLLM2, stages, granularity, calibrated
+        SMOLLM2, "units", stages, granularity, calibrated
     )
     for calibrated in (False, True)
     for granularity in ("row", "tensor")
     for stages in (1, 2, 3)
 }
-ROWS = {"float": Rounded(SMOLLM2), "hqq-2-bit-group-64": Rounded(SMOLLM2, hqq_group=64)} | UNITS
+HQQ = {f"hqq-{bits}-bit": Rounded(SMOLLM2, "hqq", hqq_bits=bits) for bits in (2, 4)}
+REAL = {rule: Rounded(SMOLLM2, rule) for rule in ("float", "lifted", "binary", "ternary")}
+TRAINED = {
+    **{f"units-{stages}": Trained(SMOLLM2, "units", stages) for stages in (1, 2)},
+    **{rule: Trained(SMOLLM2, rule) for rule in ("binary", "ternary")},
+}
 
-GRIDS = (Functions("lift-bits", ROWS, (0,), measure, settings),)
+GRIDS = (
+    Functions("lift-bits", REAL | HQQ | UNITS, (0,), measure, settings),
+    Functions("lift-training", TRAINED, (0,), measure_trained, training_settings),
+)
