@@ -155,10 +155,10 @@ class MemoryProcessor(HubMixin, ProcessorMixin):
         Raises:
             ValueError: an answer that is empty, or twice there.
         """
+        if empty := [answer for answer in answers if not answer.strip()]:  # before any word is added
+            raise ValueError(f"an answer is empty: {empty[0]!r}")
         words = []
         for answer in answers:
-            if not answer.strip():
-                raise ValueError(f"an answer is empty: {answer!r}")
             found = self._words(answer, "answer")
             if len(found) > 1 or found[0] == self.tokenizer.unk_token_id:
                 self.tokenizer.add_tokens(AddedToken(answer, single_word=True))
