@@ -22,11 +22,14 @@ EPOCHS = {"en": 100, "en-10k": 40}
 # Stored numbers of a sentence, 20 in the paper; a complex network of as many weights has 20 complex ones.
 WIDTH = 40
 NOISE = ("time_noise", 0.1)
+# Field, whether answers are words of the last table (as in the paper) or have a head beside it, options.
 SENTENCE_ROWS = {
-    "real": ("real", (NOISE,)),
-    "complex": ("complex", (NOISE,)),
-    "complex,modulus": ("complex", (NOISE, ("attention_score", "modulus"))),
-    "complex,phases": ("complex", (NOISE, ("sentence_encoding", "complex_order"), ("temporal", "phase"))),
+    "real": ("real", True, (NOISE,)),
+    "complex": ("complex", True, (NOISE,)),
+    "real,head": ("real", False, (NOISE,)),
+    "complex,head": ("complex", False, (NOISE,)),
+    "complex,modulus": ("complex", True, (NOISE, ("attention_score", "modulus"))),
+    "complex,phases": ("complex", True, (NOISE, ("sentence_encoding", "complex_order"), ("temporal", "phase"))),
 }
 # Thesis Table 4.3: R32 has 32 units, C21 has 21 complex ones and about as many weights.
 _AS_RUN = (("hidden_dropout_prob", 0.3), ("state_activation", "split_relu"))
@@ -41,9 +44,11 @@ GRIDS = (
     Functions(
         "thesis-babi",
         {
-            f"{folder},{task},{row}": BabiCell(task, field, WIDTH, folder, "sentence_memory", epochs, options=options)
+            f"{folder},{task},{row}": BabiCell(
+                task, field, WIDTH, folder, "sentence_memory", epochs, options=options, word_answers=words
+            )
             for folder, epochs in EPOCHS.items()
-            for row, (field, options) in SENTENCE_ROWS.items()
+            for row, (field, words, options) in SENTENCE_ROWS.items()
             for task in TASKS
             if (folder, task) not in MISSING
         },

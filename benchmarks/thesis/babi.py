@@ -42,7 +42,6 @@ RECIPES: dict[str, dict[str, Any]] = {
         "halvings": 3,
         "clip": 40.0 / BATCH_SIZE,
         "linear_start": True,
-        "word_answers": True,
     },
     # Dropout as in the example that the thesis's counts are of (Thesis Table 4.3).
     "word_memory": {
@@ -51,7 +50,6 @@ RECIPES: dict[str, dict[str, Any]] = {
         "halvings": 0,
         "clip": None,
         "linear_start": False,
-        "word_answers": False,
     },
 }
 
@@ -71,6 +69,7 @@ class BabiCell:
     epochs: int = 40
     units: int | None = None
     options: tuple[tuple[str, Any], ...] = ()  # of the configuration
+    word_answers: bool = False  # answers are words of the last table, no head beside it
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,9 @@ class Stories:
 
 
 @cache
-def load_stories(folder: str, task: int, variant: str) -> tuple[dict[str, Stories], dict[str, Any]]:
+def load_stories(
+    folder: str, task: int, variant: str, word_answers: bool
+) -> tuple[dict[str, Stories], dict[str, Any]]:
     """The parts, and what the configuration must know of them; validation is the end of the training part."""
     parts = load_babi(Path(os.environ.get("COMPLEX_TRANSFORMERS_DATA", "../shared/data")) / ARCHIVE, task, folder)
     texts = [text for row in parts["train"] for text in (*row["story"], row["question"])]
@@ -113,7 +114,7 @@ def load_stories(folder: str, task: int, variant: str) -> tuple[dict[str, Storie
         sizes = {"memory_size": MEMORY_SIZE}
         processor = MemoryProcessor(tokenizer, memory_size=MEMORY_SIZE)
     labels = {answer: label for label, answer in enumerate(sorted(set(parts["train"]["answer"])))}
-    if RECIPES[variant]["word_answers"]:
+    if word_answers:
         sizes["answer_token_ids"] = processor.answer_words(list(labels))
     repeated = {"train": [True] * len(parts["train"]), "test": repeated_questions(parts["test"], parts["train"])}
     found = {}
@@ -143,6 +144,7 @@ def settings(cell: BabiCell) -> dict[str, Any]:
         "epochs": cell.epochs,
         "width": cell.width,
         "units": cell.units,
+        "word_answers": cell.word_answers,
     }
 
 
@@ -220,7 +222,7 @@ def hexadecimal(questions: Tensor) -> str:
 def run(cell: BabiCell, seed: int) -> dict[str, Any]:
     """A cell with one seed: weights and order of the batches follow from it."""
     torch.set_num_threads(1)
-    parts, sizes = load_stories(cell.folder, cell.task, cell.variant)
+    parts, sizes = load_stories(cell.folder, cell.task, cell.variant, cell.word_answers)
     torch.manual_seed(seed)
     model = build(cell, sizes)
     start = time.perf_counter()
