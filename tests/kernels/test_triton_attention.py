@@ -327,19 +327,77 @@ def test_what_the_kernel_takes_goes_the_same_way(launched):
     torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-5)
 
 
-def test_a_compiled_graph_has_the_plain_formula(launched):
-    inputs = make("one tile", torch.float32)
+def compiled(function, backend="aot_eager", **options):
+    torch._dynamo.reset()
+    return torch.compile(function, fullgraph=True, backend=backend, **options)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.full)])
+@pytest.mark.parametrize("mask", ["causal", "padding", "additive"])
+def test_a_compiled_graph_has_the_kernel(launched, mask, backend):
+    inputs, module = make("shared keys", torch.float32), Module(2, mask == "causal")
+    given = MASKS[mask](torch.float32, 1, 4, 9, 17)
+    given, cotangent = None if given is None else given.to(DEVICE), torch.randn(1, 9, 4, 8)
+
+    def function(*inputs):
+        return complex_attention(module, *inputs, given, scaling=0.7, need_weights=False)[0]
+
+    expected = gradients(function, inputs, cotangent)
+    assert launched == BACKWARD
+    found = gradients(compiled(function, backend), inputs, cotangent)
+    assert launched == 2 * BACKWARD
+    assert all(torch.equal(one, two) for one, two in zip(found, expected, strict=True))
+
+
+def test_a_compiled_graph_serves_any_length(launched):
+    inputs, module = make("several tiles", torch.float32), Module(is_causal=True)
 
     def function(*inputs):
         return complex_attention(module, *inputs, None, need_weights=False)[0]
 
-    module = Module()
-    expected = function(*inputs)
-    assert launched == FORWARD
-    torch._dynamo.reset()
-    out = torch.compile(function, fullgraph=True, backend="eager")(*inputs)
-    assert launched == FORWARD
+    graph = compiled(function, dynamic=True)
+    for length in (20, 11, 3):
+        shorter = [x[:, :, :length] for x in inputs]
+        with torch.no_grad():
+            assert torch.equal(graph(*shorter), function(*shorter))
+    assert launched == 6 * FORWARD
+
+
+def test_dropout_of_a_compiled_graph(launched):
+    query, key, value = (x.requires_grad_() for x in make("several tiles", torch.float32))
+    module, options = Module(), {"scaling": 0.7, "dropout": 0.5, "need_weights": False}
+    graph = compiled(lambda *inputs: complex_attention(module, *inputs, None, **options)[0])
+    first, second = graph(query, key, value), graph(query, key, value)
+    assert not torch.allclose(first, second)
+    for out in (first, second):  # linear in the values: the gradient has dropped what the forward pass has
+        (grad,) = torch.autograd.grad(out.sum(), value)
+        torch.testing.assert_close((grad * value).sum(), out.sum(), rtol=1e-4, atol=1e-3)
+    assert launched == FORWARD + FORWARD + 2 * BACKWARD[1:]
+
+
+def test_the_operator_is_as_pytorch_wants_operators(launched):
+    from complex_transformers.kernels.accelerator.attention_operator import attend
+
+    inputs = [x.requires_grad_() for x in make("a cache, some queries", torch.float32)]
+    for mask, seed in ((None, None), (boolean(1, 1, 1, 35).to(DEVICE), torch.tensor(3))):
+        arguments = (*inputs, mask, 1, 0.7, 1, mask is None, 0.0 if seed is None else 0.5, seed)
+        torch.library.opcheck(attend, arguments)
+
+
+def test_an_exported_graph_has_the_plain_formula(launched):
+    class Attention(nn.Module):
+        def forward(self, query, key, value):
+            return complex_attention(Module(), query, key, value, None, need_weights=False)[0]
+
+    inputs = tuple(make("one tile", torch.float32))
+    expected = Attention()(*inputs)
+    for strict in (True, False):
+        out = torch.export.export(Attention(), inputs, strict=strict).module()(*inputs)
+        torch.testing.assert_close(out, expected, rtol=0.0, atol=1e-5)
+    with use_kernels(False):
+        out = compiled(Attention())(*inputs)
     torch.testing.assert_close(out, expected, rtol=0.0, atol=1e-5)
+    assert launched == FORWARD
 
 
 @pytest.mark.parametrize("score", SCORES)

@@ -16,9 +16,20 @@ from torch import Tensor
 from ..dispatch import gradients_with_graph, run
 from ..modulus_attention import moduli, stack
 from . import switch
-from .switch import DTYPES, may_run
+from .switch import DTYPES, is_compiled, may_run
 
-__all__ = ["LARGEST_TILE", "LARGEST_WIDTH", "KernelAttention", "attention", "takes_attention", "tile_sizes"]
+__all__ = [
+    "LARGEST_TILE",
+    "LARGEST_WIDTH",
+    "KernelAttention",
+    "attention",
+    "backward",
+    "forward",
+    "results",
+    "takes_attention",
+    "tile_sizes",
+    "whole_mask",
+]
 
 LARGEST_WIDTH = 256  # 128 complex features
 LARGEST_TILE = (64, 64)  # queries by keys
@@ -32,7 +43,7 @@ def takes_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, groups: int, score: str, is_causal: bool
 ) -> bool:
     """True where the kernel computes ``attention`` of these inputs."""
-    if not may_run(query, key, value) or not query.dim() == key.dim() == value.dim() == 4:
+    if not may_run(query, key, value, in_graphs=True) or not query.dim() == key.dim() == value.dim() == 4:
         return False
     batch, heads, length, width = query.shape
     size = key.shape[2]
@@ -70,13 +81,22 @@ def attention(
     A mask is boolean (true attends) or additive; ``is_causal`` without one is that of T queries at the end of S keys.
     Memory is linear in both lengths, forward and backward.
     """
-    batch, heads, length, _ = query.shape
-    if mask is not None:
-        mask = mask[..., : key.shape[2]].expand(batch, heads, length, key.shape[2])
-    seed = int(torch.randint(2**62, ())) if dropout else 0
-    number = SCORES.index(score)
-    out, _, _ = run(KernelAttention, query, key, value, mask, number, scaling, groups, is_causal, dropout, seed)
+    number, seed = SCORES.index(score), torch.randint(2**62, ()) if dropout else None
+    if is_compiled():
+        from .attention_operator import attend  # registers it, which takes a while
+
+        out, _, _ = attend(query, key, value, mask, number, scaling, groups, is_causal, dropout, seed)
+    else:
+        whole = whole_mask(mask, query, key)
+        drop = (dropout, 0 if seed is None else int(seed))
+        out, _, _ = run(KernelAttention, query, key, value, whole, number, scaling, groups, is_causal, *drop)
     return out.transpose(1, 2)
+
+
+def whole_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
+    """A view ``[B, H, T, S]`` of a mask that broadcasts to it, or that goes on behind the keys."""
+    size = key.shape[2]
+    return None if mask is None else mask[..., :size].expand(*query.shape[:3], size)
 
 
 def largest_width(query: Tensor) -> int:
@@ -197,6 +217,46 @@ def keep_factors(weights: Tensor, dropout: float, seed: int) -> Tensor:
     return out
 
 
+def results(query: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Memory for the context ``[B, H, T, D_v]``, and for each query's largest score and sum of exponentials."""
+    batch, heads, length, _ = query.shape
+    out = value.new_empty(batch, length, heads, value.shape[-1]).transpose(1, 2)
+    row_max, row_sum = (query.new_empty(batch, heads, length, dtype=torch.float32) for _ in range(2))
+    return out, row_max, row_sum
+
+
+def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
+    """Run the kernel: the arguments of ``Call`` to its ``results``."""
+    from . import attention_kernels as kernels
+
+    call = Call(query, key, value, mask, *rest)
+    out, row_max, row_sum = results(query, value)
+    matrices = [query, key, value, _readable(mask, query), out]
+    programs = query.shape[0] * query.shape[1] * -(-call.length // call.rows)
+    call.launch(kernels.forward, programs, [*matrices, row_max, row_sum], matrices)
+    return out, row_max, row_sum
+
+
+def backward(given: tuple[Any, ...], found: tuple[Tensor, ...], grad: Tensor) -> list[Tensor]:
+    """Gradients of queries, keys and values, from the arguments and results of ``forward``."""
+    from . import attention_kernels as kernels
+
+    call, (query, key, value, mask) = Call(*given), given[:4]
+    out, row_max, row_sum = found
+    grads = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value)]
+    inner = torch.empty_like(row_max)
+    read, heads = _readable(mask, query), query.shape[0] * query.shape[1]
+    inputs = [query, key, value, read]
+    tensors = [*inputs, out, row_max, row_sum, grad, inner, grads[0]]
+    matrices = [*inputs, out, grad, grads[0]]
+    call.launch(kernels.backward_query, heads * -(-call.length // call.rows), tensors, matrices)
+    tensors = [*inputs, row_max, row_sum, grad, inner, *grads[1:]]
+    matrices = [*inputs, grad, *grads[1:]]
+    key_heads = key.shape[0] * key.shape[1]
+    call.launch(kernels.backward_key, key_heads * -(-call.size // call.columns), tensors, matrices)
+    return grads
+
+
 class KernelAttention(torch.autograd.Function):
     """The context ``[B, H, T, D_v]``, and of each query its largest score and its sum of exp(score - largest).
 
@@ -205,17 +265,7 @@ class KernelAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
-        from . import attention_kernels as kernels
-
-        call = Call(query, key, value, mask, *rest)
-        batch, heads, length, _ = query.shape
-        out = value.new_empty(batch, length, heads, value.shape[-1]).transpose(1, 2)
-        row_max, row_sum = query.new_empty(2, batch, heads, length, dtype=torch.float32)
-        read = _readable(mask, query)
-        programs = batch * heads * -(-length // call.rows)
-        matrices = [query, key, value, read, out]
-        call.launch(kernels.forward, programs, [*matrices, row_max, row_sum], matrices)
-        return out, row_max, row_sum
+        return forward(query, key, value, mask, *rest)
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -230,18 +280,5 @@ class KernelAttention(torch.autograd.Function):
         if torch.is_grad_enabled():  # a graph of the gradient is wanted
             given = query, key, value, mask, *ctx.rest
             return gradients_with_graph(_plain, given, ctx.needs_input_grad, (grad,))
-        from . import attention_kernels as kernels
-
-        call = Call(query, key, value, mask, *ctx.rest)
-        grads = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value)]
-        inner = torch.empty_like(row_max)
-        read, heads = _readable(mask, query), query.shape[0] * query.shape[1]
-        inputs = [query, key, value, read]
-        tensors = [*inputs, out, row_max, row_sum, grad, inner, grads[0]]
-        matrices = [*inputs, out, grad, grads[0]]
-        call.launch(kernels.backward_query, heads * -(-call.length // call.rows), tensors, matrices)
-        tensors = [*inputs, row_max, row_sum, grad, inner, *grads[1:]]
-        matrices = [*inputs, grad, *grads[1:]]
-        key_heads = key.shape[0] * key.shape[1]
-        call.launch(kernels.backward_key, key_heads * -(-call.size // call.columns), tensors, matrices)
+        grads = backward((query, key, value, mask, *ctx.rest), (out, row_max, row_sum), grad)
         return *grads, *(None for _ in ctx.rest), None

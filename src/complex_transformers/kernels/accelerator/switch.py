@@ -13,7 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["DTYPES", "launch", "may_run", "use_kernels"]
+from ..exporting import is_exporting
+
+__all__ = ["DTYPES", "is_compiled", "launch", "may_run", "use_kernels"]
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 DEVICES = ("cuda",)  # the tests put the CPU here, for Triton's interpreter
@@ -47,6 +49,11 @@ class use_kernels:
         _enabled = self.before
 
 
+def is_compiled() -> bool:
+    """True where ``torch.compile`` records a graph for this process, not an export one for another."""
+    return torch.compiler.is_dynamo_compiling() and not is_exporting()
+
+
 @cache
 def _has_triton() -> bool:
     if find_spec("triton") is None:
@@ -64,15 +71,24 @@ def _is_known(device: torch.device) -> bool:
     return torch.version.hip is None and torch.cuda.get_device_capability(device) >= OLDEST_CAPABILITY
 
 
-def may_run(*tensors: Tensor) -> bool:
+def _is_ready(device: torch.device) -> bool:
+    return _has_triton() and _is_known(device)
+
+
+# torch.compiler.assume_constant_result, without the compiler (and with it Triton) that its call imports.
+_is_ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def may_run(*tensors: Tensor, in_graphs: bool = False) -> bool:
     """True where a kernel may take these tensors: of one device it knows and one floating dtype, none of them empty.
 
-    False while a graph is traced or compiled: a compiler is given the plain formula, which it fuses by itself.
+    False while a graph is traced, exported or compiled: a compiler is given the plain formula, which it fuses by
+    itself; with ``in_graphs`` a graph of ``torch.compile`` may have the kernel as an operator.
     """
     first = tensors[0]
     if not _enabled or first.device.type not in DEVICES or first.dtype not in DTYPES:
         return False
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+    if torch.jit.is_tracing() or (torch.compiler.is_compiling() and not (in_graphs and is_compiled())):
         return False
     for x in tensors:  # a subclass may have no memory of its own to read
         if (
@@ -82,7 +98,7 @@ def may_run(*tensors: Tensor) -> bool:
             or not x.numel()
         ):
             return False
-    return _has_triton() and _is_known(first.device)
+    return _is_ready(first.device)
 
 
 def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **constants: Any) -> None:

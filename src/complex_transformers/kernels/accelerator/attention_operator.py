@@ -1,0 +1,73 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Attention as one operator in a graph of ``torch.compile``, which would otherwise hold all scores at once.
+
+Arguments are those of ``attention.Call``, but that the mask may have any shape that broadcasts, so that no graph
+makes it whole, and that the seed of dropout is a tensor, so that no graph has it as a constant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .attention import backward, forward, results, whole_mask
+
+__all__ = ["attend"]
+
+_GIVEN = (
+    "Tensor query, Tensor key, Tensor value, Tensor? mask, int score, float scaling, int groups, bool is_causal, "
+    "float dropout, Tensor? seed"
+)
+_FOUND = "Tensor context, Tensor row_max, Tensor row_sum"
+
+
+def _whole(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Any, ...]:
+    """What ``Call`` takes."""
+    *numbers, seed = rest
+    return query, key, value, whole_mask(mask, query, key), *numbers, 0 if seed is None else int(seed)
+
+
+@torch.library.custom_op(
+    "complex_transformers::attention", mutates_args=(), schema=f"({_GIVEN}) -> (Tensor, Tensor, Tensor)"
+)
+def attend(*given: Any) -> tuple[Tensor, ...]:
+    """The context ``[B, H, T, D_v]``, and of each query its largest score and its sum of exponentials."""
+    return forward(*_whole(*given))
+
+
+@attend.register_fake
+def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    return results(query, value)
+
+
+@torch.library.custom_op(
+    "complex_transformers::attention_backward",
+    mutates_args=(),
+    schema=f"({_GIVEN}, {_FOUND}, Tensor grad) -> (Tensor, Tensor, Tensor)",
+)
+def attend_backward(*given: Any) -> tuple[Tensor, ...]:
+    """Gradients of queries, keys and values."""
+    *arguments, out, row_max, row_sum, grad = given
+    return tuple(backward(_whole(*arguments), (out, row_max, row_sum), grad))
+
+
+@attend_backward.register_fake
+def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    return tuple(torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value))
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    query, key, value, mask, *ctx.numbers, seed = inputs
+    ctx.save_for_backward(query, key, value, mask, seed, *output)
+
+
+def _gradients(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+    query, key, value, mask, seed, *found = ctx.saved_tensors
+    grads = attend_backward(query, key, value, mask, *ctx.numbers, seed, *found, grad)
+    return *grads, *(None for _ in (mask, *ctx.numbers, seed))
+
+
+attend.register_autograd(_gradients, setup_context=_keep)
