@@ -171,8 +171,10 @@ PARSERS = {
 # The paper's form, then one change after the other; the last is ours at its best.
 PAPER_FORM = "--gate modulus --lm_readout modulus"
 CONCAT = "--gate real_part --lm_readout concat"
-OWN_RELATIONS = f"{CONCAT} --relation_feedback mixed --own_relations 1"
-TWIN, TWIN_OF_WORDS = "--number_field real", "--number_field real --use_relations false"
+FED_BACK = "--relation_feedback mixed --own_relations 1"
+OWN_RELATIONS = f"{CONCAT} {FED_BACK}"
+# The twin that reads relations learns as ours at its best does.
+TWIN, TWIN_OF_WORDS = f"--number_field real {FED_BACK} --alpha 0.9", "--number_field real --use_relations false"
 NARROW = "--hidden_size 178"  # a real network of words with as many parameters as the complex one
 SYNCONMT = Commands(
     "synconmt",

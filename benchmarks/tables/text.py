@@ -31,7 +31,7 @@ SYNCONMT = {  # name of a run -> network, field, what it reads and writes
     "synconmt-b-alpha": ("SynCoNMT-B, `real_part`, `concat`, own relations, alpha 0.9", "complex", "words, relations"),
     "bahdanau": ("Bahdanau, equal stored width", "real", "words"),
     "bahdanau-equal-parameters": ("Bahdanau, equal parameters", "real", "words"),
-    "bahdanau-relations": ("Bahdanau, equal stored width", "real", "words, relations"),
+    "bahdanau-relations": ("Bahdanau, own relations, alpha 0.9, equal stored width", "real", "words, relations"),
     "synconmt-l": ("SynCoNMT-L, as in the paper", "complex", "words, relations"),
     "synconmt-l-concat": ("SynCoNMT-L, gates `real_part`, heads `concat`", "complex", "words, relations"),
     "synconmt-l-own-relations": (
@@ -42,7 +42,7 @@ SYNCONMT = {  # name of a run -> network, field, what it reads and writes
     "synconmt-l-alpha": ("SynCoNMT-L, `real_part`, `concat`, own relations, alpha 0.9", "complex", "words, relations"),
     "luong": ("Luong, equal stored width", "real", "words"),
     "luong-equal-parameters": ("Luong, equal parameters", "real", "words"),
-    "luong-relations": ("Luong, equal stored width", "real", "words, relations"),
+    "luong-relations": ("Luong, own relations, alpha 0.9, equal stored width", "real", "words, relations"),
 }
 TREC_COLUMNS = {
     "validation": score("validation_accuracy"),
