@@ -15,6 +15,8 @@ import pytest
 from example_runs import ONE_EPOCH, TINY, assert_refused
 from transformers import AutoTokenizer, pipeline
 
+from complex_transformers import build_tokenizer, encode_stream
+
 MLM = "language-modeling/run_mlm.py"
 
 
@@ -181,6 +183,19 @@ def test_recurrent_stream_is_learnt_and_written_on(run: Callable[..., Any], tmp_
     assert len(results["texts"]["the cat"]) == len("the cat") + 24
     write = pipeline("text-generation", model=str(tmp_path / "out"))
     assert len(write("a dog", max_new_tokens=5, do_sample=False)[0]["generated_text"]) == 10
+
+
+def test_a_saved_tokenizer_says_whether_tokens_are_characters(run: Callable[..., Any], tmp_path: Path) -> None:
+    tokenizer = build_tokenizer(["the cat sat"] * 9, "bpe", vocab_size=300, append_eos=True)
+    tokenizer.save_pretrained(tmp_path / "tokenizer")
+    lines = ["the cat", "", "sat on a dog"] * 9
+    for part in ("train", "validation"):
+        (tmp_path / f"{part}.txt").write_text("\n".join(lines), encoding="utf-8")
+    files = ["--train_file", tmp_path / "train.txt", "--validation_file", tmp_path / "validation.txt"]
+    given = ["--tokenizer_name_or_path", tmp_path / "tokenizer", "--segment_length", "4", "--max_steps", "2"]
+    results = run(RNN, *files, *TINY_RNN, *given)
+    assert results["tokens"]["validation"] == len(encode_stream(lines, tokenizer))  # no line breaks beside </s>
+    assert "bits_per_character" in results["validation"]
 
 
 @pytest.mark.full
