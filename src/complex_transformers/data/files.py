@@ -8,11 +8,11 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-__all__ = ["check_file", "decode_lines", "open_file", "read_lines"]
+__all__ = ["check_file", "check_own_files", "decode_lines", "open_file", "read_lines"]
 
 # gzip packs bytes up to 1030 times smaller, texts 3 to 20 times: what goes beyond is made to fill a memory.
 _MOST_TIMES = 250
@@ -52,6 +52,14 @@ def check_file(path: str | os.PathLike[str]) -> None:
     """There must be such a file."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"no such file: {path}")
+
+
+def check_own_files(paths: Mapping[str, str | os.PathLike[str]]) -> None:
+    """There must be a file of its own for each part."""
+    for path in paths.values():
+        check_file(path)
+    if len({Path(path).resolve() for path in paths.values()}) < len(paths):
+        raise ValueError(f"the parts share a file: {paths}")
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
