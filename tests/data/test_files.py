@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,14 @@ def test_texts_and_folders_of_that_name_are_read(tmp_path: Path, name: str) -> N
     assert parts["train"]["audio"][:] == [str(tmp_path / name / "clip.wav")]
 
 
+def test_rows_without_a_clip_are_named(tmp_path: Path) -> None:
+    rows = [{"audio": path, "label": "a"} for path in (str(tmp_path / "clip.wav"), None)]
+    (tmp_path / "clip.wav").write_bytes(b"sound")
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = r"1 row\(s\) of the train data have no audio \(first: row 1\): remove them"
+    refused(words, load_audio_dataset, dataset_name=str(tmp_path), cache_dir=str(tmp_path / "mine"))
+
+
 @pytest.mark.parametrize("name", ["d[1]", "d*/data"])
 def test_folders_that_datasets_would_take_for_others_are_refused(tmp_path: Path, name: str) -> None:
     write_table(tmp_path / name / "train.jsonl", [("good", "yes")], ("text", "label"))
@@ -134,6 +143,7 @@ def test_large_texts_are_mapped_from_a_folder_of_the_callers(tmp_path: Path) -> 
         ("a.tsv", b"text\tlabel\ngood\n", r"1 row\(s\) of the train data have no label \(first: row 0\)"),
         ("a.jsonl", b'{"text": "a"}\n[1]\n', r"a\.jsonl is no readable jsonl table in UTF-8: a row must be an object"),
         ("a.jsonl", b'{"text": "a"\n', r"a\.jsonl is no readable jsonl table"),
+        ("a.jsonl", b'{"text": "a", "label": 18446744073709551616}\n', r"a\.jsonl is no readable jsonl table"),
         ("a.json", b"[" * 100_000, r"a\.json is no readable json table"),
         ("a.json", b"[]", r"no column 'text', only \[\]"),
         ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "a", "label": "b"}\n', r"a\.jsonl is no readable jsonl"),
