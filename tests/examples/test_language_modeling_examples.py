@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from example_runs import ONE_EPOCH, TINY, assert_refused
-from transformers import AutoTokenizer, pipeline
+from example_runs import ONE_EPOCH, TINY, assert_refused, load_example
+from transformers import AutoTokenizer, EvalPrediction, pipeline
 
 from complex_transformers import build_tokenizer, encode_stream
 
@@ -38,6 +39,12 @@ def test_masked_language_model(run: Callable[..., Any], tmp_path: Path) -> None:
     assert results["blocks"] == dict.fromkeys(("train", "validation", "test"), 34)  # 540 tokens, none is dropped
     assert 1.0 < results["test"]["perplexity"] < 50.0
     assert len(results["fill_mask"]["the <mask> sat on the mat ."]) == 3
+
+
+def test_a_hopeless_loss_has_an_infinite_perplexity() -> None:
+    losses, hits = np.full((1, 2), 800.0), np.zeros((1, 2))
+    scores = load_example(MLM).masked_metrics(EvalPrediction((losses, hits), np.ones((1, 2))))
+    assert scores == {"masked_loss": 800.0, "perplexity": math.inf, "masked_accuracy": 0.0}
 
 
 def test_sentences_without_a_mask_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
