@@ -21,6 +21,7 @@ from complex_transformers import (
     read_conllu,
 )
 from complex_transformers.data import files
+from complex_transformers.data.files import whole_file
 from complex_transformers.data.parts import read_table
 from complex_transformers.data.vectors import read_vectors
 from refusals import refused
@@ -185,6 +186,34 @@ def test_archives_that_are_made_to_fill_the_memory(tmp_path: Path, monkeypatch: 
     head = b"9999999 1\n" if "vectors" in name else b""
     (tmp_path / name).write_bytes(gzip.compress(head + content * (2**21 // len(content))))
     refused(rf"{name} unpacks to more than [\d,]+ bytes, 250 times its size: .*unpack it", read, str(tmp_path / name))
+
+
+def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    target, link = tmp_path / "out.txt", tmp_path / "link.txt"
+    with whole_file(target) as file:
+        file.write("first\n")
+    link.symlink_to(target)
+    target.chmod(0o640)
+    with whole_file(link) as file:
+        file.write("sécond\n")
+        file.flush()
+        assert target.read_text() == "first\n"
+    assert target.read_text(encoding="utf-8") == link.read_text(encoding="utf-8") == "sécond\n"
+    assert (link.is_symlink(), target.stat().st_mode & 0o777) == (True, 0o640)
+    with pytest.raises(TypeError), whole_file(target) as file:
+        file.writelines(["third\n", None])  # type: ignore[list-item]
+    assert target.read_text(encoding="utf-8") == "sécond\n"
+    assert sorted(tmp_path.iterdir()) == [link, target]
+    refused("nowhere", lambda: whole_file(tmp_path / "nowhere" / "out.txt").__enter__(), error=FileNotFoundError)
+
+
+def test_what_is_no_file_is_written_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
+    with whole_file(None) as file:
+        file.write("said")
+    assert capsys.readouterr().out == "said"
+    with whole_file("/dev/null") as file:
+        file.write("gone")
+    assert not Path("/dev/null").is_file()
 
 
 def test_small_archives_may_hold_what_they_like(tmp_path: Path) -> None:
