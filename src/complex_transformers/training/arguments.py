@@ -211,6 +211,7 @@ class RunArguments(Seq2SeqTrainingArguments):
         ValueError: ``do_eval`` or ``do_predict`` without ``do_train``.
     """
 
+    do_train: bool = field(default=False, metadata={"help": "a run always trains"})
     disable_tqdm: bool | None = field(default=None, metadata={"help": "default: where there is no terminal"})
     learning_rate: float = 1e-3
     frequency_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
