@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +17,7 @@ from datasets import Dataset
 from transformers import HfArgumentParser, TrainerCallback
 
 from complex_transformers import (
+    AudioClassificationRun,
     ClipDataset,
     ComplexFastTextConfig,
     ComplexFastTextForSequenceClassification,
@@ -25,6 +26,7 @@ from complex_transformers import (
     ComplexTransfoXLConfig,
     Run,
     RunArguments,
+    TranscriptionRun,
     arguments_of,
     arguments_of_networks,
     encode_parallel_dataset,
@@ -201,6 +203,34 @@ def test_arguments_of_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert not args.use_cpu
 
 
+@pytest.mark.parametrize("options", [{"do_eval": True}, {"do_predict": True}])
+def test_a_run_that_shall_not_train_is_refused(options: dict[str, bool], tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"a run always trains, .* Leave them out, or use the saved model in a pipeline"
+    ):
+        RunArguments(output_dir=str(tmp_path), **options)
+    args = RunArguments(output_dir=str(tmp_path), do_train=True, **options)
+    assert replace(args, seed=3).do_eval  # as evaluations are asked for
+
+
+def test_the_metric_of_an_audio_run_is_the_chosen_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("complex_transformers.Run.__init__", lambda *arguments, **options: None)
+    model = SimpleNamespace(can_generate=lambda: False)
+
+    def chosen(kind: Any, **options: Any) -> tuple[str | None, bool | None]:
+        args = RunArguments(output_dir=str(tmp_path), **options)
+        kind(model, SimpleNamespace(pad=None), {}, args)
+        return args.metric_for_best_model, args.greater_is_better
+
+    assert chosen(AudioClassificationRun) == ("accuracy", True)
+    assert chosen(AudioClassificationRun, metric_for_best_model="loss") == ("loss", False)
+    assert chosen(TranscriptionRun) == ("label_error_rate", False)
+    assert chosen(TranscriptionRun, metric_for_best_model="eval_loss") == ("loss", False)
+    assert chosen(TranscriptionRun, metric_for_best_model="sequence_accuracy") == ("sequence_accuracy", True)
+    with pytest.raises(ValueError, match=r"metric_for_best_model must be one of .*, got 'bleu'"):
+        chosen(TranscriptionRun, metric_for_best_model="bleu")
+
+
 # --- the folder of a run ---------------------------------------------------------------------------------------------
 
 
@@ -292,6 +322,54 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
     unknown, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint="last")
     with pytest.raises(ValueError, match="is of an unknown run: choose another output_dir"):
         unknown.run(checkpoint)
+
+
+@pytest.mark.full
+def test_patience_goes_on_where_it_was(tmp_path: Path) -> None:
+    def stopping_run(folder: str, die: int | None = None, **changes: Any) -> tuple[Run, str | None]:
+        options = {"steps": 40, "metric_for_best_model": "accuracy", "early_stopping_patience": 3, **changes}
+        run, checkpoint = classifier_run(tmp_path / folder, resume_from_checkpoint="last", **options)
+
+        def never_better(_: Any) -> dict[str, float]:
+            if die is not None and run.trainer.state.global_step == die:
+                raise KeyboardInterrupt
+            return {"accuracy": 0.5}
+
+        run.trainer.compute_metrics = never_better
+        return run, checkpoint
+
+    whole, checkpoint = stopping_run("whole")
+    assert whole.run(checkpoint)["steps"] == 8
+    killed, checkpoint = stopping_run("killed", die=6)
+    with pytest.raises(KeyboardInterrupt):
+        killed.run(checkpoint)
+    resumed, checkpoint = stopping_run("killed")
+    assert checkpoint == str(tmp_path / "killed" / "checkpoint-4")
+    results = resumed.run(checkpoint)
+    assert results["steps"] == 8
+    assert all(map(torch.equal, weights(resumed), weights(whole)))
+
+    again, checkpoint = stopping_run("killed")  # nothing is left to train
+    assert again.run(checkpoint)["evaluations"] == results["evaluations"]
+    assert all(map(torch.equal, weights(again), weights(whole)))
+    patient, checkpoint = stopping_run("killed", early_stopping_patience=4)
+    assert patient.run(checkpoint)["steps"] == 10
+
+
+@pytest.mark.full
+def test_a_run_with_all_its_steps_is_not_trained_again(tmp_path: Path) -> None:
+    whole, _ = classifier_run(tmp_path, load_best_model_at_end=False)
+    results = whole.run()
+    again, checkpoint = classifier_run(tmp_path, load_best_model_at_end=False, resume_from_checkpoint="last")
+    found = again.run(checkpoint)
+    assert [found[name] for name in ("steps", "evaluations", "validation")] == [
+        results[name] for name in ("steps", "evaluations", "validation")
+    ]
+    assert all(map(torch.equal, weights(again), weights(whole)))
+    longer, checkpoint = classifier_run(
+        tmp_path, steps=6, early_stopping_patience=2, metric_for_best_model="loss", resume_from_checkpoint="last"
+    )
+    assert longer.run(checkpoint)["steps"] == 6  # the checkpoint knows no patience
 
 
 def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path) -> None:

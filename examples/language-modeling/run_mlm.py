@@ -9,7 +9,6 @@ With ``--fill_mask "the film was directed by <mask> ."`` the saved model answers
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from complex_transformers import (
     RunArguments,
     arguments_of,
     build_tokenizer,
+    language_model_scores,
     load_plain_text,
     portable,
     prepare_run,
@@ -116,8 +116,9 @@ def masked_metrics(prediction: EvalPrediction) -> dict[str, float]:
     """Perplexity and accuracy over all masked tokens; each token counts the same, whatever its batch."""
     losses, hits = prediction.predictions
     masked = prediction.label_ids != -100
-    loss = float(losses[masked].mean())
-    return {"masked_loss": loss, "perplexity": math.exp(loss), "masked_accuracy": float(hits[masked].mean())}
+    scores = language_model_scores(float(losses[masked].mean()), 1)
+    accuracy = float(hits[masked].mean())
+    return {"masked_loss": scores["loss"], "perplexity": scores["perplexity"], "masked_accuracy": accuracy}
 
 
 def main() -> dict[str, Any]:

@@ -154,7 +154,7 @@ def main() -> dict[str, Any]:
     repeated = repeated_questions(parts["test"], parts["train"])
     unseen = [row for row, seen in enumerate(repeated) if not seen]
     run.parts["unseen"] = encoded["test"].select(unseen)
-    results["unseen"] = run.evaluate("unseen") | {"rows": len(unseen)}
+    results["unseen"] = (run.evaluate("unseen") if unseen else {}) | {"rows": len(unseen)}
     run.save(results, f"bAbI task {data_args.task} ({data_args.folder})")
     return results
 

@@ -148,6 +148,12 @@ def transcripts(
         yield {"file": str(path), "text": text, "seconds": round(len(wave) / transcribe.rate, 3)}
 
 
+def line_of(record: dict[str, Any], format_: str) -> str:
+    """One line of the output; bytes of a file name that are no text are written with a backslash, as JSON has them."""
+    line = json.dumps(record, ensure_ascii=False) if format_ == "json" else f"{record['file']}\t{record['text']}"
+    return line.encode("utf-8", "backslashreplace").decode()
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Transcribe and report; the exit code."""
     args = parse(arguments)
@@ -160,17 +166,14 @@ def main(arguments: list[str] | None = None) -> int:
         args.output_file.parent.mkdir(parents=True, exist_ok=True)
     output = nullcontext(sys.stdout) if args.output_file is None else args.output_file.open("w", encoding="utf-8")
     with output as file:
-        for record in transcripts(args, transcribe, failures):
-            line = (
-                json.dumps(record, ensure_ascii=False)
-                if args.format == "json"
-                else f"{record['file']}\t{record['text']}"
-            )
-            mark = ("," if written else "[") if as_list else ""
-            print(mark + line, file=file, flush=True)
-            written += 1
-        if as_list:
-            print("]" if written else "[]", file=file)
+        try:
+            for record in transcripts(args, transcribe, failures):
+                mark = ("," if written else "[") if as_list else ""
+                print(mark + line_of(record, args.format), file=file, flush=True)
+                written += 1
+        finally:  # a list of what there is
+            if as_list:
+                print("]" if written else "[]", file=file)
     if failures:
         print(f"{len(failures)} of {len(failures) + written} files could not be transcribed:", file=sys.stderr)
         for path, reason in failures.items():

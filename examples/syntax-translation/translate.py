@@ -9,8 +9,6 @@ python examples/syntax-translation/translate.py --model outputs/synconmt --forma
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import torch
 from transformers import HfArgumentParser, pipeline
 
 from complex_transformers import attention_maps, limit_progress_bars, plot_attention
+from complex_transformers.data.files import whole_file
 from complex_transformers.data.parallel_text import read_texts
 
 FORMATS = ("text", "relations", "json")
@@ -99,10 +98,7 @@ def main() -> None:
     if args.format == "relations" and not with_relations:
         raise ValueError(f"--format relations: {args.model} writes words alone")
     answers = translate(iter(texts), return_relations=with_relations, **args.search())
-    with ExitStack() as stack:
-        file: Any = sys.stdout
-        if args.output_file is not None:
-            file = stack.enter_context(Path(args.output_file).open("w", encoding="utf-8"))
+    with whole_file(args.output_file) as file:
         for number, (text, (answer,)) in enumerate(zip(texts, answers, strict=True), 1):
             record = record_of(text, answer)
             if args.attention_dir is not None:

@@ -12,15 +12,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import HfArgumentParser, pipeline
 
 from complex_transformers import limit_progress_bars
+from complex_transformers.data.files import whole_file
 from complex_transformers.data.parallel_text import read_texts
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -93,10 +92,7 @@ def main() -> None:
     limit_progress_bars(True)
     texts = read_texts(args.input_file, args.empty)
     unfinished = 0
-    with ExitStack() as stack:
-        file: Any = sys.stdout
-        if args.output_file is not None:
-            file = stack.enter_context(Path(args.output_file).open("w", encoding="utf-8"))
+    with whole_file(args.output_file) as file:
         for answer in translations(args, texts):
             line = "" if answer is None else " ".join(answer["generated_text"].split())
             score = f"{0.0 if answer is None else answer['score']:.4f}\t" if args.scores else ""

@@ -114,8 +114,18 @@ def test_an_index_and_its_files_agree(tmp_path):
     name = next(iter(tensors))
     save_file({"other": tensors.pop(name), **tensors}, first, metadata={"format": "pt"})
     refused(f"{first} does not hold what .* missing: {name}; of no use: other", read_folder, tmp_path / "real")
-    (tmp_path / "real" / "model.safetensors.index.json").write_text("{}", encoding="utf-8")
-    refused("index.json has no weight_map", read_folder, tmp_path / "real")
+    for damaged in ({}, {"weight_map": {"a": 3}}, {"weight_map": [1]}):
+        (tmp_path / "real" / "model.safetensors.index.json").write_text(json.dumps(damaged), encoding="utf-8")
+        refused("index.json has no weight_map", read_folder, tmp_path / "real")
+
+
+@pytest.mark.parametrize("place", ["../outside.safetensors", "/outside.safetensors"])
+def test_an_index_names_no_file_outside_its_folder(place, tmp_path):
+    (tmp_path / "real").mkdir()
+    save_file({"a": torch.ones(2)}, tmp_path / "outside.safetensors")
+    index = {"weight_map": {"a": place}}
+    (tmp_path / "real" / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    refused(f"index.json names '{place}', which is no file within", read_folder, tmp_path / "real")
 
 
 def test_the_configuration_is_checked_before_any_weight(tmp_path):

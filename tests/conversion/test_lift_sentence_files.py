@@ -98,7 +98,7 @@ def test_what_is_refused_is_not_written(tmp_path):
         with_modules(folder, ("", outside, "2_Normalize"))
         words = f"modules.json names '{outside}', which is no folder within"
         refused(words, lift_checkpoint, folder, tmp_path / "complex")
-    for damaged in ("[{}]", "{", "[1]", "7"):
+    for damaged in ("[{}]", "{", "[1]", "7", '[{"path": 5}]'):
         (folder / "modules.json").write_text(damaged, encoding="utf-8")
         refused("modules.json is no list of modules, each with its path", sentence_files, folder)
     assert not (tmp_path / "complex").exists()

@@ -89,3 +89,4 @@ def test_bad_input(tmp_path):
     refused("give either dataset_name or train_file", stream_plain_text)
     (tmp_path / "train.txt").write_text("one\n")
     refused("there is no part 'validation'", stream_plain_text, str(tmp_path / "train.txt"))
+    refused("share a file", stream_plain_text, str(tmp_path / "train.txt"), str(tmp_path / "train.txt"))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from complex_transformers import (
     read_conllu,
 )
 from complex_transformers.data import files
+from complex_transformers.data.files import whole_file
 from complex_transformers.data.parts import read_table
 from complex_transformers.data.vectors import read_vectors
 from refusals import refused
@@ -82,6 +84,14 @@ def test_texts_and_folders_of_that_name_are_read(tmp_path: Path, name: str) -> N
     assert parts["train"]["audio"][:] == [str(tmp_path / name / "clip.wav")]
 
 
+def test_rows_without_a_clip_are_named(tmp_path: Path) -> None:
+    rows = [{"audio": path, "label": "a"} for path in (str(tmp_path / "clip.wav"), None)]
+    (tmp_path / "clip.wav").write_bytes(b"sound")
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = r"1 row\(s\) of the train data have no audio \(first: row 1\): remove them"
+    refused(words, load_audio_dataset, dataset_name=str(tmp_path), cache_dir=str(tmp_path / "mine"))
+
+
 @pytest.mark.parametrize("name", ["d[1]", "d*/data"])
 def test_folders_that_datasets_would_take_for_others_are_refused(tmp_path: Path, name: str) -> None:
     write_table(tmp_path / name / "train.jsonl", [("good", "yes")], ("text", "label"))
@@ -134,6 +144,7 @@ def test_large_texts_are_mapped_from_a_folder_of_the_callers(tmp_path: Path) -> 
         ("a.tsv", b"text\tlabel\ngood\n", r"1 row\(s\) of the train data have no label \(first: row 0\)"),
         ("a.jsonl", b'{"text": "a"}\n[1]\n', r"a\.jsonl is no readable jsonl table in UTF-8: a row must be an object"),
         ("a.jsonl", b'{"text": "a"\n', r"a\.jsonl is no readable jsonl table"),
+        ("a.jsonl", b'{"text": "a", "label": 18446744073709551616}\n', r"a\.jsonl is no readable jsonl table"),
         ("a.json", b"[" * 100_000, r"a\.json is no readable json table"),
         ("a.json", b"[]", r"no column 'text', only \[\]"),
         ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "a", "label": "b"}\n', r"a\.jsonl is no readable jsonl"),
@@ -175,6 +186,34 @@ def test_archives_that_are_made_to_fill_the_memory(tmp_path: Path, monkeypatch: 
     head = b"9999999 1\n" if "vectors" in name else b""
     (tmp_path / name).write_bytes(gzip.compress(head + content * (2**21 // len(content))))
     refused(rf"{name} unpacks to more than [\d,]+ bytes, 250 times its size: .*unpack it", read, str(tmp_path / name))
+
+
+def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    target, link = tmp_path / "out.txt", tmp_path / "link.txt"
+    with whole_file(target) as file:
+        file.write("first\n")
+    link.symlink_to(target)
+    target.chmod(0o640)
+    with whole_file(link) as file:
+        file.write("sécond\n")
+        file.flush()
+        assert target.read_text() == "first\n"
+    assert target.read_text(encoding="utf-8") == link.read_text(encoding="utf-8") == "sécond\n"
+    assert (link.is_symlink(), target.stat().st_mode & 0o777) == (True, 0o640)
+    with pytest.raises(TypeError), whole_file(target) as file:
+        file.writelines(["third\n", None])  # type: ignore[list-item]
+    assert target.read_text(encoding="utf-8") == "sécond\n"
+    assert sorted(tmp_path.iterdir()) == [link, target]
+    refused("nowhere", lambda: whole_file(tmp_path / "nowhere" / "out.txt").__enter__(), error=FileNotFoundError)
+
+
+def test_what_is_no_file_is_written_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
+    with whole_file(None) as file:
+        file.write("said")
+    assert capsys.readouterr().out == "said"
+    with whole_file("/dev/null") as file:
+        file.write("gone")
+    assert not Path("/dev/null").is_file()
 
 
 def test_small_archives_may_hold_what_they_like(tmp_path: Path) -> None:

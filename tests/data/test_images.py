@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from complex_transformers import load_image_dataset, read_image_files
+from complex_transformers.data.images import _decoded_key
 
 Image = pytest.importorskip("PIL.Image")
 datasets = pytest.importorskip("datasets")
@@ -81,6 +82,21 @@ def test_a_folder_of_idx_files(tmp_path):
     assert single["train"]["label"] == parts["train"]["label"]
 
 
+def test_files_take_the_place_of_the_parts_of_a_folder(tmp_path):
+    write_idx(tmp_path, images=GREY[:6], labels=LABELS[:6])
+    write_idx(tmp_path, "t10k", GREY[6:9], LABELS[6:9])
+    (tmp_path / "other").mkdir()
+    other = str(write_idx(tmp_path / "other", "test", GREY[9:], LABELS[9:]))
+    parts = load_image_dataset(dataset_name=str(tmp_path), validation_file=other)
+    assert {name: len(part) for name, part in parts.items()} == {"train": 6, "validation": 3, "test": 3}
+    parts = load_image_dataset(dataset_name=str(tmp_path), test_file=other, validation_split=0.5)
+    assert np.array_equal(np.asarray(parts["test"][0]["image"]), GREY[9])
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load_image_dataset(dataset_name=str(tmp_path), test_file="nowhere.npz")
+    with pytest.raises(ValueError, match="give either dataset_name or train_file"):
+        load_image_dataset(other, dataset_name=str(tmp_path))
+
+
 def image_folder(folder):
     for number, (pixels, label) in enumerate(zip(COLOURS, LABELS, strict=True)):
         write_png(folder / "train" / "abc"[label] / f"{number}.png", pixels)
@@ -120,6 +136,16 @@ def test_parts_that_share_an_image(tmp_path):
     parts = load_image_dataset(train, test_file=test, overlap="drop", validation_split=0.25)
     assert len(parts["train"]) + len(parts["validation"]) == 8
     assert len(load_image_dataset(train, validation_file=test, overlap="allow")["train"]) == 12
+
+
+def test_pictures_of_a_palette_are_the_same_where_their_colours_are(tmp_path):
+    keys = []
+    for number, colours in enumerate(([255, 0, 0, 0, 0, 255], [0, 255, 0, 0, 0, 255], [0, 0, 255, 255, 0, 0])):
+        image = Image.new("P", (4, 4), color=int(number == 2))  # the third is the first with its palette turned round
+        image.putpalette(colours)
+        image.save(tmp_path / f"{number}.png")
+        keys.append(_decoded_key({"bytes": None, "path": str(tmp_path / f"{number}.png")}))
+    assert keys[0] == keys[2] != keys[1]
 
 
 def damaged(folder, name):

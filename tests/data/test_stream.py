@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
+import unicodedata
 
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
 from complex_transformers import StreamDataset, build_tokenizer, encode_stream, load_plain_text
+from complex_transformers.data.stream import _PIECE, _joins, reads_characters
 from refusals import refused
 
 # --- lanes ----------------------------------------------------------------------------------------------------------
@@ -114,6 +119,46 @@ def test_long_texts_are_read_in_pieces_without_loss():
     stream = encode_stream([text], tokenizer, by_character=True)
     assert torch.equal(stream, encode_stream([text], tokenizer))
     assert len(stream) == len(text)
+
+
+def test_a_long_text_has_its_special_tokens_once():
+    text = "ab" * 40_000 + " b"
+    tokenizer = build_tokenizer([text], "character", append_eos=True)
+    stream = encode_stream([text, "a"], tokenizer, by_character=True)
+    assert torch.equal(stream, encode_stream([text, "a"], tokenizer))
+    assert (stream == tokenizer.eos_token_id).nonzero().flatten().tolist() == [len(text), len(text) + 2]
+
+
+@pytest.mark.parametrize("middle", ["e\u0301", "\u1112\u1161\u11ab", "a\u0323\u0307", "x<unk> x"])
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_no_piece_ends_within_what_is_one_symbol(middle, before):
+    text = "a" * (_PIECE - before) + middle + "b"
+    tokenizer = build_tokenizer([text, "<unk>"], "character")
+    stream = encode_stream([text], tokenizer, by_character=True)
+    assert torch.equal(stream, encode_stream([text], tokenizer))
+
+
+def test_tokenizers_of_characters_are_known_as_such():
+    kinds = ("word", "whitespace", "bpe", "character", "token")
+    found = {kind: reads_characters(build_tokenizer(["ab c"], kind, vocab_size=300)) for kind in kinds}
+    assert found == {kind: kind == "character" for kind in kinds}
+
+
+def test_every_character_that_is_joined_to_one_before_it_is_known():
+    for whole in map(chr, range(sys.maxunicode + 1)):
+        parts = [int(part, 16) for part in unicodedata.decomposition(whole).split() if "<" not in part]
+        if len(parts) == 2 and unicodedata.normalize("NFC", "".join(map(chr, parts))) == whole:
+            assert _joins(chr(parts[1])), hex(parts[1])
+
+
+def test_words_of_pieces_are_read_without_an_unknown_token():
+    text = "the unknown zebra, é水"
+    tokenizer = build_tokenizer(["the cat sat"], "bpe", vocab_size=300, special_tokens="end")
+    assert tokenizer.decode(encode_stream([text], tokenizer).tolist()).strip() == text
+    letters = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))  # drops other letters without a word
+    refused(
+        r"1 symbol\(s\) .*\['c'\]", encode_stream, ["ab", "abcab"], PreTrainedTokenizerFast(tokenizer_object=letters)
+    )
 
 
 def test_foreign_characters_are_listed():

@@ -132,6 +132,8 @@ def test_files_that_are_broken(tmp_path):
     huge = b"%d %d\ncat "  # more memory than there is, if a header were believed
     broken = {
         "short.txt": (b"3 3\ncat 1 2 3\ndog 1 2 3\n", "it has 2 vectors of 3"),
+        "more.txt": (b"2 3\ncat 1 2 3\ndog 1 2 3\n\nsun 1 2 3\n", "more than the 2 vectors of its header"),
+        "more.bin": (b"1 2\ncat " + bytes(8) + b"\ndog " + bytes(8), "more than the 1 vectors of its header"),
         "ragged.txt": (b"cat 1 2 3\ndog 1 2\n", "vector 2 has not 3 numbers"),
         "longer.txt": (b"cat 1 2 3\ndog 1 2 3 4\n", "vector 2 has not 3 numbers"),
         "words.txt": (b"no numbers here\n", "its first line is no word with numbers"),

@@ -56,6 +56,14 @@ def test_a_task_is_learned_and_asked(train: Callable[..., Any], tmp_path: Path) 
     assert answer["unknown_words"] == []
 
 
+@pytest.mark.full
+def test_every_question_may_have_been_seen(train: Callable[..., Any], tmp_path: Path) -> None:
+    stories = [f"1 {who} is in the hall.\n2 Where is {who}? \thall\t1\n" for who in PEOPLE]
+    for part in ("train", "test"):
+        (tmp_path / "tasks" / "en" / f"qa1_one_{part}.txt").write_text("".join(stories * 20))
+    assert train(*ONE_EPOCH)["unseen"] == {"rows": 0}
+
+
 def test_words_of_the_real_field_go_on(train: Callable[..., Any]) -> None:
     words = ["--variant", "word_memory", "--number_field", "real", "--hidden_size", "16", "--recurrent_size", "8"]
     first = train(*words, *ONE_EPOCH)

@@ -11,9 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from example_runs import ONE_EPOCH, TINY, assert_refused
-from transformers import AutoTokenizer, pipeline
+from example_runs import ONE_EPOCH, TINY, assert_refused, load_example
+from transformers import AutoTokenizer, EvalPrediction, pipeline
+
+from complex_transformers import build_tokenizer, encode_stream
 
 MLM = "language-modeling/run_mlm.py"
 
@@ -36,6 +39,12 @@ def test_masked_language_model(run: Callable[..., Any], tmp_path: Path) -> None:
     assert results["blocks"] == dict.fromkeys(("train", "validation", "test"), 34)  # 540 tokens, none is dropped
     assert 1.0 < results["test"]["perplexity"] < 50.0
     assert len(results["fill_mask"]["the <mask> sat on the mat ."]) == 3
+
+
+def test_a_hopeless_loss_has_an_infinite_perplexity() -> None:
+    losses, hits = np.full((1, 2), 800.0), np.zeros((1, 2))
+    scores = load_example(MLM).masked_metrics(EvalPrediction((losses, hits), np.ones((1, 2))))
+    assert scores == {"masked_loss": 800.0, "perplexity": math.inf, "masked_accuracy": 0.0}
 
 
 def test_sentences_without_a_mask_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -181,6 +190,19 @@ def test_recurrent_stream_is_learnt_and_written_on(run: Callable[..., Any], tmp_
     assert len(results["texts"]["the cat"]) == len("the cat") + 24
     write = pipeline("text-generation", model=str(tmp_path / "out"))
     assert len(write("a dog", max_new_tokens=5, do_sample=False)[0]["generated_text"]) == 10
+
+
+def test_a_saved_tokenizer_says_whether_tokens_are_characters(run: Callable[..., Any], tmp_path: Path) -> None:
+    tokenizer = build_tokenizer(["the cat sat"] * 9, "bpe", vocab_size=300, append_eos=True)
+    tokenizer.save_pretrained(tmp_path / "tokenizer")
+    lines = ["the cat", "", "sat on a dog"] * 9
+    for part in ("train", "validation"):
+        (tmp_path / f"{part}.txt").write_text("\n".join(lines), encoding="utf-8")
+    files = ["--train_file", tmp_path / "train.txt", "--validation_file", tmp_path / "validation.txt"]
+    given = ["--tokenizer_name_or_path", tmp_path / "tokenizer", "--segment_length", "4", "--max_steps", "2"]
+    results = run(RNN, *files, *TINY_RNN, *given)
+    assert results["tokens"]["validation"] == len(encode_stream(lines, tokenizer))  # no line breaks beside </s>
+    assert "bits_per_character" in results["validation"]
 
 
 @pytest.mark.full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from example_runs import PHASE_WITHIN_FRAMES, TINY, assert_refused, read_table, run_example, write
+from example_runs import PHASE_WITHIN_FRAMES, TINY, assert_refused, load_example, read_table, run_example, write
 from transformers import pipeline
 
 from complex_transformers import (
@@ -214,6 +215,35 @@ def test_every_file_of_a_folder_is_accounted_for(
         assert f"{folder / 'phone.m4a'}: is no audio file that soundfile can read" in said
     assert transcribe("--model", frame_by_frame, empty, "--output_file", tmp_path / "texts.json") == 1
     assert records(tmp_path / "texts.json") == {}
+
+
+def test_names_that_are_no_text_leave_a_whole_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = load_example(TRANSCRIBE)
+    said = iter(["one", "two", None])
+
+    class Transcriber:
+        rate = RATE
+
+        def __init__(self, args: Any) -> None:
+            pass
+
+        def __call__(self, wave: np.ndarray) -> str:
+            if (text := next(said)) is None:
+                raise KeyboardInterrupt
+            return text
+
+    monkeypatch.setattr(example, "Transcriber", Transcriber)
+    names = [os.fsdecode(name) for name in (b"a.wav", b"caf\xe9.wav", b"z.wav")]
+    for name in names:
+        with open(tmp_path / name, "wb") as file:
+            soundfile.write(file, np.zeros(800), RATE, format="wav")
+    output = tmp_path / "texts.json"
+    with pytest.raises(KeyboardInterrupt):
+        example.main([str(tmp_path), "--model", "none", "--output_file", str(output)])
+    found = json.loads(output.read_text(encoding="utf-8"))
+    assert [(Path(record["file"]).name, record["text"]) for record in found] == [(names[0], "one"), (names[1], "two")]
+    line = example.line_of({"file": names[1], "text": "two"}, "text")
+    assert line == "caf\\udce9.wav\ttwo"
 
 
 @pytest.mark.full

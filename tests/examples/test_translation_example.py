@@ -167,6 +167,16 @@ def test_learned_positions_bound_texts_and_translations(run: Callable[..., Any],
     )
 
 
+@pytest.mark.parametrize("example", ["translation/translate.py", "syntax-translation/translate.py"])
+def test_an_earlier_translation_outlives_an_error(example: str, tmp_path: Path) -> None:
+    (tmp_path / "texts").write_text("one\n")
+    (tmp_path / "out").write_text("eins\n")
+    files = ["--input_file", tmp_path / "texts", "--output_file", tmp_path / "out"]
+    with pytest.raises(OSError, match="no_such_model"):
+        run_example(example, "--model", tmp_path / "no_such_model", *files)
+    assert (tmp_path / "out").read_text() == "eins\n"
+
+
 def test_translation_needs_a_tokenizer_that_ends_texts(run: Callable[..., Any], tmp_path: Path) -> None:
     build_tokenizer(["one two"]).save_pretrained(tmp_path / "tokenizer")
     with pytest.raises(ValueError, match="does not end a text with an end-of-text token"):

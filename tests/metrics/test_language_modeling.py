@@ -36,6 +36,13 @@ def test_batches_add_up_token_by_token_and_are_forgotten_afterwards():
     refused("nothing to score", metric.compute)
 
 
+def test_an_unknown_option_is_named_and_nothing_is_lost():
+    metric = LanguageModelMetric()
+    metric.add(prediction=-1.0, reference=1)
+    refused(r"has no option foo, only \['num_characters'\]", metric.compute, error=TypeError, foo=1)
+    assert metric.compute(num_characters=2)["tokens"] == 1
+
+
 def test_an_impossible_token_is_infinitely_surprising():
     scores = LanguageModelMetric().compute(predictions=[-math.inf], references=[1])
     assert scores["perplexity"] == scores["loss"] == math.inf

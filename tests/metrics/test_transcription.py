@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -82,3 +83,9 @@ def test_top_k() -> None:
     assert [top_k_accuracy(logits, labels, k) for k in (1, 2, 3)] == [0.5, 0.75, 1.0]
     refused(r"k must lie in \[1, 3\]", top_k_accuracy, logits, labels, 4)
     refused("logits must be", top_k_accuracy, logits, labels[:2])
+
+
+def test_a_row_with_nan_is_wrong() -> None:
+    logits = torch.tensor([[1.0, 0.0], [math.nan, math.nan], [1.0, math.nan], [0.0, -math.inf]])
+    labels = torch.zeros(4, dtype=torch.long)
+    assert top_k_accuracy(logits, labels) == top_k_accuracy(logits, labels, k=2) == 0.5

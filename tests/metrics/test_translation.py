@@ -97,6 +97,14 @@ def test_a_refused_batch_leaves_nothing_behind() -> None:
     refused("nothing to score", metric.compute)
 
 
+def test_options_of_the_metric_are_none_of_compute() -> None:
+    metric = TranslationMetric()
+    metric.add(prediction="a b c d", reference="A b c d")
+    words = r"TranslationMetric has no option lowercase, tokenize, only \[\]: .* when it is made"
+    refused(words, metric.compute, error=TypeError, lowercase=True, tokenize="char")
+    assert metric.compute()["sentences"] == 1  # nothing is lost
+
+
 def test_unknown_tokenizer() -> None:
     refused(r"tokenize must be one of \['13a', .*, got 'moses'", TranslationMetric, tokenize="moses")
 

@@ -117,6 +117,7 @@ def test_calibrations_of_every_form_are_one():
         for calibration in (
             [ids],
             ids,
+            {"input_ids": ids},
             [{"input_ids": row.tolist(), "labels": row.tolist()} for row in ids],
             [BatchEncoding({"input_ids": padded, "attention_mask": mask})],
         )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 
 import numpy
 import pytest
@@ -46,6 +47,26 @@ def test_counts_are_those_of_loops(window, pairs_at_once, monkeypatch):
     assert (counts.words, counts.contexts, counts.window) == (tuple(vocabulary), tuple(contexts), window)
     assert counts.word_sums.tolist() == counts.counts.toarray().sum(axis=1).tolist()
     assert counts.context_sums.tolist() == counts.counts.toarray().sum(axis=0).tolist()
+
+
+@pytest.mark.parametrize("window", [1, 3, 40])
+@pytest.mark.parametrize("size", [1, 2, 7, 60])
+def test_a_line_of_any_length_is_counted_in_chunks(window, size, monkeypatch):
+    monkeypatch.setattr(cooccurrence, "_PAIRS_AT_ONCE", 2 * window * size)
+    monkeypatch.setattr(cooccurrence, "_WORDS_AT_ONCE", size)
+    lines = [f"w{number} " * 3 + "x y  w1\tw2 " for number in range(3)]
+    lines += [" ".join(f"w{number % 12}" for number in numpy.random.default_rng(0).zipf(1.4, 150)), "", "  w1 w2 "]
+    words = [line.split() for line in lines]
+    vocabulary = build_vocabulary(lines)
+    assert vocabulary == build_vocabulary(words) == [word for word, _ in Counter(chain(*words)).most_common()]
+    known = vocabulary[:5]
+    for text in (lines, words):
+        counts = count_cooccurrences(text, known, window)
+        assert counts.counts.toarray().tolist() == by_loops(words, known, window, known).tolist()
+        assert counts.word_frequencies.tolist() == [sum(line.count(word) for line in words) for word in known]
+        assert counts.num_tokens == sum(map(len, words))
+        chunks = cooccurrence._chunks(text, {word: place for place, word in enumerate(known)}, size, window)
+        assert max(len(tokens) - again for tokens, _, _, again in chunks) < 2 * size
 
 
 def test_windows_end_with_lines_and_skip_unknown_words():

@@ -79,6 +79,8 @@ def test_any_pairs(mark, header, tmp_path):
         ("a b 1e999\na b 1\nb c x", "line 3"),
         ("a b 1\na b c 2\n", "line 2"),
         ("a b\n", "line 1"),
+        ("cat dog NA\ncat mouse 3\n", "line 1 must have .* got 'cat dog NA': mend or remove it"),
+        ("cat,dog,\ncat,mouse,3\n", "line 1"),
         (
             "\t".join(ML.split()) + "\n" + "\t".join(["7", "0", "old", "dog", "new", "1"]),
             "line 2 must have the 7 fields",

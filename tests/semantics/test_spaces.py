@@ -227,6 +227,8 @@ def test_a_space_of_vectors_that_are_there():
     space = WordSpace(["up", "down"], [[1j, 0], [0, 2]])
     assert space.similarity("up", "up") == 1
     assert "left" not in space
+    assert space.similarities([("up", "up"), (["down"], "down"), ("up", "left")]).tolist()[:2] == [1, 4]
+    assert space.compose("down").toarray().tolist() == [[0, 2]]
     refused("2 words and 1 vectors", WordSpace, ["a", "b"], [[1.0]])
     refused("words must differ, got 1 twice", WordSpace, ["a", "a"], [[1.0], [2.0]])
     refused("another number in that of 'b'", WordSpace, ["a", "b", "c"], [[1.0, 1.0], [2.0, math.nan], [0.0, 0.0]])

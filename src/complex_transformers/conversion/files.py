@@ -84,10 +84,12 @@ def read_folder(folder: str | Path) -> dict[str, Tensor]:
             )
         return read_weights(folder / WEIGHTS)
     places = read_json(folder / INDEX).get("weight_map")
-    if not isinstance(places, dict):
+    if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
         raise ValueError(f"{folder / INDEX} has no weight_map, the file of each tensor; get it again")
     weights: dict[str, Tensor] = {}
     for name in sorted(set(places.values())):
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"{folder / INDEX} names {name!r}, which is no file within {folder}; get it again")
         if not (folder / name).is_file():
             raise FileNotFoundError(f"{folder / name} is missing, and {INDEX} names it; get it, too")
         found = read_weights(folder / name)

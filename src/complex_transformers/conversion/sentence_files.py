@@ -27,6 +27,8 @@ def sentence_files(folder: str | Path) -> list[Path]:
         return []
     try:
         paths = [module["path"] for module in json.loads(listed.read_text(encoding="utf-8"))]
+        if wrong := [path for path in paths if not isinstance(path, str)]:
+            raise TypeError(f"the path {wrong[0]!r} is no text")
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{listed} is no list of modules, each with its path: {error}; get it again") from error
     files = [Path(name) for name in (MODULES, *SETTINGS) if (folder / name).is_file()]

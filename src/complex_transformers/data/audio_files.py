@@ -145,7 +145,12 @@ def _clips_of_folders(folder: str) -> datasets.Dataset:
 
 
 def _check_exist(parts: Mapping[str, datasets.Dataset]) -> None:
-    """Raise for files that are not there, all of them by name."""
+    """Raise for rows without a clip, and for files that are not there, all of them by name."""
+    for name, part in parts.items():
+        if empty := [row for row, clip in enumerate(part["audio"]) if clip is None]:
+            raise ValueError(
+                f"{len(empty)} row(s) of the {name} data have no audio (first: row {empty[0]}): remove them"
+            )
     clips = [clip for part in parts.values() for clip in part["audio"]]
     paths = [audio_name(clip) for clip in clips if isinstance(clip, str) or clip.get("bytes") is None]
     missing = [path for path in paths if not Path(path).is_file()]

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 from transformers import PreTrainedTokenizerBase
 
-from .files import check_file, read_lines
+from .files import check_own_files, read_lines
 from .parts import PARTS, check_columns, require_datasets
 from .stream import token_ids
 
@@ -81,13 +81,12 @@ def stream_plain_text(
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: no data or two kinds of it, no validation part, a missing column.
+        ValueError: no data or two kinds of it, two parts from one file, no validation part, a missing column.
     """
     if (dataset_name is None) == (train_file is None):
         raise ValueError("give either dataset_name or train_file")
     files = {name: path for name, path in zip(PARTS, (train_file, validation_file, test_file), strict=True) if path}
-    for path in files.values():
-        check_file(path)
+    check_own_files(files)
     readers: dict[str, Callable[[], Iterator[str]]] = {
         name: lambda path=path: read_lines(path, keep_linebreaks)  # type: ignore[misc]
         for name, path in files.items()

@@ -7,12 +7,15 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
+import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
-__all__ = ["check_file", "decode_lines", "open_file", "read_lines"]
+__all__ = ["check_file", "check_own_files", "decode_lines", "open_file", "read_lines", "whole_file"]
 
 # gzip packs bytes up to 1030 times smaller, texts 3 to 20 times: what goes beyond is made to fill a memory.
 _MOST_TIMES = 250
@@ -52,6 +55,14 @@ def check_file(path: str | os.PathLike[str]) -> None:
     """There must be such a file."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"no such file: {path}")
+
+
+def check_own_files(paths: Mapping[str, str | os.PathLike[str]]) -> None:
+    """There must be a file of its own for each part."""
+    for path in paths.values():
+        check_file(path)
+    if len({Path(path).resolve() for path in paths.values()}) < len(paths):
+        raise ValueError(f"the parts share a file: {paths}")
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
@@ -99,3 +110,29 @@ def read_lines(path: str | os.PathLike[str], keep_linebreaks: bool = False) -> I
     """
     with open_file(path) as file:
         yield from decode_lines(file, str(path), keep_linebreaks)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str] | None) -> Iterator[TextIO]:
+    """A UTF-8 file to write, whose name has it when all is written: until then, and after an error, what was there.
+
+    Args:
+        path: None for standard output. What is no file, such as a pipe, is written as it comes.
+    """
+    if path is None:
+        yield sys.stdout
+        return
+    target = Path(path).resolve()  # not a link to it
+    if target.exists() and not target.is_file():
+        with target.open("w", encoding="utf-8") as file:
+            yield file
+        return
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with part.open("x", encoding="utf-8") as file:
+            yield file
+        if target.exists():
+            shutil.copymode(target, part)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)

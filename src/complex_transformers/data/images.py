@@ -15,12 +15,13 @@ from .parts import (
     OVERLAPS,
     check_columns,
     check_option,
+    given_files,
     hold_out,
     in_order,
+    load_hub_parts,
     require,
     require_datasets,
     separate,
-    sources,
     strings_of,
 )
 
@@ -52,7 +53,8 @@ def load_image_dataset(
     Every image is decoded once, so that a broken one is known by its name before a run begins.
 
     Args:
-        train_file, validation_file, test_file: IDX, npz or CIFAR's .bin, see ``read_image_files``.
+        train_file, validation_file, test_file: IDX, npz or CIFAR's .bin, see ``read_image_files``; beside
+            ``dataset_name`` the last two take the place of its parts.
         dataset_name, dataset_config_name: a folder of such files under their usual names; a folder of images,
             ``train/CLASS/*.png``; or a data set of the Hub.
         image_column, label_column: names of the columns of a data set of the Hub.
@@ -64,22 +66,25 @@ def load_image_dataset(
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: another format, a missing column or label, images that cannot be decoded, parts that overlap.
+        ValueError: another format, two sources of the training part, a missing column or label, images that cannot be
+            decoded, parts that overlap.
     """
     check_option("overlap", overlap, OVERLAPS)
     check_option("broken", broken, BROKEN)
     arrays: dict[str, list[str]] = {}
     parts: dict[str, Dataset] = {}
-    paths: dict[str, str] = {}
+    given = given_files("train_file", (train_file, validation_file, test_file), dataset_name)
     if dataset_name is not None and Path(dataset_name).is_dir() and (arrays := find_image_files(dataset_name)):
         if "train" not in arrays:
-            raise ValueError(f"{dataset_name} has no file of part 'train', only {arrays}: give train_file")
-    else:
-        files = (train_file, validation_file, test_file)
-        parts, paths = sources("train_file", files, dataset_name, dataset_config_name, cache_dir)
+            raise ValueError(
+                f"{dataset_name} has no file of part 'train', only {arrays}: give train_file in place of dataset_name"
+            )
+    elif dataset_name is not None:
+        parts = load_hub_parts(dataset_name, dataset_config_name, cache_dir)
     columns = {"image_column": image_column, "label_column": label_column}
     parts = {name: _named(name, part, columns, broken) for name, part in parts.items()}
-    parts |= {name: _from_arrays(files) for name, files in ({k: [v] for k, v in paths.items()} | arrays).items()}
+    arrays |= {name: [path] for name, path in given.items()}
+    parts |= {name: _from_arrays(paths) for name, paths in arrays.items()}
     parts = separate(parts, overlap, ["key"], "picture")
     if "validation" not in parts:
         train = parts["train"]
@@ -140,7 +145,11 @@ def _decoded_key(image: Mapping[str, Any]) -> str:
     image_class = require("PIL.Image", "reading images needs Pillow", "vision")
     data = image["bytes"]
     with image_class.open(image["path"] if data is None else io.BytesIO(data)) as opened:
-        return _key(opened.tobytes() + str((opened.mode, opened.size)).encode())
+        pixels = (
+            opened.convert("RGBA") if opened.mode in ("P", "PA") else opened
+        )  # numbers of a palette are no colours
+        about = (opened.mode, opened.size, opened.info.get("transparency"))
+        return _key(pixels.tobytes() + repr(about).encode())
 
 
 def _key(data: bytes) -> str:

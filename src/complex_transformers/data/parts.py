@@ -46,10 +46,16 @@ def sources(
     option: str, files: Sequence[Any], dataset_name: str | None, config_name: str | None, cache_dir: str | None
 ) -> tuple[dict[str, Dataset], dict[str, Any]]:
     """The parts of a data set by its name, and the files given for parts; ``option`` names the training file."""
+    given = given_files(option, files, dataset_name)
+    return ({} if dataset_name is None else load_hub_parts(dataset_name, config_name, cache_dir)), given
+
+
+def given_files(option: str, files: Sequence[Any], dataset_name: str | None) -> dict[str, Any]:
+    """The files given for parts; raises where the training part has two sources or none."""
     given = {name: file for name, file in zip(PARTS, files, strict=True) if file is not None}
     if (dataset_name is None) == ("train" not in given):
         raise ValueError(f"give either dataset_name or {option}")
-    return ({} if dataset_name is None else load_hub_parts(dataset_name, config_name, cache_dir)), given
+    return given
 
 
 def load_hub_parts(name: str, config_name: str | None, cache_dir: str | None) -> dict[str, Dataset]:
@@ -82,7 +88,7 @@ def read_table(path: str, columns: Sequence[str]) -> Dataset:
         table = _json_columns(data) if kind.startswith("json") else _csv_columns(data, kind == "tsv")
         picked = {name: table[name] for name in columns} if set(columns) <= set(table) else table
         return require_datasets().Dataset.from_dict(picked)
-    except (ValueError, TypeError, RecursionError) as error:  # those of pandas and of pyarrow are ValueErrors
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:  # pandas' and pyarrow's are ValueErrors
         raise ValueError(f"{path} is no readable {kind} table in UTF-8: {error}") from error
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from .files import check_file, read_lines
+from .files import check_own_files, read_lines
 from .parts import check_columns, in_order, require_datasets, sources
 
 if TYPE_CHECKING:
@@ -52,10 +52,7 @@ def load_plain_text(
     """
     files = (train_file, validation_file, test_file)
     parts, paths = sources("train_file", files, dataset_name, dataset_config_name, cache_dir)
-    for path in paths.values():
-        check_file(path)
-    if len({Path(path).resolve() for path in paths.values()}) < len(paths):
-        raise ValueError(f"the parts share a file: {paths}")
+    check_own_files(paths)
     parts |= {name: _lines_of(path, keep_linebreaks, cache_dir) for name, path in paths.items()}
     if "validation" not in parts:
         raise ValueError(f"there is no part 'validation', only {list(parts)}: give validation_file")

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import copy
 import math
+import re
+import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -13,29 +15,86 @@ from functools import cached_property
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tokenizers import models, pre_tokenizers
 from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
-__all__ = ["StreamDataset", "encode_stream", "token_ids"]
+__all__ = ["StreamDataset", "encode_stream", "reads_characters", "token_ids"]
 
 _PIECE = 1 << 16  # characters or tokens; a tokenizer keeps several times its text in memory
+_SPACE = re.compile(r"\s")
+
+
+def reads_characters(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a tokenizer sees one character at a time, white space and line breaks among them."""
+    cut = getattr(getattr(tokenizer, "backend_tokenizer", None), "pre_tokenizer", None)
+    return cut is not None and [token for token, _ in cut.pre_tokenize_str("ab c\n")] == list("ab c\n")
+
+
+def _joins(character: str) -> bool:
+    """Whether NFC may join a character to one before it: marks, and the vowels and finals of Hangul."""
+    return unicodedata.category(character).startswith("M") or "\u1160" <= character <= "\u11ff"
+
+
+def _cut(text: str, place: int) -> int:
+    """Where the text is cut from ``place`` on: at white space, which no spelled-out token has; or where NFC allows."""
+    if space := _SPACE.search(text, place, place + 1000):
+        return space.start()
+    return next((end for end in range(place, len(text)) if not _joins(text[end])), len(text))
 
 
 def _pieces(text: str, whole: bool) -> Iterator[str]:
     """The text, or pieces of it that a tokenizer of characters reads one by one."""
-    if whole:
-        yield text
-    else:
-        yield from (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+    start = 0
+    while not whole and len(text) - start > _PIECE:
+        end = _cut(text, start + _PIECE)
+        yield text[start:end]
+        start = end
+    if start < len(text) or not start:
+        yield text[start:]
 
 
-def _foreign(text: str, tokenizer: PreTrainedTokenizerBase) -> set[str]:
-    """The tokens of ``text`` that a vocabulary of whole tokens does not have."""
+def _encode(
+    pieces: Iterable[str], tokenizer: PreTrainedTokenizerBase, add_special_tokens: bool
+) -> Iterator[NDArray[np.int32]]:
+    """The tokens of the pieces of one text, which has what a tokenizer adds in front and behind it once."""
+    pieces = list(pieces)
+    for number, piece in enumerate(pieces):
+        one = len(pieces) == 1
+        encoding = tokenizer(piece, add_special_tokens=add_special_tokens, return_special_tokens_mask=not one)
+        ids = np.asarray(encoding["input_ids"], dtype=np.int32)
+        if not one:
+            own = np.flatnonzero(np.equal(encoding["special_tokens_mask"], 0))
+            ids = ids[own[0] if number else 0 : own[-1] + 1 if number + 1 < len(pieces) else None]
+        yield ids
+
+
+def _may_lose_symbols(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether a text can have symbols for which there is neither a token nor an unknown one."""
+    model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    if tokenizer.unk_token is not None or not isinstance(model, (models.WordLevel, models.BPE)):
+        return False
+    if isinstance(model, models.WordLevel):
+        return True
+    if model.byte_fallback or model.continuing_subword_prefix or model.end_of_word_suffix:
+        return False
+    return bool(_foreign(pre_tokenizers.ByteLevel.alphabet(), tokenizer))  # all of them: made of bytes, reads any text
+
+
+def _foreign(symbols: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> set[str]:
+    """The symbols that are no tokens."""
+    return {symbol for symbol in symbols if tokenizer.backend_tokenizer.token_to_id(symbol) is None}
+
+
+def _symbols(text: str, tokenizer: PreTrainedTokenizerBase) -> set[str]:
+    """What tokens are made of: words, or the characters that BPE merges."""
     backend = tokenizer.backend_tokenizer
     text = text if backend.normalizer is None else backend.normalizer.normalize_str(text)
-    tokens = {token for token, _ in backend.pre_tokenizer.pre_tokenize_str(text)}
-    return tokens - set(tokenizer.get_vocab())
+    words = (
+        {text} if backend.pre_tokenizer is None else {word for word, _ in backend.pre_tokenizer.pre_tokenize_str(text)}
+    )
+    return set().union(*words) if isinstance(backend.model, models.BPE) else words
 
 
 def encode_stream(
@@ -49,7 +108,8 @@ def encode_stream(
     Args:
         texts: lines, paragraphs or whole files, in their order.
         tokenizer: of ``build_tokenizer``, or another one.
-        by_character: the tokenizer sees one character at a time: a long text is read in pieces, which saves memory.
+        by_character: the tokenizer sees one character at a time: a long text is read in pieces, which saves memory;
+            the tokens are those of the whole.
         add_special_tokens: what the tokenizer adds to a text, such as the end of a line, is added to each.
 
     Raises:
@@ -69,16 +129,15 @@ def token_ids(
     """As ``encode_stream``; texts without a token have none."""
     if isinstance(texts, str):
         raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
-    parts = []
+    parts: list[NDArray[np.int32]] = []
     foreign: set[str] = set()
+    may_lose = _may_lose_symbols(tokenizer)
     for text in texts:
-        for piece in _pieces(text, whole=not by_character):
-            if tokenizer.unk_token is None:
-                foreign |= _foreign(piece, tokenizer)
-            if foreign:  # an error follows, which lists those of all texts
-                continue
-            ids = tokenizer(piece, add_special_tokens=add_special_tokens)["input_ids"]
-            parts.append(np.asarray(ids, dtype=np.int32))
+        pieces = list(_pieces(text, whole=not by_character))
+        if may_lose:
+            foreign = foreign.union(*(_foreign(_symbols(piece, tokenizer), tokenizer) for piece in pieces))
+        if not foreign:  # else an error follows, which lists those of all texts
+            parts += _encode(pieces, tokenizer, add_special_tokens)
     if foreign:
         raise ValueError(
             f"the texts hold {len(foreign)} symbol(s) that are not in the vocabulary: {sorted(foreign)}; remove or "

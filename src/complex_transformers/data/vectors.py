@@ -87,6 +87,8 @@ def _text(file: BinaryIO) -> tuple[list[str], array[float], int]:
         line = file.readline()
     if header and len(words) < count:
         raise ValueError(f"it has {len(words)} vectors of {count}")
+    if header and (line.strip() or any(map(bytes.strip, file))):
+        raise ValueError(f"it has more than the {count} vectors of its header")
     return words, values, dimension
 
 
@@ -106,6 +108,8 @@ def _binary(file: BinaryIO) -> tuple[list[str], array[float], int]:
             raise ValueError(f"vector {number} of {count} is cut short, or not behind a word and a space")
         words.append(word.lstrip(b"\n").decode())  # between two vectors some programs write a line break
         values.frombytes(row)
+    if file.read(2).strip():
+        raise ValueError(f"it has more than the {count} vectors of its header")
     if sys.byteorder == "big":
         values.byteswap()
     return words, values, dimension

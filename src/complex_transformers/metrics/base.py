@@ -15,6 +15,7 @@ class Metric(ABC):
     """The methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``; nothing of it needs a network."""
 
     noun: str  # one of what is scored
+    options: tuple[str, ...] = ()  # that ``compute`` takes
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
@@ -36,10 +37,17 @@ class Metric(ABC):
 
         Args:
             predictions, references: as in ``add_batch``; None for nothing more.
+            **options: of the metric, which names them.
 
         Raises:
             ValueError: nothing to score, or one of the arguments alone; and what ``add_batch`` raises.
+            TypeError: another option; all that was added is kept.
         """
+        if unknown := sorted(options.keys() - set(self.options)):
+            raise TypeError(
+                f"compute of {type(self).__name__} has no option {', '.join(unknown)}, only {list(self.options)}: "
+                "an option of the metric itself is given when it is made"
+            )
         if (predictions is None) != (references is None):
             raise ValueError("give both predictions and references, or neither")
         if predictions is not None:

@@ -43,6 +43,7 @@ class LanguageModelMetric(Metric):
     """
 
     noun = "token"
+    options = ("num_characters",)
 
     def add_batch(self, *, predictions: ArrayLike, references: ArrayLike) -> None:
         """Keep tokens for ``compute``.

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 from unicodedata import normalize
 
-import torch
 from torch import Tensor
 
 from .base import Metric
@@ -73,7 +72,7 @@ class TranscriptionMetric(Metric):
                     raise ValueError(f"{name} {row} has an empty label: {labels!r}")
         self._kept += [(_labels(prediction), _labels(reference)) for prediction, reference in pairs]
 
-    def _score(self, kept: list[tuple[list[str], list[str]]], **options: Any) -> dict[str, Any]:
+    def _score(self, kept: list[tuple[list[str], list[str]]], **_: Any) -> dict[str, Any]:
         counts = dict.fromkeys(("deletions", "insertions", "substitutions"), 0)
         labels, right = 0, 0
         for prediction, reference in kept:
@@ -105,6 +104,8 @@ class TranscriptionMetric(Metric):
 def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
     """Share of rows whose label is among the k largest logits (T 5.2 with k = 1, 5.3): ``[B, C]``, ``[B]``.
 
+    A row with a NaN has no largest one and counts as wrong.
+
     Raises:
         ValueError: shapes that do not match, no row, ``k`` below 1 or above C.
     """
@@ -112,5 +113,6 @@ def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
         raise ValueError(f"logits must be [rows, classes] and labels [rows], got {logits.shape} and {labels.shape}")
     if not 1 <= k <= logits.shape[1]:
         raise ValueError(f"k must lie in [1, {logits.shape[1]}], the number of classes, got {k}")
-    best = torch.as_tensor(logits).topk(k, dim=-1).indices
-    return (best == labels.unsqueeze(-1)).any(-1).double().mean().item()
+    best = logits.topk(k, dim=-1).indices
+    right = (best == labels.unsqueeze(-1)).any(-1) & ~logits.isnan().any(-1)
+    return right.double().mean().item()

@@ -82,7 +82,7 @@ class TranslationMetric(Metric):
                 )
         self._kept += zip(predictions, map(list, lists), strict=True)
 
-    def _score(self, kept: list[tuple[str, list[str]]], **options: Any) -> dict[str, Any]:
+    def _score(self, kept: list[tuple[str, list[str]]], **_: Any) -> dict[str, Any]:
         predictions, references = zip(*kept, strict=True)
         streams = [list(stream) for stream in zip(*references, strict=True)]  # sacrebleu wants set by set
         bleu = self._bleu.corpus_score(predictions, streams)

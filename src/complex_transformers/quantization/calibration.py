@@ -20,12 +20,15 @@ Inputs = dict[str, Tensor]
 
 
 def calibration_inputs(model: PreTrainedModel, calibration: Any) -> list[Inputs]:
-    """Texts as keyword arguments of ``forward``; rows of a dataset become batches of one, labels are left out.
+    """Texts as keyword arguments of ``forward``, of which one may stand alone; labels are left out.
+
+    Rows of a dataset become batches of one.
 
     Raises:
         ValueError: a column that is no tensor of numbers.
     """
-    return [_inputs(model, calibration[index]) for index in range(len(calibration))]
+    texts = [calibration] if isinstance(calibration, Mapping) else calibration
+    return [_inputs(model, texts[index]) for index in range(len(texts))]
 
 
 def _inputs(model: PreTrainedModel, text: Any) -> Inputs:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ __all__ = ["Cooccurrences", "build_vocabulary", "count_cooccurrences"]
 
 # Pairs that are brought together before they are added to the counts: 100 MB.
 _PAIRS_AT_ONCE = 2**22
+_WORDS_AT_ONCE = 2**20
+_SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,7 @@ def build_vocabulary(lines: Iterable[str | Sequence[str]], min_count: int = 1) -
     """
     if min_count < 1:
         raise ValueError(f"min_count must be at least 1, got {min_count}")
-    frequencies = Counter(word for line in lines for word in words_of(line))
+    frequencies = Counter(word for line in lines for words in _stretches(line, _WORDS_AT_ONCE) for word in words)
     kept = [word for word, count in frequencies.most_common() if count >= min_count]
     if not kept:
         raise ValueError(
@@ -82,7 +85,7 @@ def count_cooccurrences(
     """Count words within ``window`` words of each other, on either side, in one pass.
 
     Words outside the vocabulary are dropped before windows are taken, and no window reaches beyond a line. Memory is
-    that of the pairs that differ, whatever the length of the text.
+    that of the pairs that differ, whatever the length of the text and of its lines.
 
     Args:
         lines: strings, split at spaces, or lists of words; case is as it is.
@@ -106,10 +109,10 @@ def count_cooccurrences(
     frequencies = numpy.zeros(len(ids), dtype=numpy.int64)
     counts = sparse.csr_matrix((len(ids), len(columns)), dtype=numpy.int64)
     num_tokens = 0
-    for tokens, units, number in _chunks(lines, ids, max(1, _PAIRS_AT_ONCE // (2 * window))):
+    for tokens, units, number, again in _chunks(lines, ids, max(1, _PAIRS_AT_ONCE // (2 * window)), window):
         num_tokens += number
-        frequencies += numpy.bincount(tokens, minlength=len(ids))
-        counts = counts + _pairs(tokens, units, column_of, window, counts.shape)
+        frequencies += numpy.bincount(tokens[again:], minlength=len(ids))
+        counts = counts + _pairs(tokens, units, again, column_of, window, counts.shape)
     if not counts.nnz:
         raise ValueError(
             f"no word of the vocabulary ({len(ids)} words) stands within {window} words of one of the "
@@ -156,41 +159,65 @@ def _columns(
     return numpy.array([ids[word] for word in contexts])
 
 
+def _stretches(line: str | Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """The words of a line, no more than ``size`` at once."""
+    if len(line) <= size:
+        yield words_of(line)
+    elif isinstance(line, str):
+        start = 0
+        while start < len(line):
+            space = _SPACE.search(line, start + size)
+            end = space.start() if space else len(line)
+            yield line[start:end].split()
+            start = end
+    else:
+        yield from (line[start : start + size] for start in range(0, len(line), size))
+
+
 def _chunks(
-    lines: Iterable[str | Sequence[str]], ids: dict[str, int], size: int
-) -> Iterator[tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]]:
-    """Numbers of known words and of their lines, and how many words there are, of lines with about ``size`` words."""
+    lines: Iterable[str | Sequence[str]], ids: dict[str, int], size: int, window: int
+) -> Iterator[tuple[NDArray[numpy.int64], NDArray[numpy.int64], int, int]]:
+    """Numbers of known words and of their lines, and how many words there are, of text with about ``size`` words.
+
+    A chunk that ends within a line hands its last ``window`` words on to the next, which begins with them: so many of
+    its words, the last number, were there before.
+    """
     tokens: list[int] = []
     lengths: list[int] = []
-    number = 0
+    number = again = 0
 
-    def arrays() -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], int]:
-        return numpy.array(tokens, dtype=numpy.int64), numpy.repeat(numpy.arange(len(lengths)), lengths), number
+    def chunk() -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], int, int]:
+        units = numpy.repeat(numpy.arange(len(lengths)), lengths)
+        return numpy.array(tokens, dtype=numpy.int64), units, number, again
 
     for line in lines:
-        words = words_of(line)
-        known = [ids[word] for word in words if word in ids]
-        tokens += known
-        lengths.append(len(known))
-        number += len(words)
-        if len(tokens) >= size:
-            yield arrays()
-            tokens, lengths, number = [], [], 0
-    yield arrays()
+        lengths.append(0)
+        for words in _stretches(line, size):
+            known = [ids[word] for word in words if word in ids]
+            tokens += known
+            lengths[-1] += len(known)
+            number += len(words)
+            if len(tokens) - again >= size:
+                yield chunk()
+                number, again = 0, min(window, lengths[-1])
+                tokens, lengths = tokens[len(tokens) - again :], [again]
+    yield chunk()
 
 
 def _pairs(
     tokens: NDArray[numpy.int64],
     units: NDArray[numpy.int64],
+    again: int,
     column_of: NDArray[numpy.int64],
     window: int,
     shape: tuple[int, int],
 ) -> sparse.csr_matrix:
-    """The counts of one chunk."""
+    """The counts of one chunk, without those among the words that were there before."""
     rows, columns = [], []
     for distance in range(1, min(window, len(tokens) - 1) + 1):
-        together = units[distance:] == units[:-distance]
-        left, right = tokens[:-distance][together], tokens[distance:][together]
+        new = max(again - distance, 0)
+        together = units[new + distance :] == units[new:-distance]
+        left, right = tokens[new:-distance][together], tokens[new + distance :][together]
         for words, others in ((left, right), (right, left)):
             found = column_of[others]
             rows.append(words[found >= 0])

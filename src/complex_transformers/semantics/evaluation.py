@@ -20,6 +20,7 @@ __all__ = ["Difference", "RatedPairs", "Scores", "bootstrap_difference", "read_r
 
 Phrase = tuple[str, ...]
 _DRAWS_AT_ONCE = 500
+_NO_RATING = ("", "-", "?", "na", "n/a", "nan", "none", "null")  # in place of a number: no name of a column
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
         raise ValueError(f"{path} has no pairs: expected lines of two words and a score")
     layout = _TABLES.get(" ".join(lines[0][1].split("\t")))
     rows = [_fields(line, known=layout is not None) for _, line in lines]
-    if layout is not None or (len(rows[0]) == 3 and _number(rows[0][2]) is None):
+    if layout is not None or _is_header(rows[0]):
         names, lines, rows = rows[0], lines[1:], rows[1:]
     else:
         names = ["word1", "word2", "score"]
@@ -118,6 +119,10 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
         numpy.array(ratings),
         None if layout.participant is None else tuple(participants),
     )
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    return len(row) == 3 and _number(row[2]) is None and row[2].lower() not in _NO_RATING
 
 
 def _fields(line: str, known: bool) -> list[str]:

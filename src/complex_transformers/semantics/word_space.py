@@ -22,7 +22,13 @@ __all__ = ["COMPOSITIONS", "SIMILARITIES", "WordSpace", "unit_rows"]
 COMPOSITIONS = ("add", "multiply", "tensor", "mixture")
 SIMILARITIES = ("modulus", "real")
 Space = TypeVar("Space", bound="WordSpace")
-Pair: TypeAlias = tuple[Sequence[str], Sequence[str]]
+Phrase: TypeAlias = str | Sequence[str]
+Pair: TypeAlias = tuple[Phrase, Phrase]
+
+
+def _words(phrase: Phrase) -> Sequence[str]:
+    """The words of a phrase; a string is one word."""
+    return [phrase] if isinstance(phrase, str) else phrase
 
 
 def unit_rows(vectors: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -128,12 +134,12 @@ class WordSpace:
         return vectors[self._rows[word]]
 
     def compose(
-        self, words: Sequence[str], how: str = "add", *, weights: ArrayLike | None = None, renormalize: bool = False
+        self, words: Phrase, how: str = "add", *, weights: ArrayLike | None = None, renormalize: bool = False
     ) -> sparse.csr_matrix:
         """Several words as one (T 4.5.9; T 4.39 for ``tensor``, T 4.63 for ``mixture``).
 
         Args:
-            words: one or more.
+            words: one or more; a string is one word.
             how: ``add`` (sum of vectors), ``multiply`` (number by number), ``tensor`` (Kronecker product,
                 ``[1, d^n]``), ``mixture`` (rows sqrt(p_i) w_i / ||w_i||).
             weights: p of a mixture, of sum 1; None for equal ones.
@@ -144,7 +150,7 @@ class WordSpace:
                 another composition.
         """
         check_option("how", how, COMPOSITIONS)
-        rows = [self.vector(word) for word in words]
+        rows = [self.vector(word) for word in _words(words)]
         if not rows:
             raise ValueError("a composition must have words, got none")
         if how == "mixture":
@@ -193,7 +199,7 @@ class WordSpace:
         """The similarity of many pairs of phrases at once; NaN where a word has no vector.
 
         Args:
-            pairs: two phrases each, as lists of words; a phrase may be one word.
+            pairs: two phrases each: lists of words, or a word.
             how: phrases are composed, as ``compose`` knows it.
             kind: as ``similarity`` knows it.
             renormalize: compositions get norm 1.
@@ -209,11 +215,12 @@ class WordSpace:
         for place, pair in enumerate(pairs):
             if not all(pair):
                 raise ValueError(f"a composition must have words, got none in pair {place}: {pair}")
-            if all(word in self for phrase in pair for word in phrase):
-                by_length.setdefault((len(pair[0]), len(pair[1])), []).append(place)
+            first, second = map(_words, pair)
+            if all(word in self for word in (*first, *second)):
+                by_length.setdefault((len(first), len(second)), []).append(place)
         for places in by_length.values():
-            first, second = (self._stacked([pairs[place][side] for place in places]) for side in (0, 1))
-            products = _compare(first, second, how, kind, renormalize)
+            x, y = (self._stacked([_words(pairs[place][side]) for place in places]) for side in (0, 1))
+            products = _compare(x, y, how, kind, renormalize)
             found[places] = abs(products) if kind == "modulus" else products.real
         return found
 

@@ -205,8 +205,13 @@ class RunArguments(Seq2SeqTrainingArguments):
         resume_from_checkpoint: a checkpoint, or ``last``: the newest in ``output_dir``, if there is one.
         early_stopping_patience: stop after this many evaluations without a better one.
         output_json: file of the results, by default ``results.json`` in ``output_dir``.
+        do_train, do_eval, do_predict: a run always trains and then scores.
+
+    Raises:
+        ValueError: ``do_eval`` or ``do_predict`` without ``do_train``.
     """
 
+    do_train: bool = field(default=False, metadata={"help": "a run always trains"})
     disable_tqdm: bool | None = field(default=None, metadata={"help": "default: where there is no terminal"})
     learning_rate: float = 1e-3
     frequency_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
@@ -226,6 +231,14 @@ class RunArguments(Seq2SeqTrainingArguments):
     output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
 
     def __post_init__(self) -> None:
+        if (self.do_eval or self.do_predict) and not self.do_train:
+            raise ValueError(
+                "do_eval and do_predict alone ask for no training, but a run always trains, and scores its parts at "
+                f"the end: it would overwrite the model in {self.output_dir}. Leave them out, or use the saved model "
+                "in a pipeline, or in a Trainer with evaluate and predict"
+            )
+        self.do_train = True
+        self.chosen_metric = self.metric_for_best_model  # Transformers writes loss where none is chosen
         if self.disable_tqdm is None:
             self.disable_tqdm = not sys.stderr.isatty()
         if (self.bf16 or self.bf16_full_eval) and not torch.accelerator.is_available():

@@ -29,7 +29,7 @@ class AudioClassificationRun(Run):
         model: with ``config.id2label``.
         extractor: pads each batch to its longest clip, and is saved beside the model.
         parts: ``train``, ``validation`` and, if there is one, ``test``, of ``classification_items``.
-        args: of the training. ``metric_for_best_model`` is the accuracy where nothing else is named.
+        args: of the training. ``metric_for_best_model`` is the accuracy where nothing else is chosen.
     """
 
     figures = ("accuracy", "top_3_accuracy", "loss")
@@ -37,7 +37,7 @@ class AudioClassificationRun(Run):
     def __init__(
         self, model: PreTrainedModel, extractor: Any, parts: Mapping[str, ClipDataset], args: RunArguments
     ) -> None:
-        if args.metric_for_best_model in (None, "loss"):
+        if args.chosen_metric is None:
             args.metric_for_best_model, args.greater_is_better = "accuracy", True
         super().__init__(model, parts, args, processing=extractor, compute_metrics=self.scores)
 

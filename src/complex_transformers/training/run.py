@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import transformers
-from transformers import EarlyStoppingCallback, PreTrainedModel, Trainer, TrainingArguments
+from transformers import EarlyStoppingCallback, PreTrainedModel, Trainer, TrainerState, TrainingArguments
 
 from .arguments import RunArguments
-from .folder import last_complete_checkpoint, run_folder, run_mark
+from .folder import STATE, last_complete_checkpoint, run_folder, run_mark
 from .records import portable, rounded, run_record, save_model, write_results
 from .trainer import ComplexTrainer
 
@@ -50,6 +50,22 @@ def prepare_run(args: TrainingArguments) -> str | None:
     return last_complete_checkpoint(str(args.output_dir))
 
 
+class Patience(EarlyStoppingCallback):
+    """``EarlyStoppingCallback`` that goes on counting where a checkpoint was written; its patience may be another."""
+
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """Take up the count."""
+        super().on_train_begin(args, state, control, **kwargs)
+        self.early_stopping_patience_counter = self.waited(state)
+        state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # of a run that had no patience yet
+
+    @classmethod
+    def waited(cls, state: TrainerState) -> int:
+        """Evaluations since the best one."""
+        own = state.stateful_callbacks.get(cls.__name__, {})
+        return int(own.get("attributes", {}).get("early_stopping_patience_counter", 0))
+
+
 class Run:
     """A model with its data, its ``trainer`` and its scores; tasks that score in another way override ``evaluate``.
 
@@ -76,7 +92,7 @@ class Run:
             train_dataset=parts["train"],
             eval_dataset=parts["validation"],
             processing_class=processing,
-            callbacks=[] if patience is None else [EarlyStoppingCallback(patience)],
+            callbacks=[] if patience is None else [Patience(patience)],
             **options,
         )
 
@@ -89,7 +105,7 @@ class Run:
         """Train, and score the best epoch on the validation and on the test part.
 
         Args:
-            checkpoint: to go on from, of ``prepare_run``.
+            checkpoint: to go on from, of ``prepare_run``; of a training that was over only the scores are taken anew.
 
         Returns:
             The record of the run (``run_record``), ``rows``, and what ``score`` gives.
@@ -101,7 +117,7 @@ class Run:
         with self._own_folder(checkpoint) if first else nullcontext() as self.trainer.mark:
             self.trainer.accelerator.wait_for_everyone()
             start = time.perf_counter()
-            self.trainer.train(resume_from_checkpoint=checkpoint)
+            self._train(checkpoint)
             results = run_record(self.trainer, time.perf_counter() - start, checkpoint is not None)
             sized = {name: part for name, part in self.parts.items() if hasattr(part, "__len__")}  # not a stream
             results["rows"] = {name: len(part) for name, part in sized.items()}
@@ -112,6 +128,27 @@ class Run:
         print(f"parameters: {results['parameters']:,}; training: {results['seconds']:.0f} s, {results['steps']} steps")
         self.record = results
         return dict(results)
+
+    def _train(self, checkpoint: str | None) -> None:
+        """Train, or take the model of a training that was over: one more step would be none of it."""
+        file = None if checkpoint is None else Path(checkpoint) / STATE
+        state = TrainerState.load_from_json(str(file)) if file is not None and file.is_file() else None
+        sharded = self.trainer.is_fsdp_enabled or self.trainer.is_deepspeed_enabled  # loaded within the training alone
+        if checkpoint is None or state is None or sharded or not self._is_over(state):
+            self.trainer.train(resume_from_checkpoint=checkpoint)
+            return
+        state.is_local_process_zero = self.trainer.is_local_process_zero()
+        state.is_world_process_zero = self.trainer.is_world_process_zero()
+        self.trainer.state = state
+        self.trainer._load_from_checkpoint(checkpoint)
+        if self.args.load_best_model_at_end and state.best_model_checkpoint is not None:
+            self.trainer._load_best_model()
+
+    def _is_over(self, state: TrainerState) -> bool:
+        """Whether nothing is left to train: all steps are done, or the patience is at an end."""
+        patience = self.args.early_stopping_patience
+        stopped = patience is not None and Patience.waited(state) >= patience
+        return stopped or 0 < self.args.max_steps <= state.global_step
 
     def _own_folder(self, checkpoint: str | None) -> AbstractContextManager[dict[str, Any]]:
         return run_folder(self.folder, run_mark(self.args, self.model.config.to_dict(), self.parts), checkpoint)

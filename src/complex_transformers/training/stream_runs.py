@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from ..data.plain_text import load_plain_text
-from ..data.stream import StreamDataset, encode_stream
+from ..data.stream import StreamDataset, encode_stream, reads_characters
 from ..data.tokenization import build_tokenizer
 from ..models.base.language_modeling import CausalLanguageModel
 from .arguments import RunArguments, arguments_of
@@ -38,8 +38,14 @@ class TextDataArguments(arguments_of(load_plain_text, without=("keep_linebreaks"
 
     @property
     def by_character(self) -> bool:
-        """Whether a token is a character, line breaks among them."""
-        return self.tokenizer == "character"
+        """``reads_characters`` of the tokenizer that is named or made."""
+        return self.reads_characters(self.tokenizer_name_or_path)
+
+    def reads_characters(self, name_or_path: str | None) -> bool:
+        """Whether a token is a character, line breaks among them: of a saved tokenizer, or of the one to be made."""
+        if name_or_path is None:
+            return self.tokenizer == "character"
+        return reads_characters(AutoTokenizer.from_pretrained(name_or_path))
 
 
 @dataclass
@@ -170,9 +176,9 @@ def train_stream(
         raise ValueError(f"max_train_tokens must be 1 or more, got {data_args.max_train_tokens}")
     checkpoint = prepare_run(args)
 
-    by_character = data_args.by_character
-    parts = load_plain_text(**data_args.given(), keep_linebreaks=by_character)
     given = checkpoint or data_args.tokenizer_name_or_path or name_or_path
+    by_character = data_args.reads_characters(given)
+    parts = load_plain_text(**data_args.given(), keep_linebreaks=by_character)
     tokenizer = make_tokenizer(parts["train"]["text"], data_args, given)
     prompts = make_prompts(data_args, tokenizer)
     streams = {name: make_stream(part["text"], tokenizer, name, by_character) for name, part in parts.items()}

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import EvalPrediction, PreTrainedModel
 
+from ..data.parts import check_option
 from ..metrics.transcription import TranscriptionMetric
 from ..models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor
 from .arguments import RunArguments
@@ -37,8 +38,11 @@ class TranscriptionRun(Run):
         processor: makes batches, and its tokenizer decodes.
         parts: ``train``, ``validation`` and, if there is one, ``test``: data sets of ``input_features`` and
             ``labels``.
-        args: of the training. ``metric_for_best_model`` is the label error rate; a decoder writes up to
-            ``generation_max_length`` symbols, 256 where not given.
+        args: of the training. ``metric_for_best_model`` is the label error rate where neither ``sequence_accuracy``
+            nor ``loss`` is chosen; a decoder writes up to ``generation_max_length`` symbols, 256 where not given.
+
+    Raises:
+        ValueError: another ``metric_for_best_model``.
     """
 
     trainer_class = ComplexSeq2SeqTrainer
@@ -52,7 +56,9 @@ class TranscriptionRun(Run):
         args: RunArguments,
     ) -> None:
         self.generates = model.can_generate()
-        args.metric_for_best_model, args.greater_is_better = "label_error_rate", False
+        chosen = (args.chosen_metric or "label_error_rate").removeprefix("eval_")
+        check_option("metric_for_best_model", chosen, ("label_error_rate", "sequence_accuracy", "loss"))
+        args.metric_for_best_model, args.greater_is_better = chosen, chosen == "sequence_accuracy"
         args.predict_with_generate = self.generates
         args.remove_unused_columns = False  # the data sets make what the model takes
         if self.generates:
