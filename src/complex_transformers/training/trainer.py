@@ -106,7 +106,7 @@ class _LengthSampler(LengthGroupedSampler):
 class ComplexTrainer(Trainer):
     """``transformers.Trainer`` without weight decay on frequencies, phases and dampings.
 
-    ``label_smoothing_factor`` smooths the labels of the next token for every ``...ForCausalLM``. With
+    ``label_smoothing_factor`` smooths the labels of the next token for every causal language model. With
     ``train_sampling_strategy="group_by_length"`` the order of the rows is a function of seed and epoch, so that
     training resumed in the middle of an epoch ends with the weights of an uninterrupted one. A checkpoint that is
     there already is removed before it is written anew: one that is killed on the way is no mixture of two.
@@ -131,7 +131,7 @@ class ComplexTrainer(Trainer):
         given = {"frequency_learning_rate": frequency_learning_rate, "phase_learning_rate": phase_learning_rate}
         self.own_rates = [getattr(self.args, name, None) if rate is None else rate for name, rate in given.items()]
         network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter
-        if self.label_smoother is not None and type(network).__name__.endswith("ForCausalLM"):
+        if self.label_smoother is not None and getattr(network, "loss_type", None) == "ForCausalLM":
             # Transformers shifts the labels of its own classes alone: others would learn to copy their input.
             self.label_smoother = partial(self.label_smoother, shift_labels=True)
 

@@ -214,6 +214,7 @@ class SequenceClassifier(TextHead):
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
+        self.loss_type = "ForSequenceClassification"  # of config.problem_type, whatever the class is called
         self.num_labels = config.num_labels
         pooled = {name: getattr(self.model, f"pooled_{name}", None) for name in ("size", "field")}
         self.classifier: nn.Module

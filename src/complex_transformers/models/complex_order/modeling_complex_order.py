@@ -189,6 +189,7 @@ class ComplexOrderForMaskedLM(ComplexOrderHead, ComplexOrderPreTrainedModel, Lan
 
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__(config)
+        self.loss_type = "ForMaskedLM"  # whatever the class is called
         field = number_field(config.number_field)
         self.dense = make_linear(config)
         self.activation = field.activation(config.hidden_act, num_features=config.hidden_size)
@@ -353,6 +354,7 @@ class ComplexOrderForTokenClassification(ComplexOrderHead, ComplexOrderPreTraine
 
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__(config)
+        self.loss_type = "ForTokenClassification"  # whatever the class is called
         self.num_labels = config.num_labels
         self.dropout, self.classifier = classification_head(config)
         self.post_init()
