@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from transformers import AutoProcessor, pipeline
+from transformers import AutoProcessor, Trainer, TrainingArguments, pipeline
 
 from complex_transformers import (
     ComplexMemoryNetworkConfig,
@@ -115,6 +115,21 @@ def test_batches_are_filled_up_and_masked(tmp_path):
     assert again(STORY, QUESTION) == processor(STORY, QUESTION)
     rows = [{**dict(processor(STORY[:1], QUESTION)), "label": 1} for _ in range(2)]
     assert processor.pad(rows, "pt")["labels"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("variant", "options"), [("sentence_memory", {}), ("word_memory", WORDS)])
+def test_a_trainer_scores_the_answers_alone(tmp_path, variant, options):
+    model, processor = build(variant, **options)
+    data = [{**processor(STORY[:n], QUESTION), "label": n % 3} for n in (1, 2)]  # memories of two lengths
+    trainer = Trainer(
+        model,
+        TrainingArguments(str(tmp_path), per_device_eval_batch_size=1, report_to=[], use_cpu=True, disable_tqdm=True),
+        eval_dataset=data,
+        data_collator=lambda rows: processor.pad(rows, return_tensors="pt"),
+        compute_metrics=lambda scored: {"labels": int((scored.predictions.argmax(-1) >= 0).sum())},
+    )
+    assert trainer.evaluate()["eval_labels"] == 2
+    assert trainer.predict(data).predictions.shape == (2, 3)
 
 
 def test_sentences_end_in_marks_and_lines():
