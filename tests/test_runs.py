@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from datasets import Dataset
@@ -31,6 +33,7 @@ from complex_transformers import (
     load_parallel_dataset,
     prepare_run,
 )
+from complex_transformers.training.block_runs import BlockRun
 from complex_transformers.training.folder import checksum, write_mark
 from complex_transformers.training.records import (
     command_line,
@@ -89,6 +92,17 @@ def test_a_record_has_every_evaluation_and_the_best() -> None:
     assert record["config"]["model_type"] == "complex_fasttext"
     assert rounded({"a": 1 / 3, "b": "x", "c": 2}, 2) == {"a": 0.33, "b": "x", "c": 2}
     json.dumps(record)
+
+
+@pytest.mark.parametrize("block_size", [2, 4, 8])
+def test_bits_of_a_character_do_not_depend_on_the_size_of_blocks(block_size: int) -> None:
+    tokens = np.arange(8).reshape(-1, block_size)  # one bit each, and two characters
+    predicted = SimpleNamespace(label_ids=tokens, predictions=np.full(tokens[:, 1:].shape, math.log(2)))
+    run = BlockRun.__new__(BlockRun)
+    run.parts, run.characters = {"test": None}, {"test": 16}
+    run.trainer = SimpleNamespace(predict=lambda part: predicted)  # type: ignore[assignment]
+    scores = run.evaluate("test")
+    assert (scores["bits_per_token"], scores["bits_per_character"]) == (1.0, 0.5)
 
 
 def test_model_card_and_results_are_saved(tmp_path: Path) -> None:
