@@ -34,7 +34,7 @@ from complex_transformers import (
     prepare_run,
 )
 from complex_transformers.training.block_runs import BlockRun
-from complex_transformers.training.folder import checksum, write_mark
+from complex_transformers.training.folder import checksum, read_mark, write_mark
 from complex_transformers.training.records import (
     command_line,
     portable,
@@ -275,6 +275,10 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
         ({"texts": 13}, "data"),
         ({"hidden_size": 6}, "configuration"),
         ({"seed": 3}, "training"),
+        ({"frequency_learning_rate": 0.5}, "optimizer"),
+        ({"phase_learning_rate": 0.5}, "optimizer"),
+        ({"adam_beta2": 0.5}, "optimizer"),
+        ({"lr_scheduler_kwargs": {"num_cycles": 3}}, "optimizer"),
         ({"seed": 3, "texts": 13}, "data and training"),
     ):
         for resume in ("last", None):
@@ -285,6 +289,12 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
             with pytest.raises(ValueError, match=message):
                 other.run(checkpoint)
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.safetensors")) == before
+
+    # Checkpoints that say nothing of the optimizer are those of the run.
+    for path in (tmp_path / "a").glob("checkpoint-*"):
+        write_mark(path, {name: value for name, value in read_mark(path).items() if name != "optimizer"})
+    longer, checkpoint = classifier_run(tmp_path / "a", steps=6, resume_from_checkpoint="last")
+    assert longer.run(checkpoint)["resumed"]
 
     # The same command once more begins anew, and ends as it did.
     again, checkpoint = classifier_run(tmp_path / "a")
