@@ -14,6 +14,7 @@ from complex_transformers import (
 )
 from complex_transformers.models.complex_llama import modeling_complex_llama
 from complex_transformers.nn import WidelyLinear
+from families import CASES, CLASSIFIER
 from oracles import assert_close, bias, r, softmax, weight, z
 
 SIZES = {
@@ -272,6 +273,19 @@ def test_the_last_token_is_classified():
     torch.testing.assert_close(model(ids).logits, model.classifier(model.model(ids).last_hidden_state[:, -1]))
     with pytest.raises(ValueError, match="counts positions itself, along the mask: leave out position_ids"):
         model(ids, position_ids=torch.arange(6)[None])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["complex_llama", "complex_transfo_xl"])
+def test_without_a_mask_a_text_ends_before_its_padding(family):
+    case = next(case for case in CASES if case.family == family and case.head[0] == CLASSIFIER)
+    model, ids = case.trained(pad_token_id=0), torch.tensor([[5, 3, 0, 7], [4, 6, 8, 9]])
+    expected = model(ids).logits
+    for padding in (1, 3):
+        padded = torch.nn.functional.pad(ids, (0, padding))
+        torch.testing.assert_close(model(padded).logits, expected, atol=2e-5, rtol=1e-4)
+    embeds = model.get_input_embeddings()(padded)  # of which nobody can tell
+    assert (model(inputs_embeds=embeds).logits - expected).abs().max() > 1e-3
 
 
 REFUSED = [
