@@ -153,6 +153,30 @@ def test_answers_become_words(tmp_path):
         processor.answer_words(["milk", "milk"])
 
 
+def test_answers_of_a_tokenizer_that_ends_texts_are_words():
+    tokenizer = build_tokenizer([*STORY, QUESTION], "word", append_eos=True)
+    processor, size = MemoryProcessor(tokenizer), len(tokenizer)
+    assert processor("Mary left .", QUESTION)["question_ids"][-1] == tokenizer.eos_token_id
+    for wrong, error in (
+        (["Rome", "milk", "milk"], ValueError),
+        (["Rome", "Rome"], ValueError),
+        (["Rome", 3], TypeError),
+    ):
+        with pytest.raises(error, match=r"are the same word|answer must be a text, got int: 3"):
+            processor.answer_words(wrong)
+    assert len(tokenizer) == size
+    ids = processor.answer_words(["kitchen", "New York", "New Jersey"])
+    assert ids == [tokenizer.convert_tokens_to_ids("kitchen"), size, size + 1]
+
+
+def test_answers_that_are_one_word_to_the_tokenizer_are_refused_before_any_is_added():
+    tokenizer = build_tokenizer([*STORY, QUESTION], "word", lowercase=True)
+    size = len(tokenizer)
+    with pytest.raises(ValueError, match=r"are the same word: \['New York', 'new york'\]"):
+        MemoryProcessor(tokenizer).answer_words(["New York", "new york"])
+    assert len(tokenizer) == size
+
+
 def test_wrong_settings_of_a_processor():
     tokenizer = build_tokenizer(STORY, "word")
     with pytest.raises(ValueError, match="variant must be one of"):

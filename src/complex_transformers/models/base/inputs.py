@@ -35,8 +35,8 @@ __all__ = [
 
 EMPTY = "leave out empty texts, or use a tokenizer that adds a token to every text"
 # What Transformers passes to any model besides the arguments of its forward: of `TransformersKwargs` all but positions
-# and packed texts, which would be read as one, and `is_causal`, which some attentions read where there is no mask; what
-# its decorators of forward take; what tokenizers of BERT return.
+# and packed texts, which would be read as one, and `is_causal`, which some attentions read where there is no mask;
+# what its decorators of forward take; what tokenizers of BERT return.
 _COMMON = frozenset(
     {name for name in TransformersKwargs.__annotations__ if name.startswith(("output_", "num_items"))}
     | {"return_dict", "output_cross_attentions", "debug_io", "debug_io_dir", "prune_layers", "token_type_ids"}
