@@ -294,6 +294,8 @@ REFUSED = [
         "rope_type='yarn' are not supported",
     ),
     ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "partial_rotary_factor=0.5"),
+    ({"rope_parameters": {"rope_type": "default", "theta": 5e5}}, "have no 'theta', got .* they hold rope_theta"),
+    ({"rope_parameters": {"full_attention": {"rope_theta": 5e5}}}, "rope_parameters have no 'full_attention'"),
     ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
     ({"position_type": "complex_order"}, "rope_parameters=.* has no effect with position_type='complex_order'"),
     ({"embedding_type": "complex_order"}, "embedding_type='complex_order' does not go with position_type='rotary'"),
@@ -306,6 +308,15 @@ REFUSED = [
     ({"max_position_embeddings": 9}, "max_position_embeddings=9 has no effect"),
     ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs a head"),
 ]
+
+
+def test_saved_rotary_positions_are_read_without_what_nothing_reads():
+    saved = ComplexLlamaConfig(**SIZES).to_dict()
+    saved["rope_parameters"] |= {"theta": 5e5, "rope_theta": 300.0}
+    with pytest.warns(UserWarning, match=r"\['theta'\] of saved rope_parameters=.* have no effect and are left out"):
+        config = ComplexLlamaConfig.from_dict(saved)
+    assert config.rope_parameters == {"rope_type": "default", "rope_theta": 300.0}
+    assert ComplexLlamaForCausalLM(config).model.rotary.rope_theta == 300.0
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[str(changes) for changes, _ in REFUSED])
