@@ -19,6 +19,7 @@ from transformers import Seq2SeqTrainer, Trainer
 from transformers.modelcard import TrainingSummary
 from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices, get_parameter_names
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers.utils.generic import find_labels
 
 from ..models.base.hub import ModelHubMixin, complete_card
 from .folder import clear_checkpoint, read_mark, write_mark
@@ -131,6 +132,12 @@ class ComplexTrainer(Trainer):
         given = {"frequency_learning_rate": frequency_learning_rate, "phase_learning_rate": phase_learning_rate}
         self.own_rates = [getattr(self.args, name, None) if rate is None else rate for name, rate in given.items()]
         network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter
+        if self.label_smoother is not None and len(found := find_labels(type(network))) > 1 and "labels" in found:
+            raise ValueError(
+                f"label_smoothing_factor={self.args.label_smoothing_factor} smooths the labels alone, and "
+                f"{type(network).__name__} has a loss of {' and '.join(found)}: leave it out, and set "
+                "config.label_smoothing, that of the whole loss"
+            )
         if self.label_smoother is not None and getattr(network, "loss_type", None) == "ForCausalLM":
             # Transformers shifts the labels of its own classes alone: others would learn to copy their input.
             self.label_smoother = partial(self.label_smoother, shift_labels=True)
