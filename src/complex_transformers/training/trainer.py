@@ -132,7 +132,8 @@ class ComplexTrainer(Trainer):
         given = {"frequency_learning_rate": frequency_learning_rate, "phase_learning_rate": phase_learning_rate}
         self.own_rates = [getattr(self.args, name, None) if rate is None else rate for name, rate in given.items()]
         network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter
-        if self.label_smoother is not None and len(found := find_labels(type(network))) > 1 and "labels" in found:
+        found = find_labels(type(network)) if hasattr(getattr(network, "config", None), "label_smoothing") else []
+        if self.label_smoother is not None and len(found) > 1:
             raise ValueError(
                 f"label_smoothing_factor={self.args.label_smoothing_factor} smooths the labels alone, and "
                 f"{type(network).__name__} has a loss of {' and '.join(found)}: leave it out, and set "
