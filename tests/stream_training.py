@@ -73,7 +73,8 @@ def trainer(folder: Path, length: int = 4 * 38 + 3, **changes: Any) -> ComplexSt
         "disable_tqdm": True,
         "dataloader_pin_memory": False,
     }
-    named = {name: changes.pop(name) for name in ("callbacks", "compute_loss_func", "eval_mem_len") if name in changes}
+    functions = ("callbacks", "compute_loss_func", "compute_metrics", "preprocess_logits_for_metrics", "eval_mem_len")
+    named = {name: changes.pop(name) for name in functions if name in changes}
     network = changes.pop("network", None)
     lanes = changes.pop("lanes", LANES)
     data = {"train_dataset": StreamDataset(tokens(length), lanes, SEGMENT)}

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, replace
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from datasets import Dataset
@@ -33,7 +35,8 @@ from complex_transformers import (
     load_parallel_dataset,
     prepare_run,
 )
-from complex_transformers.training.folder import checksum, write_mark
+from complex_transformers.training.block_runs import BlockRun
+from complex_transformers.training.folder import checksum, read_mark, write_mark
 from complex_transformers.training.records import (
     command_line,
     portable,
@@ -91,6 +94,17 @@ def test_a_record_has_every_evaluation_and_the_best() -> None:
     assert record["config"]["model_type"] == "complex_fasttext"
     assert rounded({"a": 1 / 3, "b": "x", "c": 2}, 2) == {"a": 0.33, "b": "x", "c": 2}
     json.dumps(record)
+
+
+@pytest.mark.parametrize("block_size", [2, 4, 8])
+def test_bits_of_a_character_do_not_depend_on_the_size_of_blocks(block_size: int) -> None:
+    tokens = np.arange(8).reshape(-1, block_size)  # one bit each, and two characters
+    predicted = SimpleNamespace(label_ids=tokens, predictions=np.full(tokens[:, 1:].shape, math.log(2)))
+    run = BlockRun.__new__(BlockRun)
+    run.parts, run.characters = {"test": None}, {"test": 16}
+    run.trainer = SimpleNamespace(predict=lambda part: predicted)  # type: ignore[assignment]
+    scores = run.evaluate("test")
+    assert (scores["bits_per_token"], scores["bits_per_character"]) == (1.0, 0.5)
 
 
 def test_model_card_and_results_are_saved(tmp_path: Path) -> None:
@@ -291,6 +305,10 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
         ({"texts": 13}, "data"),
         ({"hidden_size": 6}, "configuration"),
         ({"seed": 3}, "training"),
+        ({"frequency_learning_rate": 0.5}, "optimizer"),
+        ({"phase_learning_rate": 0.5}, "optimizer"),
+        ({"adam_beta2": 0.5}, "optimizer"),
+        ({"lr_scheduler_kwargs": {"num_cycles": 3}}, "optimizer"),
         ({"seed": 3, "texts": 13}, "data and training"),
     ):
         for resume in ("last", None):
@@ -301,6 +319,12 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
             with pytest.raises(ValueError, match=message):
                 other.run(checkpoint)
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.safetensors")) == before
+
+    # Checkpoints that say nothing of the optimizer are those of the run.
+    for path in (tmp_path / "a").glob("checkpoint-*"):
+        write_mark(path, {name: value for name, value in read_mark(path).items() if name != "optimizer"})
+    longer, checkpoint = classifier_run(tmp_path / "a", steps=6, resume_from_checkpoint="last")
+    assert longer.run(checkpoint)["resumed"]
 
     # The same command once more begins anew, and ends as it did.
     again, checkpoint = classifier_run(tmp_path / "a")

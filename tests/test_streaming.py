@@ -261,6 +261,19 @@ def test_losses_that_do_not_see_the_following_tokens_are_refused(tmp_path, chang
         trainer(tmp_path, **changes)
 
 
+def test_what_evaluation_would_not_heed_is_refused(tmp_path):
+    for changes, message in (
+        (
+            {"compute_metrics": dict},
+            "compute_metrics and .* keeps none, and gives loss, perplexity and bits_per_token",
+        ),
+        ({"preprocess_logits_for_metrics": max}, "would get no predictions"),
+        ({"bf16_full_eval": True}, "bf16_full_eval=True has no effect: .* or use bf16=True"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            trainer(tmp_path, **changes)
+
+
 @pytest.fixture
 def checkpoint(tmp_path) -> Path:
     trainer(tmp_path, num_train_epochs=1).train()

@@ -84,6 +84,17 @@ def test_the_loss_does_not_depend_on_how_a_batch_is_cut(case):
         torch.testing.assert_close(model.get_parameter(name).grad, value, rtol=1e-4, atol=1e-4, msg=name)
 
 
+@law_of_families
+def test_a_derived_class_learns_alike(case):
+    model = case.own()
+    inputs = batch(rows(model, labels=True))
+    if "labels" not in inputs:
+        pytest.skip("a model without a head has no loss")
+    derived = type("Own", (type(model),), {})(model.config).eval()  # a name that says nothing of its loss
+    derived.load_state_dict(model.state_dict())
+    assert torch.equal(derived(**inputs).loss, model(**inputs).loss)
+
+
 @law
 def test_evaluation_repeats_and_training_has_dropout(case):
     model = case.own()

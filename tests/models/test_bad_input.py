@@ -103,12 +103,13 @@ def test_keywords_that_nothing_reads(head):
     for name, value, hint in (
         ("atention_mask", torch.ones(2, 6), "did you mean attention_mask"),
         ("cu_seq_lens_q", torch.tensor([0, 6]), "it reads input_"),
+        ("is_causal", True, "whether a token sees those that follow .* leave it out"),
         ("frobnicate", 1, "it reads input_"),
     ):
         with pytest.raises(TypeError, match=f"has no argument '{name}': {hint}"):
             model(**inputs_of(head, **{name: value}))
     common = {"output_hidden_states": True, "output_attentions": False, "return_dict": True, "token_type_ids": 0}
-    model(**inputs_of(head, **common, frobnicate=None))
+    model(**inputs_of(head, **common, frobnicate=None, is_causal=None))
 
 
 @every_head

@@ -218,3 +218,22 @@ def test_the_real_twin_has_twice_the_weights_of_every_layer(family):
         return {name: p.numel() for name, p in model.model.named_parameters() if p.dim() > 1 and "embed" not in name}
 
     assert sum(layers(twin).values()) == 2 * sum(layers(ours).values()) > 0
+
+
+# Family -> what decides, a field that is not read then, and a value of it.
+UNREAD = {
+    "synconmt": ({**REAL, "use_relations": False}, "alpha", 0.3),
+    "spectral_transformer": (REAL, "bin_pool_stride", 7),
+}
+
+
+@pytest.mark.parametrize("family", UNREAD)
+def test_what_nothing_reads_is_refused_but_not_in_what_was_saved(family):
+    deciding, name, value = UNREAD[family]
+    refuse(family, {**deciding, name: value}, f"{name}={value} has no effect")
+    plain = CONFIGS[family](**deciding)
+    with pytest.warns(UserWarning, match=rf"{name}={value} of a saved configuration has no effect .* is left out"):
+        again = CONFIGS[family].from_dict({**plain.to_dict(), name: value})  # of a version that took it
+    assert again.to_dict() == plain.to_dict()
+    twin = CONFIGS[family](**{name: value}).real_twin(**deciding)
+    assert getattr(twin, name) == twin.default_of(name)

@@ -57,11 +57,19 @@ class BlockRun(Run):
     characters: dict[str, int] = {}
 
     def evaluate(self, name: str) -> dict[str, float]:
-        """Loss in nats, and what follows from it: each token counts the same, whatever its block."""
+        """Loss in nats, and what follows from it: each token counts the same, whatever its block.
+
+        Bits of a character are those of a token by the tokens of a character: the first token of a block, which
+        nothing predicts, costs what others do, or small blocks would read for nothing.
+        """
         predicted = self.trainer.predict(self.parts[name])
-        scored = predicted.label_ids[:, 1:] != -100
+        read = predicted.label_ids != -100
+        scored = read[:, 1:]
         total, tokens = float(predicted.predictions[scored].sum(dtype="float64")), int(scored.sum())
-        return rounded(language_model_scores(total, tokens, self.characters.get(name)), 5)
+        scores = language_model_scores(total, tokens)
+        if name in self.characters:
+            scores["bits_per_character"] = scores["bits_per_token"] * int(read.sum()) / self.characters[name]
+        return rounded(scores, 5)
 
 
 def _parts(data_args: BlockDataArguments) -> tuple[Callable[[], Any], dict[str, Any], int]:

@@ -38,6 +38,11 @@ _SAME = (
     *("optim", "label_smoothing_factor", "per_device_train_batch_size", "gradient_accumulation_steps"),
     "train_sampling_strategy",
 )
+# The same of its optimizer; apart, as checkpoints that do not say it are resumed all the same.
+_SAME_OPTIMIZER = (
+    *("frequency_learning_rate", "phase_learning_rate", "adam_beta1", "adam_beta2", "adam_epsilon"),
+    *("optim_args", "optim_target_modules", "lr_scheduler_kwargs"),
+)
 
 
 def checksum(part: Any) -> int:
@@ -61,7 +66,7 @@ def checksum(part: Any) -> int:
 
 
 def run_mark(args: TrainingArguments, config: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells one run from another: a name drawn for it, and checksums of data, configuration and training.
+    """What tells one run from another: a name drawn for it, and checksums of data, configuration, training, optimizer.
 
     Args:
         args: of the training. How long it is, where it runs and what it writes may change when it goes on.
@@ -69,12 +74,17 @@ def run_mark(args: TrainingArguments, config: Mapping[str, Any], parts: Mapping[
         parts: ``train`` and ``validation`` count; a test part may be added later.
     """
     config = portable({name: value for name, value in config.items() if name != "transformers_version"})
-    training = {name: str(getattr(args, name)) for name in _SAME}
+
+    def settings(names: tuple[str, ...]) -> str:
+        values = {name: str(getattr(args, name, None)) for name in names}
+        return f"{zlib.crc32(json.dumps(values).encode()):08x}"
+
     return {
         "run": uuid.uuid4().hex[:12],
         "data": "-".join(f"{checksum(parts[name]):08x}" for name in ("train", "validation")),
         "configuration": f"{zlib.crc32(json.dumps(config, sort_keys=True, default=str).encode()):08x}",
-        "training": f"{zlib.crc32(json.dumps(training).encode()):08x}",
+        "training": settings(_SAME),
+        "optimizer": settings(_SAME_OPTIMIZER),
     }
 
 
@@ -141,7 +151,8 @@ def run_folder(output_dir: str | Path, mark: Mapping[str, Any], checkpoint: str 
         for path in _checkpoints(folder):
             found = read_mark(path)
             finished = found and checkpoint is None and before == {**found, "finished": True}
-            other = [name for name in mark if name != "run" and found.get(name) != mark[name]]
+            same = found and {**mark, **found}
+            other = [name for name in mark if name != "run" and same.get(name) != mark[name]]
             if other and not finished:
                 what = f"of run {found['run']}, with other {' and '.join(other)}" if found else "of an unknown run"
                 raise ValueError(f"{path} is {what}: choose another output_dir, or remove the checkpoints in {folder}")

@@ -22,20 +22,25 @@ class LinearStart(TrainerCallback, ExportableState):
     p_i = softmax_i s(u, m_i): a softmax that begins near 1/M hides from the tables which sentence would have helped.
 
     The trainer must evaluate, best at every epoch. Evaluations of the linear network never choose the best checkpoint;
-    a resumed training goes on as it was; a trained model has its normalisation back in any case.
+    a resumed training goes on as it was; a trained model has its normalisation back in any case. Evaluations before
+    and after training do not count.
 
     Args:
         max_epochs: longest linear start; None: until the loss stops falling.
 
     Raises:
-        ValueError: ``max_epochs`` below 1; in training, a network that is no memory network of sentences, or an
-            evaluation without ``eval_loss``.
+        ValueError: ``max_epochs`` below 1; in training, a network that is no memory network of sentences or is linear
+            already, or an evaluation without ``eval_loss``.
     """
 
     def __init__(self, max_epochs: int | None = None) -> None:
         if max_epochs is not None:
             check_positive(max_epochs=max_epochs)
         self.max_epochs = max_epochs
+        self._reset()
+
+    def _reset(self) -> None:
+        self.is_training = False
         self.is_linear = True
         self.evaluated_linear = False
         self.last_loss: float | None = None
@@ -48,8 +53,16 @@ class LinearStart(TrainerCallback, ExportableState):
                 f"LinearStart needs a memory network with variant='sentence_memory', got {config.model_type!r} with "
                 f"variant={getattr(config, 'variant', None)!r}"
             )
-        if self.is_linear:
+        self.is_training = True
+        if not self.is_linear:
+            return
+        if config.attention_normalization != "linear":
             self.normalization, config.attention_normalization = config.attention_normalization, "linear"
+        elif self.normalization is None:
+            raise ValueError(
+                "attention_normalization is 'linear' before LinearStart begins, which could not tell what to go on "
+                "with: set model.config.attention_normalization='softmax', or to what the network shall end with"
+            )
 
     def after_evaluation(self, config: PreTrainedConfig, loss: float, epoch: float) -> None:
         """Put it back once the loss no longer falls."""
@@ -67,17 +80,21 @@ class LinearStart(TrainerCallback, ExportableState):
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds."""
-        attributes = {name: getattr(self, name) for name in ("is_linear", "evaluated_linear", "last_loss")}
-        return {"args": {"max_epochs": self.max_epochs}, "attributes": attributes}
+        names = ("is_linear", "evaluated_linear", "last_loss", "normalization")
+        return {"args": {"max_epochs": self.max_epochs}, "attributes": {name: getattr(self, name) for name in names}}
 
     def on_train_begin(
         self, args: Any, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
     ) -> None:
         """Begin, or go on where a checkpoint was."""
-        if saved := state.stateful_callbacks.get(type(self).__name__):
+        config = _network(model).config
+        self.end(config)  # of a training that was broken off
+        self._reset()
+        saved = state.stateful_callbacks.get(type(self).__name__)
+        if saved and state.global_step:  # of a checkpoint; before the first step it is what this object was
             for name, value in saved["attributes"].items():
                 setattr(self, name, value)
-        self.begin(_network(model).config)
+        self.begin(config)
         self._forget_the_best(state)
 
     def on_evaluate(
@@ -90,6 +107,8 @@ class LinearStart(TrainerCallback, ExportableState):
         **kwargs: Any,
     ) -> None:
         """Hear the loss."""
+        if not self.is_training:
+            return
         if metrics is None or "eval_loss" not in metrics:
             raise ValueError(f"LinearStart waits for eval_loss, and the evaluation has only {sorted(metrics or {})}")
         self.after_evaluation(_network(model).config, metrics["eval_loss"], state.epoch or 0.0)
@@ -102,6 +121,7 @@ class LinearStart(TrainerCallback, ExportableState):
         self, args: Any, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
     ) -> None:
         """End, also of a training that was linear throughout."""
+        self.is_training = False
         self.end(_network(model).config)
 
     def _forget_the_best(self, state: TrainerState) -> None:

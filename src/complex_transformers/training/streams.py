@@ -59,8 +59,9 @@ class ComplexStreamTrainer(ComplexTrainer):
     Raises:
         TypeError: a data set that is no ``StreamDataset``.
         ValueError: lanes that are not the batch, an ``eval_mem_len`` that no memory can have, several GPUs in one
-            process, ``label_smoothing_factor`` or ``compute_loss_func``, a checkpoint of another text, number of
-            processes, lanes or segment length, a damaged one, ``ignore_data_skip`` with a checkpoint.
+            process, ``label_smoothing_factor`` or ``compute_loss_func``, ``compute_metrics`` or what it would get,
+            ``bf16_full_eval`` or ``fp16_full_eval``, a checkpoint of another text, number of processes, lanes or
+            segment length, a damaged one, ``ignore_data_skip`` with a checkpoint.
     """
 
     def __init__(self, *args: Any, eval_mem_len: int | None = None, **kwargs: Any) -> None:
@@ -75,6 +76,17 @@ class ComplexStreamTrainer(ComplexTrainer):
                 "label_smoothing_factor and compute_loss_func would get the tokens of a segment as labels, not those "
                 "that follow, and the model would learn to copy its input: leave them out"
             )
+        if self.compute_metrics is not None or self.preprocess_logits_for_metrics is not None:
+            raise ValueError(
+                "compute_metrics and preprocess_logits_for_metrics would get no predictions: evaluation of a stream "
+                "keeps none, and gives loss, perplexity and bits_per_token; leave them out"
+            )
+        for name in ("bf16_full_eval", "fp16_full_eval"):
+            if getattr(self.args, name, False):
+                raise ValueError(
+                    f"{name}=True has no effect: evaluation of a stream leaves the weights as they are; leave it out, "
+                    f"or use {name.partition('_')[0]}=True, for training too"
+                )
         try:
             self.model.new_memory(mem_len=eval_mem_len)
         except (TypeError, ValueError) as error:

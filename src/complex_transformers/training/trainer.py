@@ -19,6 +19,7 @@ from transformers import Seq2SeqTrainer, Trainer
 from transformers.modelcard import TrainingSummary
 from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices, get_parameter_names
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers.utils.generic import find_labels
 
 from ..models.base.hub import ModelHubMixin, complete_card
 from .folder import clear_checkpoint, read_mark, write_mark
@@ -106,7 +107,7 @@ class _LengthSampler(LengthGroupedSampler):
 class ComplexTrainer(Trainer):
     """``transformers.Trainer`` without weight decay on frequencies, phases and dampings.
 
-    ``label_smoothing_factor`` smooths the labels of the next token for every ``...ForCausalLM``. With
+    ``label_smoothing_factor`` smooths the labels of the next token for every causal language model. With
     ``train_sampling_strategy="group_by_length"`` the order of the rows is a function of seed and epoch, so that
     training resumed in the middle of an epoch ends with the weights of an uninterrupted one. A checkpoint that is
     there already is removed before it is written anew: one that is killed on the way is no mixture of two.
@@ -131,7 +132,14 @@ class ComplexTrainer(Trainer):
         given = {"frequency_learning_rate": frequency_learning_rate, "phase_learning_rate": phase_learning_rate}
         self.own_rates = [getattr(self.args, name, None) if rate is None else rate for name, rate in given.items()]
         network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter
-        if self.label_smoother is not None and type(network).__name__.endswith("ForCausalLM"):
+        found = find_labels(type(network)) if hasattr(getattr(network, "config", None), "label_smoothing") else []
+        if self.label_smoother is not None and len(found) > 1:
+            raise ValueError(
+                f"label_smoothing_factor={self.args.label_smoothing_factor} smooths the labels alone, and "
+                f"{type(network).__name__} has a loss of {' and '.join(found)}: leave it out, and set "
+                "config.label_smoothing, that of the whole loss"
+            )
+        if self.label_smoother is not None and getattr(network, "loss_type", None) == "ForCausalLM":
             # Transformers shifts the labels of its own classes alone: others would learn to copy their input.
             self.label_smoother = partial(self.label_smoother, shift_labels=True)
 

@@ -14,6 +14,7 @@ from complex_transformers import (
 )
 from complex_transformers.models.complex_llama import modeling_complex_llama
 from complex_transformers.nn import WidelyLinear
+from families import CASES, CLASSIFIER
 from oracles import assert_close, bias, r, softmax, weight, z
 
 SIZES = {
@@ -274,12 +275,27 @@ def test_the_last_token_is_classified():
         model(ids, position_ids=torch.arange(6)[None])
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("family", ["complex_llama", "complex_transfo_xl"])
+def test_without_a_mask_a_text_ends_before_its_padding(family):
+    case = next(case for case in CASES if case.family == family and case.head[0] == CLASSIFIER)
+    model, ids = case.trained(pad_token_id=0), torch.tensor([[5, 3, 0, 7], [4, 6, 8, 9]])
+    expected = model(ids).logits
+    for padding in (1, 3):
+        padded = torch.nn.functional.pad(ids, (0, padding))
+        torch.testing.assert_close(model(padded).logits, expected, atol=2e-5, rtol=1e-4)
+    embeds = model.get_input_embeddings()(padded)  # of which nobody can tell
+    assert (model(inputs_embeds=embeds).logits - expected).abs().max() > 1e-3
+
+
 REFUSED = [
     (
         {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4}},
         "rope_type='yarn' are not supported",
     ),
     ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "partial_rotary_factor=0.5"),
+    ({"rope_parameters": {"rope_type": "default", "theta": 5e5}}, "have no 'theta', got .* they hold rope_theta"),
+    ({"rope_parameters": {"full_attention": {"rope_theta": 5e5}}}, "rope_parameters have no 'full_attention'"),
     ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
     ({"position_type": "complex_order"}, "rope_parameters=.* has no effect with position_type='complex_order'"),
     ({"embedding_type": "complex_order"}, "embedding_type='complex_order' does not go with position_type='rotary'"),
@@ -292,6 +308,15 @@ REFUSED = [
     ({"max_position_embeddings": 9}, "max_position_embeddings=9 has no effect"),
     ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs a head"),
 ]
+
+
+def test_saved_rotary_positions_are_read_without_what_nothing_reads():
+    saved = ComplexLlamaConfig(**SIZES).to_dict()
+    saved["rope_parameters"] |= {"theta": 5e5, "rope_theta": 300.0}
+    with pytest.warns(UserWarning, match=r"\['theta'\] of saved rope_parameters=.* have no effect and are left out"):
+        config = ComplexLlamaConfig.from_dict(saved)
+    assert config.rope_parameters == {"rope_type": "default", "rope_theta": 300.0}
+    assert ComplexLlamaForCausalLM(config).model.rotary.rope_theta == 300.0
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[str(changes) for changes, _ in REFUSED])

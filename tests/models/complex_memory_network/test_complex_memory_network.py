@@ -126,7 +126,7 @@ def test_an_empty_story_leaves_the_question():
 
 def trained(start, losses, config, state):
     for epoch, loss in enumerate(losses, start=1):
-        state.epoch, state.best_metric = float(epoch), loss
+        state.epoch, state.global_step, state.best_metric = float(epoch), 10 * epoch, loss
         start.on_evaluate(None, state, None, model=Network(config), metrics={"eval_loss": loss})
         start.on_save(None, state, None)
         yield config.attention_normalization, state.best_metric
@@ -163,6 +163,33 @@ def test_a_resumed_linear_start_goes_on():
     last.on_train_begin(None, TrainerState(), None, model=Network(third))
     last.on_train_end(None, TrainerState(), None, model=Network(third))
     assert third.attention_normalization == "softmax"
+
+
+def test_a_linear_start_resumes_a_network_that_was_saved_linear():
+    first, state = ComplexMemoryNetworkConfig(**SIZES, attention_normalization="probability_amplitude"), TrainerState()
+    start = LinearStart(max_epochs=2)
+    start.on_train_begin(None, state, None, model=Network(first))
+    list(trained(start, (3.0,), first, state))
+    state.stateful_callbacks["LinearStart"] = start.state()
+    again, config = LinearStart(max_epochs=2), ComplexMemoryNetworkConfig.from_dict(first.to_dict())
+    assert config.attention_normalization == "linear"
+    again.on_train_begin(None, state, None, model=Network(config))
+    assert config.attention_normalization == "linear"
+    list(trained(again, (2.0, 1.0), config, state))
+    assert config.attention_normalization == "probability_amplitude"
+    with pytest.raises(ValueError, match=r"'linear' before LinearStart begins.* set model\.config"):
+        LinearStart().on_train_begin(None, TrainerState(), None, model=Network(first))
+
+
+def test_a_linear_start_hears_the_evaluations_of_training_alone():
+    config, start = ComplexMemoryNetworkConfig(**SIZES), LinearStart()
+    for _ in range(2):  # training that begins anew begins linear
+        state = TrainerState()
+        list(trained(start, (1.0, 1.0), config, state))
+        state = TrainerState(stateful_callbacks=[start])  # as a Trainer makes it
+        start.on_train_begin(None, state, None, model=Network(config))
+        assert [name for name, _ in trained(start, (3.0, 2.0, 2.5), config, state)] == ["linear", "linear", "softmax"]
+        start.on_train_end(None, state, None, model=Network(config))
 
 
 def test_a_linear_start_wants_sentences_and_losses():

@@ -4,7 +4,7 @@
 
 import pytest
 import torch
-from transformers import AutoProcessor, pipeline
+from transformers import AutoProcessor, Trainer, TrainingArguments, pipeline
 
 from complex_transformers import (
     ComplexMemoryNetworkConfig,
@@ -117,6 +117,21 @@ def test_batches_are_filled_up_and_masked(tmp_path):
     assert processor.pad(rows, "pt")["labels"].tolist() == [1, 1]
 
 
+@pytest.mark.parametrize(("variant", "options"), [("sentence_memory", {}), ("word_memory", WORDS)])
+def test_a_trainer_scores_the_answers_alone(tmp_path, variant, options):
+    model, processor = build(variant, **options)
+    data = [{**processor(STORY[:n], QUESTION), "label": n % 3} for n in (1, 2)]  # memories of two lengths
+    trainer = Trainer(
+        model,
+        TrainingArguments(str(tmp_path), per_device_eval_batch_size=1, report_to=[], use_cpu=True, disable_tqdm=True),
+        eval_dataset=data,
+        data_collator=lambda rows: processor.pad(rows, return_tensors="pt"),
+        compute_metrics=lambda scored: {"labels": int((scored.predictions.argmax(-1) >= 0).sum())},
+    )
+    assert trainer.evaluate()["eval_labels"] == 2
+    assert trainer.predict(data).predictions.shape == (2, 3)
+
+
 def test_sentences_end_in_marks_and_lines():
     processor = build_processor()
     assert processor.sentences("Mary left. Did she?\nYes!  She did") == ["Mary left.", "Did she?", "Yes!", "She did"]
@@ -136,6 +151,30 @@ def test_answers_become_words(tmp_path):
         processor.answer_words(["milk", " "])
     with pytest.raises(ValueError, match=r"are the same word: \['milk', 'milk'\]"):
         processor.answer_words(["milk", "milk"])
+
+
+def test_answers_of_a_tokenizer_that_ends_texts_are_words():
+    tokenizer = build_tokenizer([*STORY, QUESTION], "word", append_eos=True)
+    processor, size = MemoryProcessor(tokenizer), len(tokenizer)
+    assert processor("Mary left .", QUESTION)["question_ids"][-1] == tokenizer.eos_token_id
+    for wrong, error in (
+        (["Rome", "milk", "milk"], ValueError),
+        (["Rome", "Rome"], ValueError),
+        (["Rome", 3], TypeError),
+    ):
+        with pytest.raises(error, match=r"are the same word|answer must be a text, got int: 3"):
+            processor.answer_words(wrong)
+    assert len(tokenizer) == size
+    ids = processor.answer_words(["kitchen", "New York", "New Jersey"])
+    assert ids == [tokenizer.convert_tokens_to_ids("kitchen"), size, size + 1]
+
+
+def test_answers_that_are_one_word_to_the_tokenizer_are_refused_before_any_is_added():
+    tokenizer = build_tokenizer([*STORY, QUESTION], "word", lowercase=True)
+    size = len(tokenizer)
+    with pytest.raises(ValueError, match=r"are the same word: \['New York', 'new york'\]"):
+        MemoryProcessor(tokenizer).answer_words(["New York", "new york"])
+    assert len(tokenizer) == size
 
 
 def test_wrong_settings_of_a_processor():

@@ -97,6 +97,21 @@ def test_positions_that_do_not_return_are_of_one_text():
         assert (model(**inputs, position_ids=packed).logits - whole).abs().max() > 1e-3
 
 
+def test_positions_of_a_row_count_from_its_own_first():
+    """From 0, as in Transformers, or from 1: whatever stands in another row, or in padding."""
+    model = WORDS.trained()
+    ids = rows(model, (6,))[0]["input_ids"].expand(3, 6)
+    places = torch.tensor([[0, 1, 2, 3, 4, 5], [5, 6, 7, 8, 9, 10], [1, 2, 3, 4, 0, 0]])
+    mask = torch.ones(3, 6, dtype=torch.long)
+    mask[2, 4:] = 0
+    with torch.no_grad():
+        together = model(ids, attention_mask=mask, position_ids=places).logits
+        for row, real in enumerate((6, 6, 4)):
+            alone = model(ids[:1, :real], position_ids=places[row : row + 1, :real]).logits[0]
+            torch.testing.assert_close(together[row, :real], alone, atol=2e-5, rtol=1e-4)
+        torch.testing.assert_close(together[0], model(ids[:1]).logits[0], atol=2e-5, rtol=1e-4)
+
+
 def test_one_class_for_several_texts_is_refused():
     flat = flattened(rows(WORDS.model(), LENGTHS))
     del flat["labels"]

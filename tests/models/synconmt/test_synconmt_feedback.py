@@ -9,6 +9,7 @@ from small_synconmt import build, labels_of, source_of
 from test_synconmt_training import trainer
 
 from complex_transformers import RelationSchedule
+from complex_transformers.models.synconmt import modeling_synconmt
 from families import Case
 
 LENGTH = 6
@@ -111,6 +112,24 @@ def test_schedule_raises_both_and_evaluation_has_the_last_alpha(tmp_path):
     relations = model(**inputs).loss
     model.training_alpha = 0.25
     torch.testing.assert_close(model(**inputs).loss, 0.25 * words + 0.75 * relations)
+
+
+def test_mixed_relations_without_a_share_are_true_ones_with_a_warning(monkeypatch):
+    said = []
+    monkeypatch.setattr(modeling_synconmt.logger, "warning_once", said.append)
+    model = build(relation_feedback="mixed", hidden_dropout_prob=0.0)
+    inputs = batch(model)
+    gold = model.prepare_decoder_relation_ids_from_labels(inputs["relation_labels"])
+    model(**inputs)
+    assert said == []  # evaluation reads its own
+    found, _ = relations_read(model.train(), inputs)
+    assert torch.equal(found, gold)
+    (text,) = said
+    assert "relation_feedback='mixed'" in text
+    assert "RelationSchedule()" in text
+    model.own_relations = 0.0
+    model(**inputs)
+    assert len(said) == 1
 
 
 def test_bad_values():

@@ -44,3 +44,8 @@ def test_the_real_twin_of_words_is_evaluated_on_its_labels(tmp_path):
     run.train()
     assert np.isfinite(run.evaluate()["eval_loss"])
     assert "eval_loss" not in trainer(model, tmp_path).evaluate()  # as its page says
+
+
+def test_smoothed_labels_are_those_of_the_configuration(tmp_path):
+    with pytest.raises(ValueError, match=r"loss of labels and relation_labels: .* set config\.label_smoothing"):
+        trainer(build(), tmp_path, label_smoothing_factor=0.1)

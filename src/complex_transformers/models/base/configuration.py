@@ -3,6 +3,7 @@
 """The fields of all configurations, on one page: numbers and widths, heads, embeddings, attention, language models."""
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar
@@ -101,7 +102,24 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
                 f"this is the configuration of a {found!r} model, and {cls.__name__} is for {cls.model_type!r}: load "
                 f"its folder with AutoModel or the classes of {found!r}, or begin a new model with {cls.__name__}(...)"
             )
-        return super().from_dict(config_dict, **kwargs)
+        unread = cls.unread_when_saved(config_dict)
+        read = {name: value for name, value in config_dict.items() if name not in unread}
+        loaded = super().from_dict(read, **kwargs)
+        config = loaded[0] if isinstance(loaded, tuple) else loaded
+        for name, where in unread.items():
+            if (value := config_dict[name]) != config.default_of(name):
+                message = f"{name}={value!r} of a saved configuration has no effect {where} and is left out"
+                warnings.warn(message, stacklevel=2)
+        return loaded
+
+    @classmethod
+    def unread_when_saved(cls, values: Mapping[str, Any]) -> dict[str, str]:
+        """The fields of a saved configuration that have no effect, and in what: an older version took some of them."""
+        if "transformers_version" not in values:
+            return {}
+        unread = cls.unread_fields({field.name: field.default for field in fields(cls)} | dict(values))
+        deciding = {name: name if isinstance(reader, str) else reader[0] for name, reader in cls.read_with.items()}
+        return {name: where for name, (where, _) in unread.items() if {name, deciding[name]} <= values.keys()}
 
     @property
     def complex_size(self) -> int:
@@ -111,7 +129,7 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     def real_twin(self, **changes: Any) -> Self:
         """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
         values = {**self.to_dict(), "number_field": "real", **type(self).complex_only, **changes}
-        unread = self.unread_fields(values).keys() - changes.keys()
+        unread = self.unread_fields(values).keys() - changes.keys() | {"transformers_version"}
         return type(self).from_dict({name: value for name, value in values.items() if name not in unread})
 
     @classmethod

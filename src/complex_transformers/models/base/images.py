@@ -94,7 +94,7 @@ class ImageClassifier(ImagePreTrainedModel):
 
     def __init__(self, config: ImageConfig) -> None:
         super().__init__(config)
-        self.loss_type = "ForSequenceClassification"  # of config.problem_type
+        self.loss_type = "ForSequenceClassification"  # of config.problem_type, whatever the class is called
         self.num_labels = config.num_labels
         self.model = self.model_class(config)
         self.dropout, self.classifier = classification_head(config, self.model.pooled_size)

@@ -35,9 +35,10 @@ __all__ = [
 
 EMPTY = "leave out empty texts, or use a tokenizer that adds a token to every text"
 # What Transformers passes to any model besides the arguments of its forward: of `TransformersKwargs` all but positions
-# and packed texts, which would be read as one; what its decorators of forward take; what tokenizers of BERT return.
+# and packed texts, which would be read as one, and `is_causal`, which some attentions read where there is no mask;
+# what its decorators of forward take; what tokenizers of BERT return.
 _COMMON = frozenset(
-    {name for name in TransformersKwargs.__annotations__ if name.startswith(("output_", "num_items", "is_causal"))}
+    {name for name in TransformersKwargs.__annotations__ if name.startswith(("output_", "num_items"))}
     | {"return_dict", "output_cross_attentions", "debug_io", "debug_io_dir", "prune_layers", "token_type_ids"}
 )
 
@@ -70,6 +71,11 @@ def check_call(model_class: type, args: tuple[Any, ...], kwargs: Mapping[str, An
         hint = f"did you mean {' or '.join(near)}?" if near else f"it reads {', '.join(known)}"
         if name == "position_ids":
             hint = "this model counts positions itself, along the mask: leave them out"
+        if name == "is_causal":
+            hint = (
+                "whether a token sees those that follow is up to the model: leave it out, or give a model with "
+                "attention an attention_mask [batch, 1, queries, keys]"
+            )
         raise TypeError(f"{model_class.__name__} has no argument {name!r}: {hint}")
 
 

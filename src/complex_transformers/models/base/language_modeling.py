@@ -38,6 +38,7 @@ class CausalHead(LanguageModelHead, GenerationMixin):
 
     def __init__(self, config: WritingConfig) -> None:
         super().__init__(config)
+        self.loss_type = "ForCausalLM"  # whatever the class is called
         self.model = self.model_class(config)
         self.lm_head = self.make_head(config)
         self.tie_head_to("model.embed_tokens")

@@ -324,11 +324,11 @@ class TransformerEncoder(TransformerStack):
         position_ids: Tensor | None,
         inputs_embeds: Tensor | None,
     ) -> Tensor:
-        """As in ``TextModel``; positions count from 1 or, where one of them is 0, from 0, as in Transformers.
+        """As in ``TextModel``; positions count from 1 or, in a row with a token at 0, from 0, as in Transformers.
 
         Positions that return to the first one of a row begin another text, see ``encode``.
         """
-        return super().embed(input_ids, attention_mask, counted_from_one(position_ids), inputs_embeds)
+        return super().embed(input_ids, attention_mask, counted_from_one(position_ids, attention_mask), inputs_embeds)
 
     def reads_positions(self, position_ids: Tensor, attention_mask: Tensor | None) -> bool:
         """As in ``TextModel``; also where they tell the texts of a row apart."""

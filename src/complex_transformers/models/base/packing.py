@@ -7,12 +7,20 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .inputs import padding_mask
+
 __all__ = ["check_one_text", "counted_from_one", "text_numbers"]
 
 
-def counted_from_one(position_ids: Tensor | None) -> Tensor | None:
-    """Positions from 1 on: those of Transformers, one of which is 0, one further."""
-    return None if position_ids is None else position_ids + (position_ids == 0).any()
+def counted_from_one(position_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
+    """Positions from 1 on: a row of those of Transformers, which has a token at 0, is one further."""
+    if position_ids is None:
+        return None
+    first = position_ids == 0
+    tokens = padding_mask(attention_mask)
+    if tokens is not None and tokens.shape == first.shape:  # positions of padding say nothing
+        first = first & tokens
+    return position_ids + first.any(-1, keepdim=True)
 
 
 def text_numbers(position_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:

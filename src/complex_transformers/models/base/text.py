@@ -169,6 +169,10 @@ class TextHead(ComplexPreTrainedModel):
         """The logits of the model's outputs."""
         raise NotImplementedError
 
+    def read_mask(self, input_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
+        """The mask by which ``logits_of`` tells tokens from padding: that of the model."""
+        return attention_mask
+
     def loss_of(self, logits: Tensor, labels: Tensor, **kwargs: Any) -> Tensor:
         """The loss of the logits: the cross entropy of every token."""
         return self.token_loss(logits, labels, **kwargs)
@@ -190,7 +194,7 @@ class TextHead(ComplexPreTrainedModel):
         loss is the cross entropy.
         """
         outputs = self.read(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
-        logits = self.logits_of(outputs, attention_mask)
+        logits = self.logits_of(outputs, self.read_mask(input_ids, attention_mask))
         loss = None if labels is None else self.loss_of(logits, labels, **kwargs)
         return self.output_class(
             loss=loss,
@@ -214,6 +218,7 @@ class SequenceClassifier(TextHead):
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
+        self.loss_type = "ForSequenceClassification"  # of config.problem_type, whatever the class is called
         self.num_labels = config.num_labels
         pooled = {name: getattr(self.model, f"pooled_{name}", None) for name in ("size", "field")}
         self.classifier: nn.Module
@@ -249,7 +254,16 @@ class DecoderHead(TextHead):
 
 
 class LastTokenClassifier(DecoderHead, SequenceClassifier):
-    """A decoder and the ``readout`` of the last token of a text, the one that has seen all of it."""
+    """A decoder and the ``readout`` of the last token of a text, the one that has seen all of it.
+
+    Without a mask it is the last that is not ``pad_token_id``, where the configuration has one.
+    """
+
+    def read_mask(self, input_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
+        """As in ``TextHead``; without a mask padding is told by its id."""
+        if input_ids is None or self.config.pad_token_id is None or padding_mask(attention_mask) is not None:
+            return attention_mask
+        return input_ids != self.config.pad_token_id
 
     def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
         """The readout of the last token of each text."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the complex Llama."""
 
+import warnings
 from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
@@ -21,6 +22,8 @@ __all__ = ["ComplexLlamaConfig"]
 
 POSITION_TYPES = ("rotary", "rotary_word", "complex_order")
 _ROTARY = ("rotary", "rotary_word")
+# Keys of `rope_parameters`: what is read, and what Transformers adds or has called so.
+_ROPE_KEYS = ("rope_type", "type", "rope_theta", "partial_rotary_factor")
 
 
 @strict
@@ -62,7 +65,7 @@ class ComplexLlamaConfig(WritingConfig):
         position_type: ``rotary`` (default): D complex features turn by the angles of Llama; ``rotary_word``: each word
             at its own speed, ``nn.RotaryWordPositions``; ``complex_order``: waves in the embedding (ComplexOrder
             Eq. 5), nothing in attention.
-        rope_parameters: ``{"rope_type": "default", "rope_theta": 10000.0}``; other types are refused.
+        rope_parameters: ``{"rope_type": "default", "rope_theta": 10000.0}``; other types and keys are refused.
         embedding_type: follows from ``position_type``.
         vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout is
             that of embeddings and of what each block adds.
@@ -182,6 +185,17 @@ class ComplexLlamaConfig(WritingConfig):
                 f"has {follows!r}: leave it out"
             )
 
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """As in ``WritingConfig``; of saved rotary positions, which had other keys, what is read."""
+        given = config_dict.get("rope_parameters")
+        if given and "transformers_version" in config_dict and (unknown := given.keys() - {*_ROPE_KEYS}):
+            message = f"{sorted(unknown)} of saved rope_parameters={given} have no effect and are left out"
+            warnings.warn(message, stacklevel=2)
+            kept = {name: value for name, value in given.items() if name in _ROPE_KEYS}
+            config_dict = {**config_dict, "rope_parameters": kept}
+        return super().from_dict(config_dict, **kwargs)
+
     def validate_rope(self) -> None:
         """As in Transformers, whose other rotary positions are refused: frequencies are those of the default ones."""
         given = self.rope_parameters or {}
@@ -189,6 +203,11 @@ class ComplexLlamaConfig(WritingConfig):
             raise ValueError(
                 f"rope_parameters of rope_type={rope_type!r} are not supported: use rope_type='default', whose "
                 "positions have no longest text"
+            )
+        if unknown := [name for name in given if name not in _ROPE_KEYS]:
+            raise ValueError(
+                f"rope_parameters have no {' or '.join(map(repr, unknown))}, got {given}: with rope_type='default' "
+                "they hold rope_theta, the base theta of the angles"
             )
         if (factor := given.get("partial_rotary_factor", 1.0)) != 1.0:
             raise ValueError(

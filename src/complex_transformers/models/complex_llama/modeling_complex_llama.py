@@ -236,6 +236,7 @@ class ComplexLlamaForTokenClassification(DecoderHead, ComplexLlamaPreTrainedMode
 
     def __init__(self, config: ComplexLlamaConfig) -> None:
         super().__init__(config)
+        self.loss_type = "ForTokenClassification"  # whatever the class is called
         self.num_labels = config.num_labels
         self.dropout, self.classifier = classification_head(config)
         self.post_init()

@@ -153,20 +153,25 @@ class MemoryProcessor(HubMixin, ProcessorMixin):
         with ``vocab_size=len(processor.tokenizer)``.
 
         Raises:
-            ValueError: an answer that is empty, or twice there.
+            TypeError: an answer that is no text.
+            ValueError: an answer that is empty, or twice there; then no word is added.
         """
-        if empty := [answer for answer in answers if not answer.strip()]:  # before any word is added
+        if empty := [answer for answer in answers if isinstance(answer, str) and not answer.strip()]:
             raise ValueError(f"an answer is empty: {empty[0]!r}")
-        words = []
-        for answer in answers:
-            found = self._words(answer, "answer")
-            if len(found) > 1 or found[0] == self.tokenizer.unk_token_id:
-                self.tokenizer.add_tokens(AddedToken(answer, single_word=True))
-                found = self._words(answer, "answer")
-            words += found
-        if len(set(words)) < len(words):
+        known = [self._known_word(answer) for answer in answers]
+        if len(set(known)) < len(known):
             raise ValueError(f"two of the answers are the same word: {list(answers)}")
-        return words
+        new = [answer for answer, word in zip(answers, known, strict=True) if isinstance(word, str)]
+        self.tokenizer.add_tokens([AddedToken(answer, single_word=True) for answer in new])
+        return [self._words(answer, "answer", add_special_tokens=False)[0] for answer in answers]
+
+    def _known_word(self, answer: str) -> int | str:
+        """The word of the vocabulary that an answer is, or what the tokenizer makes of its letters."""
+        found = self._words(answer, "answer", add_special_tokens=False)
+        if len(found) == 1 and found[0] != self.tokenizer.unk_token_id:
+            return found[0]
+        normalizer = self.tokenizer.backend_tokenizer.normalizer
+        return answer if normalizer is None else str(normalizer.normalize_str(answer))
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that the vocabulary does not have, as they are written."""
@@ -183,10 +188,10 @@ class MemoryProcessor(HubMixin, ProcessorMixin):
         rest = size - len(words)
         return [*words, *[self.tokenizer.pad_token_id] * rest], [1] * len(words) + [0] * rest
 
-    def _words(self, text: Any, name: str) -> list[int]:
+    def _words(self, text: Any, name: str, add_special_tokens: bool = True) -> list[int]:
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a text, got {type(text).__name__}: {text!r}")
-        ids: list[int] = self.tokenizer(text)["input_ids"]
+        ids: list[int] = self.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
         if not ids:
             raise ValueError(f"{name} has no word: {text!r}; leave it out")
         return ids

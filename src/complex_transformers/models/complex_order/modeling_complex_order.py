@@ -124,9 +124,9 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
             input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
             attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
                 finite numbers without meaning, and features of zero where they are pooled.
-            position_ids: ``[B, N]`` positions of the tokens, counted from 1 or, where one is 0, from 0; default 1, 2,
-                ... over real tokens. Without a mask a row holds several texts where they return to the first one
-                (``DataCollatorWithFlattening``).
+            position_ids: ``[B, N]`` positions of the tokens, counted from 1 or, in a row with a token at 0, from 0;
+                default 1, 2, ... over real tokens. Without a mask a row holds several texts where they return to the
+                first one (``DataCollatorWithFlattening``).
             inputs_embeds: ``[B, N, hidden_size]`` embeddings (position included), as halves; types are added to them.
             token_type_ids: ``[B, N]`` types of the tokens, below ``type_vocab_size``; default 0. Without types in the
                 configuration they are not read: tokenizers of BERT return them unasked.
@@ -189,6 +189,7 @@ class ComplexOrderForMaskedLM(ComplexOrderHead, ComplexOrderPreTrainedModel, Lan
 
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__(config)
+        self.loss_type = "ForMaskedLM"  # whatever the class is called
         field = number_field(config.number_field)
         self.dense = make_linear(config)
         self.activation = field.activation(config.hidden_act, num_features=config.hidden_size)
@@ -353,6 +354,7 @@ class ComplexOrderForTokenClassification(ComplexOrderHead, ComplexOrderPreTraine
 
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__(config)
+        self.loss_type = "ForTokenClassification"  # whatever the class is called
         self.num_labels = config.num_labels
         self.dropout, self.classifier = classification_head(config)
         self.post_init()

@@ -87,6 +87,10 @@ class SpectralTransformerConfig(LayersConfig):
         "bin_pool_stride",
         "time_pool_size",
     )
+    read_with: ClassVar[dict[str, Any]] = {
+        **LayersConfig.read_with,
+        "bin_pool_stride": ("number_field", ("complex",)),
+    }
     complex_only: ClassVar[dict[str, Any]] = {
         **LayersConfig.complex_only,
         "variant": "fully_spectral",
@@ -137,6 +141,10 @@ class SpectralTransformerConfig(LayersConfig):
             )
         self.is_encoder_decoder = self.decoder is not None
         super().__post_init__(**kwargs)
+
+    def default_of(self, name: str) -> Any:
+        """As in ``LayersConfig``; a stride is as long as what is pooled."""
+        return self.bin_pool_size if name == "bin_pool_stride" else super().default_of(name)
 
     @classmethod
     def from_extractor(cls, extractor: "SpectralFeatureExtractor", **changes: Any) -> Self:

@@ -137,10 +137,6 @@ class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTran
 
     model_class = SpectralTransformerModel
 
-    def __init__(self, config: SpectralTransformerConfig) -> None:
-        super().__init__(config)
-        self.loss_type = "ForSequenceClassification"
-
     @can_return_tuple
     def forward(
         self,

@@ -50,7 +50,7 @@ class SynCoNMTConfig(ComplexConfig):
             by a first pass over the true ones (Mihaylova & Martins 2019). Except in ``gold``, evaluation reads its
             own: a loss with true relations flatters what will have none.
         alpha: weight of the words in the loss; that of the relations is 1 - alpha (S 17). The paper does not give
-            its value. Without relations the loss is that of the words.
+            its value. Without relations the loss is that of the words, and has no weight.
         label_smoothing: epsilon of both losses (Szegedy et al. 2016), while training only.
         initializer_range: standard deviation of the tables of words and relations.
         pad_relation_id: the relation of padding, whose vector is zero; it is never predicted.
@@ -78,7 +78,7 @@ class SynCoNMTConfig(ComplexConfig):
     )
     read_with: ClassVar[dict[str, Any]] = {
         "attention_window": ("attention_type", ("luong",)),
-        "relation_feedback": ("use_relations", (True,)),
+        **dict.fromkeys(("relation_feedback", "alpha"), ("use_relations", (True,))),
     }
     complex_only: ClassVar[dict[str, Any]] = {"gate": None, "lm_readout": None}
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqModelOutput
-from transformers.utils import ModelOutput, TransformersKwargs
+from transformers.utils import ModelOutput, TransformersKwargs, logging
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import Readout, number_field
@@ -22,6 +22,8 @@ from .generation_synconmt import RelationGenerationMixin, RelationHistory, known
 from .stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel
 
 __all__ = ["SynCoNMTForConditionalGeneration", "SynCoNMTModel", "SynCoNMTOutput"]
+
+logger = logging.get_logger(__name__)
 
 
 @dataclass
@@ -131,8 +133,8 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         self.lm_head = self.make_head(config.num_words[1])
         relations = config.num_relations[1]
         self.relation_head = None if relations is None else self.make_head(relations)
-        # While training; for `RelationSchedule` to change.
-        self.own_relations = 1.0 if config.relation_feedback == "predicted" else 0.0
+        # While training; for `RelationSchedule` to change, which `mixed` waits for.
+        self.own_relations: float | None = {"predicted": 1.0, "gold": 0.0}.get(config.relation_feedback)
         self.training_alpha: float | None = None
         self.post_init()
 
@@ -259,7 +261,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
 
         While training as many as ``own_relations`` says, in evaluation all; that of the start and of padding stay.
         """
-        share = self.own_relations if self.training else 1.0
+        share = self.share_of_own() if self.training else 1.0
         if share == 0.0:
             return relations
         assert self.relation_head is not None  # the configuration has relations
@@ -270,6 +272,16 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         special = (relations == self.config.pad_relation_id) | (relations == self.config.decoder_start_relation_id)
         keep = special | (torch.rand(relations.shape, device=relations.device) >= share)
         return torch.where(keep, relations, own)
+
+    def share_of_own(self) -> float:
+        """``own_relations``; none, and a warning, where nothing has set it."""
+        if self.own_relations is not None:
+            return self.own_relations
+        logger.warning_once(
+            "relation_feedback='mixed' reads true relations alone, as 'gold' does, until the share of the model's own "
+            "is set: give a Trainer the callback RelationSchedule(), or set model.own_relations"
+        )
+        return 0.0
 
     def remember_relations(
         self, cache: Cache, past_length: int, relations: Tensor | None, relation_logits: Tensor
