@@ -10,7 +10,7 @@ import unicodedata
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, models, processors
 from transformers import PreTrainedTokenizerFast
 
 from complex_transformers import StreamDataset, build_tokenizer, encode_stream, load_plain_text
@@ -126,7 +126,13 @@ def test_a_long_text_has_its_special_tokens_once():
     tokenizer = build_tokenizer([text], "character", append_eos=True)
     stream = encode_stream([text, "a"], tokenizer, by_character=True)
     assert torch.equal(stream, encode_stream([text, "a"], tokenizer))
+    words = build_tokenizer(["ab"], "whitespace", append_eos=True)  # the pieces of white space have no token
+    spaces = " " * (3 * _PIECE) + "ab "
+    assert encode_stream([spaces], words, by_character=True).tolist() == encode_stream([spaces], words).tolist()
     assert (stream == tokenizer.eos_token_id).nonzero().flatten().tolist() == [len(text), len(text) + 2]
+    frame = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 3), ("</s>", 4)])
+    tokenizer.backend_tokenizer.post_processor = frame
+    assert torch.equal(encode_stream([text], tokenizer, by_character=True), encode_stream([text], tokenizer))
 
 
 @pytest.mark.parametrize("middle", ["e\u0301", "\u1112\u1161\u11ab", "a\u0323\u0307", "x<unk> x"])

@@ -56,18 +56,18 @@ def _pieces(text: str, whole: bool) -> Iterator[str]:
 
 
 def _encode(
-    pieces: Iterable[str], tokenizer: PreTrainedTokenizerBase, add_special_tokens: bool
-) -> Iterator[NDArray[np.int32]]:
-    """The tokens of the pieces of one text, which has what a tokenizer adds in front and behind it once."""
-    pieces = list(pieces)
-    for number, piece in enumerate(pieces):
-        one = len(pieces) == 1
-        encoding = tokenizer(piece, add_special_tokens=add_special_tokens, return_special_tokens_mask=not one)
-        ids = np.asarray(encoding["input_ids"], dtype=np.int32)
-        if not one:
-            own = np.flatnonzero(np.equal(encoding["special_tokens_mask"], 0))
-            ids = ids[own[0] if number else 0 : own[-1] + 1 if number + 1 < len(pieces) else None]
-        yield ids
+    pieces: list[str], tokenizer: PreTrainedTokenizerBase, add_special_tokens: bool
+) -> list[NDArray[np.int32]]:
+    """The tokens of the pieces of one text; what the tokenizer adds stands once in front of all and behind them."""
+    *before, last = pieces
+    encoding = tokenizer(last, add_special_tokens=add_special_tokens, return_special_tokens_mask=bool(before))
+    ids = np.asarray(encoding["input_ids"], dtype=np.int32)
+    if not before:
+        return [ids]
+    own = np.flatnonzero(np.equal(encoding["special_tokens_mask"], 0))
+    start = own[0] if own.size else 0
+    inner = (tokenizer(piece, add_special_tokens=False)["input_ids"] for piece in before)
+    return [ids[:start], *(np.asarray(part, dtype=np.int32) for part in inner), ids[start:]]
 
 
 def _may_lose_symbols(tokenizer: PreTrainedTokenizerBase) -> bool:
