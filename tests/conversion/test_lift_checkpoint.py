@@ -128,6 +128,15 @@ def test_an_index_names_no_file_outside_its_folder(place, tmp_path):
     refused(f"index.json names '{place}', which is no file within", read_folder, tmp_path / "real")
 
 
+def test_files_of_an_index_may_be_links(tmp_path):
+    (tmp_path / "real").mkdir()
+    save_file({"a": torch.ones(2)}, tmp_path / "blob")
+    (tmp_path / "real" / "model-1.safetensors").symlink_to(tmp_path / "blob")  # as in a cache of the Hub
+    index = {"weight_map": {"a": "model-1.safetensors"}}
+    (tmp_path / "real" / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    assert read_folder(tmp_path / "real")["a"].tolist() == [1.0, 1.0]
+
+
 def test_the_configuration_is_checked_before_any_weight(tmp_path):
     saved(tmp_path / "real", "mistral")
     path = tmp_path / "real" / "config.json"

@@ -48,7 +48,9 @@ def test_blocks_are_learnt_streamed_and_written_on(run: Callable[..., Any], tmp_
     assert results["texts"]["the cat"].startswith("the cat")
     shutil.move(tmp_path / "out", tmp_path / "first")
 
-    more = run(CLM, *files, *SMALL, *steps(2), "--streaming", "--model_name_or_path", tmp_path / "first")
+    further = ["--streaming", "--model_name_or_path", tmp_path / "first", "--tokenizer", "character"]  # it has its own
+    more = run(CLM, *files, *SMALL, *steps(2), *further)
+    assert more["tokens"]["validation"] == 140
     assert set(more["blocks"]) == {"validation", "test"}  # nobody has counted those of a stream
     assert more["validation"]["bits_per_token"] < 0.6
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "out")

@@ -72,9 +72,9 @@ class BlockRun(Run):
         return rounded(scores, 5)
 
 
-def _parts(data_args: BlockDataArguments) -> tuple[Callable[[], Any], dict[str, Any], int]:
+def _parts(data_args: BlockDataArguments, by_character: bool) -> tuple[Callable[[], Any], dict[str, Any], int]:
     """What begins to read the training texts, the texts of the other parts, and the number that tells the first."""
-    options = {**data_args.given(), "keep_linebreaks": data_args.by_character}
+    options = {**data_args.given(), "keep_linebreaks": by_character}
     if data_args.streaming:
         del options["cache_dir"]
         return stream_plain_text(**options)
@@ -112,10 +112,10 @@ def train_blocks(
             "streaming never sees the whole training part: give tokenizer_name_or_path (or model_name_or_path), as no "
             f"tokenizer can be made of it, and max_steps, now {args.max_steps}, as its length is not known"
         )
-    read_train, held, checksum = _parts(data_args)
+    by_character = data_args.reads_characters(given)
+    read_train, held, checksum = _parts(data_args, by_character)
     tokenizer = make_tokenizer(() if given else read_train(), data_args, given)
     prompts = make_prompts(data_args, tokenizer)
-    by_character = data_args.by_character
     texts = held if data_args.streaming else {"train": read_train(), **held}
     streams = {name: make_stream(part, tokenizer, name, by_character) for name, part in texts.items()}
     data: dict[str, Any] = {

@@ -36,11 +36,6 @@ class TextDataArguments(arguments_of(load_plain_text, without=("keep_linebreaks"
     prompt: list[str] = field(default_factory=list, metadata={"help": "texts to go on with at the end"})
     max_new_tokens: int = field(default=200, metadata={"help": "of each continuation, drawn with top_k 40"})
 
-    @property
-    def by_character(self) -> bool:
-        """``reads_characters`` of the tokenizer that is named or made."""
-        return self.reads_characters(self.tokenizer_name_or_path)
-
     def reads_characters(self, name_or_path: str | None) -> bool:
         """Whether a token is a character, line breaks among them: of a saved tokenizer, or of the one to be made."""
         if name_or_path is None:
@@ -82,15 +77,14 @@ def make_tokenizer(
     """The tokenizer given, or one from the training part: for characters exactly its symbols."""
     if name_or_path is not None:
         return AutoTokenizer.from_pretrained(name_or_path)
+    by_character = data_args.reads_characters(None)
     return build_tokenizer(
         texts,
         data_args.tokenizer,
         vocab_size=data_args.vocab_size,
         lowercase=data_args.lowercase,
-        append_eos=not data_args.by_character,
-        special_tokens="end"
-        if data_args.by_character
-        else True,  # libraries that go on training or score ask for an end token
+        append_eos=not by_character,
+        special_tokens="end" if by_character else True,  # libraries that train further or score ask for an end token
     )
 
 
