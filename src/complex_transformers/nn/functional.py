@@ -69,7 +69,8 @@ def wide(x: Tensor) -> Tensor:
 
 def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
     """``x`` in ``dtype``; what lies beyond its range saturates at its largest number."""
-    return x if x.dtype == dtype else x.clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max).to(dtype)
+    largest = torch.finfo(dtype).max
+    return x.to(dtype) if torch.finfo(x.dtype).max <= largest else x.clamp(-largest, largest).to(dtype)
 
 
 # --- layout -------------------------------------------------------------------------------------------------------
