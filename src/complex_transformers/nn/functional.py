@@ -21,7 +21,7 @@ from ..kernels.accelerator.switch import use_kernels
 from ..kernels.dispatch import is_plain_cpu, run
 from ..kernels.exporting import halves
 from ..kernels.linear import GaussLinear, WidelyMatrix, block_matrix, widely_matrix, widely_parts
-from ..kernels.modulus import Modulus
+from ..kernels.modulus import modulus_of_halves
 from .checks import check_choice
 
 __all__ = [
@@ -166,7 +166,7 @@ def modulus(x: Tensor) -> Tensor:
     has no derivative there). Values beyond the range of the dtype saturate at its largest number.
     """
     check_halves(x)
-    return narrow(Modulus.apply(wide(x)), x.dtype)
+    return narrow(modulus_of_halves(wide(x)), x.dtype)
 
 
 def squared_modulus(x: Tensor) -> Tensor:
