@@ -195,7 +195,8 @@ class BlockedModulusAttention(torch.autograd.Function):
     @staticmethod
     def _keep(weights: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
         """Factors on the weights: 0 with probability ``dropout``, else 1 / (1 - dropout)."""
-        return torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator).div_(1.0 - dropout)
+        keep = torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator)
+        return keep if dropout == 1.0 else keep.div_(1.0 - dropout)
 
     @staticmethod
     def _formula(
