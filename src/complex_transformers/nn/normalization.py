@@ -290,9 +290,9 @@ class _BatchNorm(FullPrecision, _AffineNorm):
         self.track_running_stats = track_running_stats
         if track_running_stats:
             variances = num_features if norm == "split" else (3, num_features // 2)
-            options = {"device": device, "dtype": self.full_precision_dtype()}
-            self.register_buffer("running_mean", torch.zeros(num_features, **options))
-            self.register_buffer("running_var", torch.ones(variances, **options))
+            exact = self.full_precision_dtype()
+            self.register_buffer("running_mean", torch.zeros(num_features, device=device, dtype=exact))
+            self.register_buffer("running_var", torch.ones(variances, device=device, dtype=exact))
             self.reset_running_stats()
 
     def reset_running_stats(self) -> None:
