@@ -279,6 +279,14 @@ def test_blocks_drop_the_same_weights_forward_and_backward(monkeypatch):
     assert counts
 
 
+def test_blocks_that_drop_every_weight(monkeypatch):
+    counts = blocks(monkeypatch, 1)
+    inputs = [randn(1, 2, 3, 4, grad=True) for _ in range(3)]
+    out = complex_attention(nn.Identity(), *inputs, None, dropout=1.0, need_weights=False)[0]
+    assert not any(value.any() for value in (out, *torch.autograd.grad(out.sum(), inputs)))
+    assert counts
+
+
 @schemes
 def test_dropout_acts_in_training_only_and_keeps_the_mean(score, normalization):
     module = nn.Identity()

@@ -157,10 +157,11 @@ def test_bad_inputs():
     assert_refused(r"kernel of 3 .* does not fit 2 steps with padding 0", layer, torch.zeros(2, 4, 5, 2))
 
 
+@pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("padding", ["same", "valid"])
-def test_real_input_is_a_complex_input_without_imaginary_part(padding):
-    layer = randomize(RealInputConv2d(3, 8, (1, 3), padding=padding))
-    other = ComplexConv2d(6, 8, (1, 3), padding=padding)
+def test_real_input_is_a_complex_input_without_imaginary_part(padding, groups):
+    layer = randomize(RealInputConv2d(3, 12, (1, 3), padding=padding, groups=groups))
+    other = ComplexConv2d(6, 12, (1, 3), padding=padding, groups=groups)
     other.load_state_dict(layer.state_dict())
     x = randn(2, 3, 5, 4, dtype=torch.float32)
     expected = other(torch.cat([x, torch.zeros_like(x)], dim=1))

@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 from complex_transformers.nn import (
     ComplexEmbedding,
     ComplexOrderEmbedding,
+    RealWordEmbedding,
     WordPositionEmbedding,
     positions_from_mask,
 )
@@ -287,6 +288,27 @@ def test_text_longer_than_its_positions():
     for bad in (0, -3, 5):
         message = rf"\[1, max_position_embeddings=4\], got position {bad}"
         assert_refused(message, embedding, ids[:, :2], position_ids=torch.tensor([[1, bad]]))
+
+
+@pytest.mark.parametrize(
+    "embedding",
+    [
+        ComplexOrderEmbedding(V, 2 * D),
+        WordPositionEmbedding(V, 2 * D, embedding_type="sinusoidal_position"),
+        WordPositionEmbedding(V, 2 * D, embedding_type="learned_position"),
+        RealWordEmbedding(V, 2 * D, place="slot"),
+        RealWordEmbedding(V, 2 * D, place="phase", position_length="sentence"),
+    ],
+    ids=lambda embedding: embedding.extra_repr(),
+)
+def test_positions_of_other_words(embedding):
+    ids = torch.ones(2, 3, dtype=torch.long)
+    for numbers in (torch.ones(3), torch.ones(1, 3), torch.ones(2, 3)):
+        assert embedding(ids, position_ids=numbers.long()).shape == (2, 3, 2 * D)
+    for shape in ((2, 5), (3, 3), (2, 1)):
+        message = rf"attention_mask must have the shape of input_ids, \(2, 3\), got \({shape[0]}, {shape[1]}\)"
+        assert_refused(message, embedding, ids, attention_mask=torch.ones(shape))
+    assert_refused(r"position_ids .* \(2, 1\), got \(2, 5\)", embedding, ids[:, :1], torch.ones(2, 5).long())
 
 
 def test_bad_names_and_widths():

@@ -122,6 +122,25 @@ def test_modulus_of_zero_has_gradient_zero(function, dtype):
     assert torch.equal(x.grad, torch.zeros_like(x))
 
 
+@pytest.mark.parametrize("dtype", DTYPES[:2])
+def test_second_derivatives_of_a_modulus_of_zero_are_zero(dtype):
+    x = torch.zeros(1, 8, dtype=dtype, requires_grad=True)
+    (grad,) = torch.autograd.grad(CF.modulus(x).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad((grad + 1.0).square().sum(), x)
+    assert not second.any()
+
+
+def test_modulus_of_zero_where_tiny_numbers_are_zero():
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor keeps them")
+    try:
+        x = torch.zeros(2, 40, requires_grad=True)
+        CF.modulus(x).sum().backward()
+        assert not x.grad.any()
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def test_modulus_keeps_numbers_whose_squares_underflow_or_overflow():
     values = np.array([3e-30 + 4e-30j, 3e30 - 4e30j, -3e-40 + 0j, 0 + 2e15j])
     x = halves(values, torch.float32).requires_grad_()

@@ -175,10 +175,10 @@ def blocks(field: str) -> dict[str, Block]:
         "layer norm": Block(of.LayerNorm(8), True),
         "layer norm, one token": Block(Adapted(one_by_one, of.LayerNorm(8)), True),
         "rms norm": Block(of.RMSNorm(8, eps=1e-5), True),
-        "batch norm": Block(Adapted(masked_channels, of.BatchNorm1d(8)), True, 1e6),
+        "batch norm": Block(Adapted(masked_channels, of.BatchNorm1d(8)), True, nothing),
         "batch norm, no mask": Block(Adapted(channels, of.BatchNorm1d(8)), True),
-        "batch norm, running": Block(Adapted(masked_channels, of.BatchNorm1d(8)).eval(), True, 1e6),
-        "batch norm, images": Block(Adapted(masked_images, of.BatchNorm2d(8)), True, 1e6),
+        "batch norm, running": Block(Adapted(masked_channels, of.BatchNorm1d(8)).eval(), True, nothing),
+        "batch norm, images": Block(Adapted(masked_images, of.BatchNorm2d(8)), True, nothing),
         "dropout": Block(of.Dropout(0.0), True),
         "max pool": Block(Adapted(masked_channels, of.MaxPool1d(2, 1)), True, nothing),
         "average pool": Block(Adapted(masked_channels, of.AvgPool1d(2, 1)), True, nothing),
@@ -240,7 +240,7 @@ def blocks(field: str) -> dict[str, Block]:
             "rms norm, gains of parts": Block(cnn.rms_norm(8, 1e-5), True),
             "layer norm, whitening": Block(of.LayerNorm(8, norm="whitening"), True),
             "batch norm, whitening": Block(
-                Adapted(masked_channels, of.BatchNorm1d(8, norm="whitening")), True, padding=1e6
+                Adapted(masked_channels, of.BatchNorm1d(8, norm="whitening")), True, padding=nothing
             ),
         }
     else:

@@ -253,6 +253,35 @@ def test_batch_norm_in_every_dtype(norm, dtype):
     assert layer.eval()(halves(rows, dtype)).dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("norm", ["split", "whitening"])
+def test_no_cast_rounds_running_statistics(norm, dtype):
+    layer = ComplexBatchNorm1d(4, norm=norm, momentum=1.0)
+    a, b = torch.randn(2, 1000, 2)
+    x = torch.cat([a, a + 0.03 * b], dim=1)  # rounded, this covariance is that of no numbers
+    layer(x)
+    low, expected = copy.deepcopy(layer).eval().to(dtype), layer.eval()(x)
+    for name in ("running_mean", "running_var"):
+        assert torch.equal(low.get_buffer(name), layer.get_buffer(name))
+    assert (low(x) - expected).norm() < 0.01 * expected.norm()
+    assert low(x.to(dtype)).dtype == dtype
+    assert layer.double().running_var.dtype == torch.float64
+    for name in ("running_mean", "running_var"):
+        low.register_buffer(name, low.get_buffer(name).to(dtype))  # as those of a checkpoint may be
+    assert (low(x) / expected.abs().max()).abs().max() < 1000
+
+
+def test_running_statistics_of_a_narrow_default():
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)  # as while a checkpoint is loaded
+    try:
+        layer = ComplexBatchNorm1d(4)
+    finally:
+        torch.set_default_dtype(default)
+    assert layer.weight.dtype == torch.bfloat16
+    assert layer.running_mean.dtype == layer.running_var.dtype == torch.float32
+
+
 @pytest.mark.parametrize("layer", [ComplexLayerNorm, ComplexRMSNorm, ComplexBatchNorm1d])
 @pytest.mark.parametrize("options", [{}, {"norm": "whitening"}], ids=["split", "whitening"])
 def test_resets(layer, options):
@@ -289,6 +318,24 @@ def test_single_rows_and_fully_masked_batches_are_finite(norm, training):
         assert finite(out, x.grad, layer.running_var, layer.running_mean)
 
 
+@pytest.mark.parametrize("tracked", [True, False])
+@pytest.mark.parametrize("norm", ["split", "whitening"])
+def test_a_batch_without_rows_that_count_moves_no_statistics(norm, tracked):
+    layer = ComplexBatchNorm1d(4, norm=norm, track_running_stats=tracked)
+    layer(torch.randn(9, 4))
+    before = copy.deepcopy(layer.state_dict())
+    for x, mask in (
+        (torch.randn(0, 4), None),
+        (torch.randn(0, 4, 3), torch.zeros(0, 3)),
+        (torch.ones(5, 4), torch.zeros(5)),
+    ):
+        out = layer(x.requires_grad_(), mask)
+        out.sum().backward()
+        assert out.shape == x.shape
+        assert finite(out, x.grad, *(p.grad for p in layer.parameters()))
+        torch.testing.assert_close(layer.state_dict(), before, rtol=0, atol=0)
+
+
 def test_bad_values():
     for layer in (ComplexLayerNorm, ComplexRMSNorm, ComplexBatchNorm1d):
         assert_refused("even, got 5; use 6", layer, 5)
@@ -297,6 +344,7 @@ def test_bad_values():
     for layer in (RealBatchNorm1d, RealBatchNorm2d):
         assert_refused("needs number_field='complex'", layer, 4, norm="whitening")
     assert_refused(r"gain must be one of \['features', 'parts'\], got 'xavier'", ComplexRMSNorm, 4, gain="xavier")
+    assert_refused("momentum must be a number, got None.* use momentum=0.1", ComplexBatchNorm1d, 4, momentum=None)
     message = r"expected 4 axes with 3 channels on axis 1, got shape \(2, 3, 5\)"
     assert_refused(message, RealBatchNorm2d(3), torch.zeros(2, 3, 5))
     batch = ComplexBatchNorm1d(4)

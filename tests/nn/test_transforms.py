@@ -7,7 +7,8 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from complex_transformers.nn import FrequencyKernel, ZTransform, dct, dft, inverse_dft
+from complex_transformers.nn import FrequencyKernel, ZTransform, dct, dft, inverse_dft, spectrum2d, transforms
+from complex_transformers.nn.transforms import real_dft, sequence_dft
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, r, randn, randomize, z
 
 
@@ -84,6 +85,10 @@ def test_powers_do_not_overflow(dtype):
         assert finite(out, x.grad, layer.log_modulus.grad, layer.phase.grad)
 
 
+def masked_dft(x):
+    return sequence_dft(x, torch.arange(x.shape[1]).expand(x.shape[:2]) < 4)
+
+
 TRANSFORMS = [dft, inverse_dft, dct, ZTransform(64), FrequencyKernel(64)]
 
 
@@ -96,6 +101,16 @@ def test_narrow_numbers_are_computed_in_float32(function, dtype):
     out = function(x)
     expected = function.float()(x.float()) if isinstance(function, torch.nn.Module) else function(x.float())
     assert torch.equal(out, expected.to(dtype))
+
+
+@pytest.mark.parametrize("function", [dft, dct, sequence_dft, masked_dft, real_dft, spectrum2d])
+@pytest.mark.parametrize("exporting", [False, True])
+def test_autocast_leaves_transforms_exact(function, exporting, monkeypatch):
+    monkeypatch.setattr(transforms, "is_exporting", lambda: exporting)
+    x = randn(2, 6, 8, dtype=torch.float32)
+    expected = function(x)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(function(x), expected)
 
 
 @pytest.mark.parametrize("function", TRANSFORMS)

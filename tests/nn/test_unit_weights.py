@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from complex_transformers import nn as cnn
-from oracles import DTYPES, TOLERANCE, assert_close, halves, randn, z
+from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, halves, randn, z
 from refusals import refused
 
 LAYERS = {"complex": cnn.ComplexLinear, "conjugate": cnn.ConjugateLinear, "widely_linear": cnn.WidelyLinear}
@@ -120,6 +120,25 @@ def test_a_packed_layer_computes_with_the_rounded_weights(linear_type, granulari
     plain = packed.to_float(dtype)
     assert type(plain) is LAYERS[linear_type]
     assert_close(z(plain.to(dtype)(x)), z(found), TOLERANCE[dtype])
+
+
+@every_type
+def test_numbers_that_are_no_halves(linear_type):
+    packed = cnn.PackedLinear.from_float(LAYERS[linear_type](8, 6))
+    assert_refused("floating-point tensor of halves, got dtype torch.int64", packed, torch.arange(8), error=TypeError)
+    assert_refused("width 8, got shape", packed, torch.zeros(2, 6))
+
+
+@every_type
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_float_layers_have_one_dtype(linear_type, dtype):
+    packed = cnn.PackedLinear.from_float(LAYERS[linear_type](8, 6))
+    packed.bias.requires_grad_(False)
+    plain, x = packed.to_float(dtype), randn(3, 8, dtype=dtype)
+    assert {parameter.dtype for parameter in plain.parameters()} == {dtype}
+    assert not plain.bias.requires_grad
+    assert plain(x).dtype == dtype
+    assert packed.to_float().bias is packed.bias
 
 
 @every_type

@@ -6,11 +6,21 @@ import copy
 
 import pytest
 import torch
-from quantized_models import GREEDY, LINEAR_TYPES, decoder, real_decoder, texts
+from quantized_models import GREEDY, LINEAR_TYPES, WORDS, decoder, real_decoder, texts
 from transformers import BatchEncoding
 
-from complex_transformers import ComplexLlamaForCausalLM, ComplexQuantizationConfig, lift, prune_conjugate, quantize
+from complex_transformers import (
+    ComplexLlamaForCausalLM,
+    ComplexQuantizationConfig,
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    lift,
+    prune_conjugate,
+    quantize,
+)
 from complex_transformers.nn import ComplexLinear, PackedLinear, Readout, complex_linear_type
+from complex_transformers.quantization.calibration import gram_matrices
+from complex_transformers.quantization.conversion import layers_to_convert
 from families import CASES
 from family_inputs import batch, results, rows
 from refusals import refused
@@ -207,6 +217,64 @@ def test_calibration_leaves_the_model_as_it_was():
     assert not any(module._forward_pre_hooks for module in model.modules())
     again = quantize(decoder(), config)
     assert torch.equal(again(texts()).logits, model.eval()(texts()).logits)
+
+
+def test_calibration_leaves_the_mode_of_every_layer():
+    model = decoder("complex").train()
+    model.model.layers[0].eval()
+    quantize(model, ComplexQuantizationConfig(calibration=[texts()]))
+    modes = [{module.training for module in layer.modules()} for layer in model.model.layers]
+    assert modes == [{False}, {True}]
+
+
+@torch.no_grad()
+def test_calibration_leaves_out_the_padding_of_both_sides():
+    torch.manual_seed(0)
+    config = ComplexSeq2SeqConfig(vocab_size=WORDS, hidden_size=16, intermediate_size=16, num_attention_heads=2)
+    model = ComplexSeq2SeqForConditionalGeneration(config).eval()
+    source, target = texts(2, 6)[:, None]
+    some, other = torch.arange(6)[None] < 4, torch.arange(6)[None] < 5
+    padded = {
+        "input_ids": source,
+        "attention_mask": some,
+        "decoder_input_ids": target,
+        "decoder_attention_mask": other,
+    }
+    plain = {"input_ids": source[:, :4], "decoder_input_ids": target[:, :5]}
+    layers = layers_to_convert(model, ComplexQuantizationConfig())
+    found, expected = (gram_matrices(model, layers, [text]) for text in (padded, plain))
+    assert any("cross_attn.k_proj" in name for name in found)
+    for name, gram in found.items():
+        torch.testing.assert_close(gram, expected[name], rtol=1e-3, atol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize("calibration", [None, [texts()]])
+def test_shared_layers_stay_shared(calibration):
+    model = decoder("complex")
+    first, second = model.model.layers
+    second.mlp, second.self_attn.o_proj = first.mlp, first.self_attn.o_proj
+    nothing = {"input_ids": texts(), "attention_mask": torch.zeros_like(texts())}
+    refused("the calibration is empty", quantize, model, ComplexQuantizationConfig(calibration=[nothing]))
+    assert second.self_attn.o_proj is first.self_attn.o_proj
+    quantize(model, ComplexQuantizationConfig(training=True))
+    assert second.self_attn.o_proj is first.self_attn.o_proj
+    quantize(model, ComplexQuantizationConfig(calibration=calibration))
+    assert isinstance(second.self_attn.o_proj, PackedLinear)
+    assert second.self_attn.o_proj is first.self_attn.o_proj
+    assert isinstance(second.mlp.down_proj, PackedLinear)
+    model.dequantize()
+    assert not packed_names(model)
+    assert second.self_attn.o_proj is first.self_attn.o_proj
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16, torch.float32])
+def test_a_dequantised_model_has_one_dtype(dtype):
+    model = quantize(decoder(attention_bias=True), ComplexQuantizationConfig()).to(torch.bfloat16)
+    plain = model.dequantize(dtype)
+    expected = torch.float32 if dtype is None else dtype  # None: that in which the model was made
+    assert {parameter.dtype for parameter in plain.parameters()} == {expected}
+    assert plain(texts()).logits.dtype == expected
 
 
 def test_cast_and_moved_models_keep_their_scales():

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .dispatch import gradients_with_graph
+from .dispatch import by_formula, gradients_with_graph, is_transformed
 from .exporting import scan
 
 __all__ = ["diagonal_scan", "exported_diagonal_scan"]
@@ -39,7 +39,7 @@ def diagonal_scan(x: Tensor, gain: Tensor, a: Tensor, state: Tensor) -> Tensor:
     Returns:
         Every state, in the shape of x.
     """
-    states: Tensor = _DiagonalScan.apply(x, gain, a, state)[0]
+    states: Tensor = (diagonal_steps if is_transformed() else _DiagonalScan.apply)(x, gain, a, state)[0]
     return states
 
 
@@ -92,7 +92,7 @@ class _DiagonalScan(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:
         *tensors, h = ctx.saved_tensors
         x, gain, a, state = tensors
-        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+        if by_formula(grad):
             return gradients_with_graph(diagonal_steps, tensors, ctx.needs_input_grad, (grad,))
         # The conjugate of the gradient goes back by a itself.
         adjoint = _load(grad, None, a, conjugate=True)

@@ -4,13 +4,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-__all__ = ["gradients_with_graph", "is_eager_cpu", "is_plain_cpu", "run"]
+__all__ = [
+    "by_formula",
+    "gradients_with_graph",
+    "is_eager_cpu",
+    "is_plain_cpu",
+    "is_transformed",
+    "run",
+    "without_autocast",
+]
 
 
 def run(function: type[torch.autograd.Function], *inputs: Any) -> Any:
@@ -27,7 +37,43 @@ def is_plain_cpu(x: Tensor) -> bool:
 
 def is_eager_cpu(x: Tensor) -> bool:
     """True on the CPU where nothing is compiled: for functions that compute in float32 whatever they are given."""
-    return x.device.type == "cpu" and not torch.compiler.is_compiling()
+    return x.device.type == "cpu" and not torch.compiler.is_compiling() and not _in_transform()
+
+
+def is_transformed() -> bool:
+    """True within a transform of ``torch.func`` and in forward mode, which know no gradient of our own."""
+    return not torch.compiler.is_compiling() and _in_transform()
+
+
+def _in_transform() -> bool:
+    # As torch.autograd.Function and forward_ad ask it: a tenth of a microsecond.
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def by_formula(*grads: Tensor | None) -> bool:
+    """Whether a backward pass takes operations that autograd knows: it has a graph of its own, or many gradients."""
+    return torch.is_grad_enabled() or are_many(*grads)
+
+
+def are_many(*grads: Tensor | None) -> bool:
+    """Whether a gradient stands for many: a transform of ``torch.func``, or ``is_grads_batched`` of autograd."""
+    if torch.compiler.is_compiling():
+        return False
+    batched = torch._C._functorch.is_legacy_batchedtensor
+    return is_transformed() or any(grad is not None and batched(grad) for grad in grads)
+
+
+def without_autocast(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward pass in the dtypes of its forward pass, which had no autocast, wherever it is called."""
+
+    @functools.wraps(backward)
+    def exact(ctx: Any, *grads: Any) -> Any:
+        if not torch.is_autocast_enabled("cpu"):
+            return backward(ctx, *grads)
+        with torch.autocast("cpu", enabled=False):  # a new one: threads must not share what it restores
+            return backward(ctx, *grads)
+
+    return exact
 
 
 def gradients_with_graph(
@@ -36,16 +82,17 @@ def gradients_with_graph(
     needed: Sequence[bool],
     grads: Sequence[Tensor | None],
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of ``plain``, made of operations that autograd knows, with a graph of their own.
+    """The gradients of ``plain``, made of operations that autograd knows, with a graph of their own if one is wanted.
 
-    For a backward pass whose own gradient is asked for; None where ``needed`` is false.
+    For a backward pass ``by_formula``; None where ``needed`` is false.
     """
-    # Views, so that inputs that depend on each other count once.
-    inputs = [value.view_as(value) if need else value for value, need in zip(inputs, needed, strict=True)]
+    create_graph = torch.is_grad_enabled()
     with torch.enable_grad():
+        # Views, so that inputs that depend on each other count once.
+        inputs = [value.view_as(value) if need else value for value, need in zip(inputs, needed, strict=True)]
         results = plain(*inputs)
     given = [(out, grad) for out, grad in zip(results, grads, strict=True) if grad is not None]
     wanted = [value for value, need in zip(inputs, needed, strict=True) if need]
     outputs, cotangents = zip(*given, strict=True)
-    found = iter(torch.autograd.grad(outputs, wanted, cotangents, create_graph=True, allow_unused=True))
+    found = iter(torch.autograd.grad(outputs, wanted, cotangents, create_graph=create_graph, allow_unused=True))
     return tuple(next(found) if need else None for need in needed)

@@ -40,9 +40,9 @@ class SplitLayerNorm(torch.autograd.Function):
         grad_x = grad_weight = grad_bias = None
         if ctx.needs_input_grad[0]:
             parts, wanted = x.unflatten(-1, (2, -1)), (True, False, False)
-            scaled = (grad * weight).unflatten(-1, (2, -1))
+            scaled = (grad * weight).reshape(parts.shape)
             backward = torch.ops.aten.native_layer_norm_backward
-            grad_x = backward(scaled, parts, parts.shape[-1:], mean, rstd, None, None, wanted)[0].flatten(-2)
+            grad_x = backward(scaled, parts, parts.shape[-1:], mean, rstd, None, None, wanted)[0].reshape(x.shape)
         if ctx.needs_input_grad[1]:
             grad_weight = (grad * standardize_parts(x, ctx.eps)).reshape(-1, x.shape[-1]).sum(0)
         if ctx.needs_input_grad[2]:

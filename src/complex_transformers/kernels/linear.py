@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .dispatch import are_many, by_formula, without_autocast
+
 __all__ = ["GaussLinear", "WidelyMatrix", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
 
 
@@ -106,6 +108,7 @@ class GaussLinear(torch.autograd.Function):
         ctx.save_for_backward(x, a, b)
 
     @staticmethod
+    @without_autocast
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         x, a, b = ctx.saved_tensors
         out_features, in_features = a.shape
@@ -114,7 +117,7 @@ class GaussLinear(torch.autograd.Function):
         grad_total = grad_real + grad_imag
         grad_x = grad_a = grad_b = grad_bias = None
         if ctx.needs_input_grad[0]:  # conj(W)^T grad
-            if not torch.is_grad_enabled():  # no graph of the gradient is wanted
+            if not by_formula(grad):
                 grad_x = torch.empty_like(x, memory_format=torch.contiguous_format)
                 torch.mm(grad_total, a, out=grad_x[:, :in_features])
                 grad_x[:, in_features:].copy_(grad_x[:, :in_features])
@@ -125,9 +128,10 @@ class GaussLinear(torch.autograd.Function):
         if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:  # grad conj(z)^T
             from_difference = grad_imag.t() @ real
             from_sum = grad_real.t() @ imag
-            grad_a = (from_difference + from_sum).addmm_(grad_total.t(), real + imag, beta=-1)
+            if not are_many(grad):  # a matrix of many samples is no matrix of ours
+                grad_a = (from_difference + from_sum).addmm_(grad_total.t(), real + imag, beta=-1)
             grad_b = from_difference - from_sum
-            if not is_finite(grad_a):  # grad_b is made of no sums
+            if grad_a is None or not is_finite(grad_a):  # grad_b is made of no sums
                 grad_a = grad_real.t() @ real + grad_imag.t() @ imag
         if ctx.needs_input_grad[3]:
             grad_bias = grad.sum(0)

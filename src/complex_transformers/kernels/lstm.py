@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .dispatch import gradients_with_graph
+from .dispatch import by_formula, gradients_with_graph, without_autocast
 
 __all__ = ["lstm_scan"]
 
@@ -92,11 +92,12 @@ class _LSTMScan(torch.autograd.Function):
         ctx.save_for_backward(*inputs, output[0], *output[3:])
 
     @staticmethod
+    @without_autocast
     def backward(ctx, grad_out: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None, *_):  # type: ignore[no-untyped-def]
         *tensors, out, numbers, cells, phi_cells = ctx.saved_tensors
         x, h, _, mask, weight, _ = tensors
         need_x, _, _, _, need_weight, need_bias = ctx.needs_input_grad
-        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+        if by_formula(grad_out, grad_h, grad_c):
             return gradients_with_graph(lstm_steps, tensors, ctx.needs_input_grad, (grad_out, grad_h, grad_c))
         (steps, batch, n), d = x.shape, h.shape[-1] // 2
 

@@ -4,16 +4,33 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from .dispatch import by_formula, is_transformed
 from .exporting import halves, hypot
 
-__all__ = ["Modulus"]
+__all__ = ["modulus_of_halves"]
+
+
+def modulus_of_halves(x: Tensor) -> Tensor:
+    """|z| and its gradient z / |z|, 0 where z is 0: ``[..., 2d] -> [..., d]``."""
+    return modulus_by_formula(x) if is_transformed() else Modulus.apply(x)
+
+
+def modulus_by_formula(x: Tensor) -> Tensor:
+    """``modulus_of_halves`` by operations that autograd and ``torch.func`` know."""
+    real, imag = halves(x)
+    is_zero = (real == 0) & (imag == 0)
+    size = hypot(real.masked_fill(is_zero, 1.0), imag).masked_fill(is_zero, 0.0)
+    return size.clamp(max=torch.finfo(x.dtype).max)
 
 
 class Modulus(torch.autograd.Function):
-    """|z| and its gradient z / |z|, 0 where z is 0: an operation for each direction instead of seven."""
+    """``modulus_of_halves`` by an operation for each direction instead of seven."""
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
@@ -26,7 +43,7 @@ class Modulus(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         x, size = ctx.saved_tensors
-        smallest = torch.finfo(size.dtype).smallest_normal * torch.finfo(size.dtype).eps
-        size = size.clamp(min=smallest)
+        size = F.threshold(size, 0.0, math.inf)  # in place of 0, for 0 / inf is 0 and so is its slope
         unit = x.unflatten(-1, (2, -1)) / size.unsqueeze(-2)
-        return (unit * grad.unsqueeze(-2) if torch.is_grad_enabled() else unit.mul_(grad.unsqueeze(-2))).flatten(-2)
+        grad = grad.unsqueeze(-2)
+        return (unit * grad if by_formula(grad) else unit.mul_(grad)).reshape(x.shape)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .dispatch import gradients_with_graph
-from .modulus import Modulus
+from .dispatch import by_formula, gradients_with_graph, without_autocast
+from .modulus import modulus_of_halves
 
 __all__ = ["BlockedModulusAttention", "ScoreModulus", "modulus_gradient_", "stack", "unstack"]
 
@@ -62,7 +62,7 @@ def modulus_gradient_(parts: Tensor, modulus: Tensor, grad: Tensor) -> Tensor:
 
 def moduli(real: Tensor, imag: Tensor) -> Tensor:
     """|re + i im| by operations that autograd knows."""
-    return Modulus.apply(_join(real, imag))
+    return modulus_of_halves(_join(real, imag))
 
 
 def _score_moduli(query: Tensor, key: Tensor, bilinear: bool) -> tuple[Tensor]:
@@ -88,9 +88,10 @@ class ScoreModulus(torch.autograd.Function):
         ctx.save_for_backward(query, key, modulus, parts)
 
     @staticmethod
+    @without_autocast
     def backward(ctx, grad: Tensor, _):  # type: ignore[no-untyped-def]
         query, key, modulus, parts = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+        if by_formula(grad):
             return gradients_with_graph(_score_moduli, (query, key, ctx.bilinear), ctx.needs_input_grad, (grad,))
         modulus = modulus.clamp(min=least_modulus(modulus.dtype))
         grad_parts = modulus_gradient_(parts.clone(), modulus, grad.clone())
@@ -194,7 +195,8 @@ class BlockedModulusAttention(torch.autograd.Function):
     @staticmethod
     def _keep(weights: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
         """Factors on the weights: 0 with probability ``dropout``, else 1 / (1 - dropout)."""
-        return torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator).div_(1.0 - dropout)
+        keep = torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator)
+        return keep if dropout == 1.0 else keep.div_(1.0 - dropout)
 
     @staticmethod
     def _formula(
@@ -233,11 +235,11 @@ class BlockedModulusAttention(torch.autograd.Function):
         ctx.save_for_backward(query, key, value, mask, output)
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)
+    @without_autocast
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         """Gradients of query, key and value from that of the result, ``[B, H, T, d_v]``; the mask has none."""
         query, key, value, mask, out = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+        if by_formula(grad):
             inputs = query, key, value, mask, ctx.bilinear, ctx.dropout, ctx.seed
             return gradients_with_graph(BlockedModulusAttention._formula, inputs, ctx.needs_input_grad, (grad,))
         blocked, scratch = BlockedModulusAttention, Scratch(query, key)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .dispatch import gradients_with_graph
+from .dispatch import by_formula, gradients_with_graph, without_autocast
 from .modulus_attention import moduli, stack, unstack
 
 __all__ = ["RelativeModulus", "RelativeScores", "relative_shift"]
@@ -71,8 +71,9 @@ class RelativeScores(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
+    @without_autocast
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+        if by_formula(grad):
             return gradients_with_graph(_scores, ctx.saved_tensors, ctx.needs_input_grad, (grad,))
         by_key, by_distance = _empty_gradient(grad)
         by_key.copy_(grad)
@@ -97,10 +98,11 @@ class RelativeModulus(torch.autograd.Function):
         ctx.save_for_backward(*tensors, *output)
 
     @staticmethod
+    @without_autocast
     def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
         """Gradients of content, key, position and distances: d|s| = Re(s* ds) / |s| of each score s."""
         content, key, position, distances, modulus, *parts = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+        if by_formula(grad):
             given = content, key, position, distances, ctx.bilinear
             return gradients_with_graph(_score_moduli, given, ctx.needs_input_grad, (grad,))
         unit = grad / modulus.clamp(min=torch.finfo(modulus.dtype).tiny ** 0.5)  # as in ScoreModulus

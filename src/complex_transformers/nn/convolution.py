@@ -147,10 +147,10 @@ class RealInputConv2d(ComplexConv2d):
     Args:
         in_channels: channels of real numbers, ``[B, in_channels, H, W]``.
         out_channels: stored channels of the output, halves.
-        kernel_size, options: as in ``ComplexConv2d``, without groups.
+        kernel_size, options: as in ``ComplexConv2d``; ``groups`` divides ``in_channels`` and ``out_channels / 2``.
 
     Raises:
-        ValueError: odd ``out_channels``, a kernel that does not fit the input.
+        ValueError: odd ``out_channels``, groups that do not divide, a kernel that does not fit the input.
     """
 
     def __init__(
@@ -163,7 +163,8 @@ class RealInputConv2d(ComplexConv2d):
         if x.dim() != 4 or 2 * x.shape[1] != self.in_channels:
             raise ValueError(f"expected [batch, {self.in_channels // 2} real channels, H, W], got {tuple(x.shape)}")
         self._check_kernel_fits(x)
-        if is_plain(self.real) and is_plain(self.imag):
+        # The rows of [A; B] are in the order of the groups only where there is one.
+        if self.groups == 1 and is_plain(self.real) and is_plain(self.imag):
             return self.real._conv_forward(x, torch.cat([self.real.weight, self.imag.weight]), self.bias)
         out = torch.cat([self.real(x), self.imag(x)], dim=1)
         return out if self.bias is None else out + self.bias.to(out.dtype).view(-1, 1, 1)

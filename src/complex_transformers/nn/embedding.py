@@ -100,6 +100,23 @@ class TableEmbedding(FullPrecision):
         remedy = "use the tokenizer the model was trained with, or model.resize_token_embeddings(len(tokenizer))"
         check_ids("input_ids", input_ids, self.num_embeddings, remedy)
 
+    @staticmethod
+    def positions(input_ids: Tensor, position_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor:
+        """pos of every word, ``[B, N]`` or ``[1, N]``: ``position_ids``, or 1, 2, ... along ``attention_mask``.
+
+        Raises:
+            ValueError: one of them is of other words than ``input_ids [B, N]``.
+        """
+        counted = position_ids is None
+        positions = positions_from_mask(input_ids, attention_mask) if position_ids is None else position_ids
+        *batch, length = positions.shape
+        if length != input_ids.shape[-1] or batch not in ([], [1], [*input_ids.shape[:-1]]):
+            raise ValueError(
+                f"{'attention_mask' if counted else 'position_ids'} must have the shape of input_ids, "
+                f"{tuple(input_ids.shape)}, got {tuple(positions.shape)}: give those of these words alone"
+            )
+        return positions
+
     def word_tables(self) -> list[str]:
         """Names of the parameters with one row for each word: positions and relations are no words."""
         return ["weight"]
@@ -207,7 +224,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         amplitude_std: standard deviation of the normal amplitudes.
 
     Raises:
-        ValueError: an odd width, an unknown name, an id outside the vocabulary.
+        ValueError: an odd width, an unknown name, an id outside the vocabulary, positions or a mask of other words.
     """
 
     no_weight_decay = full_precision = ("frequency", "phase", "damping")
@@ -300,7 +317,7 @@ class ComplexOrderEmbedding(TableEmbedding):
     ) -> Tensor:
         """Embed ids ``[B, N]`` at positions 1.. along ``attention_mask [B, N]``, or at ``position_ids [B, N]``."""
         self.check_ids(input_ids)
-        positions = positions_from_mask(input_ids, attention_mask) if position_ids is None else position_ids
+        positions = self.positions(input_ids, position_ids, attention_mask)
         tables = self.amplitude, self.frequency, self.phase
         if self.damping is None and takes_waves(input_ids, positions, *tables):
             shape = self.num_embeddings, self.num_features
@@ -412,7 +429,7 @@ class WordPositionEmbedding(TableEmbedding):
         words = F.embedding(input_ids, self.weight, self.padding_idx)
         if self.embedding_type == "word":
             return words
-        positions = positions_from_mask(input_ids, attention_mask) if position_ids is None else position_ids
+        positions = self.positions(input_ids, position_ids, attention_mask)
         if self.position is None:
             phase = wave_phase(sinusoidal_frequencies(self.num_features).to(words.device), positions)
             return words + CF.join(phase.cos(), phase.sin()).to(words.dtype)

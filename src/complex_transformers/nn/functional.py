@@ -21,7 +21,7 @@ from ..kernels.accelerator.switch import use_kernels
 from ..kernels.dispatch import is_plain_cpu, run
 from ..kernels.exporting import halves
 from ..kernels.linear import GaussLinear, WidelyMatrix, block_matrix, widely_matrix, widely_parts
-from ..kernels.modulus import Modulus
+from ..kernels.modulus import modulus_of_halves
 from .checks import check_choice
 
 __all__ = [
@@ -69,7 +69,8 @@ def wide(x: Tensor) -> Tensor:
 
 def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
     """``x`` in ``dtype``; what lies beyond its range saturates at its largest number."""
-    return x if x.dtype == dtype else x.clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max).to(dtype)
+    largest = torch.finfo(dtype).max
+    return x.to(dtype) if torch.finfo(x.dtype).max <= largest else x.clamp(-largest, largest).to(dtype)
 
 
 # --- layout -------------------------------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ def modulus(x: Tensor) -> Tensor:
     has no derivative there). Values beyond the range of the dtype saturate at its largest number.
     """
     check_halves(x)
-    return narrow(Modulus.apply(wide(x)), x.dtype)
+    return narrow(modulus_of_halves(wide(x)), x.dtype)
 
 
 def squared_modulus(x: Tensor) -> Tensor:

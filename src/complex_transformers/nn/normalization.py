@@ -16,6 +16,7 @@ from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice, check_mask
 from .initialization import fill_
+from .precision import FullPrecision
 
 __all__ = [
     "ComplexBatchNorm1d",
@@ -256,9 +257,13 @@ class ComplexRMSNorm(nn.Module):
         return f"{self.normalized_shape}, eps={self.eps}, gain={self.gain!r}"
 
 
-class _BatchNorm(_AffineNorm):
-    """Batch norm over axis 1 with an optional mask, for both number fields; see ``ComplexBatchNorm1d``."""
+class _BatchNorm(FullPrecision, _AffineNorm):
+    """Batch norm over axis 1 with an optional mask, for both number fields; see ``ComplexBatchNorm1d``.
 
+    Running statistics are never narrower than float32: rounded, a covariance of related parts has no inverse root.
+    """
+
+    full_precision = ("running_mean", "running_var")
     num_dims: tuple[int, ...] = (2, 3)
     number_field = "complex"
     running_mean: Tensor
@@ -277,14 +282,17 @@ class _BatchNorm(_AffineNorm):
     ) -> None:
         if norm == "whitening" and self.number_field == "real":
             raise ValueError("norm='whitening' needs number_field='complex': a real number has no second part")
+        if momentum is None:
+            raise ValueError("momentum must be a number, got None: batches are not counted here; use momentum=0.1")
         super().__init__(num_features, eps, affine, norm, self.number_field, device=device, dtype=dtype)
         self.num_features = num_features
         self.momentum = momentum
         self.track_running_stats = track_running_stats
         if track_running_stats:
             variances = num_features if norm == "split" else (3, num_features // 2)
-            self.register_buffer("running_mean", torch.zeros(num_features, device=device))
-            self.register_buffer("running_var", torch.ones(variances, device=device))
+            exact = self.full_precision_dtype()
+            self.register_buffer("running_mean", torch.zeros(num_features, device=device, dtype=exact))
+            self.register_buffer("running_var", torch.ones(variances, device=device, dtype=exact))
             self.reset_running_stats()
 
     def reset_running_stats(self) -> None:
@@ -318,8 +326,11 @@ class _BatchNorm(_AffineNorm):
         flat = rows.reshape(-1, self.num_features)
         if mask is not None:
             check_mask(mask, x)
-        keep = None if mask is None else mask.reshape(-1).to(torch.bool)
-        wide = CF.wide(flat)
+        wide, keep = CF.wide(flat), None if mask is None else mask.reshape(-1).to(torch.bool)
+        if keep is not None and torch.is_grad_enabled():  # 0 times a NaN of padding would be a NaN of every gradient
+            wide = wide.masked_fill((~keep & ~wide.detach().sum(-1).isfinite()).unsqueeze(-1), 0.0)
+        elif flat.shape[0] == 0:
+            keep = wide.new_zeros(0, dtype=torch.bool)  # a mean over no row is 0 then, not NaN
         out = self._split(wide, keep) if self.norm == "split" else self._whitening(wide, keep)
         return out.to(x.dtype).reshape(rows.shape).movedim(-1, 1)
 
@@ -344,8 +355,10 @@ class _BatchNorm(_AffineNorm):
         again = not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1
         return self.training and self.track_running_stats and not again
 
-    def _update(self, buffer: Tensor, value: Tensor) -> None:
-        buffer.lerp_(value.to(buffer.dtype), self.momentum)
+    def _update(self, buffer: Tensor, value: Tensor, keep: Tensor | None) -> None:
+        # Where no row counts nothing is learned.
+        step = self.momentum if keep is None else self.momentum * keep.any().to(buffer.dtype)
+        buffer.lerp_(value.to(buffer.dtype), step)
 
     def _unbiased(self, variance: Tensor, keep: Tensor | None, rows: int) -> Tensor:
         if keep is None:
@@ -356,18 +369,21 @@ class _BatchNorm(_AffineNorm):
     def _split(self, x: Tensor, keep: Tensor | None) -> Tensor:
         if self.training or not self.track_running_stats:
             mean = CF.masked_mean(x, keep)
-            variance = CF.masked_mean((x - mean).square(), keep)
+            centred = x - mean
+            variance = CF.masked_mean(centred.square(), keep)
             if self._updates:
                 with torch.no_grad():
-                    self._update(self.running_mean, mean)
-                    self._update(self.running_var, self._unbiased(variance, keep, x.shape[0]))
+                    self._update(self.running_mean, mean, keep)
+                    self._update(self.running_var, self._unbiased(variance, keep, x.shape[0]), keep)
         else:
-            mean, variance = self.running_mean, self.running_var
-        return self._behind_split((x - mean) * (variance + self.eps).rsqrt())
+            centred, variance = x - CF.wide(self.running_mean), CF.wide(self.running_var)
+        return self._behind_split(centred * (variance + self.eps).rsqrt())
 
     def _whitening(self, x: Tensor, keep: Tensor | None) -> Tensor:
         if self.training or not self.track_running_stats:
             counted = x if keep is None else x.masked_fill(~keep.unsqueeze(-1), 0.0)
+            if x.shape[0] == 0:  # there is no largest of none
+                counted = x.new_zeros(1, x.shape[1])
             size, eps = (s.flatten() for s in _scale(counted.unflatten(-1, (2, -1)), (0, 1), self.eps))
             scale = size.repeat(2)
             mean = CF.masked_mean(x / scale, keep)
@@ -375,13 +391,15 @@ class _BatchNorm(_AffineNorm):
             rr, ri, ii = _covariance(real, imag, lambda product: CF.masked_mean(product, keep))
             if self._updates:
                 with torch.no_grad():
-                    self._update(self.running_mean, mean * scale)
+                    self._update(self.running_mean, mean * scale, keep)
                     largest = torch.finfo(size.dtype).max / 8.0  # there is room for the sum of two variances
                     variances = self._unbiased(torch.stack([rr, ri, ii]), keep, x.shape[0]) * size * size
-                    self._update(self.running_var, variances.clamp(-largest, largest))
+                    self._update(self.running_var, variances.clamp(-largest, largest), keep)
         else:
-            (rr, ri, ii), eps = self.running_var, x.new_tensor(self.eps)
-            real, imag = CF.split(x - self.running_mean)
+            (rr, ri, ii), eps = CF.wide(self.running_var), x.new_tensor(self.eps)
+            bound = rr.sqrt() * ii.sqrt()  # a checkpoint in half precision may hold the covariance of no numbers
+            ri = ri.clamp(-bound, bound)
+            real, imag = CF.split(x - CF.wide(self.running_mean))
         return self._behind_whitening(*_whiten(real, imag, (rr, ri, ii), eps))
 
     def extra_repr(self) -> str:
@@ -393,12 +411,16 @@ class ComplexBatchNorm1d(_BatchNorm):
 
     ``split``: each part of each channel has mean 0 and variance 1 over the batch (ComplexOrder App. B);
     ``whitening``: the 2x2 covariance of its parts becomes I (Trabelsi et al. 2017, section 3.5). ``mask`` leaves
-    padding out of the statistics. Running statistics as in ``torch.nn.BatchNorm1d`` (unbiased variances).
+    padding out of the statistics. Running statistics as in ``torch.nn.BatchNorm1d`` (unbiased variances), always in
+    float32 or better; a batch without a row that counts leaves them as they are.
 
     Args:
         num_features: stored channels, twice the complex ones.
-        eps, momentum, affine, track_running_stats: as in ``torch.nn.BatchNorm1d``.
+        eps, momentum, affine, track_running_stats: as in ``torch.nn.BatchNorm1d``, but momentum is a number.
         norm: ``"split"`` or ``"whitening"``.
+
+    Raises:
+        ValueError: an odd width, an unknown ``norm``, no momentum; an input or a mask of another shape.
     """
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters that stay in float32 whatever the dtype of the model."""
+"""Parameters and statistics that stay in float32 whatever the dtype of the model."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["FullPrecision"]
 
 
 class FullPrecision(nn.Module):
-    """A layer whose ``full_precision`` parameters no cast makes narrower than float32; devices change as usual.
+    """A layer whose ``full_precision`` tensors no cast makes narrower than float32; devices change as usual.
 
     A frequency is multiplied by a position: rounded to bfloat16 its phase is off by whole turns after a few hundred
-    tokens. ``to(dtype)``, ``half()`` and ``bfloat16()`` therefore leave these parameters (and their gradients) in
+    tokens. ``to(dtype)``, ``half()`` and ``bfloat16()`` therefore leave these tensors (and their gradients) in
     float32 or better, and ``full_precision_dtype`` is the dtype to make them in under a narrow default dtype.
     """
 
@@ -29,8 +29,8 @@ class FullPrecision(nn.Module):
         return torch.promote_types(torch.get_default_dtype(), torch.float32)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        parameters = [self._parameters.get(name) for name in self.full_precision]
-        kept = {id(value) for p in parameters if p is not None for value in (p, p.grad) if value is not None}
+        tensors = [getattr(self, name, None) for name in self.full_precision]
+        kept = {id(value) for t in tensors if t is not None for value in (t, t.grad) if value is not None}
 
         def convert(value: Tensor) -> Tensor:
             result = fn(value)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice
-from .embedding import TableEmbedding, positions_from_mask
+from .embedding import TableEmbedding
 
 __all__ = ["RealWordEmbedding"]
 
@@ -95,7 +95,7 @@ class RealWordEmbedding(TableEmbedding):
         self, input_ids: Tensor, position_ids: Tensor | None, attention_mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """t and m of every word."""
-        positions = positions_from_mask(input_ids, attention_mask) if position_ids is None else position_ids
+        positions = self.positions(input_ids, position_ids, attention_mask)
         if self.position_length == "sentence":
             return positions - 1, positions.amax(-1, keepdim=True)
         length = positions.new_tensor(self.position_length)

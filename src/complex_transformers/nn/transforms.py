@@ -23,13 +23,19 @@ from .precision import FullPrecision
 __all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft", "sequence_dft", "spectrum2d", "unit_phase"]
 
 
+def exact_products(x: Tensor) -> torch.autocast:
+    """Within it products are as exact as the Fourier transforms: autocast, which would take them narrower, is off."""
+    return torch.autocast(x.device.type, enabled=False)
+
+
 def dft(x: Tensor) -> Tensor:
     """F(k) = sum_t z_t exp(-2 pi i k t / N) over the features (Thesis 2.11, sign as above).
 
     ``[..., 2N] -> [..., 2N]``. For a real signal pass ``torch.cat([x, zeros_like(x)], -1)``.
     """
     if is_exporting():
-        return CF.narrow(CF.block_linear(CF.wide(x), *fourier_matrix(x.shape[-1] // 2, CF.wide(x))), x.dtype)
+        with exact_products(x):
+            return CF.narrow(CF.block_linear(CF.wide(x), *fourier_matrix(x.shape[-1] // 2, CF.wide(x))), x.dtype)
     return CF.narrow(CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=-1)), x.dtype)
 
 
@@ -57,7 +63,8 @@ def sequence_dft(x: Tensor, mask: Tensor | None = None) -> Tensor:
     wide = CF.wide(x.masked_fill(~keep.unsqueeze(-1), 0.0))
     cos, sin = (part.masked_fill(~seen, 0.0).to(wide.dtype) for part in (angle.cos(), angle.sin()))
     real, imag = CF.split(wide)
-    return CF.narrow(CF.join(cos @ real - sin @ imag, cos @ imag + sin @ real), x.dtype)
+    with exact_products(x):
+        return CF.narrow(CF.join(cos @ real - sin @ imag, cos @ imag + sin @ real), x.dtype)
 
 
 def inverse_dft(x: Tensor) -> Tensor:
@@ -74,7 +81,7 @@ def dct(x: Tensor) -> Tensor:
     k = torch.arange(n, dtype=torch.float64, device=x.device)
     angle = torch.outer(2.0 * k + 1.0, k) * (math.pi / (2.0 * n))
     wide = CF.wide(x)
-    with torch.autocast(x.device.type, enabled=False):  # as exact as the Fourier transforms
+    with exact_products(x):
         return CF.narrow(wide @ angle.cos().to(wide.dtype), x.dtype)
 
 
@@ -88,7 +95,8 @@ def real_dft(x: Tensor) -> Tensor:
         return CF.from_complex(torch.fft.rfft(x, dim=-1, norm="ortho"))
     n = x.shape[-1]
     half = [part[: n // 2 + 1] for part in fourier_matrix(n, x)]
-    return F.linear(x, torch.cat(half) / n**0.5)
+    with exact_products(x):
+        return F.linear(x, torch.cat(half) / n**0.5)
 
 
 def spectrum2d(x: Tensor) -> Tensor:
@@ -99,9 +107,10 @@ def spectrum2d(x: Tensor) -> Tensor:
     if is_exporting():
         height, width = x.shape[-2:]
         cos, sin = fourier_matrix(width, CF.wide(x))
-        rows = F.linear(CF.wide(x), torch.cat([cos, sin]) / (height * width) ** 0.5)
-        (real, imag), (cos, sin) = CF.split(rows), fourier_matrix(height, rows)
-        return CF.narrow(CF.join(cos @ real - sin @ imag, cos @ imag + sin @ real), x.dtype)
+        with exact_products(x):
+            rows = F.linear(CF.wide(x), torch.cat([cos, sin]) / (height * width) ** 0.5)
+            (real, imag), (cos, sin) = CF.split(rows), fourier_matrix(height, rows)
+            return CF.narrow(CF.join(cos @ real - sin @ imag, cos @ imag + sin @ real), x.dtype)
     return CF.narrow(CF.from_complex(torch.fft.fft2(CF.wide(x), norm="ortho")), x.dtype)
 
 

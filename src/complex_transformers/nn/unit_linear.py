@@ -177,6 +177,7 @@ class PackedLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``[..., in_features] -> [..., out_features]`` halves."""
         check_width(x, self.in_features)
+        CF.check_halves(x)  # the weights are unpacked into its dtype
         bias = None if self.bias is None else self.bias.to(x.dtype)
         return product(self.linear_type, x, self.weight_parts(x.dtype), bias)
 
@@ -218,13 +219,18 @@ class PackedLinear(nn.Module):
 
     @torch.no_grad()
     def to_float(self, dtype: torch.dtype | None = None) -> ComplexLinear:
-        """The layer of the same function with unpacked weights in ``dtype``, default float32; it shares the bias."""
+        """The layer of the same function with weights and bias in ``dtype``, default float32.
+
+        It shares the bias where that has this dtype.
+        """
         parts = self.weight_parts(torch.float32 if dtype is None else dtype)
         options = {"device": parts[0].device, "dtype": parts[0].dtype}
         layer = skip_init(LAYERS[self.linear_type], self.in_features, self.out_features, bias=False, **options)
         for part, value in zip(layer.weight_parts(), parts, strict=True):
             part.copy_(value)
         layer.bias = self.bias
+        if self.bias is not None and self.bias.dtype != parts[0].dtype:
+            layer.bias = nn.Parameter(self.bias.to(parts[0].dtype), requires_grad=self.bias.requires_grad)
         return layer.train(self.training)
 
     def extra_repr(self) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ..nn import ComplexLinear, stored_gram
@@ -70,17 +70,25 @@ def gram_matrices(
 ) -> dict[str, Tensor]:
     """``nn.stored_gram`` of what each layer reads of all texts, by name; tokens of padding are left out.
 
+    Layers of an encoder, and those of a decoder that read what it gives, read the tokens of ``attention_mask``; other
+    layers of a decoder behind an encoder those of ``decoder_attention_mask``.
+
     Raises:
         ValueError: nothing but padding, features that are not finite.
     """
     grams: dict[str, Tensor] = {}
+    encoder: nn.Module = model.get_encoder() if getattr(model.config, "is_encoder_decoder", False) else model
+    within = set(encoder.modules())
+    source: Tensor | None = None  # what the encoder has given
     mask: Tensor | None = None
+    target_mask: Tensor | None = None
     last: tuple[Tensor | None, Tensor | None] = (None, None)
 
     def add(name: str, x: Tensor) -> None:
         nonlocal last
         if last[0] is not x:  # q, k and v read one tensor
-            tokens = x[mask.to(torch.bool)] if mask is not None and mask.shape == x.shape[:-1] else x
+            keep = mask if layers[name] in within or x is source else target_mask
+            tokens = x[keep.to(torch.bool)] if keep is not None and keep.shape == x.shape[:-1] else x
             try:
                 last = x, stored_gram(tokens)
             except ValueError as error:
@@ -89,10 +97,18 @@ def gram_matrices(
         assert gram is not None
         grams[name] = grams[name] + gram if name in grams else gram
 
-    with _watched(layers, add), _reading(model):
-        for text in texts:
-            mask = text.get("attention_mask")
-            model(**text)
+    def keep_source(_: nn.Module, __: Any, output: Any) -> None:
+        nonlocal source
+        source = output[0]
+
+    handle = encoder.register_forward_hook(keep_source)
+    try:
+        with _watched(layers, add), _reading(model):
+            for text in texts:
+                mask, target_mask = text.get("attention_mask"), text.get("decoder_attention_mask")
+                model(**text)
+    finally:
+        handle.remove()
     return grams
 
 
@@ -114,9 +130,10 @@ def _watched(layers: Mapping[str, ComplexLinear], see: Callable[[str, Tensor], N
 @contextmanager
 def _reading(model: PreTrainedModel) -> Iterator[None]:
     """Within it the model is in evaluation mode and keeps no graph."""
-    training = model.training
+    modes = [(module, module.training) for module in model.modules()]
     try:
         with torch.no_grad():
             yield model.eval()
     finally:
-        model.train(training)
+        for module, training in modes:
+            module.training = training

@@ -17,7 +17,15 @@ from ..nn.unit_linear import check_packable, complex_linear_type
 from .calibration import calibration_inputs, called_layers, gram_matrices
 from .configuration import ComplexQuantizationConfig
 
-__all__ = ["check_packed", "dequantize", "empty_layers", "layers_to_convert", "pack_layers", "prepare"]
+__all__ = [
+    "check_packed",
+    "dequantize",
+    "empty_layers",
+    "layers_to_convert",
+    "pack_layers",
+    "prepare",
+    "set_layers",
+]
 
 # Where nothing can be rounded, by number field.
 REMEDIES = {
@@ -53,6 +61,16 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     return layers
 
 
+def set_layers(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
+    """Put layers in the places of those of these names: under every name where one is shared."""
+    names: dict[nn.Module, list[str]] = {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        names.setdefault(module, []).append(name)
+    for name, layer in layers.items():
+        for place in names[model.get_submodule(name)]:
+            model.set_submodule(place, layer)
+
+
 def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
     """Check all layers, and have those that round in training become so, or become float again.
 
@@ -64,10 +82,9 @@ def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
     for name, layer in layers.items():
         made[name] = layer.to_float() if isinstance(layer, RoundedLinear) else layer
         _of_layer(name, check_packable, made[name])
-    for name, layer in made.items():
-        rounded = RoundedLinear.from_float(layer, config.stages, config.granularity) if config.training else layer
-        if rounded is not layers[name]:
-            model.set_submodule(name, rounded)
+    if config.training:
+        made = {n: RoundedLinear.from_float(layer, config.stages, config.granularity) for n, layer in made.items()}
+    set_layers(model, made)
 
 
 @torch.no_grad()
@@ -81,8 +98,9 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
     if config.calibration is not None:
         _pack_calibrated(model, layers, config)
         return
-    for name, layer in layers.items():
-        model.set_submodule(name, _of_layer(name, PackedLinear.from_float, layer, config.stages, config.granularity))
+    options = config.stages, config.granularity
+    packed = {name: _of_layer(name, PackedLinear.from_float, layer, *options) for name, layer in layers.items()}
+    set_layers(model, packed)
 
 
 def _pack_calibrated(
@@ -94,13 +112,15 @@ def _pack_calibrated(
     size = -(-len(order) // config.calibration_passes)
     for start in range(0, len(order), size):
         part = {name: layers[name] for name in order[start : start + size]}
+        made: dict[str, PackedLinear] = {}
         for name, stored in gram_matrices(model, part, texts).items():
             layer = layers[name]
             packed = PackedLinear.empty_like(layer, config.stages, config.granularity)
             gram = gram_matrix(stored, packed.linear_type)
             options = (config.stages, config.granularity, config.damping)
             packed.set_weights(_of_layer(name, calibrated_weights, layer.weight_parts(), gram, *options))
-            model.set_submodule(name, packed)
+            made[name] = packed
+        set_layers(model, made)
 
 
 def _of_layer(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -113,9 +133,10 @@ def _of_layer(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 def empty_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
     """Have packed layers without weights, which are about to be loaded."""
-    for name, layer in layers_to_convert(model, config).items():
-        empty = _of_layer(name, PackedLinear.empty_like, layer, config.stages, config.granularity)
-        model.set_submodule(name, empty)
+    options, layers = (config.stages, config.granularity), layers_to_convert(model, config)
+    set_layers(
+        model, {name: _of_layer(name, PackedLinear.empty_like, layer, *options) for name, layer in layers.items()}
+    )
 
 
 def check_packed(model: nn.Module) -> None:
@@ -129,11 +150,13 @@ def check_packed(model: nn.Module) -> None:
 
 
 def dequantize(model: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:
-    """Float layers of the packed or rounded weights, in place."""
-    for name, layer in list(model.named_modules()):
+    """Float layers of the packed or rounded weights, in place, and all others in the same dtype, so that it runs."""
+    made: dict[str, ComplexLinear] = {}
+    for name, layer in model.named_modules():
         if isinstance(layer, PackedLinear):
-            model.set_submodule(name, layer.to_float(dtype))
+            made[name] = layer.to_float(dtype)
         elif isinstance(layer, RoundedLinear):
             packed = PackedLinear.from_float(layer.to_float(), layer.stages, layer.granularity)
-            model.set_submodule(name, packed.to_float(dtype))
-    return model
+            made[name] = packed.to_float(dtype)
+    set_layers(model, made)
+    return model.to(dtype)

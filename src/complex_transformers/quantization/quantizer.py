@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from transformers.quantizers.base import HfQuantizer
 
 from .configuration import ComplexQuantizationConfig
-from .conversion import check_packed, dequantize, empty_layers, layers_to_convert, pack_layers, prepare
+from .conversion import check_packed, dequantize, empty_layers, layers_to_convert, pack_layers, prepare, set_layers
 
 __all__ = ["ComplexQuantizer", "quantize"]
 
@@ -74,8 +74,8 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
     """Round the complex layers of a model, in place: packed, or, with ``training=True``, rounded in every step.
 
     What ``from_pretrained(path, quantization_config=config)`` does, for a model that is there already: one that has
-    been lifted, or trained. ``save_pretrained`` then stores the packed weights, and ``model.dequantize()`` makes float
-    layers of them.
+    been lifted, or trained. ``save_pretrained`` then stores the packed weights, and ``model.dequantize(dtype)``
+    makes float layers of them and casts the model to that dtype, by default the one it was made or loaded in.
 
     Args:
         model: a model of this package in the complex field.
@@ -112,8 +112,7 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
         if not config.training:
             pack_layers(model, config)
     except BaseException:
-        for name, layer in layers.items():
-            model.set_submodule(name, layer)
+        set_layers(model, layers)
         raise
     quantizer = ComplexQuantizer(config.stored(), pre_quantized=True)
     quantizer.mark(model)
