@@ -318,6 +318,18 @@ def test_what_the_kernel_does_not_take_goes_the_plain_way(launched, name):
         assert all(torch.equal(one, two) for one, two in zip(found, attend(case), strict=True))
 
 
+def test_within_a_transform_there_is_no_kernel(launched):
+    inputs = [torch.stack([x, 2 * x]) for x in make("a feature", torch.float32)]
+
+    def function(*inputs):
+        return complex_attention(Module(), *inputs, None, need_weights=False)[0]
+
+    out = torch.func.vmap(function)(*inputs)
+    assert not launched
+    for row in range(2):
+        torch.testing.assert_close(out[row], function(*(x[row] for x in inputs)), rtol=0.0, atol=1e-5)
+
+
 def test_what_the_kernel_takes_goes_the_same_way(launched):
     found = attend(plain())
     assert launched == BACKWARD

@@ -373,6 +373,9 @@ def test_bad_values():
     for score, normalization in (("modulus", "softmax"), ("real", "split_softmax")):
         assert_refused("number_field='complex'", check_attention, score, normalization, "real")
     assert_refused("not 'real'", check_attention, "real", "split_softmax")
+    layer, x = ComplexMultiheadAttention(12, 2), torch.randn(1, 3, 12)
+    with pytest.raises(TypeError, match=r"attention_mask is of torch.int64, .* give a boolean one"):
+        layer(x, attention_mask=torch.ones(3, 3, dtype=torch.long))
 
 
 # --- second derivatives, and masks that are learned ------------------------------------------------------------------

@@ -121,6 +121,11 @@ def additive_mask(mask: Tensor | None, module: nn.Module, length: int, size: int
         if not getattr(module, "is_causal", False) or length == 1:
             return None
         mask = torch.ones(length, size, dtype=torch.bool, device=like.device).tril(size - length)
+    if not (mask.is_floating_point() or mask.dtype == torch.bool):
+        raise TypeError(
+            f"attention_mask is of {mask.dtype}, which could mean either: give a boolean one, where true attends, or "
+            "floating numbers, which are added to the scores"
+        )
     if mask.dtype == torch.bool:
         removed, mask = ~mask, torch.zeros(mask.shape, dtype=like.dtype, device=mask.device)
     else:  # the lowest number of a narrow dtype is not low beside wide scores

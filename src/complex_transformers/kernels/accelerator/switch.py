@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..dispatch import is_transformed
 from ..exporting import is_exporting
 
 __all__ = ["DTYPES", "is_compiled", "launch", "may_run", "use_kernels"]
@@ -83,12 +84,15 @@ def may_run(*tensors: Tensor, in_graphs: bool = False) -> bool:
     """True where a kernel may take these tensors: of one device it knows and one floating dtype, none of them empty.
 
     False while a graph is traced, exported or compiled: a compiler is given the plain formula, which it fuses by
-    itself; with ``in_graphs`` a graph of ``torch.compile`` may have the kernel as an operator.
+    itself; with ``in_graphs`` a graph of ``torch.compile`` may have the kernel as an operator. False within a
+    transform of ``torch.func``, too.
     """
     first = tensors[0]
     if not _enabled or first.device.type not in DEVICES or first.dtype not in DTYPES:
         return False
-    if torch.jit.is_tracing() or (torch.compiler.is_compiling() and not (in_graphs and is_compiled())):
+    if is_transformed() or torch.jit.is_tracing():
+        return False
+    if torch.compiler.is_compiling() and not (in_graphs and is_compiled()):
         return False
     for x in tensors:  # a subclass may have no memory of its own to read
         if (
