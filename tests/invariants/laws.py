@@ -204,16 +204,18 @@ def ties(model: PreTrainedModel) -> set[frozenset[str]]:
 
 LOW = (torch.bfloat16, torch.float16)
 ANGLES = ("frequency", "phase", "damping", "log_modulus")
+STATISTICS = ("running_mean", "running_var")
 
 
 def narrow(case: Case, dtype: torch.dtype) -> PreTrainedModel:
-    """The shared model as it should be when it is loaded in a dtype: angles stay float32."""
+    """The shared model as it should be when it is loaded in a dtype: angles and running statistics stay float32."""
     model = case.own()
     for name, parameter in model.named_parameters():
         if not name.endswith(ANGLES):
             parameter.data = parameter.data.to(dtype)
-    for buffer in model.buffers():
-        buffer.data = buffer.data.to(dtype) if buffer.is_floating_point() else buffer.data
+    for name, buffer in model.named_buffers():
+        if buffer.is_floating_point() and not name.endswith(STATISTICS):
+            buffer.data = buffer.data.to(dtype)
     model.config.dtype = dtype
     return model
 

@@ -34,8 +34,9 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     _supports_sdpa = True
     _supports_attention_backend = True
     _can_compile_fullgraph = True
-    # Phases of bf16 frequencies would be off by whole turns after a few hundred positions.
-    _keep_in_fp32_modules_strict = {"frequency", "phase", "damping", "log_modulus"}
+    # Phases of bf16 frequencies would be off by whole turns after a few hundred positions; the rounded covariance of
+    # related parts has no inverse root.
+    _keep_in_fp32_modules_strict = {"frequency", "phase", "damping", "log_modulus", "running_mean", "running_var"}
 
     # What `forward` hands on by `**kwargs`, besides what Transformers passes to any model.
     more_arguments: ClassVar[tuple[str, ...]] = ()
@@ -86,7 +87,7 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
 
     def post_init(self) -> None:
         """As in Transformers; names only tensors that exist to be kept in float32 (an embedding has some or none)."""
-        ends = {name.rpartition(".")[2] for name, _ in self.named_parameters()}
+        ends = {name.rpartition(".")[2] for name, _ in (*self.named_parameters(), *self.named_buffers())}
         self._keep_in_fp32_modules_strict = set(type(self)._keep_in_fp32_modules_strict) & ends
         super().post_init()
 
