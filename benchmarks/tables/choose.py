@@ -131,7 +131,7 @@ def _best(found: list[tuple[str, Runs]]) -> str:
     if not found:
         return ""
     name, runs = max(found, key=lambda one: statistics.mean(run["validation_accuracy"] for run in one[1]))
-    seconds = statistics.median(run["seconds"] for run in runs)
+    seconds = min(run["seconds"] for run in runs)
     accuracy = spread((run["test_accuracy"] for run in runs), 1, 100)
     return f"{accuracy} ({name}, {runs[0]['parameters'] / 1e6:.2f} M, {seconds:.0f} s)"
 
