@@ -145,9 +145,8 @@ def _decoded_key(image: Mapping[str, Any]) -> str:
     image_class = require("PIL.Image", "reading images needs Pillow", "vision")
     data = image["bytes"]
     with image_class.open(image["path"] if data is None else io.BytesIO(data)) as opened:
-        pixels = (
-            opened.convert("RGBA") if opened.mode in ("P", "PA") else opened
-        )  # numbers of a palette are no colours
+        # Numbers of a palette are no colours.
+        pixels = opened.convert("RGBA") if opened.mode in ("P", "PA") else opened
         about = (opened.mode, opened.size, opened.info.get("transparency"))
         return _key(pixels.tobytes() + repr(about).encode())
 
