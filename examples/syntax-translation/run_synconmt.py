@@ -67,9 +67,11 @@ class DataArguments(arguments_of(build_syntax_processor, without=KNOWN, min_freq
     max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
     sample_seed: int = 0
     bleu_tokenize: str = field(default="13a", metadata={"help": "sacrebleu's tokenizer: 13a, intl, zh, char, none"})
-    own_relations: float = field(
-        default=1.0,
-        metadata={"help": "with relation_feedback mixed, share of its own relations that is read at the end"},
+    own_relations: float | None = field(
+        default=None,
+        metadata={
+            "help": "with relation_feedback mixed, share of its own relations that is read at the end; default: all"
+        },
     )
     alpha_start: float | None = field(default=None, metadata={"help": "alpha at the start; default: as at the end"})
     length_group: int = field(default=10, metadata={"help": "words between two groups of BLEU by length"})
@@ -152,7 +154,7 @@ def main() -> dict[str, Any]:
         processing=processor,
         metric=TranslationMetric(data_args.lowercase, data_args.bleu_tokenize),
     )
-    if model.config.use_relations:
+    if model.config.use_relations or data_args.own_relations is not None:
         run.trainer.add_callback(RelationSchedule(data_args.own_relations, data_args.alpha_start))
     results = run.run(checkpoint)
     results["data"] = portable(asdict(data_args))

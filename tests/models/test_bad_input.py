@@ -230,6 +230,16 @@ def test_labels_that_are_none(head):
                 model(**{**every, name: labels.float()})
 
 
+@pytest.mark.parametrize("head", WRITERS)
+def test_labels_that_a_decoder_reads_are_named_as_labels(head):
+    labels = labels_of(head)
+    for name, value in labels.items():
+        wrong = value.clone()
+        wrong[0, 0] = 99
+        with pytest.raises(ValueError, match=rf"^{name} must lie in .*, got 99"):
+            build(head)(**source_of(head), **{**labels, name: wrong})
+
+
 @pytest.mark.parametrize("head", ["language", "language, adaptive"])
 def test_labels_that_are_shifted_already(head):
     following = labels_of(head)["labels"]

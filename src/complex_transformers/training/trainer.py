@@ -53,8 +53,8 @@ def optimizer_groups(
     Args:
         model: its parameters that are trained.
         weight_decay: of the first group.
-        frequency_learning_rate, phase_learning_rate: of the frequencies and the phases of embeddings; default that of
-            the optimizer.
+        frequency_learning_rate, phase_learning_rate: of all parameters called ``frequency`` (of waves of words, rotary
+            words, linear recurrences) and ``phase`` (of words, of a Z-transform); default that of the optimizer.
 
     Raises:
         ValueError: a rate below 0, or for what the model has not.

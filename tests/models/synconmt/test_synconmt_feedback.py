@@ -145,3 +145,22 @@ def test_bad_values():
     for name in ("own_relations", "alpha_start"):
         with pytest.raises(ValueError, match=rf"{name} must be in \[0, 1\], got 1.5"):
             RelationSchedule(**{name: 1.5})
+
+
+@pytest.mark.parametrize(
+    ("changes", "share", "message"),
+    [
+        ({"number_field": "real", "use_relations": False}, None, "this SynCoNMTConfig has none"),
+        (
+            {"relation_feedback": "gold"},
+            0.5,
+            "own_relations=0.5, but relation_feedback='gold'.*set relation_feedback='mixed'",
+        ),
+    ],
+    ids=["words", "gold"],
+)
+def test_a_schedule_that_would_do_nothing(tmp_path, changes, share, message):
+    run = trainer(build(**changes), tmp_path, max_steps=1)
+    run.add_callback(RelationSchedule(share))
+    with pytest.raises(ValueError, match=message):
+        run.train()

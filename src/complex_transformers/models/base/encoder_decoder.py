@@ -14,7 +14,7 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import ModelOutput
 
-from .loss import shift_right, smoothed_cross_entropy
+from .loss import check_labels, shift_right, smoothed_cross_entropy
 from .pretrained import ComplexPreTrainedModel
 
 __all__ = ["EncoderDecoderModel", "WritingHead", "as_encoder_output", "join_outputs"]
@@ -100,6 +100,8 @@ class WritingHead(ComplexPreTrainedModel):
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """What the decoder reads to predict ``labels [B, T]``; ``DataCollatorForSeq2Seq`` asks for it."""
+        _, words = self.writing_config.vocabulary_of("decoder_start_token_id")
+        check_labels(labels, labels.shape, words)  # before they are read: an error is about labels
         return shift_right(labels, self.writing_config.decoder_start_token_id, self.writing_config.pad_token_id)
 
     def smoothed_loss(

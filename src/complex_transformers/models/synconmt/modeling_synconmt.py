@@ -16,7 +16,7 @@ from transformers.utils.generic import can_return_tuple
 
 from ...nn import Readout, number_field
 from ..base.encoder_decoder import EncoderDecoderModel, WritingHead
-from ..base.loss import label_count, shift_right
+from ..base.loss import check_labels, label_count, shift_right
 from .configuration_synconmt import SynCoNMTConfig
 from .generation_synconmt import RelationGenerationMixin, RelationHistory, known_relations
 from .stacks_synconmt import SynCoNMTDecoder, SynCoNMTEncoder, SynCoNMTPreTrainedModel
@@ -150,6 +150,9 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
 
     def prepare_decoder_relation_ids_from_labels(self, relation_labels: Tensor) -> Tensor:
         """The relations the decoder reads to predict ``relation_labels [B, T]``."""
+        relations = self.config.num_relations[1]
+        assert relations is not None
+        check_labels(relation_labels, relation_labels.shape, relations, "relation_labels")
         return shift_right(relation_labels, self.config.decoder_start_relation_id, self.config.pad_relation_id)
 
     def predict_relations(self, relation_logits: Tensor) -> Tensor:
