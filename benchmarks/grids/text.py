@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from benchmarks.grid import Commands, Need
 
@@ -62,21 +63,35 @@ LONG_STREAMS = {
 STREAM_FILES = {
     "text8": ("train-5.8m", "dev-0.5m", "test-0.5m", CHARACTERS, ""),
     "wikitext2-char": ("train", "valid", "test", CHARACTERS, ""),
-    "wikitext-2": (
-        *("train", "valid", "test", WORDS),
-        " --tokenizer whitespace --hidden_dropout_prob 0.3 --cutoffs 2000 10000 --div_value 4",
-    ),
+    "wikitext-2": ("train", "valid", "test", WORDS, " --tokenizer whitespace --cutoffs 2000 10000 --div_value 4"),
+}
+# Words of the short runs have the dropout of long trainings; LONG_CHOICE says what two epochs want.
+SHORT_DROPOUT, LONG_DROPOUT = {"wikitext-2": "0.3"}, {"wikitext-2": "0"}
+LONG_CHOICE = {
+    f"{row},{dropout}": f"{LONG_STREAMS[row]} --hidden_dropout_prob {dropout}"
+    for row in ("complex_vanilla", "real-equal-parameters")
+    for dropout in ("0", "0.1")
 }
 
 
-def streams(data: str, kind: str, rows: dict[str, str], steps: int, seeds: Sequence[int]) -> Commands:
-    """Language models on a stream: complex words, and real twins at equal cost and at equal parameters."""
+def streams(
+    data: str,
+    kind: str,
+    rows: dict[str, str],
+    steps: int,
+    seeds: Sequence[int],
+    dropout: Mapping[str, str] = MappingProxyType({}),
+) -> Commands:
+    """Language models on a stream: complex words, and real twins at equal cost and at equal parameters.
+
+    ``dropout``: of the data where it is not 0.1.
+    """
     train, validation, test, narrow, options = STREAM_FILES[data]
     files = {"train": train, "validation": validation, "test": test}
     return Commands(
         f"{kind}-{data}",
         {
-            row: f"{words}{' ' + narrow if row == 'real-equal-parameters' else ''}{options}"
+            row: f"{words}{' ' + narrow if row.startswith('real-equal-parameters') else ''}{options}"
             for row, words in rows.items()
         },
         seeds=seeds,
@@ -85,7 +100,8 @@ def streams(data: str, kind: str, rows: dict[str, str], steps: int, seeds: Seque
             " ".join(f"--{part}_file $DATA/lm/{data}/{file}.txt.gz" for part, file in files.items())
             + " --segment_length 128 --mem_len 128 --per_device_train_batch_size 8 --per_device_eval_batch_size 32 "
             f"--max_steps {steps} --learning_rate 1e-3 --warmup_steps 100 --max_grad_norm 0.25 "
-            f"--hidden_dropout_prob 0.1 --initializer_range 0.5 --eval_steps {steps // 2} --save_steps {steps // 2} "
+            f"--hidden_dropout_prob {dropout.get(data, '0.1')} --initializer_range 0.5 "
+            f"--eval_steps {steps // 2} --save_steps {steps // 2} "
             "--bf16 true --use_cpu $CPU --num_hidden_layers 4 --num_attention_heads 4"
         ),
     )
@@ -223,8 +239,9 @@ SYNCONMT = Commands(
 
 GRIDS = (
     TREC,
-    *(streams(data, "streams", STREAMS, 1200, (0,)) for data in STREAM_FILES),
-    *(streams(data, "long", LONG_STREAMS, 4000, (0, 1)) for data in ("text8", "wikitext-2")),
+    *(streams(data, "streams", STREAMS, 1200, (0,), SHORT_DROPOUT) for data in STREAM_FILES),
+    *(streams(data, "long", LONG_STREAMS, 4000, (0, 1), LONG_DROPOUT) for data in ("text8", "wikitext-2")),
+    streams("wikitext-2", "long-choice", LONG_CHOICE, 1000, (0,)),
     MLM,
     multi30k("en", "de"),
     multi30k("de", "en"),
