@@ -8,12 +8,16 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.grids.fair import DATASETS, FINAL_SEEDS
+from benchmarks.grids.thesis import FIELDS
 from benchmarks.paper.protocol import EMBEDDINGS, PAPER_NETWORKS
 from benchmarks.reporting import markdown_table, read_lines
+from benchmarks.tables.babi import summary_table as memory_table
 from benchmarks.tables.runs import MISSING, SIZE, Runs, find_runs, run_table, score, seeds, spread
+from benchmarks.thesis.protocol import ACTIVATIONS
 
 __all__ = ["TABLES", "TASKS", "Task"]
 
@@ -110,8 +114,10 @@ def classification_table(results: Path) -> str:
     """Of every network and data set the complex row and the real rows that were best on validation."""
     groups: dict[tuple[str, str, str], list[tuple[str, Runs]]] = defaultdict(list)
     runs: dict[str, Runs] = defaultdict(list)
-    for line in read_lines(results / "fair.jsonl"):
-        runs[line["row"]].append(line)
+    for grid, networks in {"fair": PAPER_NETWORKS, "quantum": ("Quantum",)}.items():
+        for line in read_lines(results / f"{grid}.jsonl"):
+            if line["row"].split(",")[1] in networks:
+                runs[line["row"]].append(line)
     for row, found in runs.items():
         dataset, network, embedding, *equal = row.split(",")
         kind = EQUAL if equal else COMPLEX if EMBEDDINGS[embedding][1] == "complex" else WIDTH
@@ -121,21 +127,49 @@ def classification_table(results: Path) -> str:
     rows = [
         [f"{dataset.upper()}, {network}", *(_best(groups.get((dataset, network, kind), [])) for kind in kinds)]
         for dataset in DATASETS
-        for network in PAPER_NETWORKS
+        for network in (*PAPER_NETWORKS, "Quantum")
         if any((dataset, network, kind) in groups for kind in kinds)
     ]
     return markdown_table(["data set, network", *kinds], rows) if rows else MISSING
 
 
-def _best(found: list[tuple[str, Runs]]) -> str:
+def image_table(results: Path) -> str:
+    """Dense networks of 500,000 weights and convolutional ones: of each field what was best on validation."""
+    groups: dict[tuple[str, str, str], dict[str, Runs]] = defaultdict(lambda: defaultdict(list))
+    for grid, layout in {"mlp": ["2"], "cnn": []}.items():
+        for run in read_lines(results / f"thesis-{grid}.jsonl"):
+            data, *own, activation, depth, field = run["row"].split(",")[: 4 + len(layout)]
+            if own == layout and field in FIELDS and run["row"].endswith(field) and run["diverged"] is None:
+                groups[grid, data, field][f"`{ACTIVATIONS[activation]}`, k = {depth}"].append(run)
+    rows = [
+        [f"{name}, {network}", *(_best(_whole(groups[grid, data, field]), "") for field in ("complex", "real"))]
+        for grid, network in {"mlp": "dense", "cnn": "convolutions"}.items()
+        for data, name in {"mnist": "MNIST", "r52": "R52", "cifar10-cut": "CIFAR-10 (cut)"}.items()
+        if (grid, data, "complex") in groups
+    ]
+    return markdown_table(["data set, network", COMPLEX, EQUAL], rows) if rows else MISSING
+
+
+def _whole(found: dict[str, Runs]) -> list[tuple[str, Runs]]:
+    """The rows with as many seeds as any."""
+    most = max((len(runs) for runs in found.values()), default=0)
+    return [(name, runs) for name, runs in found.items() if len(runs) == most]
+
+
+def _best(found: list[tuple[str, Runs]], suffix: str = "_accuracy") -> str:
     if not found:
         return ""
-    name, runs = max(found, key=lambda one: statistics.mean(run["validation_accuracy"] for run in one[1]))
+    name, runs = max(found, key=lambda one: statistics.mean(run[f"validation{suffix}"] for run in one[1]))
     seconds = min(run["seconds"] for run in runs)
-    accuracy = spread((run["test_accuracy"] for run in runs), 1, 100)
+    accuracy = spread((run[f"test{suffix}"] for run in runs), 1, 100)
     return f"{accuracy} ({name}, {runs[0]['parameters'] / 1e6:.2f} M, {seconds:.0f} s)"
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
-    "docs/choose.md": {"classification": classification_table, **{name: task.table for name, task in TASKS.items()}}
+    "docs/choose.md": {
+        "classification": classification_table,
+        **{name: task.table for name, task in TASKS.items()},
+        "images": image_table,
+        "memory": partial(memory_table, "en"),
+    }
 }
