@@ -44,6 +44,10 @@ TYPES = {"type_vocab_size": 2, "embedding_norm": True, "add_pooling_layer": True
 BERT = {**LEARNED, **REAL_SCORE, **TYPES, "norm_type": "stored_layer", "attention_scale": 0.3}
 FAIRY = {"linear_type": "conjugate", "gate_product": "conj", "hidden_act": "relu2", "sub_norms": True}
 LUONG = {"attention_type": "luong"}
+DEEP = {"encoder_layers": 2, "decoder_layers": 2}
+MODULI = {"lm_readout": "modulus"}
+GATES = {"gate": "split", "attention_window": 3, **MODULI}
+OTHER_TARGETS = {"target_vocab_size": 25, "target_relation_vocab_size": 5}
 WORD_MEMORY = {"variant": "word_memory", "story_length": 14, "question_length": 8, "recurrent_size": 12}
 PIXELS = {"image_size": [5, 7]}
 TRABELSI = {"block": "residual", "norm_type": "whitening", "imaginary_input": "learned"}
@@ -356,19 +360,10 @@ FAMILIES = {
             ),
         },
         {
-            "deep lstm": (
-                WRITER,
-                {"rnn_type": "lstm", "decoder_layers": 2, "encoder_layers": 2, "share_embeddings": True},
-            ),
+            "deep lstm": (WRITER, {**DEEP, **MODULI, "rnn_type": "lstm", "share_embeddings": True}),
             "luong": (WRITER, {**LUONG, "attention_window": 2}),
-            "luong, complex gates": (
-                WRITER,
-                {**LUONG, "attention_window": 3, "gate": "split", "decoder_layers": 2, "bidirectional": False},
-            ),
-            "rnn, two vocabularies": (
-                WRITER,
-                {"rnn_type": "rnn", "target_vocab_size": 25, "target_relation_vocab_size": 5},
-            ),
+            "luong, complex gates": (WRITER, {**LUONG, **GATES, "decoder_layers": 2, "bidirectional": False}),
+            "rnn, two vocabularies": (WRITER, {"rnn_type": "rnn", **OTHER_TARGETS}),
             "real": (WRITER, REAL),
         },
     ),

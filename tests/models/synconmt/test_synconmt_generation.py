@@ -149,8 +149,9 @@ def test_generation_shows_its_attention(variant):
     model = build_variant(variant)
     source = source_of(model, 5, 2)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
-    options = {"max_new_tokens": 4, "eos_token_id": None, "return_dict_in_generate": True, "output_attentions": True}
-    out = model.generate(**source, attention_mask=mask, **options)
+    options = {"max_new_tokens": 4, "eos_token_id": None, "suppress_tokens": [model.config.pad_token_id]}
+    shown = {"return_dict_in_generate": True, "output_attentions": True}
+    out = model.generate(**source, attention_mask=mask, **options, **shown)
     target = {"decoder_input_ids": out.sequences[:, :-1]}
     if out.relations is not None:
         target["decoder_relation_ids"] = out.relations[:, :-1]

@@ -158,11 +158,10 @@ class Oracle:
         return np.stack([self.head(f"{head}.projection", state) for state in states])
 
     def head(self, name, state):
-        return (
-            np.abs(self.dense(name, state))
-            if self.complex
-            else self.w[f"{name}.weight"] @ state + self.w[f"{name}.bias"]
-        )
+        if self.config.lm_readout == "modulus":
+            return np.abs(self.dense(name, state))
+        parts = np.concatenate([state.real, state.imag]) if self.complex else state
+        return self.w[f"{name}.weight"] @ parts + self.w[f"{name}.bias"]
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

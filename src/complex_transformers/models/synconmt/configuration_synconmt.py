@@ -42,8 +42,8 @@ class SynCoNMTConfig(ComplexConfig):
         attention_window: D of ``luong``, words to either side of the predicted place.
         use_relations: False for the real network of words alone; a complex network has relations.
         share_embeddings: one table of words and one of relations for both sides, for joint vocabularies.
-        lm_readout: of both heads, see ``nn.Readout``: ``modulus`` (default, S 15, 16), ``scaled_modulus``, ``concat``
-            and the others; the real field has ``concat``.
+        lm_readout: of both heads, see ``nn.Readout``: ``concat`` (default), ``modulus`` (the paper's, S 15, 16),
+            ``scaled_modulus`` and the others; the real field has ``concat``.
         relation_feedback: which relations the decoder reads where those of ``relation_labels`` are known: ``gold``
             these (default, S 11), ``predicted`` its own, as in translation, or ``mixed``, where each word has its own
             with the probability that ``RelationSchedule`` raises over training. They are found for all words at once
@@ -80,7 +80,7 @@ class SynCoNMTConfig(ComplexConfig):
         "attention_window": ("attention_type", ("luong",)),
         **dict.fromkeys(("relation_feedback", "alpha"), ("use_relations", (True,))),
     }
-    complex_only: ClassVar[dict[str, Any]] = {"gate": None, "lm_readout": None}
+    complex_only: ClassVar[dict[str, Any]] = {"gate": None, "lm_readout": "concat"}
 
     relation_vocab_size: int = 64
     target_vocab_size: int | None = None
@@ -96,7 +96,7 @@ class SynCoNMTConfig(ComplexConfig):
     attention_window: int = 10
     use_relations: bool = True
     share_embeddings: bool = False
-    lm_readout: str | None = None
+    lm_readout: str = "concat"
     relation_feedback: str = "gold"
     alpha: float | int = 0.5
     label_smoothing: float | int = 0.0
@@ -112,8 +112,6 @@ class SynCoNMTConfig(ComplexConfig):
         real = self.number_field == "real"
         if self.gate is None:
             self.gate = "split" if real or self.rnn_type == "rnn" else "real_part"
-        if self.lm_readout is None:
-            self.lm_readout = "concat" if real else "modulus"
         if self.decoder_start_relation_id is None:
             self.decoder_start_relation_id = self.pad_relation_id
         super().__post_init__(**kwargs)
@@ -156,8 +154,7 @@ class SynCoNMTConfig(ComplexConfig):
         check_choice("rnn_type", self.rnn_type, RNN_TYPES)
         check_choice("attention_type", self.attention_type, tuple(ALIGNMENTS))
         check_choice("relation_feedback", self.relation_feedback, RELATION_FEEDBACKS)
-        assert self.gate is not None  # __post_init__ has filled in both
-        assert self.lm_readout is not None
+        assert self.gate is not None  # __post_init__ has filled it in
         check_recurrent(self.gate, self.state_activation, self.number_field)
         if self.rnn_type == "rnn" and self.gate != "split":
             raise ValueError(f"gate={self.gate!r} has no effect with rnn_type='rnn'; leave it at 'split'")
