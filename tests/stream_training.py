@@ -43,11 +43,13 @@ def model(seed: int = 0, **changes: Any) -> ComplexTransfoXLForCausalLM:
     return ComplexTransfoXLForCausalLM(ComplexTransfoXLConfig(**fields))
 
 
-def recurrent_model(rnn_type: str, seed: int = 0) -> ComplexRecurrentLMForCausalLM:
+def recurrent_model(
+    rnn_type: str = "lstm", seed: int = 0, transform: str = "causal_z"
+) -> ComplexRecurrentLMForCausalLM:
     """With every kind of state: those of the cells, and of a transform before them."""
     set_seed(seed)
     config = ComplexRecurrentLMConfig(
-        vocab_size=VOCABULARY, hidden_size=16, recurrent_size=12, rnn_type=rnn_type, transform="causal_z"
+        vocab_size=VOCABULARY, hidden_size=16, recurrent_size=12, rnn_type=rnn_type, transform=transform
     )
     return ComplexRecurrentLMForCausalLM(config)
 

@@ -82,6 +82,12 @@ def faults_of_docstring(name: str, value: type | Callable[..., Any]) -> Iterator
                 yield f"{name}.{method} has no docstring"
 
 
+def test_page_of_gates_names_every_gate() -> None:
+    text = (DOCS / "decisions" / "0004-gates.md").read_text(encoding="utf-8")
+    table = text[text.index("| `gate` |") :].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE)[1:] == list(nn.GATES)
+
+
 def test_public_names_have_docstrings() -> None:
     faults = [fault for name, value in DOCUMENTED.items() for fault in faults_of_docstring(name, value)]
     assert not faults, "\n".join(faults)

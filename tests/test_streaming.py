@@ -103,6 +103,14 @@ def test_evaluation_with_a_memory_that_covers_all_is_one_long_segment(tmp_path, 
     assert metrics["eval_bits_per_token"] == pytest.approx(metrics["eval_loss"] / math.log(2))
 
 
+@pytest.mark.parametrize(("transform", "name"), [("causal_z", "perplexity"), ("fourier", "not_a_perplexity")])
+def test_what_sees_words_to_come_has_no_perplexity(tmp_path, transform, name):
+    network = stream_training.recurrent_model(transform=transform)
+    metrics = trainer(tmp_path, network=network).evaluate()
+    assert {key for key in metrics if "perplexity" in key} == {f"eval_{name}"}
+    assert metrics[f"eval_{name}"] == pytest.approx(math.exp(metrics["eval_loss"]))
+
+
 @pytest.mark.parametrize("lanes", [2, 3, 5])
 def test_evaluation_of_lanes_is_the_mean_over_all_their_tokens(tmp_path, lanes):
     stream = tokens(5 * 20 + 4)

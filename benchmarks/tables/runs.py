@@ -15,6 +15,7 @@ from benchmarks.reporting import markdown_table, read_lines
 __all__ = [
     "MISSING",
     "SIZE",
+    "Column",
     "each",
     "find_runs",
     "parameters",

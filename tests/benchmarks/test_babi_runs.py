@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from benchmarks.grids.thesis_memory import WORD_TASKS
 from benchmarks.reporting import add_line
 from benchmarks.tables import babi as tables
 from benchmarks.tables.babi import mcnemar, plateau
@@ -80,6 +81,23 @@ def test_the_restart_of_least_training_loss_counts(tmp_path):
     assert lines[3] == "| `complex` | 2 | 1 | 25.0 | 25.0 | 1 | 0.50 | 0.50 / 0.25 / 0.12 | 1,000 | 2 s |"
     (row,) = tables.task_table("en", tmp_path).splitlines()[2:]
     assert row == "| 1 | 10.0 | 0.0 | 5.5 ± 6.4 | 0.0 | 3 / 0 | 0.250 |"
+
+
+def test_the_digits_of_the_thesis():
+    # The lines of relu in Table 4.4: R16, R32, R64, C8, C16, C21, C24.
+    lines = {
+        1: (0.5290, 0.7650, 0.8910, 0.5360, 0.5350, 0.5380, 0.5360),
+        4: (0.7830, 0.8010, 0.7980, 0.7870, 0.7990, 0.8090, 0.8040),
+        6: (0.8470, 0.8530, 0.8510, 0.8490, 0.8540, 0.8500, 0.8530),
+        9: (0.8850, 0.9000, 0.9430, 0.8050, 0.8410, 0.8960, 0.9150),
+        11: (0.7310, 0.9390, 0.9610, 0.6960, 0.6970, 0.7090, 0.7070),
+        15: (0.5930, 0.5940, 0.5980, 0.5960, 0.6080, 0.6060, 0.5970),
+        17: (0.6360, 0.6360, 0.6340, 0.6350, 0.6530, 0.6560, 0.6530),
+        19: (0.1210, 0.1180, 0.1830, 0.1360, 0.1300, 0.1380, 0.1310),
+    }
+    assert tuple(lines) == WORD_TASKS
+    for row, column in (("R32", 1), ("C21", 5)):
+        assert tables.PRINTED[row] == tuple(line[column] for line in lines.values())
 
 
 def test_a_plateau_is_left():

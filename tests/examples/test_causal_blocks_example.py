@@ -15,6 +15,14 @@ import pytest
 from example_runs import TINY, assert_refused
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from complex_transformers import (
+    BlockDataArguments,
+    BlockRunArguments,
+    ComplexRecurrentLMConfig,
+    ComplexRecurrentLMForCausalLM,
+    train_blocks,
+)
+
 CLM = "language-modeling/run_clm.py"
 SMALL = [*TINY, "--num_hidden_layers", "1", "--block_size", "16", "--warmup_steps", "5", "--seed", "0"]
 SMALL += ["--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "4", "--tokenizer", "whitespace"]
@@ -56,6 +64,22 @@ def test_blocks_are_learnt_streamed_and_written_on(run: Callable[..., Any], tmp_
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "out")
     assert model.config.model_type == "complex_llama"
     assert len(AutoTokenizer.from_pretrained(tmp_path / "out")) == model.config.vocab_size
+
+
+@pytest.mark.full
+def test_what_reads_ahead_has_no_perplexity(tmp_path: Path) -> None:
+    texts = dict(zip(("train_file", "validation_file"), map(str, text_files(tmp_path)[1::2]), strict=False))
+    data = BlockDataArguments(**texts, tokenizer="whitespace", block_size=16)
+    args = BlockRunArguments(output_dir=str(tmp_path / "out"), max_steps=2, save_steps=2, eval_steps=2, use_cpu=True)
+    sizes = {"hidden_size": 8, "recurrent_size": 8, "transform": "fourier"}
+    results = train_blocks(
+        lambda words: ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(vocab_size=len(words), **sizes)),
+        data,
+        args,
+    )
+    scores = results["validation"]
+    assert "perplexity" not in scores
+    assert scores["not_a_perplexity"] == pytest.approx(math.exp(scores["loss"]), rel=1e-3)
 
 
 @pytest.mark.full

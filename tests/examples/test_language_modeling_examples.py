@@ -210,6 +210,10 @@ def test_what_reads_ahead_is_scored_and_does_not_write(run: Callable[..., Any], 
     arguments = [RNN, *character_files(tmp_path), *TINY_RNN, "--max_steps", "5", "--embedding_type", "slot_position"]
     results = run(*arguments, "--position_length", "sentence")
     assert results["config"]["position_length"] == "sentence"
-    assert "sees words to come" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "sees words to come" in card
+    scores = results["test"]
+    assert f"| not_a_perplexity | {scores['not_a_perplexity']:.4f} |" in card
+    assert "perplexity" not in scores
     with pytest.raises(ValueError, match="still to be written and cannot generate"):
         run(*arguments, "--position_length", "sentence", "--prompt", "the cat", "--output_dir", tmp_path / "again")

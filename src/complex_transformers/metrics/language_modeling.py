@@ -15,12 +15,18 @@ from .base import Metric
 __all__ = ["LanguageModelMetric", "language_model_scores"]
 
 
-def language_model_scores(total: float, num_tokens: int, num_characters: int | None = None) -> dict[str, float]:
-    """Scores of tokens with the negative log-likelihood ``total`` (nats) together; see ``LanguageModelMetric``."""
+def language_model_scores(
+    total: float, num_tokens: int, num_characters: int | None = None, reads_ahead: bool = False
+) -> dict[str, float]:
+    """Scores of tokens with the negative log-likelihood ``total`` (nats) together; see ``LanguageModelMetric``.
+
+    Of a model that ``reads_ahead``, to tokens that it is scored on, e^L is no perplexity and is called so.
+    """
     loss = total / num_tokens
+    exponential = math.exp(loss) if loss < 700 else loss if math.isnan(loss) else math.inf
     scores = {
         "loss": loss,
-        "perplexity": math.exp(loss) if loss < 700 else loss if math.isnan(loss) else math.inf,
+        "not_a_perplexity" if reads_ahead else "perplexity": exponential,
         "bits_per_token": loss / math.log(2),
     }
     if num_characters is not None:

@@ -25,7 +25,8 @@ class StoryQuestionAnsweringPipeline(Pipeline):
     - ``answer``, one of the model's labels, and its probability ``score``;
     - ``memories``: of each sentence that was read its text (``sentence``) and ``weights``, one for each hop; of a
       ``word_memory``, which reads no sentences, an empty list;
-    - ``dropped_sentences``: how many at the beginning of the story are more than the model remembers;
+    - ``dropped_sentences``: how many at the beginning of the story are more than the model remembers; of a
+      ``word_memory`` the last of them may have been read in part;
     - ``unknown_words``: those that the vocabulary does not have.
 
     Args:
@@ -71,14 +72,13 @@ class StoryQuestionAnsweringPipeline(Pipeline):
         if not isinstance(input_, Mapping):
             raise TypeError(f"a question must be a mapping of {_INPUTS}, got {type(input_).__name__}: {input_!r}")
         if missing := [name for name in _INPUTS if input_.get(name) is None]:
-            raise ValueError(f"the input has no {' and no '.join(missing)}, only {sorted(input_)}")
+            given = [name for name, value in input_.items() if value is not None]
+            raise ValueError(f"the input has no {' and no '.join(missing)}, only {given}: give a story and a question")
         story, question = (input_[name] for name in _INPUTS)
         features = dict(self.processor(story, question, truncation=True))
-        sentences = self.processor.sentences(story)
-        reads_sentences = self.processor.variant == "sentence_memory"
-        kept = sentences[-len(features["input_ids"]) :] if reads_sentences else []
+        sentences, dropped = self.processor.sentences(story), self.processor.dropped_sentences(story)
+        kept = sentences[dropped:] if self.processor.variant == "sentence_memory" else []
         unknown = [word for text in (*sentences, question) for word in self.processor.unknown_words(text)]
-        dropped = len(sentences) - len(kept) if reads_sentences else 0
         said = {"sentences": kept, "dropped_sentences": dropped, "unknown_words": list(dict.fromkeys(unknown))}
         return {"features": features, "said": said}
 

@@ -53,7 +53,7 @@ def token_losses(logits: Tensor, labels: Tensor) -> Tensor:
 class BlockRun(Run):
     """A run on blocks; ``characters``: those that the tokens of a part stand for, where a token is not one."""
 
-    figures = ("loss", "perplexity", "bits_per_token")
+    figures = ("loss", "perplexity", "not_a_perplexity", "bits_per_token")
     characters: dict[str, int] = {}
 
     def evaluate(self, name: str) -> dict[str, float]:
@@ -66,7 +66,8 @@ class BlockRun(Run):
         read = predicted.label_ids != -100
         scored = read[:, 1:]
         total, tokens = float(predicted.predictions[scored].sum(dtype="float64")), int(scored.sum())
-        scores = language_model_scores(total, tokens)
+        reads_ahead = getattr(self.model.config, "reads_ahead", False)
+        scores = language_model_scores(total, tokens, reads_ahead=reads_ahead)
         if name in self.characters:
             scores["bits_per_character"] = scores["bits_per_token"] * int(read.sum()) / self.characters[name]
         return rounded(scores, 5)

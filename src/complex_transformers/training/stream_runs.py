@@ -116,14 +116,14 @@ class StreamRun(Run):
     """A run on streams; ``characters``: those that the tokens of a part stand for, where a token is not one."""
 
     trainer_class = ComplexStreamTrainer
-    figures = ("loss", "perplexity", "bits_per_token")
+    figures = ("loss", "perplexity", "not_a_perplexity", "bits_per_token")
     characters: dict[str, int] = {}
 
     def evaluate(self, name: str) -> dict[str, float]:
         """Loss in nats, and what follows from it."""
         part = self.parts[name]
         metrics = self.trainer.evaluate(part, metric_key_prefix="part")
-        scores = {figure: metrics[f"part_{figure}"] for figure in self.figures}
+        scores = {key: metrics[f"part_{key}"] for key in self.figures if f"part_{key}" in metrics}
         if name in self.characters:
             scores["bits_per_character"] = scores["bits_per_token"] * part.num_predicted / self.characters[name]
         return rounded(scores, 5)

@@ -48,7 +48,7 @@ class ComplexStreamTrainer(ComplexTrainer):
     the middle of the lanes with the numbers of the uninterrupted one. Each process has lanes of its own.
 
     Evaluation reads its lanes with a memory of its own and scores every token once: ``loss`` (nats), ``perplexity``
-    and ``bits_per_token`` (of characters: bpc).
+    (``not_a_perplexity``, where ``config.reads_ahead``) and ``bits_per_token`` (of characters: bpc).
 
     Args:
         *args, **kwargs: of ``transformers.Trainer``. The lanes of a data set are the batch: their number is
@@ -225,7 +225,8 @@ class ComplexStreamTrainer(ComplexTrainer):
             tokens += (inputs["shift_labels"] != -100).sum()
             self.callback_handler.on_prediction_step(self.args, self.state, self.control)
         total, tokens = (self.accelerator.reduce(value) for value in (total, tokens))
-        scores = language_model_scores(total.item(), int(tokens))
+        reads_ahead = getattr(self.model.config, "reads_ahead", False)
+        scores = language_model_scores(total.item(), int(tokens), reads_ahead=reads_ahead)
         return EvalLoopOutput(
             predictions=None,
             label_ids=None,

@@ -2,6 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory networks against a plain reference, the counts of Thesis Table 4.3, what is refused, and the linear start."""
 
+import os
+import re
+import tarfile
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -12,10 +19,13 @@ from complex_transformers import (
     ComplexMemoryNetworkForSequenceClassification,
     ComplexMemoryNetworkModel,
     LinearStart,
+    read_babi,
 )
 from complex_transformers.analysis import count_parameters
 from complex_transformers.nn.memory import word_factors
 
+DATA = Path(os.environ.get("COMPLEX_TRANSFORMERS_DATA", Path(__file__).parents[4] / "shared" / "data"))
+BABI = DATA / "qa" / "babi" / "tasks_1-20_v1-2.tar.gz"
 SIZES = {"vocab_size": 13, "hidden_size": 6, "num_labels": 4, "memory_size": 9}
 # V, S and Q of tasks 1 to 20, and some of the counts of Thesis Table 4.3 (design of section 1.5).
 TASKS = (
@@ -95,6 +105,27 @@ def test_words_have_the_weights_of_the_thesis(field, units):
     if (field, units) == ("complex", 24):
         v, s, q = TASKS[3]
         assert 2 * (2 * v * 32 + v * q + 96 * (s + 32 + 24 + 1) + 24 * v + v) == 17472  # printed 17,752
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not BABI.is_file(), reason="no qa/babi/tasks_1-20_v1-2.tar.gz in COMPLEX_TRANSFORMERS_DATA")
+def test_tasks_have_the_sizes_of_the_thesis():
+    """V: a place for padding, all words, marks and answers; S and Q: the longest story and question; of both parts."""
+    words = cache(re.compile(r"\w+|[^\w\s]").findall)
+    parts = defaultdict(list)
+    with tarfile.open(BABI) as archive:
+        for member in archive:
+            if match := re.search(r"/en-10k/qa(\d+)_[^/]*\.txt$", member.name):
+                parts[int(match[1])].append(read_babi(archive.extractfile(member).read().decode().splitlines()))
+    # Of task 3 the archive at hand has one part.
+    whole = {task: [row for part in both for row in part] for task, both in parts.items() if len(both) == 2}
+    assert whole.keys() >= {*range(1, 21)} - {3}
+    for task, rows in whole.items():
+        texts = {text for row in rows for text in (*row.story, row.question)}
+        vocabulary = {word for text in texts for word in words(text)} | {row.answer for row in rows}
+        longest = max(sum(len(words(text)) for text in row.story) for row in rows)
+        question = max(len(words(row.question)) for row in rows)
+        assert (len(vocabulary) + 1, longest, question) == TASKS[task - 1], task
 
 
 def test_what_cannot_be_read_is_refused():

@@ -72,6 +72,14 @@ def test_a_story_longer_than_the_memory_keeps_its_end_and_says_so():
         processor(STORY, QUESTION)
 
 
+@pytest.mark.parametrize(("length", "dropped"), [(17, 0), (16, 1), (11, 1), (10, 2), (5, 2), (4, 3)])
+def test_a_story_longer_than_the_memory_of_words_says_which_sentences_were_cut(length, dropped):
+    # The sentences have 6, 6 and 5 words: one that is read in part has not been read.
+    model, processor = build("word_memory", **{**WORDS, "story_length": length})
+    found = pipeline(TASK, model=model, processor=processor)(story=STORY, question=QUESTION)
+    assert (found["dropped_sentences"], found["memories"]) == (dropped, [])
+
+
 def test_unknown_words_are_named():
     model, processor = build()
     found = pipeline(TASK, model=model, processor=processor)(story="Ann went to Rome.", question="Where is Ann?")
@@ -84,13 +92,15 @@ def test_what_is_no_story_is_refused():
     for inputs, error, message in (
         ({"story": "", "question": QUESTION}, ValueError, "story is empty"),
         ({"story": " \n ", "question": QUESTION}, ValueError, "story is empty"),
-        ({"story": STORY, "question": ""}, ValueError, "question has no word"),
-        ({"story": STORY}, ValueError, "the input has no question, only"),
+        ({"story": STORY, "question": ""}, ValueError, "question has no word: ''; ask a question"),
+        ({"story": STORY}, ValueError, r"the input has no question, only \['story'\]: give a story and a question"),
         ({"story": [1, 2], "question": QUESTION}, TypeError, "list of sentences, got int: 1"),
         ("Where?", TypeError, "must be a mapping of"),
     ):
         with pytest.raises(error, match=message):
             ask(inputs)
+    with pytest.raises(ValueError, match=r"no question, only \['story'\]: give"):
+        ask(story=STORY)
     with pytest.raises(TypeError, match="no argument 'top_k'"):
         ask({"story": STORY, "question": QUESTION}, top_k=2)
     with pytest.raises(ValueError, match="not both"):
@@ -157,6 +167,8 @@ def test_answers_of_a_tokenizer_that_ends_texts_are_words():
     tokenizer = build_tokenizer([*STORY, QUESTION], "word", append_eos=True)
     processor, size = MemoryProcessor(tokenizer), len(tokenizer)
     assert processor("Mary left .", QUESTION)["question_ids"][-1] == tokenizer.eos_token_id
+    with pytest.raises(ValueError, match="question has no word: ' '; ask a question"):
+        processor("Mary left .", " ")
     for wrong, error in (
         (["Rome", "milk", "milk"], ValueError),
         (["Rome", "Rome"], ValueError),

@@ -269,11 +269,20 @@ def test_parameter_counts_of_the_thesis(changes, printed):
     with torch.device("meta"):
         if "lm_readout" not in changes and "number_field" not in changes:
             changes = {**changes, "lm_readout": "squared_modulus"}
-        model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(vocab_size=10_000, **changes))
-    names = dict(model.named_parameters())
-    extra = sum(value.numel() for name, value in names.items() if "bias_hh" in name)
-    extra += sum(value.numel() for name, value in names.items() if name.startswith("lm_head") and "bias" in name)
-    assert count_parameters(model) - extra == printed
+        config = ComplexRecurrentLMConfig(vocab_size=10_000, lm_bias=False, **changes)
+        model = ComplexRecurrentLMForCausalLM(config)
+    second = sum(value.numel() for name, value in model.named_parameters() if "bias_hh" in name)
+    assert count_parameters(model) - second == printed
+
+
+@pytest.mark.parametrize("changes", [{}, REAL, {"lm_readout": "squared_modulus"}], ids=["complex", "real", "modulus"])
+def test_a_head_without_a_bias_is_one_whose_bias_is_zero(changes):
+    model, plain = make(lm_bias=False, **changes), make(**changes)
+    rest = plain.load_state_dict(model.state_dict(), strict=False)
+    assert rest.missing_keys == ["lm_head.projection.bias"]
+    nn.init.zeros_(plain.lm_head.projection.bias)
+    torch.testing.assert_close(model(texts()).logits, plain(texts()).logits, rtol=0, atol=1e-12)
+    assert model.resize_token_embeddings(15).num_embeddings == model(texts()).logits.shape[-1] == 15
 
 
 def test_the_real_field_is_a_plain_lstm():

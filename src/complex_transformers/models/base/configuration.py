@@ -439,12 +439,14 @@ class StreamConfig(WritingConfig):
             frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
         div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it;
             a tied head has 1.
+        lm_bias: the head has a bias for each word; those of an adaptive softmax always have.
         use_cache: return a memory.
         pad_token_id: its amplitude is zero and stays so; None, as streams have no padding.
     """
 
     cutoffs: list[int] | tuple[int, ...] = ()
     div_value: int = 1
+    lm_bias: bool = True
     use_cache: bool = True
     pad_token_id: int | None = None
 
@@ -466,6 +468,11 @@ class StreamConfig(WritingConfig):
                     "an adaptive softmax"
                 )
             return
+        if not self.lm_bias:
+            raise ValueError(
+                "lm_bias=False has no effect with cutoffs: every layer of an adaptive softmax has a bias; leave it at "
+                "True, or leave cutoffs empty"
+            )
         features = self.head_size // 2 if self.lm_readout == "feature_modulus" else self.head_size
         check_adaptive_softmax(self.cutoffs, self.div_value, self.vocab_size, features, self.lm_readout, "lm_readout")
         if self.tie_word_embeddings and self.div_value != 1:

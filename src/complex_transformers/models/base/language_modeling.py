@@ -108,7 +108,8 @@ class CausalLanguageModel(CausalHead):
     def make_head(self, config: StreamConfig) -> Readout:
         """The head of ``config``: of an adaptive softmax where it has cutoffs."""
         if not config.cutoffs:
-            return Readout(config.head_size, config.vocab_size, config.lm_readout, config.number_field)
+            size, words = config.head_size, config.vocab_size
+            return Readout(size, words, config.lm_readout, config.number_field, bias=config.lm_bias)
         return AdaptiveReadout(
             config.head_size,
             config.vocab_size,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from transformers import AddedToken, BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
@@ -179,6 +180,15 @@ class MemoryProcessor(HubMixin, ProcessorMixin):
         pairs = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
         return [text[slice(*place)] for token, place in pairs if token == self.tokenizer.unk_token_id]
 
+    def dropped_sentences(self, story: Story) -> int:
+        """How many sentences at the beginning ``truncation=True`` cuts, of ``word_memory`` in whole or in part."""
+        sentences = self.sentences(story)
+        if self.story_length is None:
+            return max(0, len(sentences) - self.memory_size)
+        sizes = [len(self._words(text, f"sentence {i} of story")) for i, text in enumerate(sentences)]
+        excess = sum(sizes) - self.story_length
+        return sum(start < excess for start in accumulate([0, *sizes[:-1]]))
+
     def _add(self, batch: dict[str, Any], name: str, mask_name: str, texts: list[list[int]]) -> None:
         rows = [self._filled(words, max(map(len, texts))) for words in texts]
         batch[name], batch[mask_name] = [ids for ids, _ in rows], [mask for _, mask in rows]
@@ -188,16 +198,16 @@ class MemoryProcessor(HubMixin, ProcessorMixin):
         rest = size - len(words)
         return [*words, *[self.tokenizer.pad_token_id] * rest], [1] * len(words) + [0] * rest
 
-    def _words(self, text: Any, name: str, add_special_tokens: bool = True) -> list[int]:
+    def _words(self, text: Any, name: str, add_special_tokens: bool = True, remedy: str = "leave it out") -> list[int]:
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a text, got {type(text).__name__}: {text!r}")
         ids: list[int] = self.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
-        if not ids:
-            raise ValueError(f"{name} has no word: {text!r}; leave it out")
+        if not ids or not text.strip():  # a tokenizer may end texts in a token of its own
+            raise ValueError(f"{name} has no word: {text!r}; {remedy}")
         return ids
 
     def _question(self, question: Any, name: str) -> list[int]:
-        words = self._words(question, f"question{name}")
+        words = self._words(question, f"question{name}", remedy="ask a question")
         if self.question_length is not None and len(words) > self.question_length:
             raise ValueError(
                 f"question{name} has {len(words)} words, more than question_length={self.question_length}: "
