@@ -3,27 +3,32 @@
 """The language models of chapter 4.3 of the thesis, as printed and in causal form, and linear recurrent units.
 
     python -m benchmarks.grid thesis-language-models            # some rows: thesis-language-models LM-R LRU
+    python -m benchmarks.grid thesis-language-gates             # gates and sizes of words, 500 steps each
 
-The table goes to ``docs/thesis.md``.
+The tables go to ``docs/thesis.md``.
 """
 
 from __future__ import annotations
 
 from benchmarks.grid import Commands
 
-__all__ = ["GRIDS", "LANGUAGE_MODELS", "READS_AHEAD"]
+__all__ = ["GATES", "GATE_ROWS", "GRIDS", "LANGUAGE_MODELS", "READS_AHEAD", "SCALES"]
 
 REAL_WORDS = "--word_parts real"
 TWICE = "--hidden_size 512 --recurrent_size 512"
 SLOTS, PHASES = "--embedding_type slot_position", "--embedding_type phase_position"
-AS_PRINTED = "--gate modulus --state_activation hirose_tanh --lm_readout squared_modulus"
+AS_PRINTED = "--gate modulus --state_activation hirose_tanh --lm_readout squared_modulus --lm_bias false"
+LARGE_WORDS = "--initializer_range 1.0"
 LANGUAGE_MODELS = {
     "LM-R": "--number_field real",
     "LM-R-equal-parameters": "--number_field real --hidden_size 236 --recurrent_size 236",
+    "LM-R-parameters-of-causal-Z": "--number_field real --hidden_size 190 --recurrent_size 190",
+    "LM-R-all-words": "--number_field real --vocab_size 33278 --cutoffs 2000 10000",
     "LM-C": "",
     "LM-C-as-printed": AS_PRINTED,
     "LM-C-real-words": REAL_WORDS,
     "LM-C-real-words-twice-the-units": f"{REAL_WORDS} {TWICE}",
+    "LM-C-real-words-twice-the-units-large-words": f"{REAL_WORDS} {TWICE} {LARGE_WORDS}",
     "slots": SLOTS,
     "slots-by-sentence": f"{SLOTS} --position_length sentence",
     "phases": PHASES,
@@ -31,6 +36,7 @@ LANGUAGE_MODELS = {
     "Fourier-features": f"{REAL_WORDS} --transform fourier --transform_axis features",
     "Fourier-sequence": f"{REAL_WORDS} --transform fourier --transform_axis sequence",
     "Z": f"{REAL_WORDS} --transform z",
+    "Z-large-words": f"{REAL_WORDS} --transform z {LARGE_WORDS}",
     "Z-twice-the-units": f"{REAL_WORDS} --transform z {TWICE}",
     "causal-Z": f"{REAL_WORDS} --transform causal_z",
     "LRU": "--rnn_type lru --num_hidden_layers 6",
@@ -39,22 +45,43 @@ LANGUAGE_MODELS = {
 # What these reach is no perplexity: they see words to come, or how many there are.
 READS_AHEAD = ("slots-by-sentence", "phases-by-sentence", "Fourier-sequence")
 
-GRIDS = (
-    Commands(
-        "thesis-language-models",
-        # The printed head has no adaptive softmax.
+# Every gate that closes or is printed, and the sizes that words begin with.
+GATES, SCALES = ("modulus", "split", "real_part", "projected"), ("0.1", "0.5", "1.0")
+GATE_ROWS = {f"{gate},{scale}": f"--gate {gate} --initializer_range {scale}" for gate in GATES for scale in SCALES}
+
+
+def _commands(name: str, rows: dict[str, str], seeds: tuple[int, ...], length: str) -> Commands:
+    """Rows of WikiText-2, with an adaptive softmax but where the printed head or another one is asked for."""
+    own = ("squared_modulus", "--cutoffs")
+    return Commands(
+        name,
         {
-            row: f"{words}{'' if 'squared_modulus' in words else ' --cutoffs 2000'}"
-            for row, words in LANGUAGE_MODELS.items()
+            row: f"{words}{'' if any(one in words for one in own) else ' --cutoffs 2000'}"
+            for row, words in rows.items()
         },
-        seeds=(0, 1),
+        seeds=seeds,
         script="examples/language-modeling/run_clm_rnn.py",
         common=(
             "--train_file $DATA/lm/wikitext-2/train.txt.gz --validation_file $DATA/lm/wikitext-2/valid.txt.gz "
             "--test_file $DATA/lm/wikitext-2/test.txt.gz --tokenizer whitespace --vocab_size 10000 "
             "--segment_length 35 --per_device_train_batch_size 16 --per_device_eval_batch_size 16 "
-            "--learning_rate 2e-3 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 --num_train_epochs 1 "
-            "--hidden_size 256 --recurrent_size 256 --eval_strategy epoch --save_strategy epoch --save_total_limit 1"
+            f"--learning_rate 2e-3 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 {length} --hidden_size 256 "
+            "--recurrent_size 256 --save_total_limit 1"
         ),
+    )
+
+
+GRIDS = (
+    _commands(
+        "thesis-language-models",
+        LANGUAGE_MODELS,
+        (0, 1),
+        "--num_train_epochs 1 --eval_strategy epoch --save_strategy epoch",
+    ),
+    _commands(
+        "thesis-language-gates",
+        GATE_ROWS,
+        (0,),
+        "--max_steps 500 --eval_strategy steps --eval_steps 500 --save_strategy steps --save_steps 500",
     ),
 )

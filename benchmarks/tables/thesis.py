@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.grids.thesis import DEPTHS, FAILING, FIELDS
-from benchmarks.grids.thesis_language import LANGUAGE_MODELS, READS_AHEAD
+from benchmarks.grids.thesis_language import GATE_ROWS, GATES, LANGUAGE_MODELS, READS_AHEAD, SCALES
 from benchmarks.reporting import markdown_table, read_lines
-from benchmarks.tables.runs import MISSING, SIZE, Column, find_runs, parameters, run_table, seeds, spread
+from benchmarks.tables.runs import MISSING, SIZE, Column, find_runs, parameters, run_table, score, seeds, spread
 from benchmarks.thesis.printed import PRINTED
 from benchmarks.thesis.protocol import ACTIVATIONS, RECIPES
 from complex_transformers.analysis import part_coupling
@@ -224,6 +224,7 @@ def language_model_table(results: Path) -> str:
         "seeds": seeds,
         "validation": _exponential("validation"),
         "test": _exponential("test"),
+        "bits per character": score("test/bits_per_character", 3, 1),
         "parameters": parameters,
         "training": SIZE["training"],
     }
@@ -233,6 +234,17 @@ def language_model_table(results: Path) -> str:
     }
     found = find_runs(results / "thesis-language-models.jsonl", LANGUAGE_MODELS)
     return run_table(["row", "options"], columns, labels, found) if found else MISSING
+
+
+def language_gates_table(results: Path) -> str:
+    """Complex LSTM language models after 500 steps: perplexity on validation by gate and size of the first words."""
+    found = find_runs(results / "thesis-language-gates.jsonl", GATE_ROWS)
+    column = _exponential("validation")
+    rows = [
+        [f"`{gate}`", *(column(found[row]) if (row := f"{gate},{scale}") in found else "" for scale in SCALES)]
+        for gate in GATES
+    ]
+    return markdown_table(["gate", *(f"words of {scale}" for scale in SCALES)], rows) if found else MISSING
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
@@ -256,5 +268,6 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "thesis-synthetic": synthetic_table,
         "thesis-dynamics": dynamics_table,
         "thesis-language-models": language_model_table,
+        "thesis-language-gates": language_gates_table,
     }
 }
