@@ -32,8 +32,8 @@ class ComplexQuantizer(HfQuantizer):
 
     @property
     def is_qat_trainable(self) -> bool:
-        """Whether the weights themselves train."""
-        return self.quantization_config.training
+        """``Trainer`` takes the model, to evaluate it at least: ``model.train()`` says what packed weights cannot."""
+        return True
 
     @property
     def is_compileable(self) -> bool:
