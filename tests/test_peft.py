@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from complex_transformers import ComplexOrderForSequenceClassification, ComplexTrainer
-from complex_transformers.nn import functional as CF
+from complex_transformers.nn import Readout, functional as CF
 from families import Case
 
 peft = pytest.importorskip("peft")
@@ -74,3 +74,16 @@ def test_adapted_layer_is_a_complex_product_of_the_adapted_weights(base):
     w, z = torch.complex(*(weight.detach() for weight in weights)), CF.to_complex(x)
     expected = z @ w.T + CF.to_complex(layer.bias.detach())
     torch.testing.assert_close(CF.to_complex(layer(x).detach()), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("readout", ["concat", "feature_modulus", "modulus"])
+def test_adapted_heads_read_as_before(readout):
+    """The layer is an adapter then, whose class says nothing of the numbers it reads."""
+    torch.manual_seed(0)
+    head = Readout(8, 6, readout)
+    x = torch.randn(3, 8)
+    expected = head(x)
+    targets = ["real", "imag"] if readout == "modulus" else ["projection"]
+    adapted = peft.inject_adapter_in_model(peft.LoraConfig(r=2, target_modules=targets), head)
+    assert any("lora" in name for name, _ in adapted.named_parameters())
+    torch.testing.assert_close(adapted(x), expected)  # B starts at zero

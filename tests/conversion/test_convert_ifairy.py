@@ -158,6 +158,7 @@ def test_cached_texts_and_the_command_line(tmp_path, monkeypatch, capsys):
     assert "parameters, 12 complex features" in capsys.readouterr().out
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "ours").eval()
     assert model.config.activation_bits is None
+    assert model.config.max_position_embeddings == SETTINGS["max_position_embeddings"]
     text = model.generate(torch.tensor([IDS]), max_new_tokens=6, do_sample=False, eos_token_id=None)
     for place in range(5, 11):
         assert model(text[:, :place]).logits[0, -1].argmax() == text[0, place]

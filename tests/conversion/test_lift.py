@@ -98,7 +98,7 @@ def test_any_pairing_of_the_stream_is_the_same_function(kind, pairing):
 @torch.no_grad()
 @every_kind
 def test_saved_and_loaded(kind, tmp_path):
-    model = real_model(kind)
+    model = real_model(kind, max_position_embeddings=77)
     model.generation_config.eos_token_id = [2, 3]
     lifted = lift(model)
     lifted.save_pretrained(tmp_path)
@@ -108,6 +108,7 @@ def test_saved_and_loaded(kind, tmp_path):
     assert torch.equal(loaded(ids).logits, lifted(ids).logits)
     assert loaded.generation_config.eos_token_id == [2, 3]
     assert loaded.config.eos_token_id == 2
+    assert loaded.config.max_position_embeddings == 77
     tied = loaded.lm_head.projection.weight is loaded.model.embed_tokens.weight
     assert tied == model.config.tie_word_embeddings == loaded.config.tie_word_embeddings
 

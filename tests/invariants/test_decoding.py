@@ -5,8 +5,9 @@
 import pytest
 import torch
 from laws import as_dtype, law, law_of_first
+from transformers.generation import stopping_criteria
 
-from families import END, START
+from families import END, LEARNED, START, Case
 from family_inputs import batch, embedded, numbers_of, results, rows
 
 
@@ -67,6 +68,35 @@ def test_generation_needs_no_cache(case):
     for row in range(2):
         alone = model.generate(**{name: value[row : row + 1] for name, value in prompt.items()}, **options)
         assert alone[0].tolist() == with_cache[row].tolist()
+
+
+WRITERS = [
+    Case("complex_llama", "complex"),
+    Case("complex_recurrent_lm", "lstm"),
+    Case("complex_transfo_xl", "modulus"),
+    Case("complex_seq2seq", "modulus"),
+]
+
+
+@pytest.mark.parametrize("case", WRITERS, ids=str)
+def test_texts_are_not_cut_where_no_table_of_positions_ends(case, monkeypatch):
+    warned = []
+    monkeypatch.setattr(stopping_criteria.logger, "warning_once", warned.append)
+    model = case.own()
+    model.config.max_position_embeddings = 5
+    inputs = batch(rows(model, (7, 7)))
+    options = {"do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    assert model.generate(**inputs, **options).shape[1] == 7 + 20  # as many as Transformers' default
+    assert model.generate(**inputs, **options, max_new_tokens=3).shape[1] == 7 + 3
+    assert not warned
+
+
+def test_texts_end_where_a_table_of_positions_does():
+    model = Case("complex_recurrent_lm", "lstm").build(**{**LEARNED, "max_position_embeddings": 9}).eval()
+    ids, options = torch.full((1, 7), 4), {"do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    assert model.generate(ids, **options).shape[1] == 9
+    with pytest.raises(ValueError, match="max_position_embeddings=9"):
+        model.generate(ids, **options, max_new_tokens=5)
 
 
 @torch.no_grad()

@@ -10,7 +10,7 @@ import pytest
 import torch
 from quantized_models import GREEDY, LINEAR_TYPES, SIZES, decoder, real_decoder, texts
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM, LlamaForCausalLM
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, LlamaForCausalLM
 
 from complex_transformers import ComplexLlamaForCausalLM, ComplexQuantizationConfig, lift, quantize
 from complex_transformers.nn import PackedLinear, WidelyLinear
@@ -131,8 +131,17 @@ def with_nan(state):
     state[f"{NAME}.scales"][0, 0, 0] = torch.nan
 
 
+@pytest.mark.parametrize("end", [-200, 1000, 4])
+def test_files_that_are_cut_short(tmp_path, end):
+    """Behind the header, within it, before it."""
+    quantize(decoder(), ComplexQuantizationConfig()).save_pretrained(tmp_path)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:end])
+    refused("model.safetensors is damaged or not complete .* bytes; .*save the quantised model again", load, tmp_path)
+
+
 @pytest.mark.parametrize("change", [without_codes, without_layer, with_nan])
-def test_files_that_are_cut_short(tmp_path, change):
+def test_files_that_lack_weights(tmp_path, change):
     quantize(decoder(), ComplexQuantizationConfig()).save_pretrained(tmp_path)
     edit(tmp_path, change)
     refused(f"no packed weights of 1 of 14 layers, such as {NAME}: .*save the quantised model again", load, tmp_path)
@@ -146,8 +155,16 @@ def test_files_of_another_configuration(tmp_path):
     def rewrite(**changes):
         path.write_text(json.dumps({**written, "quantization_config": {**written["quantization_config"], **changes}}))
 
+    saved = r"model.safetensors holds model.layers.0.*{} of shape \(2, .*config.json describes has {}.*restore config"
     rewrite(stages=3)
-    refused("mismatch", load, tmp_path, error=RuntimeError)
+    refused(saved.format("codes", r"\(3, "), load, tmp_path)
+    refused(saved.format("codes", r"\(3, "), AutoModel.from_pretrained, tmp_path)  # without the head
+    rewrite(granularity="tensor")
+    refused(saved.format("scales", r"\(2, 2, 1\)"), load, tmp_path)
+    rewrite(modules_to_not_convert=["up_proj"])
+    refused(saved.format("up_proj.*codes", "none"), load, tmp_path)
+    path.write_text(json.dumps({**written, "linear_type": "complex"}))
+    refused(saved.format("conj_codes", "none"), load, tmp_path)
     rewrite(groups=4)
     refused(r"unknown arguments \['groups'\]: the file may be of a newer version", load, tmp_path)
     rewrite(stages=4)

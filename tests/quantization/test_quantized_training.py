@@ -53,8 +53,41 @@ def test_a_trainer_trains_what_is_then_packed(tmp_path):
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "packed")
     assert sum(isinstance(module, PackedLinear) for module in loaded.modules()) == 14
     assert torch.equal(loaded(ids).logits, trained.logits)
-    with pytest.raises(ValueError, match="cannot perform fine-tuning on purely quantized models"):
-        Trainer(packed, arguments(tmp_path / "more"), train_dataset=data)
+    trainer = Trainer(packed, arguments(tmp_path / "more"), train_dataset=data, eval_dataset=data)
+    assert trainer.evaluate()["eval_loss"] == pytest.approx(trained.loss.item(), rel=1e-5)
+    refused(r"14 layers of this ComplexLlamaForCausalLM are packed .*training=True", trainer.train)
+
+
+def test_packed_weights_are_not_asked_to_train():
+    packed = quantize(decoder(), ComplexQuantizationConfig(stages=1))
+    refused(
+        r"14 layers .* are packed .*ComplexQuantizationConfig\(training=True\).*requires_grad_\(False\)", packed.train
+    )
+    assert not any(module.training for module in packed.modules())
+    packed.requires_grad_(False)
+    packed.lm_head.requires_grad_(True)
+    head, ids = packed.lm_head.projection.weight.clone(), texts()
+    packed.train()(ids, labels=ids).loss.backward()
+    torch.optim.SGD(packed.lm_head.parameters(), lr=0.1).step()
+    assert not torch.equal(packed.lm_head.projection.weight, head)
+    packed.requires_grad_(True)
+    packed.lm_head.requires_grad_(False)  # and every parameter of the decoder within it is trained
+    packed.train()
+    quantize(decoder(), TRAINING).train()
+    quantize(decoder(), ComplexQuantizationConfig(stages=1)).dequantize().train()
+
+
+def test_adapters_of_a_packed_model_train(tmp_path):
+    peft = pytest.importorskip("peft")
+    packed = quantize(decoder(), ComplexQuantizationConfig(stages=1))
+    codes = {name: value.clone() for name, value in packed.named_buffers()}
+    ids = texts(4, 10)
+    data = [{"input_ids": row, "labels": row} for row in ids]
+    model = peft.get_peft_model(packed, peft.LoraConfig(r=4, target_modules=["lm_head.projection"]))
+    loss = model.eval()(ids, labels=ids).loss.item()
+    Trainer(model, arguments(tmp_path, learning_rate=0.1), train_dataset=data).train()
+    assert model.eval()(ids, labels=ids).loss.item() < loss - 0.1
+    assert all(torch.equal(value, codes[name]) for name, value in packed.named_buffers() if name in codes)
 
 
 @pytest.mark.parametrize("linear_type", LINEAR_TYPES)

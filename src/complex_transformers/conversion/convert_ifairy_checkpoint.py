@@ -109,6 +109,7 @@ def convert_ifairy_weights(
         rope_parameters={"rope_type": "default", "rope_theta": float(settings.get("rope_theta", 10000.0))},
         weight_init="normal",
         initializer_range=settings.get("initializer_range", 0.02),
+        max_position_embeddings=settings.get("max_position_embeddings", 2048),
         pad_token_id=settings.get("pad_token_id"),
         bos_token_id=settings.get("bos_token_id"),
         eos_token_id=settings.get("eos_token_id"),

@@ -157,6 +157,7 @@ def _lifted_config(config: PreTrainedConfig, biases: dict[str, bool], dtype: tor
         linear_type="widely_linear",
         norm_scale="stored",
         rms_norm_eps=config.rms_norm_eps,
+        max_position_embeddings=config.max_position_embeddings,
         qk_norm=config.model_type == "qwen3",
         **biases,
         attention_scale=head_dim(config) ** -0.5,

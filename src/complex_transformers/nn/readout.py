@@ -83,7 +83,7 @@ class Readout(nn.Module):
             torch.nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        if isinstance(self.projection, RealLinear):
+        if self.readout in ("concat", "feature_modulus"):  # whatever an adapter has made of the real layer
             return self.projection(self.features(x))
         z = self.projection(x)
         if self.readout == "probability_amplitude":

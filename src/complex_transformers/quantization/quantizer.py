@@ -12,6 +12,7 @@ from transformers.quantizers.base import HfQuantizer
 
 from .configuration import ComplexQuantizationConfig
 from .conversion import check_packed, dequantize, empty_layers, layers_to_convert, pack_layers, prepare, set_layers
+from .files import check_files
 
 __all__ = ["ComplexQuantizer", "quantize"]
 
@@ -32,8 +33,8 @@ class ComplexQuantizer(HfQuantizer):
 
     @property
     def is_qat_trainable(self) -> bool:
-        """Whether the weights themselves train."""
-        return self.quantization_config.training
+        """``Trainer`` takes the model, to evaluate it at least: ``model.train()`` says what packed weights cannot."""
+        return True
 
     @property
     def is_compileable(self) -> bool:
@@ -47,6 +48,7 @@ class ComplexQuantizer(HfQuantizer):
     def _process_model_before_weight_loading(self, model: PreTrainedModel, **kwargs: Any) -> None:
         if self.pre_quantized and not self.quantization_config.training:
             empty_layers(model, self.quantization_config)
+            check_files(model, kwargs.get("checkpoint_files"))
         else:
             prepare(model, self.quantization_config)
 

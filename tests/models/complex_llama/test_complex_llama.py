@@ -305,7 +305,7 @@ REFUSED = [
     ({**REAL, "linear_type": "widely_linear"}, "linear_type='widely_linear' needs number_field='complex'"),
     ({**REAL, "gate_product": "conj"}, "gate_product='conj' needs number_field='complex'"),
     ({**REAL, "norm_scale": "modulus"}, "norm_scale='modulus' needs number_field='complex'"),
-    ({"max_position_embeddings": 9}, "max_position_embeddings=9 has no effect"),
+    ({"max_position_embeddings": 0}, "max_position_embeddings must be positive, got 0"),
     ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs a head"),
 ]
 

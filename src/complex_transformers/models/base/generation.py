@@ -1,19 +1,19 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""``generate()`` of encoder-decoder models: padded beginnings of targets, and how long a text may get."""
+"""``generate()``: how long a text may get, and, of encoder-decoder models, padded beginnings of targets."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
+from transformers import GenerationConfig, GenerationMixin, MaxLengthCriteria, PreTrainedModel, StoppingCriteriaList
 
-__all__ = ["EncoderDecoderGenerationMixin", "learned_positions", "refuse_chunks"]
+__all__ = ["EncoderDecoderGenerationMixin", "OpenEndedGenerationMixin", "learned_positions", "refuse_chunks"]
 
 
 def learned_positions(model: PreTrainedModel) -> int | None:
-    """Number of positions where an encoder-decoder model has a table of them, and fails beyond it."""
+    """Number of positions where a model that writes has a table of them, and fails beyond it."""
     config = model.config
     if (embedding_type := getattr(config, "embedding_type", None)) is not None:
         limited = embedding_type == "learned_position"
@@ -30,7 +30,34 @@ def refuse_chunks(generation_config: GenerationConfig) -> None:
         )
 
 
-class EncoderDecoderGenerationMixin(GenerationMixin):
+class OpenEndedGenerationMixin(GenerationMixin):
+    """``generate()`` that knows a longest text only where a table of positions ends.
+
+    Transformers takes ``max_position_embeddings`` for that whatever the positions are: it cuts its default length
+    there, so that longer beginnings are refused, and says of longer texts that they may fail.
+    """
+
+    def _prepare_generated_length(
+        self, generation_config: GenerationConfig, has_default_max_length: bool, *args: Any, **kwargs: Any
+    ) -> GenerationConfig:
+        """As in Transformers; by default as many new tokens after a long beginning as after a short one."""
+        added = generation_config.max_length
+        prepared = super()._prepare_generated_length(generation_config, has_default_max_length, *args, **kwargs)
+        is_default = has_default_max_length and prepared.max_new_tokens is None
+        if is_default and added is not None and learned_positions(self) is None:
+            prepared.max_length = added + kwargs["input_ids_length"]
+        return prepared
+
+    def _get_stopping_criteria(self, *args: Any, **kwargs: Any) -> StoppingCriteriaList:
+        """As in Transformers; without its warning where positions do not end."""
+        criteria = super()._get_stopping_criteria(*args, **kwargs)
+        for criterion in criteria:
+            if isinstance(criterion, MaxLengthCriteria):
+                criterion.max_position_embeddings = learned_positions(self)
+        return criteria
+
+
+class EncoderDecoderGenerationMixin(OpenEndedGenerationMixin):
     """``generate()`` that finds the first token of a beginning behind its padding, and reads it whole."""
 
     def _prepare_decoder_input_ids_for_generation(

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import GenerationConfig, GenerationMixin
+from transformers import GenerationConfig
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import CausalLMOutputWithPast
 from transformers.utils import TransformersKwargs
@@ -14,6 +14,7 @@ from transformers.utils.generic import can_return_tuple
 
 from ...nn import AdaptiveReadout, Readout
 from .configuration import StreamConfig, WritingConfig
+from .generation import OpenEndedGenerationMixin
 from .layers import LanguageModelHead
 from .loss import check_labels, label_count
 from .stream_cache import StreamCache
@@ -26,7 +27,7 @@ def label_name(shift_labels: Tensor | None = None, **kwargs: Any) -> str:
     return "labels" if shift_labels is None else "shift_labels"
 
 
-class CausalHead(LanguageModelHead, GenerationMixin):
+class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
     """A model that reads from left to right and the ``lm_readout`` of every token, with ``generate()``.
 
     A subclass names the model.

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from typing_extensions import Self
 
-from ...nn import ComplexLinear, Readout, initialize_
+from ...nn import ComplexLinear, PackedLinear, Readout, initialize_
 from ...nn.embedding import TableEmbedding
 from .hub import ModelHubMixin
 from .inputs import check_call
@@ -61,6 +62,16 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
                 "attn_implementation out"
             )
         return super()._flex_attn_can_dispatch(is_init_check)
+
+    def train(self, mode: bool = True) -> Self:
+        """As in PyTorch.
+
+        Raises:
+            ValueError: layers are packed, and nobody has chosen what of the rest trains.
+        """
+        if mode and getattr(self, "hf_quantizer", None) is not None:  # that of the whole, not of a part of it
+            _check_trainable(self)
+        return super().train(mode)
 
     def token_loss(
         self,
@@ -151,6 +162,20 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
             if isinstance(module, TableEmbedding):
                 module.resize(new_num_tokens, mean_resizing)
         return embeddings
+
+
+def _check_trainable(model: PreTrainedModel) -> None:
+    """Raise for packed layers, which keep their weights, in a model all of whose parameters train.
+
+    Adapters freeze what they adapt, and so does whoever wants to train no more than, say, the head.
+    """
+    packed = sum(isinstance(module, PackedLinear) for module in model.modules())
+    if packed and all(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError(
+            f"the weights of {packed} layers of this {type(model).__name__} are packed and would stay as they are: "
+            "train the float model with ComplexQuantizationConfig(training=True) and pack it then; to train adapters "
+            "or some of the other parameters, freeze the rest first (requires_grad_(False))"
+        )
 
 
 def _is_ours(module: nn.Module) -> bool:

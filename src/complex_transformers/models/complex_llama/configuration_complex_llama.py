@@ -67,6 +67,8 @@ class ComplexLlamaConfig(WritingConfig):
             Eq. 5), nothing in attention.
         rope_parameters: ``{"rope_type": "default", "rope_theta": 10000.0}``; other types and keys are refused.
         embedding_type: follows from ``position_type``.
+        max_position_embeddings: length of the texts that the model is for, which evaluation harnesses and other tools
+            ask for. No position here has a table: longer texts are read and written, too.
         vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout is
             that of embeddings and of what each block adds.
         use_cache: return a cache.
@@ -91,7 +93,7 @@ class ComplexLlamaConfig(WritingConfig):
     }
     read_with: ClassVar[dict[str, Any]] = {
         **WritingConfig.read_with,
-        "max_position_embeddings": "texts of any length: no position here has a table",
+        "max_position_embeddings": ("embedding_type", ("word", "complex_order")),  # for others to read
         "rope_parameters": ("position_type", _ROTARY),
         "complex_layers": ("linear_type", ("widely_linear",)),
     }
@@ -122,6 +124,7 @@ class ComplexLlamaConfig(WritingConfig):
     position_type: str = "rotary"
     rope_parameters: dict | None = None
     embedding_type: str | None = None  # type: ignore[assignment]
+    max_position_embeddings: int = 2048
     use_cache: bool = True
     pad_token_id: int | None = None
 
