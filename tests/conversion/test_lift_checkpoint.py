@@ -153,6 +153,7 @@ def test_weights_of_another_kind_and_other_arguments(tmp_path):
     save_file({**weights, name: weights[name].to(torch.int8)}, file, metadata={"format": "pt"})
     refused_checkpoint(rf"these are not: {name} \(torch.int8", tmp_path / "real")
     refused("output is the checkpoint itself", lift_checkpoint, tmp_path / "real", tmp_path / "real")
+    refused(f"output is a file, {file}: give a folder", lift_checkpoint, tmp_path / "real", file)
     refused("dtype must be one of", lift_checkpoint, tmp_path / "real", tmp_path / "complex", dtype="int8")
 
 

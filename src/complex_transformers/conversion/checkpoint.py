@@ -56,9 +56,11 @@ def read_checkpoint_folder(path: Path, kind: str, config: Any) -> Checkpoint:
 
 
 def check_output(model: str | Path, output: str | Path) -> None:
-    """Raise where a checkpoint would be written over itself."""
+    """Raise where a checkpoint would be written over itself, or in place of a file."""
     if Path(model).resolve() == Path(output).resolve():
         raise ValueError(f"output is the checkpoint itself, {output}: give another folder")
+    if Path(output).is_file():
+        raise ValueError(f"output is a file, {output}: give a folder")
 
 
 def write_converted(
