@@ -233,8 +233,9 @@ def convert_transfo_xl_checkpoint(
         FileNotFoundError, ValueError: see ``read_weights`` and ``convert_transfo_xl_weights``; a json file that is not
             one; an output in the place of what is read.
     """
-    for source in filter(None, (checkpoint, config_file)):
-        check_output(Path(source).parent, output_dir)
+    for source in (checkpoint, config_file):
+        if source is not None:
+            check_output(Path(source).parent, output_dir)
     given = {} if config_file is None else read_json(Path(config_file), "config_file")
     given |= {name: value for name, value in settings.items() if value is not None}
     config, state = convert_transfo_xl_weights(read_weights(checkpoint), given)
