@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,14 @@ from complex_transformers.conversion.onnx_graph import (
     outputs_of,
     quantize_graph,
     run_graph,
+    without_cache,
 )
 from complex_transformers.kernels import exporting
 from complex_transformers.nn import functional as CF, transforms
 from complex_transformers.nn.ordering import real_first
 from families import CASES, FAMILIES, Case
 from family_inputs import batch, mask_of, rows
+from refusals import refused
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -159,6 +162,37 @@ def test_example_inputs_and_the_state_of_a_model() -> None:
         assert all(value.shape[0] == 4 for value in found.values())
         assert model.training
         assert getattr(model.config, "use_cache", None) == before
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_nan_is_no_small_difference(place: str) -> None:
+    expected = {"first": torch.zeros(2), "last": torch.zeros(3)}
+    found = {**expected, place: torch.full_like(expected[place], torch.nan)}
+    assert math.isnan(largest_difference(found, expected))
+
+
+def test_inputs_that_would_close_an_axis_and_numbers_without_a_runtime(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    model = Case("complex_fasttext", "complex").own()
+    for size, words in (((1, 8), "input_ids has 1 of 'batch'"), ((2, 1), "input_ids has 1 of 'length'")):
+        refused(rf"{words}.* give two or more", export_onnx, model, example_inputs(model, *size), path)
+    refused(r"onnxruntime .* bfloat16.* model\.float\(\)", export_onnx, model.bfloat16(), example_inputs(model), path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "case", [Case("complex_seq2seq", "modulus"), Case("spectral_transformer", "decoder")], ids=str
+)
+def test_outputs_are_named_whatever_else_a_configuration_asks_for(case: Case) -> None:
+    model = case.own()
+    configs = [model.config, *filter(None, [getattr(model.config, "decoder", None)])]
+    given = example_inputs(model)
+    expected = outputs_of(model, given)
+    for config in configs:
+        config.output_hidden_states = True
+    with without_cache(model):
+        assert list(model(**given)) == list(expected)
+    assert all(config.output_hidden_states for config in configs)
 
 
 # --- the forms of an exported graph, beside those they stand for ----------------------------------------------------

@@ -35,7 +35,7 @@ from complex_transformers import (
     load_parallel_dataset,
     prepare_run,
 )
-from complex_transformers.training.block_runs import BlockRun
+from complex_transformers.training.block_runs import BlockRun, split_blocks
 from complex_transformers.training.folder import checksum, read_mark, write_mark
 from complex_transformers.training.records import (
     command_line,
@@ -45,6 +45,7 @@ from complex_transformers.training.records import (
     save_model,
     write_results,
 )
+from refusals import refused
 
 
 def test_no_path_of_this_machine_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -101,10 +102,23 @@ def test_bits_of_a_character_do_not_depend_on_the_size_of_blocks(block_size: int
     tokens = np.arange(8).reshape(-1, block_size)  # one bit each, and two characters
     predicted = SimpleNamespace(label_ids=tokens, predictions=np.full(tokens[:, 1:].shape, math.log(2)))
     run = BlockRun.__new__(BlockRun)
-    run.parts, run.characters = {"test": None}, {"test": 16}
+    run.parts, run.characters, run.tokens = {"test": None}, {"test": 16}, {"test": 8}
     run.trainer = SimpleNamespace(predict=lambda part: predicted)  # type: ignore[assignment]
     scores = run.evaluate("test")
     assert (scores["bits_per_token"], scores["bits_per_character"]) == (1.0, 0.5)
+
+
+def test_one_token_that_is_left_over_is_no_block() -> None:
+    blocks = split_blocks(torch.arange(33), 8, "validation")
+    assert np.array_equal(np.stack(blocks), np.arange(32).reshape(4, 8))
+    assert [len(block) for block in split_blocks(torch.arange(34), 8, "validation")] == [8, 8, 8, 8, 2]
+    refused("the validation data: one token alone", split_blocks, torch.arange(1), 8, "validation")
+
+
+def test_texts_that_begin_with_a_slash_are_no_paths() -> None:
+    for text in ("/me waves", "/help", "/" + 300 * "a", "/"):
+        assert portable(text) == text
+        assert portable({"prompt": [text]}) == {"prompt": [text]}
 
 
 def test_model_card_and_results_are_saved(tmp_path: Path) -> None:

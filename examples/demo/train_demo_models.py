@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train the small models of the demo, one for each kind of pipeline, and save them where ``demo.py`` looks for them.
 
-    python examples/demo/train_demo_models.py                       # those that are not there yet, about 3 minutes
+    python examples/demo/train_demo_models.py                       # those that are not there yet, about two minutes
     python examples/demo/train_demo_models.py --tasks fill-mask     # this one, anew
 
 Data are made by ``demo_data.py``. What is printed is the share of held-out items that the saved model's own pipeline

@@ -65,6 +65,13 @@ def batches(args: Arguments, model: PreTrainedModel) -> list[dict[str, Tensor]]:
         sizes = [(args.batch_size, args.length), (args.batch_size + 1, max(2, args.length // 2))]
         return [example_inputs(model, *size, seed=seed) for seed, size in enumerate(sizes)]
     texts = [line for line in Path(args.text_file).read_text(encoding="utf-8").splitlines() if line.strip()]
+    if not texts:
+        raise ValueError(f"--text_file {args.text_file} holds no text: write a text a line")
+    if more := sorted(example_inputs(model).keys() - {"input_ids", "attention_mask"}):
+        raise ValueError(
+            f"--text_file has texts alone, and a {type(model).__name__} reads {' and '.join(more)}, too: leave it "
+            "out, for random inputs"
+        )
     tokenizer = AutoTokenizer.from_pretrained(args.model)
     options = {"padding": True, "truncation": True, "max_length": args.length, "return_tensors": "pt"}
     parts = [texts[start : start + args.batch_size] for start in range(0, len(texts), args.batch_size)]
@@ -90,6 +97,11 @@ def same_answers(found: list[dict[str, Tensor]], expected: list[dict[str, Tensor
     return torch.cat([each.flatten() for each in equal]).double().mean().item()
 
 
+def difference(found: list[dict[str, Tensor]], expected: list[dict[str, Tensor]]) -> float:
+    """The largest difference of all batches; NaN where one of them is."""
+    return torch.tensor(list(map(largest_difference, found, expected)), dtype=torch.float64).max().item()
+
+
 def main() -> dict[str, Any]:
     """Export, compare, quantise, time."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
@@ -99,7 +111,7 @@ def main() -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     given = batches(args, model)
     paths = {"onnx": folder / "model.onnx"}
-    export_onnx(model, example_inputs(model) if args.text_file is None else given[0], paths["onnx"])
+    export_onnx(model, example_inputs(model), paths["onnx"])
     if args.int8:
         paths["onnx_int8"] = folder / "model.int8.onnx"
         quantize_graph(paths["onnx"], paths["onnx_int8"])
@@ -110,7 +122,7 @@ def main() -> dict[str, Any]:
         found = [run_graph(session, batch) for batch in given]
         results[name] = {
             "bytes": paths[name].stat().st_size,
-            "largest_difference": max(map(largest_difference, found, expected)),
+            "largest_difference": difference(found, expected),
         }
         if "logits" in expected[0]:
             results[name]["same_answers"] = same_answers(found, expected)

@@ -186,4 +186,8 @@ def test_waves_are_drawn_for_each_word():
     omega, amplitude = OMEGA["dog"][feature], embedding.amplitude[VOCABULARY["dog"], feature].item()
     expected = [amplitude * math.cos(omega * position) for position in range(1, 8)]
     np.testing.assert_allclose(line.get_ydata(), expected, atol=1e-6)
+    features = embedding.amplitude.shape[1]
+    assert len(plot_waves(embedding, TOKENIZER, ["dog"], num_features=features + 1).axes[0].lines) == features
     refused(r"not in the vocabulary: \['zebra'\]", plot_waves, embedding, TOKENIZER, ["zebra"])
+    refused("must be positive, got 0, 40 and 3", plot_waves, embedding, TOKENIZER, [])
+    refused("must be positive, got 1, 0 and 0", plot_waves, embedding, TOKENIZER, ["dog"], 0, 0)

@@ -71,8 +71,23 @@ def test_nepers_are_what_is_black():
         assert picture[row, 200].max() == pytest.approx(brightness, abs=1e-3)
 
 
+def test_silence_is_black_and_a_quiet_tone_is_not():
+    tone = np.cos(2 * np.pi * 1000 * np.arange(4000) / RATE)
+    loud, quiet, silent = (
+        np.asarray(plot_spectrum(factor * tone, RATE).axes[0].images[0].get_array()) for factor in (1.0, 1e-9, 0.0)
+    )
+    assert quiet == pytest.approx(loud, abs=1e-6)
+    assert silent.max() == 0.0
+
+
 def test_spectra_that_cannot_be():
     wave = np.zeros(100, np.float32)
+    for wrong, message in (
+        (np.zeros((2, 100), np.float32), r"one waveform \[samples\], got shape \(2, 100\)"),
+        (np.full(400, np.nan), "samples must be finite numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            plot_spectrum(wrong, RATE)
     for options, message in (
         ({"window": 0.0}, "window_samples, hop_samples and samples must be positive, got 0, 8 and 100"),
         ({"hop": 1e-6}, "got 320, 0 and 100"),

@@ -9,6 +9,7 @@ import io
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -135,6 +136,7 @@ def test_scores_by_length() -> None:
     rows = bleu_by_length(lengths, predictions, references)
     groups = [(row["shortest"], row["longest"], row["sentences"]) for row in rows]
     assert groups == [(1, 10, 2), (11, 20, 1), (21, 30, 1)]
+    assert json.dumps(bleu_by_length(np.array(lengths), predictions, references)) == json.dumps(rows)
     pair = TranslationMetric().compute(predictions=predictions[:2], references=references[:2])
     assert rows[0]["bleu"] == pair["bleu"]
     assert rows[1]["bleu"] == pytest.approx(100.0)
@@ -172,6 +174,14 @@ def test_accuracy_word_by_word(processor: SynCoNMTProcessor, field: str) -> None
         expected["both_accuracy"] = sum(all(hit) for hit in hits) / len(hits)
     assert scores == pytest.approx(expected)
     refused("nothing to count", token_accuracy, model, [])
+    given = collate(rows)
+    for name in ("labels", *(() if field == "words" else ("relation_labels",))):
+        less = {key: value for key, value in given.items() if key != name}
+        if name == "relation_labels":  # no loss needs them, and yet they are to be compared with
+            model.config.alpha = 1.0
+            less["decoder_relation_ids"] = torch.ones_like(less["labels"])
+        refused(f"a batch without {name}, ", token_accuracy, model.train(), [given, less])
+        assert model.training  # after an error, too
 
 
 def test_accuracy_leaves_out_what_has_no_label(processor: SynCoNMTProcessor) -> None:

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
+from torch import nn
 from transformers import Trainer, TrainingArguments
 
 from complex_transformers import ComplexMLPConfig, ComplexMLPForImageClassification
-from complex_transformers.analysis import WeightTrace, part_coupling, plot_weight_trace
+from complex_transformers.analysis import WeightTrace, count_parameters, part_coupling, plot_weight_trace
+from complex_transformers.nn import ComplexLinear, WidelyLinear
+from complex_transformers.nn.unit_linear import RoundedLinear
 
 
 def build(**changes):
@@ -40,6 +43,48 @@ def test_means_are_those_of_the_complex_weight():
     )
     with pytest.raises(ValueError, match=r"weight of 'model.layers.0.dense' is real: it has no part 'imag'"):
         real.curve("model.layers.0.dense", "imag")
+
+
+def means(numbers):
+    """mean|Re w|, mean|Im w| and mean|w| of complex numbers."""
+    return tuple(part.abs().mean().item() for part in (numbers.real, numbers.imag, numbers))
+
+
+def test_layers_with_one_weight_for_both_parts_and_with_two_weights():
+    shared, widely, rounded = ComplexLinear(8, 6, share_parts=True), WidelyLinear(8, 6), RoundedLinear(8, 6)
+    trace = WeightTrace()
+    trace.record(nn.Sequential(shared, widely, rounded), 0)
+    a, b, c, d = (part.detach().double() for part in widely.weight_parts())
+    e, f = (part.detach().double() for part in rounded.weight_parts())
+    expected = {
+        "0": (1 + 1j) * shared.real.weight.detach().double(),
+        "1": a + 1j * b,
+        "1.conj": c + 1j * d,
+        "2": e + 1j * f,
+    }
+    found = {row.layer: (row.real, row.imag, row.modulus) for row in trace.rows}
+    assert found == {name: pytest.approx(means(numbers)) for name, numbers in expected.items()}
+    assert trace.curve("1.conj", "imag") == [found["1.conj"][1]]
+
+
+def test_every_layer_is_traced_and_a_shared_weight_once():
+    network = nn.Sequential(*[ComplexLinear(8, 8) for _ in range(6)])
+    network[5].real.weight = network[0].real.weight
+    trace = WeightTrace()
+    trace.record(network, 0)
+    assert trace.layers == list("01234")
+    for layer in network[:5]:  # whose weights are computed anew each time that they are asked for
+        for part in (layer.real, layer.imag):
+            nn.utils.parametrizations.weight_norm(part)
+    trace = WeightTrace()
+    trace.record(network[:5], 0)
+    assert trace.layers == list("01234")
+
+
+def test_biases_of_every_name_are_left_out():
+    for layer, weights in ((nn.LSTM(3, 4), 16 * (3 + 4)), (nn.Linear(3, 4), 12)):
+        total = sum(parameter.numel() for parameter in layer.parameters())
+        assert count_parameters(layer, biases=False) == weights < count_parameters(layer) == total
 
 
 def test_trainer_records_every_epoch(tmp_path):

@@ -10,6 +10,7 @@ import sys
 import pytest
 import torch
 from lifted_models import WORDS, real_model
+from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 from complex_transformers.conversion.convert_fairy2i_checkpoint import convert_fairy2i_checkpoint, round_matrix
@@ -78,3 +79,15 @@ def test_command_line_and_refusals(tmp_path, monkeypatch, capsys):
     assert "those of `someone/fairy2i`, a `llama`, under the licence `unknown`. Weights of all layers" in card
     refused("stages must be 0 .* got -1", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "other", -1)
     refused("output is the checkpoint itself", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "real")
+
+
+@torch.no_grad()
+def test_a_tied_head_that_is_there_twice_is_that_of_the_words(tmp_path):
+    model = real_model("llama, tied, biases")
+    model.save_pretrained(tmp_path / "real")
+    weights = {name: value.clone() for name, value in model.state_dict().items()}
+    assert "lm_head.weight" in weights
+    save_file(weights, tmp_path / "real" / "model.safetensors", metadata={"format": "pt"})
+    converted = convert_fairy2i_checkpoint(tmp_path / "real", tmp_path / "ours", stages=1)
+    assert converted.lm_head.projection.weight is converted.model.embed_tokens.weight
+    assert torch.equal(converted.model.embed_tokens.weight, model.model.embed_tokens.weight)

@@ -167,6 +167,12 @@ def test_cached_texts_and_the_command_line(tmp_path, monkeypatch, capsys):
     assert "those of `ifairy`, a `iFairy`, under the licence `mit`. They are master weights" in card
 
 
+def test_several_ends_and_bits_that_are_none():
+    config, _ = convert_ifairy_weights(released(), {**SETTINGS, "eos_token_id": [2, 3]}, activation_bits=0)
+    assert (config.eos_token_id, config.activation_bits) == ([2, 3], None)
+    assert ComplexLlamaForCausalLM(config).generation_config.eos_token_id == [2, 3]
+
+
 def test_tensors_and_settings_are_checked(tmp_path):
     weights = released()
     refused(

@@ -192,6 +192,20 @@ def test_every_converter_has_its_script():
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
+def test_originals_are_not_written_over(tmp_path):
+    folders = tmp_path / "weights", tmp_path / "settings"
+    for folder in folders:
+        folder.mkdir()
+    files = folders[0] / "model.safetensors", folders[1] / "config.json"
+    for file in files:
+        file.write_bytes(b"{")  # not even read
+    for folder in folders:
+        refused("output is the checkpoint itself", convert_transfo_xl_checkpoint, files[0], folder, files[1])
+    refused("output is a file", convert_transfo_xl_checkpoint, files[0], files[1])
+    assert [file.read_bytes() for file in files] == [b"{"] * 2
+    assert [len(list(folder.iterdir())) for folder in folders] == [1, 1]
+
+
 def refused_settings(words, weights=None, known=None, **changes):
     given, settings = release(**changes)
     refused(words, convert_transfo_xl_weights, {**given, **(weights or {})}, {**settings, **(known or {})})

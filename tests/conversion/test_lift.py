@@ -139,8 +139,9 @@ def test_dtype_mode_and_several_ends_travel_along():
     lifted = lift(model)
     assert lifted.dtype == torch.bfloat16
     assert lifted.training
-    assert lifted.config.eos_token_id == 2
+    assert lifted.config.eos_token_id == [2, 5]
     assert lifted.generation_config.eos_token_id == [2, 5]
+    assert lift_weights(model.config, model.state_dict()).generation_config.eos_token_id == [2, 5]
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

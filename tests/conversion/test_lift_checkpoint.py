@@ -9,9 +9,9 @@ import sys
 
 import pytest
 import torch
-from lifted_models import WORDS, real_model
+from lifted_models import WORDS, real_encoder, real_model
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from complex_transformers import build_tokenizer
 from complex_transformers.conversion.files import read_folder
@@ -53,6 +53,26 @@ def test_a_folder_with_all_that_belongs_to_it(tmp_path, kind):
     card = (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
     assert "license: mit" in card
     assert f"the weights are those of `real`, a `{model.config.model_type}`, under the licence `mit`" in card
+
+
+def test_several_ends_without_a_generation_config(tmp_path):
+    for kind, model in (("decoder", real_model(eos_token_id=[2, 3])), ("encoder", real_encoder(eos_token_id=[2, 3]))):
+        model.save_pretrained(tmp_path / kind)
+        (tmp_path / kind / "generation_config.json").unlink(missing_ok=True)
+        assert lift_checkpoint(tmp_path / kind, tmp_path / "complex").config.eos_token_id == [2, 3]
+        loaded = AutoModel.from_pretrained(tmp_path / "complex")
+        assert loaded.config.eos_token_id == [2, 3]
+    lift_checkpoint(tmp_path / "decoder", tmp_path / "complex")
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "complex").generation_config.eos_token_id == [2, 3]
+
+
+def test_a_tokenizer_may_be_its_words_alone(tmp_path):
+    real_encoder().save_pretrained(tmp_path / "real")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(set(TEXT.split()))]
+    (tmp_path / "real" / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    lift_checkpoint(tmp_path / "real", tmp_path / "complex")
+    found = AutoTokenizer.from_pretrained(tmp_path / "complex")(TEXT)["input_ids"]
+    assert found == [words.index(word) for word in ["[CLS]", *TEXT.split(), "[SEP]"]]
 
 
 def test_command_line(tmp_path, monkeypatch, capsys):
@@ -103,6 +123,10 @@ def test_damaged_files_are_named(tmp_path):
     for size in (len(whole) - 1, len(whole) // 2, 4, 0):
         file.write_bytes(whole[:size])
         refused_checkpoint(rf"{file} is damaged or not complete \({size} bytes\)", tmp_path / "real")
+    card = tmp_path / "real" / "README.md"
+    for head in ("license: [mit", "- mit"):
+        card.write_text(f"---\n{head}\n---\n", encoding="utf-8")
+        refused_checkpoint(f"{card} begins with metadata that cannot be read; mend it, or remove", tmp_path / "real")
     (tmp_path / "real" / "config.json").write_text('{"model_type": ', encoding="utf-8")
     refused_checkpoint(f"{tmp_path}/real/config.json is not json", tmp_path / "real")
 
@@ -153,6 +177,7 @@ def test_weights_of_another_kind_and_other_arguments(tmp_path):
     save_file({**weights, name: weights[name].to(torch.int8)}, file, metadata={"format": "pt"})
     refused_checkpoint(rf"these are not: {name} \(torch.int8", tmp_path / "real")
     refused("output is the checkpoint itself", lift_checkpoint, tmp_path / "real", tmp_path / "real")
+    refused(f"output is a file, {file}: give a folder", lift_checkpoint, tmp_path / "real", file)
     refused("dtype must be one of", lift_checkpoint, tmp_path / "real", tmp_path / "complex", dtype="int8")
 
 

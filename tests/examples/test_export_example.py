@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ from complex_transformers import (
     ComplexFastTextForSequenceClassification,
     ComplexLlamaConfig,
     ComplexLlamaForCausalLM,
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
     build_tokenizer,
 )
+from refusals import refused
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -65,3 +69,45 @@ def test_medians_of_rounds() -> None:
     steps = {name: lambda name=name: calls.append(name) for name in "ab"}
     assert set(load_example("export/export_onnx.py").median_times(steps, 3)) == {"a", "b"}
     assert "".join(calls) == "ab" * 4
+
+
+@pytest.mark.full
+def test_a_file_of_one_text_is_enough(run: Callable[..., Any], tmp_path: Path) -> None:
+    from complex_transformers.conversion.onnx_graph import example_inputs, open_graph, outputs_of, run_graph
+
+    tokenizer = build_tokenizer(TEXTS)
+    config = ComplexFastTextConfig(vocab_size=len(tokenizer), hidden_size=8, intermediate_size=8, num_labels=3)
+    model = ComplexFastTextForSequenceClassification(config).eval()
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    (tmp_path / "texts.txt").write_text(TEXTS[0], encoding="utf-8")
+    options = ["--text_file", tmp_path / "texts.txt", "--rounds", "0"]
+    assert run("export/export_onnx.py", "--model", tmp_path / "model", *options)["onnx"]["largest_difference"] < 1e-5
+    given = example_inputs(model, 3, 5)
+    found = run_graph(open_graph(tmp_path / "out" / "model.onnx"), given)["logits"]
+    torch.testing.assert_close(found, outputs_of(model, given)["logits"])
+
+
+def test_files_that_say_too_little(tmp_path: Path) -> None:
+    script = load_example("export/export_onnx.py")
+    file = tmp_path / "texts.txt"
+    args = script.Arguments(model=str(tmp_path), text_file=str(file))
+    fasttext = ComplexFastTextForSequenceClassification(
+        ComplexFastTextConfig(vocab_size=9, hidden_size=8, intermediate_size=8)
+    )
+    file.write_text("\n  \n", encoding="utf-8")
+    refused(rf"--text_file {file} holds no text", script.batches, args, fasttext)
+    file.write_text("the dog\n", encoding="utf-8")
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+    layers = {"encoder_layers": 1, "decoder_layers": 1, "decoder_start_token_id": 1}
+    writer = ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqConfig(vocab_size=9, **sizes, **layers))
+    words = (
+        r"ComplexSeq2SeqForConditionalGeneration reads decoder_attention_mask and decoder_input_ids, too.*leave it out"
+    )
+    refused(words, script.batches, args, writer)
+
+
+def test_a_nan_is_not_within_the_tolerance() -> None:
+    outputs = [{"logits": torch.zeros(2)}, {"logits": torch.tensor([0.0, torch.nan])}]
+    difference = load_example("export/export_onnx.py").difference(outputs, [{"logits": torch.zeros(2)}] * 2)
+    assert math.isnan(difference)

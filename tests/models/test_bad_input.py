@@ -382,6 +382,9 @@ def test_special_tokens_are_words(family):
         for wrong in (20, -1):
             with pytest.raises(StrictDataclassError, match=rf"{name} must lie in \[0, vocab_size=20\).*got {wrong}"):
                 config(**{**CONFIGS[family], name: wrong})
+    assert config(**{**CONFIGS[family], "eos_token_id": [2, 3]}).eos_token_id == [2, 3]
+    with pytest.raises(StrictDataclassError, match=r"eos_token_id must lie in \[0, vocab_size=20\).*got 20"):
+        config(**{**CONFIGS[family], "eos_token_id": [2, 20]})
 
 
 def test_special_tokens_of_two_vocabularies():

@@ -16,5 +16,7 @@ def count_parameters(model: nn.Module, biases: bool = True) -> int:
         model: any network.
         biases: count them, too; the tables of the thesis do not (Thesis 3.1, 3.2).
     """
-    named = model.named_parameters()
-    return sum(parameter.numel() for name, parameter in named if biases or name.rpartition(".")[2] != "bias")
+    named = model.named_parameters()  # those of torch.nn.LSTM are called bias_ih_l0, of other layers bias
+    return sum(
+        parameter.numel() for name, parameter in named if biases or not name.rpartition(".")[2].startswith("bias")
+    )

@@ -41,6 +41,11 @@ def phase_colours(z: Tensor, brightness: Tensor) -> np.ndarray:
     return rgb
 
 
+def _of_the_largest(modulus: Tensor) -> Tensor:
+    """Moduli as shares of the largest, in [0, 1]; zeros where all are 0."""
+    return modulus / modulus.max().clamp(min=torch.finfo(modulus.dtype).tiny)
+
+
 def plot_phases(states: Tensor, names: Sequence[str]) -> Figure:
     """States ``[T, 2d]`` of the words of a text: a row for each word, a column for each complex feature.
 
@@ -59,7 +64,7 @@ def plot_phases(states: Tensor, names: Sequence[str]) -> Figure:
             f"there are {len(states)} states and {len(names)} names: give one name for each of the states"
         )
     modulus = CF.modulus(states.detach().float())
-    colours = phase_colours(states, modulus / modulus.max().clamp(min=torch.finfo(modulus.dtype).tiny))
+    colours = phase_colours(states, _of_the_largest(modulus))
     figure = new_figure(8.0, 0.3 * len(names) + 1.0)
     axis = figure.subplots()
     axis.imshow(colours, aspect="auto", interpolation="nearest")
@@ -83,21 +88,29 @@ def plot_spectrum(
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
-        ValueError: a waveform without samples, a ``window`` or ``hop`` of less than one, ``nepers`` of 0 or less.
+        ValueError: a waveform without samples, of several channels, or with a sample that is no finite number; a
+            ``window`` or ``hop`` of less than one sample, ``nepers`` of 0 or less.
     """
     if not nepers > 0:
         raise ValueError(f"nepers must be positive, got {nepers}")
+    wave = torch.as_tensor(samples)
+    if wave.dim() != 1:
+        raise ValueError(
+            f"samples must be one waveform [samples], got shape {tuple(wave.shape)}; draw one channel at a time"
+        )
     length, step = int(window * sampling_rate), int(hop * sampling_rate)
-    check_positive(window_samples=length, hop_samples=step, samples=len(samples))
-    z = short_time_dft(torch.as_tensor(samples), make_window("hann", length), step, pad_end=True)
+    check_positive(window_samples=length, hop_samples=step, samples=len(wave))
+    if not bool(wave.isfinite().all()):
+        raise ValueError("samples must be finite numbers, some are NaN or infinite; mend the recording first")
+    z = short_time_dft(wave, make_window("hann", length), step, pad_end=True)
     times = torch.arange(len(z)).unsqueeze(1) * step
     bins = torch.arange(length // 2 + 1)
     z = CF.rotate(z, -2 * torch.pi * bins * times / length)
-    loud = CF.modulus(z).clamp(min=1e-6).log()
-    colours = phase_colours(z, (1 + (loud - loud.max()) / nepers).clamp(0, 1))
+    loud = _of_the_largest(CF.modulus(z)).log()  # -inf where there is nothing
+    colours = phase_colours(z, (1 + loud / nepers).clamp(0, 1))
     figure = new_figure(8.0, 3.0)
     axis = figure.subplots()
-    extent = (0, len(samples) / sampling_rate, 0, sampling_rate / 2000)
+    extent = (0, len(wave) / sampling_rate, 0, sampling_rate / 2000)
     axis.imshow(colours.transpose(1, 0, 2), origin="lower", aspect="auto", extent=extent)
     axis.set(xlabel="seconds", ylabel="kHz", title="brightness |z|, colour arg z")
     return figure

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ def bleu_by_length(
     Raises:
         ValueError: unequal numbers, ``group`` below 1, a length below 1, nothing to score.
     """
-    if not len(source_lengths) == len(predictions) == len(references) or not source_lengths:
+    if not len(source_lengths) == len(predictions) == len(references) or len(source_lengths) == 0:
         raise ValueError(
             f"give a length, a prediction and a reference for each of one or more sources, got {len(source_lengths)}, "
             f"{len(predictions)} and {len(references)}"
@@ -47,7 +48,7 @@ def bleu_by_length(
     metric = TranslationMetric() if metric is None else metric
     groups: dict[int, list[tuple[str, str]]] = {}
     for length, *pair in zip(source_lengths, predictions, references, strict=True):
-        groups.setdefault((length - 1) // group, []).append((pair[0], pair[1]))
+        groups.setdefault((int(length) - 1) // group, []).append((pair[0], pair[1]))
     rows = []
     for number, pairs in sorted(groups.items()):
         translated, expected = zip(*pairs, strict=True)
@@ -78,28 +79,42 @@ def token_accuracy(model: nn.Module, batches: Iterable[Mapping[str, Tensor]]) ->
         with a relation that are right in both; as fractions.
 
     Raises:
-        ValueError: no label at all, of words or of relations.
+        ValueError: a batch without ``labels`` or ``relation_labels``; no label at all, of words or of relations.
     """
     training, device = model.training, next(model.parameters()).device
-    model.eval()
-    right: dict[str, int] = {}
-    counted: dict[str, int] = {}
-    for batch in batches:
-        inputs = {name: value.to(device) for name, value in batch.items()}
-        labels = inputs["labels"]
-        outputs = model(**inputs)
-        kept = {"word_accuracy": labels != -100}
-        hits = {"word_accuracy": outputs.logits.argmax(-1) == labels}
-        if getattr(outputs, "relation_logits", None) is not None:
-            relations = model.predict_relations(outputs.relation_logits)  # type: ignore[operator]
-            hits["relation_accuracy"] = relations == inputs["relation_labels"]
-            hits["both_accuracy"] = hits["word_accuracy"] & hits["relation_accuracy"]
-            with_relation = kept["word_accuracy"] & (inputs["relation_labels"] != -100)
-            kept["relation_accuracy"] = kept["both_accuracy"] = with_relation
-        for name, hit in hits.items():
-            right[name] = right.get(name, 0) + int((hit & kept[name]).sum())
-            counted[name] = counted.get(name, 0) + int(kept[name].sum())
-    model.train(training)
+    right: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    try:
+        model.eval()
+        for batch in batches:
+            for name, (hit, kept) in _hits(model, {key: value.to(device) for key, value in batch.items()}).items():
+                right[name] += int((hit & kept).sum())
+                counted[name] += int(kept.sum())
+    finally:
+        model.train(training)
     if not counted or not all(counted.values()):
         raise ValueError("there is nothing to count: no batch has a label, of words or of relations")
     return {name: number / counted[name] for name, number in right.items()}
+
+
+def _hits(model: nn.Module, inputs: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
+    """What is right in a batch, and what counts, ``[B, T]`` of truth values each, by the name of the share."""
+    labels = _labels(inputs, "labels")
+    outputs = model(**inputs)
+    word, is_word = outputs.logits.argmax(-1) == labels, labels != -100
+    if getattr(outputs, "relation_logits", None) is None:
+        return {"word_accuracy": (word, is_word)}
+    relation_labels = _labels(inputs, "relation_labels")
+    relation = model.predict_relations(outputs.relation_logits) == relation_labels  # type: ignore[operator]
+    is_both = is_word & (relation_labels != -100)
+    return {
+        "word_accuracy": (word, is_word),
+        "relation_accuracy": (relation, is_both),
+        "both_accuracy": (word & relation, is_both),
+    }
+
+
+def _labels(inputs: Mapping[str, Tensor], name: str) -> Tensor:
+    if name not in inputs:
+        raise ValueError(f"a batch without {name}, only {sorted(inputs)}: give what the model shall say")
+    return inputs[name]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..nn import split
+from ..nn.checks import check_positive
 from .frequencies import complex_order_embedding
 from .plotting import new_figure
 
@@ -32,11 +33,12 @@ def plot_waves(
         tokenizer: the tokenizer it was trained with.
         words: each one token of the vocabulary.
         num_positions: positions 1..num_positions.
-        num_features: waves in a panel.
+        num_features: waves in a panel, or all where there are fewer.
 
     Raises:
-        ValueError: another embedding, or a word outside the vocabulary.
+        ValueError: another embedding, no word or one outside the vocabulary, no position or feature.
     """
+    check_positive(words=len(words), num_positions=num_positions, num_features=num_features)
     embedding = complex_order_embedding(model)
     vocabulary = tokenizer.get_vocab()
     if unknown := [word for word in words if word not in vocabulary]:
@@ -48,7 +50,8 @@ def plot_waves(
     for axis, word in zip(axes, words, strict=True):
         ids = torch.full((1, num_positions), vocabulary[word])
         real, imag = split(embedding(ids.to(device), position_ids=positions.to(device))[0].float().cpu())
-        largest = torch.hypot(real, imag).amax(dim=0).topk(num_features).indices
+        sizes = torch.hypot(real, imag).amax(dim=0)
+        largest = sizes.topk(min(num_features, len(sizes))).indices
         for feature in largest.tolist():
             axis.plot(positions[0], real[:, feature], label=f"feature {feature}")
         axis.set_ylabel(word)

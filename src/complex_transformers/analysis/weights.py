@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import TrainerCallback
 
 from ..nn.initialization import Initialized
@@ -23,7 +23,10 @@ __all__ = ["PartCoupling", "WeightMeans", "WeightTrace", "part_coupling", "plot_
 
 @dataclass(frozen=True)
 class WeightMeans:
-    """Means over one weight at the end of an epoch: |Re w|, |Im w| (None of a real weight) and |w|."""
+    """Means over one weight at the end of an epoch: |Re w|, |Im w| (None of a real weight) and |w|.
+
+    Of U z + V conj(z) the weight under the name of the layer is U, V has that of ``layer.conj``.
+    """
 
     epoch: float
     layer: str
@@ -45,15 +48,17 @@ class WeightTrace(TrainerCallback):
     @torch.no_grad()
     def record(self, model: nn.Module, epoch: float) -> None:
         """Add a row for each layer with a weight of this library; a weight that is shared counts once."""
-        seen: set[int] = set()
+        seen: dict[int, Tensor] = {}  # tensors that are computed, too, are kept: the id of one that is gone is reused
         for name, layer in model.named_modules():
-            if not isinstance(layer, Initialized) or id(layer.weight_parts()[0]) in seen:
+            parts = layer.weight_parts() if isinstance(layer, Initialized) else ()
+            if not parts or id(parts[0]) in seen:
                 continue
-            seen.add(id(layer.weight_parts()[0]))
-            parts = [part.detach().double() for part in layer.weight_parts()]
-            means = [part.abs().mean().item() for part in parts]
-            modulus = torch.linalg.vector_norm(torch.stack(parts), dim=0).mean().item()
-            self.rows.append(WeightMeans(epoch, name, means[0], means[1] if len(means) == 2 else None, modulus))
+            seen[id(parts[0])] = parts[0]
+            if getattr(layer, "share_parts", False):
+                parts = parts * 2
+            self.rows.append(_means(epoch, name, parts[:2]))
+            if len(parts) == 4:
+                self.rows.append(_means(epoch, f"{name}.conj", parts[2:]))
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: nn.Module, **kwargs: Any) -> None:
         """The initial weights."""
@@ -86,6 +91,14 @@ class WeightTrace(TrainerCallback):
     def to_list(self) -> list[dict[str, Any]]:
         """The rows as dictionaries."""
         return [dict(vars(row)) for row in self.rows]
+
+
+def _means(epoch: float, name: str, parts: Sequence[Tensor]) -> WeightMeans:
+    """Of a weight with one or two parts."""
+    parts = [part.detach().double() for part in parts]
+    means = [part.abs().mean().item() for part in parts]
+    modulus = torch.linalg.vector_norm(torch.stack(parts), dim=0).mean().item()
+    return WeightMeans(epoch, name, means[0], means[1] if len(means) == 2 else None, modulus)
 
 
 def plot_weight_trace(trace: WeightTrace, layers: Sequence[str] | None = None) -> Figure:

@@ -18,7 +18,11 @@ from .files import read_folder
 
 __all__ = ["Checkpoint", "check_output", "read_checkpoint_folder", "write_converted"]
 
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json")
+# Any of these makes a tokenizer; older folders have its vocabulary alone.
+TOKENIZER_FILES = (
+    *("tokenizer.json", "tokenizer.model", "tokenizer_config.json"),
+    *("vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model"),
+)
 UNKNOWN = "unknown"  # the Hub's word for a licence that is not stated
 
 
@@ -39,11 +43,11 @@ def read_checkpoint_folder(path: Path, kind: str, config: Any) -> Checkpoint:
     """A folder of ``save_pretrained`` whose configuration has been read.
 
     Raises:
-        FileNotFoundError, ValueError: see ``read_folder``.
+        FileNotFoundError, ValueError: see ``read_folder``; a card whose metadata is damaged.
     """
-    generation, card = path / "generation_config.json", path / CARD_NAME
+    generation = path / "generation_config.json"
     has_tokenizer = any((path / name).is_file() for name in TOKENIZER_FILES)
-    known = (metadata_load(card) or {}) if card.is_file() else {}
+    known = _card_metadata(path / CARD_NAME)
     return Checkpoint(
         name=path.resolve().name,
         kind=kind,
@@ -55,10 +59,24 @@ def read_checkpoint_folder(path: Path, kind: str, config: Any) -> Checkpoint:
     )
 
 
+def _card_metadata(card: Path) -> dict[str, Any]:
+    """What a model card says of itself, none where it says nothing or is not there."""
+    if not card.is_file():
+        return {}
+    try:
+        return metadata_load(card) or {}
+    except Exception as error:  # any: of YAML, of its encoding, of what it holds
+        raise ValueError(
+            f"{card} begins with metadata that cannot be read; mend it, or remove the file: {error}"
+        ) from error
+
+
 def check_output(model: str | Path, output: str | Path) -> None:
-    """Raise where a checkpoint would be written over itself."""
+    """Raise where a checkpoint would be written over itself, or in place of a file."""
     if Path(model).resolve() == Path(output).resolve():
         raise ValueError(f"output is the checkpoint itself, {output}: give another folder")
+    if Path(output).is_file():
+        raise ValueError(f"output is a file, {output}: give a folder")
 
 
 def write_converted(

@@ -85,8 +85,13 @@ def convert_fairy2i_checkpoint(
     check_numbers(read.weights)
     weights = {name: value.float() for name, value in read.weights.items()}
     if stages:
-        is_layer = {name for name, value in weights.items() if value.dim() == 2 and "embed_tokens" not in name}
-        weights |= {name: round_matrix(weights[name], stages) for name in is_layer}
+        of_words = ("embed_tokens", "lm_head") if read.config.tie_word_embeddings else ("embed_tokens",)
+        layers = [
+            name
+            for name, value in weights.items()
+            if value.dim() == 2 and not any(words in name for words in of_words)
+        ]
+        weights |= {name: round_matrix(weights[name], stages) for name in layers}
     converted = lift_weights(read.config, weights)
     note = f"Weights of all layers are rounded to sums of {stages} scaled units." if stages else ""
     write_converted(converted, read, output, source, license, note, "Those of the original.")

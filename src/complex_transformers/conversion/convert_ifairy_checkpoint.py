@@ -80,7 +80,7 @@ def convert_ifairy_weights(
         weights: tensors of iFairy by name.
         settings: of its ``config.json``; sizes count complex features.
         round_weights: as the network computes; master weights otherwise.
-        activation_bits: of the features that layers read; None for features as they are.
+        activation_bits: of the features that layers read; None or 0 for features as they are.
 
     Raises:
         ValueError: settings without a size, tensors that are missing, of no use or of other shapes than these say.
@@ -103,7 +103,7 @@ def convert_ifairy_weights(
         gate_product="conj",
         linear_type="conjugate",
         sub_norms=True,
-        activation_bits=activation_bits,
+        activation_bits=activation_bits or None,
         rms_norm_eps=settings.get("rms_norm_eps", 1e-6),
         attention_probs_dropout_prob=settings.get("attention_dropout") or 0.0,
         rope_parameters={"rope_type": "default", "rope_theta": float(settings.get("rope_theta", 10000.0))},
@@ -199,7 +199,7 @@ def convert_ifairy_checkpoint(
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line: see ``IFairyArguments``."""
     (given,) = HfArgumentParser(IFairyArguments).parse_args_into_dataclasses(arguments)
-    converted = convert_ifairy_checkpoint(**{**asdict(given), "activation_bits": given.activation_bits or None})
+    converted = convert_ifairy_checkpoint(**asdict(given))
     sizes = f"{converted.num_parameters():,} parameters, {converted.config.complex_size} complex features"
     print(f"{given.output}: {sizes}")
 

@@ -31,6 +31,7 @@ from transformers import HfArgumentParser
 
 from ..models.complex_transfo_xl.configuration_complex_transfo_xl import ComplexTransfoXLConfig
 from ..models.complex_transfo_xl.modeling_complex_transfo_xl import ComplexTransfoXLForCausalLM
+from .checkpoint import check_output
 from .files import check_tensors, read_json, read_weights
 from .transfo_xl_release import LAYER, Release, check_settings, count
 
@@ -224,14 +225,17 @@ def convert_transfo_xl_checkpoint(
 
     Args:
         checkpoint: a state dict, see ``read_weights``.
-        output_dir: folder for ``from_pretrained``.
+        output_dir: folder for ``from_pretrained``, another one than that of ``checkpoint`` or ``config_file``.
         config_file: json with settings.
         settings: single ones, which come before those of the file; see ``convert_transfo_xl_weights``.
 
     Raises:
         FileNotFoundError, ValueError: see ``read_weights`` and ``convert_transfo_xl_weights``; a json file that is not
-            one.
+            one; an output in the place of what is read.
     """
+    for source in (checkpoint, config_file):
+        if source is not None:
+            check_output(Path(source).parent, output_dir)
     given = {} if config_file is None else read_json(Path(config_file), "config_file")
     given |= {name: value for name, value in settings.items() if value is not None}
     config, state = convert_transfo_xl_weights(read_weights(checkpoint), given)

@@ -143,7 +143,6 @@ def _lift_decoder(
 
 def _lifted_config(config: PreTrainedConfig, biases: dict[str, bool], dtype: torch.dtype) -> ComplexLlamaConfig:
     """The configuration of the complex network."""
-    ends = config.eos_token_id  # several are for the generation config, which has them
     return ComplexLlamaConfig(
         vocab_size=config.vocab_size,
         hidden_size=config.hidden_size,
@@ -170,7 +169,7 @@ def _lifted_config(config: PreTrainedConfig, biases: dict[str, bool], dtype: tor
         use_cache=config.use_cache,
         pad_token_id=config.pad_token_id,
         bos_token_id=config.bos_token_id,
-        eos_token_id=ends[0] if isinstance(ends, (list, tuple)) else ends,
+        eos_token_id=config.eos_token_id,
         dtype=dtype,
     )
 

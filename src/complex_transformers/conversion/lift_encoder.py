@@ -124,14 +124,14 @@ def lift_encoder(
 
 def _lifted_config(config: PreTrainedConfig, has_pooler: bool, dtype: torch.dtype) -> ComplexOrderConfig:
     """The configuration of the complex encoder."""
-    ends = config.eos_token_id
     same: dict[str, Any] = {
         name: getattr(config, name)
         for name in (
             *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"),
             *("max_position_embeddings", "type_vocab_size", "layer_norm_eps", "initializer_range"),
             *("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"),
-            *("tie_word_embeddings", "pad_token_id", "bos_token_id", "id2label", "label2id", "problem_type"),
+            *("tie_word_embeddings", "pad_token_id", "bos_token_id", "eos_token_id"),
+            *("id2label", "label2id", "problem_type"),
         )
     }
     return ComplexOrderConfig(
@@ -147,7 +147,6 @@ def _lifted_config(config: PreTrainedConfig, has_pooler: bool, dtype: torch.dtyp
         readout="concat",
         lm_readout="concat",
         weight_init="normal",
-        eos_token_id=ends[0] if isinstance(ends, (list, tuple)) else ends,
         dtype=dtype,
     )
 

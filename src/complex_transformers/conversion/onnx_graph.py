@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 Tensors = dict[str, Tensor]
+_NOT_IN_A_GRAPH = ("use_cache", "output_hidden_states", "output_attentions")
 
 
 def example_inputs(model: PreTrainedModel, rows: int = 2, length: int = 8, seed: int = 0) -> Tensors:
@@ -98,18 +99,24 @@ def open_axes(inputs: Mapping[str, Tensor]) -> dict[str, dict[int, str]]:
 
 @contextmanager
 def without_cache(model: PreTrainedModel) -> Iterator[None]:
-    """Evaluation without gradients and without a cache, which a graph has no place for."""
+    """Evaluation without gradients, a cache, and the states and weights of layers, which a graph has no names for."""
     configs = [model.config, *filter(None, [getattr(model.config, "decoder", None)])]
-    before, training = [getattr(config, "use_cache", None) for config in configs], model.training
-    for config in configs:
-        config.use_cache = False
+    before = [{name: getattr(config, name, None) for name in _NOT_IN_A_GRAPH} for config in configs]
+    training = model.training
     try:
+        for config in configs:
+            _set(config, dict.fromkeys(_NOT_IN_A_GRAPH, False))
         with torch.no_grad():
             yield model.eval()
     finally:
         model.train(training)
-        for config, value in zip(configs, before, strict=True):
-            config.use_cache = value
+        for config, values in zip(configs, before, strict=True):
+            _set(config, values)
+
+
+def _set(config: Any, values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        setattr(config, name, value)
 
 
 def outputs_of(model: PreTrainedModel, inputs: Mapping[str, Tensor]) -> Tensors:
@@ -136,13 +143,17 @@ def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str 
 
     Args:
         model: any model of the package; a decoder is exported without its cache.
-        inputs: of ``forward``, by name, such as ``example_inputs``; two rows and two steps or more, so that no axis
-            is taken for one of fixed size 1. The graph has these inputs, no others: give the masks that it shall read.
+        inputs: of ``forward``, by name, such as ``example_inputs``; two rows and two steps or more, as an exporter
+            takes 1 for a fixed size. The graph has these inputs, no others: give the masks that it shall read.
         path: the file, with all weights.
 
     Raises:
         ImportError: ``onnx`` or ``onnxscript`` are missing.
+        ValueError: an open axis of an input has size 1; a model in bfloat16, of which no graph runs.
     """
+    _check_open(inputs)
+    if torch.bfloat16 in {parameter.dtype for parameter in model.parameters()}:
+        raise ValueError("onnxruntime does not compute in bfloat16, the dtype of this model: export model.float()")
     names = list(outputs_of(model, inputs))
     with without_cache(model), _quiet():
         torch.onnx.export(
@@ -156,6 +167,17 @@ def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str 
             external_data=False,
             verbose=False,
         )
+
+
+def _check_open(inputs: Mapping[str, Tensor]) -> None:
+    """Raise where the size of an open axis would be fixed by an export."""
+    for name, axes in open_axes(inputs).items():
+        for axis, what in axes.items():
+            if (size := inputs[name].shape[axis]) < 2:
+                raise ValueError(
+                    f"{name} has {size} of {what!r}, a size that the graph would keep: give two or more, as "
+                    "example_inputs(model) does"
+                )
 
 
 def open_graph(path: str | Path, threads: int = 1) -> Any:
@@ -174,7 +196,7 @@ def run_graph(session: Any, inputs: Mapping[str, Tensor]) -> Tensors:
 
 
 def largest_difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> float:
-    """The largest absolute difference of all numbers of all outputs.
+    """The largest absolute difference of all numbers of all outputs; NaN where one of them is.
 
     Raises:
         ValueError: other outputs, or other shapes.
@@ -182,7 +204,8 @@ def largest_difference(found: Mapping[str, Tensor], expected: Mapping[str, Tenso
     shapes = [{name: tuple(value.shape) for name, value in outputs.items()} for outputs in (found, expected)]
     if shapes[0] != shapes[1]:
         raise ValueError(f"the graph returns {shapes[0]}, the model {shapes[1]}: export it again with such inputs")
-    return max((found[name] - value).abs().max().item() for name, value in expected.items())
+    differences = [(found[name] - value).abs().max() for name, value in expected.items()]
+    return torch.stack(differences).max().item()  # of Python, max may pass a NaN over
 
 
 def fold_constants(source: str | Path, target: str | Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from datasets import Dataset
 from torch import Tensor
@@ -50,10 +51,23 @@ def token_losses(logits: Tensor, labels: Tensor) -> Tensor:
     return torch.nn.functional.cross_entropy(logits[:, :-1].float().transpose(1, 2), targets, reduction="none")
 
 
+def split_blocks(stream: Tensor, block_size: int, name: str) -> list[np.ndarray]:
+    """The tokens of a part as blocks; one that is left over predicts nothing and is none, as in ``pack_blocks``.
+
+    Raises:
+        ValueError: there is no other token.
+    """
+    blocks = [block.numpy() for block in stream.split(block_size) if len(block) > 1]
+    if not blocks:
+        raise ValueError(f"the {name} data: one token alone, and none that follows it; give longer texts")
+    return blocks
+
+
 class BlockRun(Run):
-    """A run on blocks; ``characters``: those that the tokens of a part stand for, where a token is not one."""
+    """A run on blocks; ``tokens`` of a part, and ``characters`` that they stand for, where a token is not one."""
 
     figures = ("loss", "perplexity", "not_a_perplexity", "bits_per_token")
+    tokens: dict[str, int] = {}
     characters: dict[str, int] = {}
 
     def evaluate(self, name: str) -> dict[str, float]:
@@ -63,13 +77,12 @@ class BlockRun(Run):
         nothing predicts, costs what others do, or small blocks would read for nothing.
         """
         predicted = self.trainer.predict(self.parts[name])
-        read = predicted.label_ids != -100
-        scored = read[:, 1:]
+        scored = predicted.label_ids[:, 1:] != -100
         total, tokens = float(predicted.predictions[scored].sum(dtype="float64")), int(scored.sum())
         reads_ahead = getattr(self.model.config, "reads_ahead", False)
         scores = language_model_scores(total, tokens, reads_ahead=reads_ahead)
         if name in self.characters:
-            scores["bits_per_character"] = scores["bits_per_token"] * int(read.sum()) / self.characters[name]
+            scores["bits_per_character"] = scores["bits_per_token"] * self.tokens[name] / self.characters[name]
         return rounded(scores, 5)
 
 
@@ -102,8 +115,8 @@ def train_blocks(
         What stands in ``results.json``.
 
     Raises:
-        ValueError: a block of fewer than two tokens, ``streaming`` without a tokenizer or ``max_steps``, a prompt or a
-            part that the tokenizer cannot read.
+        ValueError: a block or a part of fewer than two tokens, ``streaming`` without a tokenizer or ``max_steps``, a
+            prompt or a part that the tokenizer cannot read.
     """
     check_block_size(data_args.block_size)
     checkpoint = prepare_run(args)
@@ -120,7 +133,7 @@ def train_blocks(
     texts = held if data_args.streaming else {"train": read_train(), **held}
     streams = {name: make_stream(part, tokenizer, name, by_character) for name, part in texts.items()}
     data: dict[str, Any] = {
-        name: Dataset.from_dict({"input_ids": [block.numpy() for block in stream.split(data_args.block_size)]})
+        name: Dataset.from_dict({"input_ids": split_blocks(stream, data_args.block_size, name)})
         for name, stream in streams.items()
     }
     if data_args.streaming:
@@ -133,11 +146,12 @@ def train_blocks(
         data_collator=BlockCollator(tokenizer.pad_token_id or 0),
         preprocess_logits_for_metrics=token_losses,
     )
+    run.tokens = {name: len(stream) for name, stream in streams.items()}
     if not by_character:  # line breaks count
         run.characters = {name: sum(len(text) + 1 for text in part) for name, part in held.items()}
     results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
     results["blocks"] = results.pop("rows")
-    results["tokens"] = {name: len(stream) for name, stream in streams.items()}
+    results["tokens"] = run.tokens
     run.save(results, data_args.dataset_name or data_args.train_file)
     if run.trainer.is_world_process_zero():
         results["texts"] = write_on(run.model.eval(), tokenizer, prompts, data_args.max_new_tokens)

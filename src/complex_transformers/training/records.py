@@ -27,7 +27,7 @@ def portable(value: Any) -> Any:
     """An argument, a list or a mapping of them, as it would be on another machine: no absolute path.
 
     A path below the working directory becomes relative, one below the folder ``$COMPLEX_TRANSFORMERS_DATA`` is named
-    after it, of any other its name is left.
+    after it, of any other its name is left. A text that begins with a slash is a path where its first folder exists.
     """
     if isinstance(value, Mapping):
         return {name: portable(part) for name, part in value.items()}
@@ -40,7 +40,7 @@ def portable(value: Any) -> Any:
         option, _, given = value.partition("=")
         return f"{option}={portable(given)}"
     path = Path(value)
-    if not path.is_absolute():
+    if len(path.parts) < 2 or not path.is_absolute() or not os.path.exists(Path(*path.parts[:2])):
         return value
     for name, folder in (("", Path.cwd()), (f"${DATA_FOLDER}", os.environ.get(DATA_FOLDER))):
         if folder is not None and path.is_relative_to(folder):

@@ -67,7 +67,7 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
         initializer_range: standard deviation of embedding tables (amplitudes; each part of a complex table) and of
             ``weight_init="normal"``.
         pad_token_id: its embedding is zero and stays so; None for no such word.
-        bos_token_id, eos_token_id: for tokenizers that have them, and for ``generate()``.
+        bos_token_id, eos_token_id: for tokenizers that have them, and for ``generate()``, which takes several ends.
     """
 
     keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
@@ -88,7 +88,7 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     initializer_range: float | int = 0.02
     pad_token_id: int | None = 0
     bos_token_id: int | None = None
-    eos_token_id: int | None = None
+    eos_token_id: int | list[int] | None = None
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
@@ -170,14 +170,15 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     def validate_token_ids(self) -> None:
         """Special tokens are words of the vocabulary."""
         for name, value in vars(self).items():
-            if not name.endswith("_token_id") or not isinstance(value, int):
+            if not name.endswith("_token_id"):
                 continue
             source, size = self.vocabulary_of(name)
-            if size > 0 and not 0 <= value < size:  # validate_sizes refuses other sizes
-                raise ValueError(
-                    f"{name} must lie in [0, {source}={size}), or be None for no such token, got {value}; "
-                    "len(tokenizer) is the size of a tokenizer's vocabulary"
-                )
+            for token in value if isinstance(value, list) else [value]:
+                if isinstance(token, int) and size > 0 and not 0 <= token < size:  # validate_sizes refuses other sizes
+                    raise ValueError(
+                        f"{name} must lie in [0, {source}={size}), or be None for no such token, got {token}; "
+                        "len(tokenizer) is the size of a tokenizer's vocabulary"
+                    )
 
     def validate_unread_fields(self) -> None:
         """Fields that nothing reads are left at their defaults."""
