@@ -103,6 +103,7 @@ def test_bits_of_a_character_do_not_depend_on_the_size_of_blocks(block_size: int
     predicted = SimpleNamespace(label_ids=tokens, predictions=np.full(tokens[:, 1:].shape, math.log(2)))
     run = BlockRun.__new__(BlockRun)
     run.parts, run.characters, run.tokens = {"test": None}, {"test": 16}, {"test": 8}
+    run.model = SimpleNamespace(config=None)  # type: ignore[assignment]
     run.trainer = SimpleNamespace(predict=lambda part: predicted)  # type: ignore[assignment]
     scores = run.evaluate("test")
     assert (scores["bits_per_token"], scores["bits_per_character"]) == (1.0, 0.5)
