@@ -11,7 +11,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 # Compiled tests are kept: without them every worker and every process of a test compiles them anew.
 PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: quickstart demo test test-rest test-all test-slow test-gpu test-oldest test-demo conformance mutations lint format types docs bench bench-gpu stability clean
+.PHONY: quickstart demo test test-rest test-all test-slow test-tools test-gpu test-oldest test-demo conformance mutations lint format types docs bench bench-gpu stability clean
 
 quickstart: .venv/.run
 	$(BIN)/python examples/quickstart/quickstart.py
@@ -32,6 +32,10 @@ test-all: .venv/.develop
 
 test-slow: .venv/.develop
 	$(PYTEST) -m slow $(ARGS)
+
+# Our models under lm-eval and bitsandbytes.
+test-tools: .venv/.tools
+	$(PYTEST) tests/test_lm_eval.py tests/quantization/test_bitsandbytes.py $(ARGS)
 
 # Triton's kernels on a GPU, by the table that the other targets run with its interpreter.
 test-gpu: .venv/.develop
@@ -90,6 +94,10 @@ stability: .venv/.run
 .venv/.develop: .venv/.python pyproject.toml constraints.txt
 	$(PIP) --editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,evaluate,onnx,gguf,kernels,test,quality,docs]"
 	touch $@ .venv/.run .venv/.docs
+
+.venv/.tools: .venv/.develop
+	$(PIP) --editable ".[tools]"
+	touch $@
 
 .venv-oldest/.develop: pyproject.toml constraints-oldest.txt
 	$(PYTHON_OLDEST) -m venv .venv-oldest

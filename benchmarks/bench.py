@@ -45,7 +45,7 @@ from benchmarks.cases import (
 from benchmarks.race import THREADS, Case
 from benchmarks.reporting import DOCS, RESULTS, add_line, machine_facts
 
-__all__ = ["BENCH", "CASES", "measure"]
+__all__ = ["BENCH", "CASES", "measure", "missed", "verdict"]
 
 BENCH = RESULTS / "bench.jsonl"
 DECISIONS = DOCS / "decisions"
@@ -92,6 +92,21 @@ def measure(name: str, case: Case, rounds: int) -> dict[str, Any]:
     }
 
 
+def missed(found: dict[str, Any]) -> list[str]:
+    """A line for every bar of a measured case that is not met."""
+    return [
+        f"{found['row']}, {r['group']}: {r['ours']} / {r['reference']} is {r['ratio']['median']:.3f}, "
+        f"allowed {r['bar']}"
+        for r in found["rows"]
+        if r.get("met") is False
+    ]
+
+
+def verdict(misses: list[str]) -> str:
+    """What is said at the end of a run."""
+    return "\n".join(misses) if misses else "every bar is met"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -107,16 +122,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if args.rounds is not None and args.rounds < 2:
         parser.error(f"--rounds must be at least 2 to have quartiles, got {args.rounds}")
     torch.set_num_threads(args.threads)
-    missed = []
+    misses: list[str] = []
     for name in args.case or [name for name, case in CASES.items() if case.page == DOCS / "benchmarks.md"]:
         found = measure(name, CASES[name], args.rounds or CASES[name].rounds)
         add_line(args.results, found)
-        missed += [
-            f"{name}, {r['group']}: {r['ours']} / {r['reference']} is {r['ratio']['median']:.3f}, allowed {r['bar']}"
-            for r in found["rows"]
-            if r.get("met") is False
-        ]
-    print("\n".join(missed) if missed else "every bar is met")
+        misses += missed(found)
+    print(verdict(misses))
 
 
 if __name__ == "__main__":

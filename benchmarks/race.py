@@ -65,10 +65,14 @@ def row(group: str, comparison: Comparison, ours: list[float], reference: list[f
 
 
 def race(
-    group: str, contestants: Mapping[str, Step], comparisons: Sequence[Comparison], rounds: int
+    group: str,
+    contestants: Mapping[str, Step],
+    comparisons: Sequence[Comparison],
+    rounds: int,
+    min_seconds: float = 0.02,
 ) -> list[dict[str, Any]]:
     """The lines of a table of contestants that run in turns, in milliseconds."""
-    seconds = time_rounds(contestants, rounds)
+    seconds = time_rounds(contestants, rounds, min_seconds)
     milliseconds = {name: [1e3 * s for s in values] for name, values in seconds.items()}
     rows = [row(group, c, milliseconds[c.ours], milliseconds[c.reference], "ms") for c in comparisons]
     for found in rows:

@@ -8,7 +8,7 @@ import torch
 from complex_transformers import build_tokenizer
 from families import Case
 
-Instance = pytest.importorskip("lm_eval.api.instance", reason="optional: pip install lm_eval").Instance
+Instance = pytest.importorskip("lm_eval.api.instance", reason="optional: make test-tools").Instance
 TEXTS = ["the cat sat on the mat", "a quick brown fox jumps", "dogs of wizards bark very glibly"]
 STOP = {"until": ["zz"], "max_gen_toks": 3}
 

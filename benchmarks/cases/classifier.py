@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -11,20 +13,14 @@ from benchmarks.race import Comparison, Outcome, race
 from benchmarks.timing import model_steps
 from complex_transformers import ComplexTextCNNConfig, ComplexTextCNNForSequenceClassification
 
-__all__ = ["case"]
+__all__ = ["case", "text_cnn"]
 
 
-def text_cnn(number_field: str) -> nn.Module:
+def text_cnn(number_field: str, **changes: Any) -> nn.Module:
     """The convolutional classifier: vectors of 300 complex features, 100 complex filters of 3, 4 and 5 words."""
     torch.manual_seed(0)
-    config = ComplexTextCNNConfig(
-        vocab_size=10_000,
-        hidden_size=600,
-        num_filters=200,
-        number_field=number_field,
-        hidden_dropout_prob=0.0,
-        num_labels=6,
-    )
+    sizes = {"vocab_size": 10_000, "hidden_size": 600, "num_filters": 200, "num_labels": 6, **changes}
+    config = ComplexTextCNNConfig(number_field=number_field, hidden_dropout_prob=0.0, **sizes)
     return ComplexTextCNNForSequenceClassification(config)
 
 

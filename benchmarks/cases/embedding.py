@@ -4,34 +4,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from benchmarks.race import Comparison, Outcome, layer_steps, race
 from complex_transformers.nn import ComplexOrderEmbedding
 
-__all__ = ["case"]
+__all__ = ["REAL", "case", "tables"]
+
+REAL = "nn.Embedding"
+
+
+def tables(words: int, width: int) -> dict[str, nn.Module]:
+    """Embeddings of one size, the first padding."""
+    ours: dict[str, dict[str, Any]] = {
+        "complex_order": {},
+        "complex_order, frequencies shared by words": {"frequency_sharing": "word"},
+        "complex_vanilla": {"embedding_type": "complex_vanilla"},
+    }
+    found: dict[str, nn.Module] = {REAL: nn.Embedding(words, width, padding_idx=0)}
+    return found | {
+        name: ComplexOrderEmbedding(words, width, padding_idx=0, **options) for name, options in ours.items()
+    }
 
 
 def case(rounds: int) -> Outcome:
     """ComplexOrderEmbedding of 30,000 words and width 512 on 16 x 128 tokens against nn.Embedding of the same size."""
     words, width = 30_000, 512
     ids = torch.randint(1, words, (16, 128))
-    tables = {
-        "nn.Embedding": nn.Embedding(words, width, padding_idx=0),
-        "complex_order": ComplexOrderEmbedding(words, width, padding_idx=0),
-        "complex_order, frequencies shared by words": ComplexOrderEmbedding(
-            words, width, padding_idx=0, frequency_sharing="word"
-        ),
-        "complex_vanilla": ComplexOrderEmbedding(words, width, padding_idx=0, embedding_type="complex_vanilla"),
-    }
-    _check_waves(tables["complex_order"], ids)
-    contestants = layer_steps(tables, ids, torch.Size([16, 128, width]))
-    comparisons = [
-        Comparison(name, "nn.Embedding", 3.0 if name == "complex_order" else None)
-        for name in tables
-        if name != "nn.Embedding"
-    ]
+    layers = tables(words, width)
+    _check_waves(layers["complex_order"], ids)
+    contestants = layer_steps(layers, ids, torch.Size([16, 128, width]))
+    comparisons = [Comparison(name, REAL, 3.0 if name == "complex_order" else None) for name in layers if name != REAL]
     return Outcome(race("training step", contestants, comparisons, rounds), [])
 
 

@@ -19,7 +19,7 @@ from complex_transformers import (
     ComplexMLPForImageClassification,
 )
 
-__all__ = ["case"]
+__all__ = ["IMAGES", "case", "networks"]
 
 WIDTH, CHANNELS, BATCH = 1024, 128, 256
 IMAGES = {"num_channels": 1, "image_size": 28, "num_labels": 10}
@@ -37,18 +37,18 @@ class Plain(nn.Module):
         return type("Output", (), {"loss": F.cross_entropy(self.layers(pixel_values), labels)})
 
 
-def networks() -> dict[str, nn.Module]:
-    """784-1024-1024-10, and two layers of 128 filters, by ours in both fields and by torch."""
+def networks(width: int = WIDTH, channels: int = CHANNELS) -> dict[str, nn.Module]:
+    """784-width-width-10, and two layers of ``channels`` filters, by ours in both fields and by torch."""
     found: dict[str, nn.Module] = {}
     for field in ("complex", "real"):
         sizes = {**IMAGES, "number_field": field, "hidden_act": "split_relu"}
-        found[f"{field} MLP"] = ComplexMLPForImageClassification(ComplexMLPConfig(hidden_sizes=[WIDTH] * 2, **sizes))
-        config = ComplexConvNetConfig(num_filters=[CHANNELS] * 2, **sizes)
+        found[f"{field} MLP"] = ComplexMLPForImageClassification(ComplexMLPConfig(hidden_sizes=[width] * 2, **sizes))
+        config = ComplexConvNetConfig(num_filters=[channels] * 2, **sizes)
         found[f"{field} convnet"] = ComplexConvNetForImageClassification(config)
-    dense = [nn.Flatten(), nn.Linear(784, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 10)]
+    dense = [nn.Flatten(), nn.Linear(784, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)]
     found["torch MLP"] = Plain(*dense)
-    convolutions = [nn.Conv2d(1, CHANNELS, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(CHANNELS, CHANNELS, 3), nn.ReLU()]
-    found["torch convnet"] = Plain(*convolutions, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(25 * CHANNELS, 10))
+    convolutions = [nn.Conv2d(1, channels, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(channels, channels, 3), nn.ReLU()]
+    found["torch convnet"] = Plain(*convolutions, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(25 * channels, 10))
     return found
 
 

@@ -5,35 +5,42 @@
 from __future__ import annotations
 
 import torch
+from torch import nn
 
 from benchmarks.cases.recurrent import States
 from benchmarks.race import Comparison, Outcome, layer_steps, race, size
 from complex_transformers.nn import ComplexLSTM, DiagonalRecurrence, LinearRecurrentBlock
 
-__all__ = ["case"]
+__all__ = ["BLOCK", "case", "layers"]
 
 WIDTH = 256
 LANES = 16  # as language models are trained here; with more rows the products decide
 BLOCK = "LinearRecurrentBlock"
 
 
+def layers(width: int) -> dict[str, nn.Module]:
+    """Blocks and recurrent layers of one stored width, which return their states alone."""
+    found = {
+        BLOCK: LinearRecurrentBlock(width, width),
+        f"{BLOCK}, real": LinearRecurrentBlock(width, width, number_field="real"),
+        "DiagonalRecurrence": DiagonalRecurrence(width),
+        "ComplexLSTM": ComplexLSTM(width, width),
+        "torch.nn.LSTM": nn.LSTM(width, width),
+    }
+    return {name: States(layer) for name, layer in found.items()}
+
+
 def case(rounds: int) -> Outcome:
     """A training step of a layer of stored width 256 on texts of 512 words, 4, 16 and 64 at once."""
     rows = []
-    layers = {
-        BLOCK: LinearRecurrentBlock(WIDTH, WIDTH),
-        f"{BLOCK}, real": LinearRecurrentBlock(WIDTH, WIDTH, number_field="real"),
-        "DiagonalRecurrence": DiagonalRecurrence(WIDTH),
-        "ComplexLSTM": ComplexLSTM(WIDTH, WIDTH),
-        "torch.nn.LSTM": torch.nn.LSTM(WIDTH, WIDTH),
-    }
+    contestants = layers(WIDTH)
     for batch in (4, 16, 64):
         x = torch.randn(512, batch, WIDTH)
-        contestants = layer_steps({name: States(layer) for name, layer in layers.items()}, x)
+        steps = layer_steps(contestants, x)
         comparisons = [
             Comparison(BLOCK, "ComplexLSTM", 0.5 if batch <= LANES else None),
             *(Comparison(BLOCK, name) for name in ("torch.nn.LSTM", f"{BLOCK}, real")),
             Comparison("DiagonalRecurrence", BLOCK),
         ]
-        rows += race(f"{batch} texts", contestants, comparisons, rounds)
-    return Outcome(rows, [f"{name}: {size(layer):,} real parameters" for name, layer in layers.items()])
+        rows += race(f"{batch} texts", steps, comparisons, rounds)
+    return Outcome(rows, [f"{name}: {size(layer):,} real parameters" for name, layer in contestants.items()])

@@ -15,7 +15,7 @@ from benchmarks.race import Comparison, Outcome, layer_steps, race, size
 from benchmarks.timing import Step
 from complex_transformers.nn import ComplexGRU, ComplexLSTM
 
-__all__ = ["States", "case"]
+__all__ = ["States", "case", "recurrent_layers"]
 
 OTHER_GATES = ("projected", "modulus", "split")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from transformers import pipeline
 
 from benchmarks.race import Comparison, Outcome, race, row, sizes
@@ -19,7 +20,7 @@ from complex_transformers import (
     build_ctc_tokenizer,
 )
 
-__all__ = ["case"]
+__all__ = ["NETWORKS", "case", "clips", "network"]
 
 RATE = 16000
 # name -> its features, and its fields
@@ -56,15 +57,19 @@ def extractor(name: str) -> SpectralFeatureExtractor:
     return SpectralFeatureExtractor(sampling_rate=RATE, normalize=False, **NETWORKS[name][0])
 
 
-def network(name: str) -> SpectralTransformerForCTC:
+def network(name: str, **changes: int) -> SpectralTransformerForCTC:
     """Six layers of stored width 512, feed-forward 2048, 8 heads; four frames become one."""
     torch.manual_seed(0)
+    sizes = {
+        "hidden_size": 512,
+        "intermediate_size": 2048,
+        "num_hidden_layers": 6,
+        "num_attention_heads": 8,
+        **changes,
+    }
     config = SpectralTransformerConfig.from_extractor(
         extractor(name),
-        hidden_size=512,
-        intermediate_size=2048,
-        num_hidden_layers=6,
-        num_attention_heads=8,
+        **sizes,
         time_pool_size=4,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
@@ -75,12 +80,11 @@ def network(name: str) -> SpectralTransformerForCTC:
     return SpectralTransformerForCTC(config)
 
 
-def training(model: SpectralTransformerForCTC, name: str) -> Step:
-    """Forward and backward of 8 clips of 8 s with 60 symbols each."""
-    clips = [audio(8.0 + 0.001 * i)[: 8 * RATE] for i in range(8)]
-    batch = extractor(name)(clips, sampling_rate=RATE, return_tensors="pt")
-    labels = torch.randint(3, len(_TOKENIZER), (8, 60), generator=torch.Generator().manual_seed(1))
-    return loss_step(model, **batch, labels=labels)
+def clips(name: str, count: int = 8, seconds: int = 8, symbols: int = 60) -> dict[str, Tensor]:
+    """Features of 8 clips of 8 s with 60 symbols each."""
+    waves = [audio(seconds + 0.001 * i)[: seconds * RATE] for i in range(count)]
+    labels = torch.randint(3, len(_TOKENIZER), (count, symbols), generator=torch.Generator().manual_seed(1))
+    return {**extractor(name)(waves, sampling_rate=RATE, return_tensors="pt"), "labels": labels}
 
 
 def extraction(name: str, seconds: float) -> Step:
@@ -117,7 +121,7 @@ def reading(recognize: Any, seconds: float) -> Step:
 def case(rounds: int) -> Outcome:
     """CTC models of speech (6 layers, stored width 512, feed-forward 2048): training, features, reading in chunks."""
     models = {name: network(name) for name in NETWORKS}
-    steps = {name: training(model, name) for name, model in models.items()}
+    steps = {name: loss_step(model, **clips(name)) for name, model in models.items()}
     for name, model in models.items():
         check_gradients(name, model, steps[name])
     comparisons = [Comparison(name, "real twin", 1.20) for name in NETWORKS if name != "real twin"]

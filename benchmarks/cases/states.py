@@ -12,15 +12,15 @@ from benchmarks.timing import model_steps
 from complex_transformers import ComplexQuantumConfig, ComplexQuantumForSequenceClassification
 from complex_transformers.nn import density_matrix, to_complex
 
-__all__ = ["case"]
+__all__ = ["case", "states"]
 
 
 def states(number_field: str, **changes: object) -> nn.Module:
     """Words of 300 complex features, 128 measurements, six labels."""
     torch.manual_seed(0)
-    sizes = {"vocab_size": 10_000, "hidden_size": 600, "num_measurements": 128, "num_labels": 6}
+    sizes = {"vocab_size": 10_000, "hidden_size": 600, "num_measurements": 128, "num_labels": 6, **changes}
     return ComplexQuantumForSequenceClassification(
-        ComplexQuantumConfig(**sizes, number_field=number_field, hidden_dropout_prob=0.0, **changes)
+        ComplexQuantumConfig(**sizes, number_field=number_field, hidden_dropout_prob=0.0)
     )
 
 

@@ -14,7 +14,7 @@ from benchmarks.race import Comparison, Outcome, race, sizes
 from benchmarks.timing import Step, model_steps, writing_step
 from complex_transformers import SynCoNMTConfig, SynCoNMTForConditionalGeneration
 
-__all__ = ["case"]
+__all__ = ["FIELDS", "case", "pairs", "translator"]
 
 FIELDS: dict[str, dict[str, Any]] = {
     "complex": {},
@@ -25,11 +25,13 @@ NEW_WORDS = 32
 _WORDS, _RELATIONS, _START = 8000, 50, 1
 
 
-def translator(field: str, attention_type: str, hidden_size: int) -> SynCoNMTForConditionalGeneration:
+def translator(
+    field: str, attention_type: str, hidden_size: int, words: int = _WORDS
+) -> SynCoNMTForConditionalGeneration:
     """One layer each way, GRU cells, 8,000 words and 50 relations on both sides."""
     torch.manual_seed(0)
     config = SynCoNMTConfig(
-        vocab_size=_WORDS,
+        vocab_size=words,
         relation_vocab_size=_RELATIONS,
         hidden_size=hidden_size,
         attention_type=attention_type,
@@ -45,7 +47,7 @@ def translator(field: str, attention_type: str, hidden_size: int) -> SynCoNMTFor
 def pairs(model: SynCoNMTForConditionalGeneration, batch: int, length: int) -> dict[str, Tensor]:
     """Sources of ``length`` words, every other one a quarter shorter, and targets of that length."""
     generator = torch.Generator().manual_seed(1)
-    source, labels = torch.randint(3, _WORDS, (2, batch, length), generator=generator)
+    source, labels = torch.randint(3, model.config.vocab_size, (2, batch, length), generator=generator)
     relations, relation_labels = torch.randint(3, _RELATIONS, (2, batch, length), generator=generator)
     mask = torch.ones_like(source)
     mask[::2, -(length // 4) :] = 0

@@ -14,26 +14,22 @@ from benchmarks.race import Comparison, Outcome, race, sizes
 from benchmarks.timing import Step, check_gradients
 from complex_transformers import ComplexTransfoXLConfig, ComplexTransfoXLForCausalLM, MemoryCache
 
-__all__ = ["case"]
+__all__ = ["OURS", "PLAIN", "PlainTransformerXL", "case", "language_model", "letters", "training"]
 
 PLAIN = "plain Transformer-XL"
 OURS = ("real field", "score real", "score modulus")
-_VOCABULARY, _WIDTH, _FEED_FORWARD, _LAYERS, _HEADS = 27, 512, 2048, 4, 8
+_VOCABULARY = 27
 SEGMENT, _BATCH = 256, 8
 
 
-def language_model(name: str) -> ComplexTransfoXLForCausalLM:
+def language_model(name: str, **changes: int) -> ComplexTransfoXLForCausalLM:
     """A model of ``OURS``: 4 layers, hidden 512, feed-forward 2048, 8 heads, memory 256, the 27 letters of text8."""
     torch.manual_seed(0)
     fields = {"real field": {"number_field": "real", "embedding_type": "word"}}
+    sizes = {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 4, "num_attention_heads": 8}
     return ComplexTransfoXLForCausalLM(
         ComplexTransfoXLConfig(
-            vocab_size=_VOCABULARY,
-            hidden_size=_WIDTH,
-            intermediate_size=_FEED_FORWARD,
-            num_hidden_layers=_LAYERS,
-            num_attention_heads=_HEADS,
-            mem_len=SEGMENT,
+            **{"vocab_size": _VOCABULARY, "mem_len": SEGMENT, **sizes, **changes},
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
             bos_token_id=None,
@@ -54,18 +50,17 @@ def letters(length: int = 2 * SEGMENT + 1, batch: int = _BATCH) -> Tensor:
 class _PlainLayer(nn.Module):
     """Post-norm layer of Dai et al.: one product for q, k and v, the padded and reshaped shift, a masked softmax."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int, feed_forward: int, heads: int) -> None:
         super().__init__()
-        self.qkv_net = nn.Linear(_WIDTH, 3 * _WIDTH, bias=False)
-        self.r_net = nn.Linear(_WIDTH, _WIDTH, bias=False)
-        self.o_net = nn.Linear(_WIDTH, _WIDTH, bias=False)
-        self.content_bias = nn.Parameter(0.02 * torch.randn(_HEADS, _WIDTH // _HEADS))
-        self.position_bias = nn.Parameter(0.02 * torch.randn(_HEADS, _WIDTH // _HEADS))
-        self.attention_norm = nn.LayerNorm(_WIDTH)
-        self.feed_forward = nn.Sequential(
-            nn.Linear(_WIDTH, _FEED_FORWARD), nn.ReLU(), nn.Linear(_FEED_FORWARD, _WIDTH)
-        )
-        self.feed_forward_norm = nn.LayerNorm(_WIDTH)
+        self.heads = heads
+        self.qkv_net = nn.Linear(width, 3 * width, bias=False)
+        self.r_net = nn.Linear(width, width, bias=False)
+        self.o_net = nn.Linear(width, width, bias=False)
+        self.content_bias = nn.Parameter(0.02 * torch.randn(heads, width // heads))
+        self.position_bias = nn.Parameter(0.02 * torch.randn(heads, width // heads))
+        self.attention_norm = nn.LayerNorm(width)
+        self.feed_forward = nn.Sequential(nn.Linear(width, feed_forward), nn.ReLU(), nn.Linear(feed_forward, width))
+        self.feed_forward_norm = nn.LayerNorm(width)
 
     @staticmethod
     def shift(x: Tensor) -> Tensor:
@@ -77,8 +72,8 @@ class _PlainLayer(nn.Module):
     def forward(self, h: Tensor, memory: Tensor, r: Tensor, hidden: Tensor) -> Tensor:
         length = h.shape[1]
         query, key, value = self.qkv_net(torch.cat([memory, h], dim=1)).chunk(3, dim=-1)
-        query, key, value = (x.unflatten(-1, (_HEADS, -1)) for x in (query[:, -length:], key, value))
-        position = self.r_net(r).unflatten(-1, (_HEADS, -1))
+        query, key, value = (x.unflatten(-1, (self.heads, -1)) for x in (query[:, -length:], key, value))
+        position = self.r_net(r).unflatten(-1, (self.heads, -1))
         by_content = torch.einsum("bihd,bjhd->bhij", query + self.content_bias, key)
         by_position = self.shift(torch.einsum("bihd,jhd->bhij", query + self.position_bias, position))
         scores = (by_content + by_position).mul(query.shape[-1] ** -0.5)
@@ -89,22 +84,26 @@ class _PlainLayer(nn.Module):
 
 
 class PlainTransformerXL(nn.Module):
-    """Transformer-XL as its paper describes it, with a memory of hidden states ``[B, M, width]`` for every layer."""
+    """Transformer-XL as its paper describes it, with a memory of hidden states ``[B, M, width]`` for every layer.
 
-    def __init__(self) -> None:
+    Of the sizes of one of ours.
+    """
+
+    def __init__(self, config: ComplexTransfoXLConfig) -> None:
         super().__init__()
-        self.words = nn.Embedding(_VOCABULARY, _WIDTH)
-        self.layers = nn.ModuleList(_PlainLayer() for _ in range(_LAYERS))
-        self.head = nn.Linear(_WIDTH, _VOCABULARY)
+        width, sizes = config.hidden_size, (config.intermediate_size, config.num_attention_heads)
+        self.words = nn.Embedding(config.vocab_size, width)
+        self.layers = nn.ModuleList(_PlainLayer(width, *sizes) for _ in range(config.num_hidden_layers))
+        self.head = nn.Linear(width, config.vocab_size)
 
     def forward(self, ids: Tensor, memories: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         """Logits, and the hidden states that every layer has read."""
         h = self.words(ids)
-        length, size = ids.shape[1], memories[0].shape[1] + ids.shape[1]
-        distance = torch.arange(size - 1, -1, -1.0)
-        angle = distance.unsqueeze(-1) * 10000 ** (-torch.arange(0.0, _WIDTH, 2.0) / _WIDTH)
-        r = torch.cat([angle.sin(), angle.cos()], dim=-1)
-        hidden = torch.ones(length, size, dtype=torch.bool).triu(size - length + 1)
+        length, size, width = ids.shape[1], memories[0].shape[1] + ids.shape[1], h.shape[-1]
+        distance = torch.arange(size - 1, -1, -1.0, device=h.device)
+        angle = distance.unsqueeze(-1) * 10000 ** (-torch.arange(0.0, width, 2.0, device=h.device) / width)
+        r = torch.cat([angle.sin(), angle.cos()], dim=-1).to(h.dtype)
+        hidden = torch.ones(length, size, dtype=torch.bool, device=h.device).triu(size - length + 1)
         read = []
         for layer, memory in zip(self.layers, memories, strict=True):
             read.append(h)
@@ -137,11 +136,13 @@ class PlainTransformerXL(nn.Module):
 
 def training(model: nn.Module, streams: Tensor) -> Step:
     """Forward and backward of a segment after a full memory; the memory is that of the segment before."""
-    first, segment, following = streams[:, :SEGMENT], streams[:, SEGMENT:-1], streams[:, SEGMENT + 1 :].contiguous()
+    half = streams.shape[1] // 2
+    first, segment, following = streams[:, :half], streams[:, half:-1], streams[:, half + 1 :].contiguous()
     model.train()
     if isinstance(model, PlainTransformerXL):
         with torch.no_grad():
-            _, memories = model(first, [torch.zeros(len(streams), 0, _WIDTH)] * _LAYERS)
+            nothing = model.head.weight.new_zeros(len(streams), 0, model.head.in_features)
+            _, memories = model(first, [nothing] * len(model.layers))
 
         def loss() -> Tensor:
             logits, _ = model(segment, memories)
@@ -242,7 +243,7 @@ def check_reading(model: ComplexTransfoXLForCausalLM) -> None:
 def case(rounds: int) -> Outcome:
     """Transformer-XLs of 4 layers (hidden 512, feed-forward 2048, 8 heads, segment 256, memory 256) over letters."""
     models = {name: language_model(name) for name in OURS}
-    plain, streams = PlainTransformerXL(), letters()
+    plain, streams = PlainTransformerXL(models["real field"].config), letters()
     check_plain(plain, models["real field"], streams)
     for model in models.values():
         check_reading(model)

@@ -15,35 +15,42 @@ from benchmarks.race import Comparison, Outcome, race, row, sizes
 from benchmarks.timing import Step, loss_step, model_steps, writing_step
 from complex_transformers import ComplexSeq2SeqConfig, ComplexSeq2SeqForConditionalGeneration
 
-__all__ = ["case", "peak_steps"]
+__all__ = ["MARIAN", "OURS", "case", "peak_steps", "texts", "translator"]
 
 MARIAN = "MarianMTModel"
 OURS = ("score real", "score modulus", "real twin")
 NEW_TOKENS = 40
-_VOCABULARY, _WIDTH, _FEED_FORWARD, _LAYERS, _HEADS = 8000, 512, 2048, 6, 8
+_VOCABULARY = 8000
 
 
-def translator(name: str) -> PreTrainedModel:
+def translator(
+    name: str,
+    width: int = 512,
+    feed_forward: int = 2048,
+    layers: int = 6,
+    heads: int = 8,
+    vocabulary: int = _VOCABULARY,
+) -> PreTrainedModel:
     """A model of ``MARIAN`` or ``OURS``: 6 + 6 layers, hidden 512, feed-forward 2048, 8 heads, 8,000 words."""
     torch.manual_seed(0)
     tokens = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
     if name == MARIAN:
-        sides = {f"{side}_layers": _LAYERS for side in ("encoder", "decoder")}
-        sides |= {f"{side}_attention_heads": _HEADS for side in ("encoder", "decoder")}
-        sides |= {f"{side}_ffn_dim": _FEED_FORWARD for side in ("encoder", "decoder")}
+        sides = {f"{side}_layers": layers for side in ("encoder", "decoder")}
+        sides |= {f"{side}_attention_heads": heads for side in ("encoder", "decoder")}
+        sides |= {f"{side}_ffn_dim": feed_forward for side in ("encoder", "decoder")}
         config = MarianConfig(
-            vocab_size=_VOCABULARY, d_model=_WIDTH, dropout=0.0, forced_eos_token_id=None, **sides, **tokens
+            vocab_size=vocabulary, d_model=width, dropout=0.0, forced_eos_token_id=None, **sides, **tokens
         )
         return MarianMTModel(config)
     real = {"number_field": "real", "embedding_type": "sinusoidal_position", "tie_word_embeddings": True}
     return ComplexSeq2SeqForConditionalGeneration(
         ComplexSeq2SeqConfig(
-            vocab_size=_VOCABULARY,
-            hidden_size=_WIDTH,
-            intermediate_size=_FEED_FORWARD,
-            encoder_layers=_LAYERS,
-            decoder_layers=_LAYERS,
-            num_attention_heads=_HEADS,
+            vocab_size=vocabulary,
+            hidden_size=width,
+            intermediate_size=feed_forward,
+            encoder_layers=layers,
+            decoder_layers=layers,
+            num_attention_heads=heads,
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
             **(real if name == "real twin" else {"attention_score": name.split()[-1]}),
@@ -52,10 +59,10 @@ def translator(name: str) -> PreTrainedModel:
     )
 
 
-def texts(batch: int, length: int) -> dict[str, Tensor]:
+def texts(batch: int, length: int, vocabulary: int = _VOCABULARY) -> dict[str, Tensor]:
     """Sources of ``length`` tokens, every other one a quarter shorter, and targets of that length."""
     generator = torch.Generator().manual_seed(1)
-    source, labels = torch.randint(3, _VOCABULARY, (2, batch, length), generator=generator)
+    source, labels = torch.randint(3, vocabulary, (2, batch, length), generator=generator)
     mask = torch.ones_like(source)
     mask[::2, -(length // 4) :] = 0
     return {"input_ids": source, "attention_mask": mask, "labels": labels}

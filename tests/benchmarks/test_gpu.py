@@ -4,25 +4,96 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from benchmarks.gpu.__main__ import CASES, main
 from benchmarks.reporting import read_lines
 from benchmarks.tables.cases import gpu_tables
 
-from benchmarks import gpu
+import interpreter
+from complex_transformers.kernels.accelerator import switch
+
+ATTENTION = {"attention_kernels.forward", "attention_kernels.backward_query", "attention_kernels.backward_key"}
+LINEAR = {"linear_kernels.product"}
+WAVES = {"wave_kernels.forward", "wave_kernels.backward"}
+# What runs in the cases of layers.
+KERNELS: dict[str, set[str]] = {
+    "attention": ATTENTION,
+    "encoder": ATTENTION | LINEAR,
+    "decoder": ATTENTION | LINEAR,
+    "dense": LINEAR,
+    "embedding": WAVES,
+}
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The kernels that were run, by Triton's interpreter."""
+    if not interpreter.HAS_TRITON:
+        pytest.skip("Triton is not installed: pip install complex_transformers[kernels]")
+    if interpreter.DEVICE != "cpu":
+        pytest.skip("Triton is not interpreted with CT_TEST_DEVICE")
+    names = set()
+    launch = switch.launch
+
+    def noted(kernel: Any, *arguments: Any, **constants: Any) -> None:
+        names.add(f"{kernel.fn.__module__.rpartition('.')[2]}.{kernel.fn.__name__}")
+        launch(kernel, *arguments, **constants)
+
+    monkeypatch.setattr(switch, "launch", noted)
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    return names
+
+
+def tiny(case: str, folder: Path) -> dict[str, Any]:
+    """The line of a tiny run, which leaves everything as it was."""
+    path = folder / "bench-gpu.jsonl"
+    before = switch.DEVICES, torch.get_num_threads()
+    main(["--tiny", "--case", case, "--results", str(path)])
+    assert (switch.DEVICES, torch.get_num_threads()) == before
+    (line,) = read_lines(path)
+    assert line["row"] == f"gpu-{case}"
+    assert line["what"] in gpu_tables(folder)
+    modes = {row["group"].partition(", ")[2] for row in line["rows"]}
+    assert modes == MODES.get(case, {"float16", "float32", "float32, compiled"})
+    assert bars(line) == BARS.get(case, {})
+    return line
 
 
 @pytest.mark.full
-def test_a_tiny_run_becomes_a_table(tmp_path: Path) -> None:
-    path = tmp_path / "bench-gpu.jsonl"
-    gpu.main(["--tiny", "--case", "dense", "--results", str(path)])
-    (line,) = read_lines(path)
-    assert line["row"] == "gpu-dense"
-    groups = {row["group"] for row in line["rows"]}
-    assert groups == {"8 tokens, float32", "8 tokens, float32, compiled"}
-    assert "8 tokens, float32: ComplexLinear / nn.Linear" in gpu_tables(tmp_path)
-    assert gpu.SETTING.device == "cuda"  # as before
+@pytest.mark.parametrize("case", KERNELS)
+def test_layers_by_the_interpreter(case: str, launched: set[str], tmp_path: Path) -> None:
+    tiny(case, tmp_path)
+    assert launched == KERNELS[case]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("case", [name for name in CASES if name not in KERNELS])
+def test_networks(case: str, tmp_path: Path) -> None:
+    """Without kernels: the interpreter would take minutes for them."""
+    line = tiny(case, tmp_path)
+    assert all(row["ours_value"]["median"] > 0.0 for row in line["rows"])
+
+
+UNROLLED = {"float16", "float32"}
+NO_PEERS: set[str] = set() if find_spec("complextorch") is None and find_spec("torchcvnn") is None else {""}
+MODES = {"peers": NO_PEERS, "recurrent": UNROLLED, "linear_recurrence": UNROLLED, "synconmt": UNROLLED}
+# Every bar that a GPU has to meet, by both contestants; those of the encoder in half precision alone.
+BARS = {
+    "attention": {("score modulus", "SDPA on halves"): {2.2}},
+    "encoder": {("score real", "real twin"): {1.05, None}, ("score modulus", "real twin"): {1.25, None}},
+}
+
+
+def bars(line: dict[str, Any]) -> dict[tuple[str, str], set[float | None]]:
+    found: dict[tuple[str, str], set[float | None]] = {}
+    for row in line["rows"]:
+        found.setdefault((row["ours"], row["reference"]), set()).add(row["bar"])
+    return {pair: values for pair, values in found.items() if values != {None}}
 
 
 def test_without_results_the_page_says_so(tmp_path: Path) -> None:
@@ -32,4 +103,4 @@ def test_without_results_the_page_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["--tiny"], ["--rounds", "1"], ["--case", "sparse"]])
 def test_refused_command_lines(arguments: list[str]) -> None:
     with pytest.raises(SystemExit):
-        gpu.main(arguments)
+        main(arguments)

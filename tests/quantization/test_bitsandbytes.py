@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
 from complex_transformers.nn import complex_linear_type
 
-bitsandbytes = pytest.importorskip("bitsandbytes", reason="optional: pip install bitsandbytes accelerate")
+bitsandbytes = pytest.importorskip("bitsandbytes", reason="optional: make test-tools")
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from ...nn.embedding import positions_from_mask
 from .configuration import LayersConfig, TransformerConfig
 from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
 from .packing import counted_from_one, text_numbers
-from .pretrained import ComplexPreTrainedModel
+from .pretrained import ComplexPreTrainedModel, added_mask
 from .text import TextModel
 
 __all__ = [
@@ -84,6 +84,8 @@ class AttentionByInterface(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """As in the layer; with the first tokens of a static cache, where Transformers gives no mask."""
         length = query.shape[-2]
+        if self.config._attn_implementation == "flex_attention" and isinstance(attention_mask, Tensor):
+            attention_mask = added_mask(attention_mask, query)
         if attention_mask is None and self.is_causal and 1 < length < key.shape[-2]:  # the other places are empty
             key, value = key[:, :, :length], value[:, :, :length]
         return super().attend(query, key, value, attention_mask, **kwargs)  # type: ignore[misc]

@@ -18,7 +18,7 @@ from .inputs import check_call
 from .loss import check_labels, classification_labels, label_count
 from .parallel import tensor_parallel_plan
 
-__all__ = ["ComplexPreTrainedModel"]
+__all__ = ["ComplexPreTrainedModel", "added_mask"]
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -176,6 +176,13 @@ def _check_trainable(model: PreTrainedModel) -> None:
             "train the float model with ComplexQuantizationConfig(training=True) and pack it then; to train adapters "
             "or some of the other parameters, freeze the rest first (requires_grad_(False))"
         )
+
+
+def added_mask(mask: Tensor, query: Tensor) -> Tensor:
+    """A mask of scores ``[B or 1, 1, T, S]`` as numbers for each text, all that ``flex_attention`` reads."""
+    if mask.dtype == torch.bool:
+        mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, torch.finfo(query.dtype).min)
+    return mask.expand(query.shape[0], -1, -1, -1)
 
 
 def _is_ours(module: nn.Module) -> bool:

@@ -109,6 +109,7 @@ class ComplexLlamaPreTrainedModel(ComplexPreTrainedModel):
 
     config: ComplexLlamaConfig
     _no_split_modules = ["ComplexLlamaLayer"]
+    _supports_flex_attn = True
     more_arguments = ("shift_labels",)
 
 

@@ -29,6 +29,7 @@ class ComplexSeq2SeqPreTrainedModel(ComplexPreTrainedModel):
 
     config: ComplexSeq2SeqConfig
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
+    _supports_flex_attn = True
 
 
 class ComplexSeq2SeqEncoder(TransformerEncoder, ComplexSeq2SeqPreTrainedModel):

@@ -1,0 +1,240 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The networks and recurrent layers of ``benchmarks.cases``, of the same sizes and on the same batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.cases import (
+    classifier as classifiers,
+    images as pictures,
+    linear_recurrence as recurrences,
+    recurrent as cells,
+    speech as recordings,
+    states as quantum,
+    synconmt as syntax,
+    transfo_xl as streams,
+    translation as translators,
+)
+from benchmarks.gpu.contest import Contestant, Mode, Setting, against, compete, layer, modes, networks, to
+from benchmarks.race import Comparison, Outcome
+from benchmarks.timing import Step
+
+__all__ = [
+    "classifier",
+    "images",
+    "linear_recurrence",
+    "recurrent",
+    "speech",
+    "states",
+    "synconmt",
+    "transfo_xl",
+    "translation",
+]
+
+FIELDS = ("complex", "real")
+
+
+def _run(
+    setting: Setting,
+    rounds: int,
+    group: str,
+    contestants: Callable[[Mode], Mapping[str, Contestant]],
+    comparisons: Sequence[Comparison],
+    compiles: bool = True,
+) -> Outcome:
+    """``compete`` in every mode; a compiler would unroll the steps of what is recurrent."""
+    whole = Outcome([])
+    for mode in modes(setting, compiles):
+        found = compete(setting, f"{group}, {mode.name}", contestants(mode), comparisons, rounds)
+        whole.rows += found.rows
+        whole.notes += found.notes
+    return whole
+
+
+def _train(
+    setting: Setting,
+    rounds: int,
+    group: str,
+    models: Callable[[], Mapping[str, nn.Module]],
+    batch: Callable[[nn.Module], Mapping[str, Tensor]],
+    comparisons: Sequence[Comparison],
+    compiles: bool = True,
+) -> Outcome:
+    """A training step of networks, made anew for every mode."""
+    return _run(setting, rounds, group, lambda mode: networks(setting, mode, models(), batch), comparisons, compiles)
+
+
+def images(setting: Setting, rounds: int) -> Outcome:
+    """Dense 784-1024-1024-10 and two layers of 128 stored channels on 256 images of 28 x 28 against plain torch."""
+    width, channels, count = (16, 4, 1) if setting.is_tiny else (pictures.WIDTH, pictures.CHANNELS, pictures.BATCH)
+    batch = {"pixel_values": torch.rand(count, 1, 28, 28), "labels": torch.randint(0, 10, (count,))}
+    comparisons = [
+        Comparison(f"complex {kind}", f"{other} {kind}") for kind in ("MLP", "convnet") for other in ("real", "torch")
+    ]
+    return _train(
+        setting, rounds, f"{count} x 28 x 28", lambda: pictures.networks(width, channels), lambda _: batch, comparisons
+    )
+
+
+def classifier(setting: Setting, rounds: int) -> Outcome:
+    """The convolutional classifier (embedding included) on 50 texts of 24 words against its real twin."""
+    sizes = {"hidden_size": setting.width, "num_filters": setting.width} if setting.is_tiny else {}
+    sizes["vocab_size"] = _words(setting)
+
+    def models() -> dict[str, nn.Module]:
+        return {f"{field} CNN": classifiers.text_cnn(field, **sizes) for field in FIELDS}
+
+    return _classify(setting, rounds, models, against("real CNN", ["complex CNN"]))
+
+
+def states(setting: Setting, rounds: int) -> Outcome:
+    """States and measurements (embedding included) on 50 texts of 24 words against real states and real words."""
+    sizes = {"hidden_size": setting.width, "num_measurements": 4} if setting.is_tiny else {}
+    sizes["vocab_size"] = _words(setting)
+
+    def models() -> dict[str, nn.Module]:
+        found = {f"{field} states": quantum.states(field, **sizes) for field in FIELDS}
+        return found | {"real words": quantum.states("real", embedding_type="word", **sizes)}
+
+    comparisons = [Comparison("complex states", other) for other in ("real states", "real words")]
+    return _classify(setting, rounds, models, comparisons)
+
+
+def _words(setting: Setting) -> int:
+    return 20 if setting.is_tiny else 10_000
+
+
+def _classify(
+    setting: Setting, rounds: int, models: Callable[[], Mapping[str, nn.Module]], comparisons: Sequence[Comparison]
+) -> Outcome:
+    count, length = (2, 8) if setting.is_tiny else (50, 24)
+    batch = {"input_ids": torch.randint(1, _words(setting), (count, length)), "labels": torch.randint(0, 6, (count,))}
+    return _train(setting, rounds, f"{count} x {length} words", models, lambda _: batch, comparisons)
+
+
+def translation(setting: Setting, rounds: int) -> Outcome:
+    """Encoder-decoders of 6 + 6 layers (hidden 512, feed-forward 2048, 8 heads, 8,000 words) against Marian's."""
+    sizes = {}
+    count, length = 32, 32
+    if setting.is_tiny:
+        sizes = {"width": 8, "feed_forward": 16, "layers": 1, "heads": 2, "vocabulary": 16}
+        count, length = 2, 4
+    batch = translators.texts(count, length, **({"vocabulary": 16} if setting.is_tiny else {}))
+
+    def models() -> dict[str, nn.Module]:
+        return {name: translators.translator(name, **sizes) for name in (translators.MARIAN, *translators.OURS)}
+
+    comparisons = against(translators.MARIAN, translators.OURS)
+    comparisons += against("real twin", [name for name in translators.OURS if name != "real twin"])
+    return _train(setting, rounds, f"{count} x {length} tokens", models, lambda _: batch, comparisons)
+
+
+def synconmt(setting: Setting, rounds: int) -> Outcome:
+    """SynCoNMT of the paper's width (512 complex features), 8,000 words, 32 x 24 words, against its real twins."""
+    width, words, count, length = (8, 60, 1, 4) if setting.is_tiny else (1024, 8000, 32, 24)
+    whole = Outcome([])
+    for attention in ("bahdanau", "luong"):
+
+        def models(attention: str = attention) -> dict[str, nn.Module]:
+            return {name: syntax.translator(name, attention, width, words) for name in syntax.FIELDS}
+
+        comparisons = [Comparison("complex", name) for name in syntax.FIELDS if name != "complex"]
+        found = _train(
+            setting, rounds, attention, models, lambda model: syntax.pairs(model, count, length), comparisons, False
+        )
+        whole.rows += found.rows
+        whole.notes += found.notes
+    return whole
+
+
+def speech(setting: Setting, rounds: int) -> Outcome:
+    """CTC models of speech (6 layers, hidden 512, feed-forward 2048) on 8 clips of 8 s against their real twin."""
+    sizes = {"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    count, seconds, symbols = (2, 1, 3) if setting.is_tiny else (8, 8, 60)
+
+    def contestants(mode: Mode) -> dict[str, Contestant]:
+        found: dict[str, Contestant] = {}
+        for name in recordings.NETWORKS:
+            model = recordings.network(name, **(sizes if setting.is_tiny else {}))
+            batch = recordings.clips(name, count, seconds, symbols)
+            found |= networks(setting, mode, {name: model}, lambda _, batch=batch: batch)
+        return found
+
+    return _run(
+        setting, rounds, f"{count} clips of {seconds} s", contestants, against("real twin", list(recordings.NETWORKS))
+    )
+
+
+def transfo_xl(setting: Setting, rounds: int) -> Outcome:
+    """Transformer-XLs of 4 layers (hidden 512, feed-forward 2048, 8 heads, segment 256, memory 256) over letters."""
+    sizes, segment, count = {}, streams.SEGMENT, 8
+    if setting.is_tiny:
+        sizes = {"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+        segment, count = 4, 2
+        sizes["mem_len"] = segment
+    letters = streams.letters(2 * segment + 1, count).to(setting.device)
+
+    def contestants(mode: Mode) -> dict[str, Contestant]:
+        models: dict[str, nn.Module] = {name: streams.language_model(name, **sizes) for name in streams.OURS}
+        models[streams.PLAIN] = streams.PlainTransformerXL(models["real field"].config)
+        return {name: Contestant(_reading(setting, mode, model, letters)) for name, model in models.items()}
+
+    comparisons = against(streams.PLAIN, ["real field"]) + against("real field", streams.OURS)
+    return _run(setting, rounds, f"{count} x {segment} tokens after {segment}", contestants, comparisons)
+
+
+def _reading(setting: Setting, mode: Mode, model: nn.Module, letters: Tensor) -> Callable[[], Step]:
+    model = to(model, setting, mode.dtype)
+    if mode.compiled:
+        model.compile(backend=setting.backend)
+    return lambda: streams.training(model, letters)
+
+
+def recurrent(setting: Setting, rounds: int) -> Outcome:
+    """LSTM and GRU of 256 complex features on 64 sequences of 40 steps against torch's layers of the same width."""
+    steps, batch, features = (1, 2, 4) if setting.is_tiny else (40, 64, 256)
+    whole = Outcome([])
+    for kind in ("LSTM", "GRU"):
+        reference = f"torch.nn.{kind}"
+
+        def layers(kind: str = kind) -> dict[str, nn.Module]:
+            return {name: cells.States(found) for name, found in cells.recurrent_layers(kind, features)[0].items()}
+
+        comparisons = against(reference, list(layers()))
+        found = _states(setting, rounds, kind, layers, (steps, batch, 2 * features), comparisons)
+        whole.rows += found.rows
+        whole.notes += found.notes
+    return whole
+
+
+def linear_recurrence(setting: Setting, rounds: int) -> Outcome:
+    """Blocks around a linear recurrence of stored width 256 on 16 texts of 512 words beside recurrent layers."""
+    steps, batch, width = (2, 1, 8) if setting.is_tiny else (512, recurrences.LANES, recurrences.WIDTH)
+    block = recurrences.BLOCK
+    others = [name for name in recurrences.layers(width) if name not in (block, "DiagonalRecurrence")]
+    comparisons = [*(Comparison(block, name) for name in others), Comparison("DiagonalRecurrence", block)]
+    return _states(
+        setting, rounds, f"{batch} texts", lambda: recurrences.layers(width), (steps, batch, width), comparisons
+    )
+
+
+def _states(
+    setting: Setting,
+    rounds: int,
+    group: str,
+    layers: Callable[[], Mapping[str, nn.Module]],
+    shape: tuple[int, ...],
+    comparisons: Sequence[Comparison],
+) -> Outcome:
+    """Recurrent layers on random numbers."""
+
+    def contestants(mode: Mode) -> dict[str, Contestant]:
+        x = torch.randn(shape, device=setting.device, dtype=mode.dtype)
+        return {name: layer(setting, mode, found, x) for name, found in layers().items()}
+
+    return _run(setting, rounds, group, contestants, comparisons, compiles=False)
