@@ -83,7 +83,7 @@ def make_tokenizer(
         data_args.tokenizer,
         vocab_size=data_args.vocab_size,
         lowercase=data_args.lowercase,
-        append_eos=not by_character,
+        append_eos=False if by_character else "stream",
         special_tokens="end" if by_character else True,  # libraries that train further or score ask for an end token
     )
 
@@ -139,7 +139,8 @@ def write_on(
     texts = {}
     for prompt, ids in prompts.items():
         written = model.generate(ids.to(model.device), max_new_tokens=max_new_tokens, do_sample=True, top_k=40)
-        texts[prompt] = tokenizer.decode(written[0], skip_special_tokens=True)
+        read, whole = (tokenizer.decode(tokens, skip_special_tokens=True) for tokens in (ids[0], written[0]))
+        texts[prompt] = prompt + whole[len(read) :]
         print(f"> {texts[prompt]}")
     return texts
 
