@@ -87,4 +87,7 @@ def test_what_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
         (["--streaming", "--tokenizer_name_or_path", "x"], "max_steps, now -1"),
         (["--prompt", ""], "--prompt '': the texts hold no token"),
     )
+    (tmp_path / "line.txt").write_text("\n", encoding="utf-8")
+    short = [CLM, "--train_file", tmp_path / "train.txt", "--validation_file", tmp_path / "line.txt", *SMALL]
+    assert_refused(lambda: run(*short), ([], "the validation data: 1 token, .* give a longer text"))
     assert not (tmp_path / "out").exists()

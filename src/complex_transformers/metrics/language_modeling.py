@@ -16,7 +16,13 @@ __all__ = ["LanguageModelMetric", "language_model_scores"]
 
 
 def language_model_scores(total: float, num_tokens: int, num_characters: int | None = None) -> dict[str, float]:
-    """Scores of tokens with the negative log-likelihood ``total`` (nats) together; see ``LanguageModelMetric``."""
+    """Scores of tokens with the negative log-likelihood ``total`` (nats) together; see ``LanguageModelMetric``.
+
+    Raises:
+        ValueError: no token.
+    """
+    if num_tokens < 1:
+        raise ValueError(f"there is nothing to score: {num_tokens} tokens")
     loss = total / num_tokens
     scores = {
         "loss": loss,

@@ -89,11 +89,13 @@ def make_tokenizer(
 
 
 def make_stream(texts: Iterable[str], tokenizer: PreTrainedTokenizerFast, name: str, by_character: bool) -> Tensor:
-    """All tokens of a part; says how many of them are unknown."""
+    """All tokens of a part, two at least, as the first is not predicted; says how many of them are unknown."""
     try:
         stream = encode_stream(texts, tokenizer, by_character)
     except ValueError as error:
         raise ValueError(f"the {name} data: {error}") from error
+    if len(stream) < 2:
+        raise ValueError(f"the {name} data: 1 token, and the first of all is not predicted: give a longer text")
     if tokenizer.unk_token_id is not None and (unknown := int((stream == tokenizer.unk_token_id).sum())):
         print(f"the {name} data: {unknown:,} of {len(stream):,} tokens are {tokenizer.unk_token}")
     return stream
