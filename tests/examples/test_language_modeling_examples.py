@@ -53,6 +53,18 @@ def test_sentences_without_a_mask_are_refused(run: Callable[..., Any], tmp_path:
         run(MLM, "--train_file", train, "--validation_file", valid, "--fill_mask", "no gap")
 
 
+def test_parts_in_which_nothing_is_masked_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
+    train, valid = write_lines(tmp_path / "train.txt.gz", 0), write_lines(tmp_path / "valid.txt.gz", 1)
+    short, blank = tmp_path / "short.txt", tmp_path / "blank.txt"
+    short.write_text("cat\n", encoding="utf-8")
+    blank.write_text("\n  \n", encoding="utf-8")
+    assert_refused(
+        lambda *files: run(MLM, "--train_file", train, *files),
+        (["--validation_file", short], "no token of the validation data is masked: .* raise --mlm_probability"),
+        (["--validation_file", valid, "--test_file", blank], "the test data hold no text"),
+    )
+
+
 CLM = "language-modeling/run_clm_xl.py"
 TINY_XL = [*TINY, "--num_hidden_layers", "1", "--mem_len", "8", "--segment_length", "8"]
 TINY_XL += ["--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "2", "--warmup_steps", "5"]
