@@ -141,6 +141,8 @@ def main() -> dict[str, Any]:
     blocks = make_blocks(parts, tokenizer, data_args.block_size)
     scored = {name: mask_once(name, blocks[name], tokenizer, data_args) for name in blocks if name != "train"}
     config = ComplexOrderConfig(**model_args.given(), vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+    if config.embedding_type == "learned_position":
+        tokenizer.model_max_length = config.max_position_embeddings  # what truncation=True cuts texts to
     run = Run(
         ComplexOrderForMaskedLM(config),
         {**scored, "train": blocks["train"]},

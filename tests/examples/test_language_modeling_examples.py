@@ -41,6 +41,14 @@ def test_masked_language_model(run: Callable[..., Any], tmp_path: Path) -> None:
     assert len(results["fill_mask"]["the <mask> sat on the mat ."]) == 3
 
 
+@pytest.mark.full
+def test_a_saved_tokenizer_knows_the_learned_positions(run: Callable[..., Any], tmp_path: Path) -> None:
+    train, valid = write_lines(tmp_path / "train.txt.gz", 0), write_lines(tmp_path / "valid.txt.gz", 1)
+    learned = ["--embedding_type", "learned_position", "--max_position_embeddings", "16", "--block_size", "16"]
+    run(MLM, "--train_file", train, "--validation_file", valid, *learned, *TINY, *ONE_EPOCH)
+    assert AutoTokenizer.from_pretrained(tmp_path / "out").model_max_length == 16
+
+
 def test_a_hopeless_loss_has_an_infinite_perplexity() -> None:
     losses, hits = np.full((1, 2), 800.0), np.zeros((1, 2))
     scores = load_example(MLM).masked_metrics(EvalPrediction((losses, hits), np.ones((1, 2))))
