@@ -65,6 +65,26 @@ def test_lora_trains_saves_loads_and_merges(base, tmp_path):
         assert torch.equal(value, plain.state_dict()[name])
 
 
+def test_new_words_are_trained_whole(tmp_path):
+    """Embeddings are of no kind that PEFT adapts: they are saved beside the adapter."""
+    case = Case("complex_recurrent_lm", "lstm")
+    options = {"target_modules": ["real", "imag"], "modules_to_save": ["embed_tokens", "lm_head"]}
+    model = peft.get_peft_model(case.own(), peft.LoraConfig(r=2, **options))
+    ids = torch.arange(3, 13).view(2, 5)
+    model(input_ids=ids, labels=ids).loss.backward()
+    trained = {name: each for name, each in model.named_parameters() if "modules_to_save" in name}
+    assert {name.split(".modules_to_save")[0].rpartition(".")[2] for name in trained} == {"embed_tokens", "lm_head"}
+    with torch.no_grad():
+        for each in trained.values():
+            each -= 0.5 * each.grad
+    model.save_pretrained(tmp_path)
+    again = peft.PeftModel.from_pretrained(case.own(), tmp_path)
+    with torch.no_grad():
+        after = model.eval()(input_ids=ids).logits
+        assert not torch.allclose(after, case.model()(input_ids=ids).logits, atol=1e-3)
+        torch.testing.assert_close(again(input_ids=ids).logits, after, atol=1e-6, rtol=1e-6)
+
+
 def test_adapted_layer_is_a_complex_product_of_the_adapted_weights(base):
     lora = peft.LoraConfig(r=2, target_modules=["real", "imag"], init_lora_weights=False)
     model = peft.get_peft_model(load(base), lora)

@@ -71,7 +71,10 @@ class TrainingArguments(RunArguments):
 def load_parts(data_args: DataArguments) -> DatasetDict:
     """The parts ``train``, ``validation`` and, where given, ``test``, with the column ``text``; no empty lines."""
     parts = load_plain_text(**data_args.given())
-    return parts.filter(lambda row: bool(row["text"].strip()), desc="Leaving out empty lines")
+    parts = parts.filter(lambda row: bool(row["text"].strip()), desc="Leaving out empty lines")
+    if empty := [name for name, part in parts.items() if not len(part)]:
+        raise ValueError(f"the {empty[0]} data hold no text: all lines are empty")
+    return parts
 
 
 def make_blocks(parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, block_size: int) -> DatasetDict:
@@ -98,11 +101,13 @@ class Collator:
         return self.pad(features) if "labels" in features[0] else self.mask(features)
 
 
-def mask_once(part: Dataset, tokenizer: PreTrainedTokenizerFast, data_args: DataArguments) -> Dataset:
-    """Mask a part for good, so that every epoch and every model is scored on the same tokens."""
+def mask_once(name: str, part: Dataset, tokenizer: PreTrainedTokenizerFast, data_args: DataArguments) -> Dataset:
+    """Mask the part ``name`` for good, so that every epoch and every model is scored on the same tokens."""
     collator = Collator(tokenizer, data_args.mlm_probability, seed=data_args.mask_seed)
     blocks = (collator([{"input_ids": ids}]) for ids in part["input_ids"])
-    rows = [{name: block[name][0].tolist() for name in ("input_ids", "labels")} for block in blocks]
+    rows = [{key: block[key][0].tolist() for key in ("input_ids", "labels")} for block in blocks]
+    if all(label == -100 for row in rows for label in row["labels"]):
+        raise ValueError(f"no token of the {name} data is masked: give more text or raise --mlm_probability")
     return Dataset.from_list(rows)
 
 
@@ -134,8 +139,10 @@ def main() -> dict[str, Any]:
     if bad := [sentence for sentence in data_args.fill_mask if tokenizer.mask_token not in sentence]:
         raise ValueError(f"--fill_mask needs sentences with {tokenizer.mask_token}, got {bad[0]!r}")
     blocks = make_blocks(parts, tokenizer, data_args.block_size)
-    scored = {name: mask_once(blocks[name], tokenizer, data_args) for name in blocks if name != "train"}
+    scored = {name: mask_once(name, blocks[name], tokenizer, data_args) for name in blocks if name != "train"}
     config = ComplexOrderConfig(**model_args.given(), vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
+    if config.embedding_type == "learned_position":
+        tokenizer.model_max_length = config.max_position_embeddings  # what truncation=True cuts texts to
     run = Run(
         ComplexOrderForMaskedLM(config),
         {**scored, "train": blocks["train"]},

@@ -125,6 +125,8 @@ def main() -> dict[str, Any]:
     model_args, data_args, training_args = parser.parse_args_into_dataclasses()
     if training_args.resume_from_checkpoint not in (None, "last") and len(training_args.seeds) > 1:
         raise ValueError("--resume_from_checkpoint continues one run: give that run's seed alone in --seeds")
+    if data_args.max_length is not None and data_args.max_length < 1:
+        raise ValueError(f"--max_length must be 1 or more, got {data_args.max_length}")
     limit_progress_bars(training_args.disable_tqdm)
 
     parts = load_parts(data_args)
@@ -144,6 +146,9 @@ def main() -> dict[str, Any]:
         label2id=label2id,
         pad_token_id=tokenizer.pad_token_id,
     )
+    learned = config.max_position_embeddings if config.embedding_type == "learned_position" else None
+    limits = [limit for limit in (data_args.max_length, learned) if limit is not None]
+    tokenizer.model_max_length = min([tokenizer.model_max_length, *limits])  # what truncation=True cuts texts to
     vectors = None if data_args.vectors is None else read_vectors(data_args.vectors)
     coverage = None
 

@@ -138,12 +138,9 @@ def main() -> dict[str, Any]:
     given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
     parts, tokenizer = load_data(data_args, given)
     model = model_args.model(tokenizer)
-    positions = learned_positions(model)
-    lengths = data_args.given(encode_parallel_dataset)
-    for side in ("max_source_length", "max_target_length"):
-        if lengths[side] is None and positions is not None:
-            lengths[side] = min(positions, tokenizer.model_max_length)
-    parts = encode_parallel_dataset(parts, tokenizer, **lengths)
+    if (positions := learned_positions(model)) is not None:
+        tokenizer.model_max_length = min(positions, tokenizer.model_max_length)
+    parts = encode_parallel_dataset(parts, tokenizer, **data_args.given(encode_parallel_dataset))
     run = TranslationRun(
         model,
         parts,

@@ -148,6 +148,11 @@ def test_large_texts_are_mapped_from_a_folder_of_the_callers(tmp_path: Path) -> 
         ("a.json", b"[" * 100_000, r"a\.json is no readable json table"),
         ("a.json", b"[]", r"no column 'text', only \[\]"),
         ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "a", "label": "b"}\n', r"a\.jsonl is no readable jsonl"),
+        ("a.jsonl", b'{"text": NaN, "label": 1}\n', r"1 row\(s\) of the train data have no text \(first: row 0\)"),
+        ("a.jsonl", b'{"text": "a", "label": 0}\n{"text": "b", "label": NaN}\n', r"have no label \(first: row 1\)"),
+        ("a.jsonl", b'{"text": "a", "label": "x"}\n{"text": "b", "label": NaN}\n', r"have no label \(first: row 1\)"),
+        ("a.json", b'[{"text": "a", "label": ["x", "y"]}]', r"a label that is neither .* row 0, \['x', 'y'\]\): make"),
+        ("a.json", b'[{"text": {"a": 1}, "label": 1}]', r"a text that is neither a string nor a number"),
         ("a.csv.gz", b"text,label\n", r"a\.csv\.gz is no gzip archive, or a damaged one"),
     ],
 )
@@ -165,6 +170,8 @@ def test_cells_mean_what_they_say(tmp_path: Path) -> None:
     }
     assert read_table(str(tmp_path / "a.jsonl"), ["text"])["text"][:] == ["2020-01-01", "b"]
     assert read_table(str(tmp_path / "a.jsonl"), ["absent"]).column_names == ["text", "label", "more"]
+    (tmp_path / "b.jsonl").write_text("\n".join(f'{{"label": {label}}}' for label in ("0", "1.5", "null", "1")))
+    assert read_table(str(tmp_path / "b.jsonl"), ["label"])["label"][:] == ["0", "1.5", None, "1"]
 
 
 READERS = {

@@ -214,7 +214,7 @@ def test_long_pairs(parts: Any) -> None:
 
 def test_limit_of_the_tokenizer_and_bad_limits(parts: Any) -> None:
     tokenizer, short = make_tokenizer(), make_tokenizer(model_max_length=3)
-    words = r"of more than 3 tokens .*raise max_source_length and max_target_length"
+    words = r"of more than 3 tokens .*raise max_source_length and max_target_length \(.*max_position_embeddings"
     refused(words, encode_parallel_dataset, parts, short)
     encode_parallel_dataset(parts, short, max_source_length=99, max_target_length=99)
     words = r"max_target_length must be at least 2 .* got 1"

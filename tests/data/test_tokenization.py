@@ -7,7 +7,7 @@ import json
 import pytest
 from transformers import AutoTokenizer
 
-from complex_transformers import build_tokenizer
+from complex_transformers import build_tokenizer, encode_stream, pack_blocks
 from refusals import refused
 
 TEXTS = ["The cat sat on the mat.", "The dog sat, and the cat ran.", "A cat!"]
@@ -148,6 +148,24 @@ def test_presets_of_special_tokens(tmp_path, kind):
 
 
 @every_kind
+def test_a_stream_has_ends_and_a_prompt_goes_on(tmp_path, kind):
+    """The tokens are those of texts that end; what follows a prompt begins with the space between the two."""
+    tokenizer, ended = build(kind, append_eos="stream"), build(kind, append_eos=True)
+    texts = [*TEXTS, *ODD_TEXTS]
+    for one in (tokenizer, save(tokenizer, tmp_path)):
+        assert one.get_vocab() == ended.get_vocab()
+        assert encode_stream(texts, one).tolist() == [token for text in texts for token in ended(text)["input_ids"]]
+        assert [block.tolist() for block in pack_blocks(texts, one, 7)] == [
+            block.tolist() for block in pack_blocks(texts, ended, 7)
+        ]
+        for text in ODD_TEXTS:
+            assert one(text)["input_ids"] == ended(text, add_special_tokens=False)["input_ids"]
+        prompt, whole = (one(text)["input_ids"] for text in ("the cat", "the cat sat"))
+        assert whole[: len(prompt)] == prompt
+        assert one.decode(whole[len(prompt) :], skip_special_tokens=True) == " sat"
+
+
+@every_kind
 def test_an_empty_text_is_its_end_alone(kind):
     tokenizer = build(kind, append_eos=True)
     batch = tokenizer(["", "the cat sat"], padding=True, return_tensors="pt")
@@ -193,6 +211,8 @@ def test_tokens_that_are_given_stay_whole():
         (TEXTS, {"special_tokens": "bert"}, r"special_tokens must be one of \['causal', 'end', 'masked', 'n"),
         (TEXTS, {"special_tokens": "none", "append_eos": True}, "append_eos=True needs </s>"),
         (TEXTS, {"special_tokens": False, "append_eos": True}, "'causal'"),
+        (TEXTS, {"special_tokens": "none", "append_eos": "stream"}, "append_eos='stream' needs </s>"),
+        (TEXTS, {"append_eos": "always"}, r"append_eos must be one of \['stream'\], got 'always'"),
         (TEXTS, {"min_frequency": 99}, "min_frequency is too high"),
         ([], {}, "no token was found"),
         (["", "  "], {}, "no token was found"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from example_runs import TINY, assert_refused
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from complex_transformers import (
     BlockDataArguments,
@@ -53,8 +53,10 @@ def test_blocks_are_learnt_streamed_and_written_on(run: Callable[..., Any], tmp_
     characters = len((tmp_path / "test.txt").read_text())
     bits = results["test"]["bits_per_token"] * 140 / characters
     assert results["test"]["bits_per_character"] == pytest.approx(bits, rel=1e-3)
-    assert results["texts"]["the cat"].startswith("the cat")
+    assert results["texts"]["the cat"].startswith("the cat ")
     shutil.move(tmp_path / "out", tmp_path / "first")
+    write = pipeline("text-generation", model=str(tmp_path / "first"))
+    assert write("the cat", do_sample=False)[0]["generated_text"] == "the cat sat on the mat"  # a prompt has no end
 
     further = ["--streaming", "--model_name_or_path", tmp_path / "first", "--tokenizer", "character"]  # it has its own
     more = run(CLM, *files, *SMALL, *steps(2), *further)
@@ -109,4 +111,7 @@ def test_what_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
         (["--streaming", "--tokenizer_name_or_path", "x"], "max_steps, now -1"),
         (["--prompt", ""], "--prompt '': the texts hold no token"),
     )
+    (tmp_path / "line.txt").write_text("\n", encoding="utf-8")
+    short = [CLM, "--train_file", tmp_path / "train.txt", "--validation_file", tmp_path / "line.txt", *SMALL]
+    assert_refused(lambda: run(*short), ([], "the validation data: 1 token, .* give a longer text"))
     assert not (tmp_path / "out").exists()

@@ -107,6 +107,19 @@ def test_classification_runs_every_network(
     assert {name: getattr(model.config, name) for name in SMALL[model_type]} == SMALL[model_type]
     assert model.num_parameters() == results["parameters"]
     assert "vector_coverage" not in results
+    assert AutoTokenizer.from_pretrained(tmp_path / "out").model_max_length == 5
+
+
+def test_a_saved_tokenizer_cuts_to_the_learned_positions(run: Callable[..., Any], tmp_path: Path) -> None:
+    train = write(tmp_path / "train.csv", make_rows(20, seed=1))
+    arguments = [CLASSIFICATION, "--train_file", train, *TINY, *ONE_EPOCH, *UNSAVED, "--max_length"]
+    assert_refused(lambda *given: run(*arguments, *given), (["0"], "--max_length must be 1 or more, got 0"))
+    run(*arguments, "7", "--embedding_type", "learned_position", "--max_position_embeddings", "7")
+    classify = pipeline("text-classification", model=str(tmp_path / "out"))
+    long = "a fine film , " * 9
+    assert classify(long, truncation=True) == classify("a fine film , a fine film")
+    with pytest.raises(ValueError, match="truncation=True, max_length=7"):
+        classify(long)
 
 
 @pytest.mark.parametrize("model_type", ["complex_fasttext", "complex_text_cnn"])

@@ -41,6 +41,14 @@ def test_masked_language_model(run: Callable[..., Any], tmp_path: Path) -> None:
     assert len(results["fill_mask"]["the <mask> sat on the mat ."]) == 3
 
 
+@pytest.mark.full
+def test_a_saved_tokenizer_knows_the_learned_positions(run: Callable[..., Any], tmp_path: Path) -> None:
+    train, valid = write_lines(tmp_path / "train.txt.gz", 0), write_lines(tmp_path / "valid.txt.gz", 1)
+    learned = ["--embedding_type", "learned_position", "--max_position_embeddings", "16", "--block_size", "16"]
+    run(MLM, "--train_file", train, "--validation_file", valid, *learned, *TINY, *ONE_EPOCH)
+    assert AutoTokenizer.from_pretrained(tmp_path / "out").model_max_length == 16
+
+
 def test_a_hopeless_loss_has_an_infinite_perplexity() -> None:
     losses, hits = np.full((1, 2), 800.0), np.zeros((1, 2))
     scores = load_example(MLM).masked_metrics(EvalPrediction((losses, hits), np.ones((1, 2))))
@@ -51,6 +59,18 @@ def test_sentences_without_a_mask_are_refused(run: Callable[..., Any], tmp_path:
     train, valid = write_lines(tmp_path / "train.txt.gz", 0), write_lines(tmp_path / "valid.txt.gz", 1)
     with pytest.raises(ValueError, match="--fill_mask needs sentences with <mask>"):
         run(MLM, "--train_file", train, "--validation_file", valid, "--fill_mask", "no gap")
+
+
+def test_parts_in_which_nothing_is_masked_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
+    train, valid = write_lines(tmp_path / "train.txt.gz", 0), write_lines(tmp_path / "valid.txt.gz", 1)
+    short, blank = tmp_path / "short.txt", tmp_path / "blank.txt"
+    short.write_text("cat\n", encoding="utf-8")
+    blank.write_text("\n  \n", encoding="utf-8")
+    assert_refused(
+        lambda *files: run(MLM, "--train_file", train, *files),
+        (["--validation_file", short], "no token of the validation data is masked: .* raise --mlm_probability"),
+        (["--validation_file", valid, "--test_file", blank], "the test data hold no text"),
+    )
 
 
 CLM = "language-modeling/run_clm_xl.py"

@@ -34,8 +34,7 @@ def test_an_example_under_accelerate_launch(tmp_path: Path) -> None:
     script = EXAMPLES / "text-classification/run_classification.py"
     options = ["--train_file", train, *TINY, *ONE_EPOCH, "--use_cpu", "true", "--output_dir", tmp_path / "out"]
     start("-m", "accelerate.commands.launch", *config, script, *options, "--per_device_train_batch_size", 8)
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert results["runs"][0]["steps"] == 5  # 72 texts are 9 batches of 8, or 5 of two processes
+    assert (tmp_path / "out/seed-0/checkpoint-5").is_dir()  # 72 texts are 9 batches of 8, or 5 of two processes
 
 
 @pytest.mark.slow

@@ -121,6 +121,7 @@ def test_translation_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path
     assert (first["resumed"], second["resumed"], second["rows"]["train"]) == (False, True, 64)
     assert [epoch["epoch"] for epoch in second["evaluations"]] == [1.0, 2.0]
     assert "bleu" not in second["evaluations"][0]
+    assert AutoTokenizer.from_pretrained(tmp_path / "out").model_max_length == 512  # positions that are learned
     assert second["validation"]["loss"] == pytest.approx(
         min(epoch["loss"] for epoch in second["evaluations"]), abs=1e-3
     )
@@ -162,7 +163,7 @@ def test_learned_positions_bound_texts_and_translations(run: Callable[..., Any],
     files = parallel_files(tmp_path)
     assert_refused(
         lambda *arguments: run(TRANSLATION, *files, *learned, *arguments),
-        (["4"], r"have a (source|target) of more than 4 tokens"),
+        (["4"], r"have a (source|target) of more than 4 tokens .* the model's max_position_embeddings\)"),
         (["32", "--generation_max_length", "99"], "generation_max_length is 99, but the model has learned 32 pos"),
     )
 

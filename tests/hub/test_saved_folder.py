@@ -4,6 +4,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,10 +21,14 @@ from complex_transformers import (
     ComplexOrderForSequenceClassification,
     ComplexOrderForTokenClassification,
     ComplexOrderModel,
+    MemoryProcessor,
+    SpectralFeatureExtractor,
+    SpectralTransformerProcessor,
+    build_tokenizer,
     write_model_card,
 )
 from complex_transformers.models import family_class, file_kind, model_families
-from complex_transformers.models.base.hub import SHIM_NAME
+from complex_transformers.models.base.hub import READER_SHIM_NAME, SHIM_NAME
 from complex_transformers.models.base.images import ImagePreTrainedModel
 
 CLASSES = {
@@ -80,6 +85,49 @@ def test_remote_code_loads_without_import_and_saves_again(tmp_path):
         assert {path.name for path in (second / name).iterdir()} == files  # no file of the package is copied
         for file in files:
             assert (first / name / file).read_bytes() == (second / name / file).read_bytes(), file
+
+
+READ = """
+import json, sys
+import transformers
+first, second, readers = sys.argv[1:]
+for folder, auto, name in json.loads(readers):
+    reader = getattr(transformers, auto).from_pretrained(f"{first}/{folder}", trust_remote_code=True)
+    assert type(reader).__name__ == name, type(reader)
+    assert type(reader).__module__.startswith("complex_transformers.models"), type(reader).__module__
+    if folder != "nested":
+        reader.save_pretrained(f"{second}/{folder}")
+print("loaded")
+"""
+
+
+@pytest.mark.parametrize("first", ["AutoProcessor", pytest.param("AutoFeatureExtractor", marks=pytest.mark.full)])
+def test_remote_code_loads_what_reads_without_import(tmp_path, first):
+    """Alone, or as a part of a processor; each kind is loaded before anything else has imported the package."""
+    extractor, tokenizer = SpectralFeatureExtractor(), build_tokenizer(["ba"], kind="character", append_eos=True)
+    readers = {
+        "processor": SpectralTransformerProcessor(extractor, tokenizer),
+        "stories": MemoryProcessor(build_tokenizer(["mary"])),
+        "extractor": extractor,
+    }
+    for folder, reader in readers.items():
+        reader.save_pretrained(tmp_path / "first" / folder)
+    readers["nested"] = readers["processor"].feature_extractor
+    shutil.copytree(tmp_path / "first/processor", tmp_path / "first/nested")
+    autos = {"extractor": "AutoFeatureExtractor", "nested": "AutoFeatureExtractor"}
+    wanted = [
+        (folder, autos.get(folder, "AutoProcessor"), type(reader).__name__) for folder, reader in readers.items()
+    ]
+    wanted.sort(key=lambda each: each[1] != first)
+    done = run(READ, tmp_path / "first", tmp_path / "second", json.dumps(wanted), home=tmp_path / "home")
+    assert done.stdout.strip().endswith("loaded"), done.stderr
+    for folder in readers.keys() - {"nested"}:
+        files = {path.name for path in (tmp_path / "first" / folder).iterdir()}
+        assert f"{READER_SHIM_NAME}.py" in files
+        assert {path.name for path in (tmp_path / "second" / folder).iterdir()} == files
+        for file in files - {"tokenizer_config.json"}:  # where Transformers says whence it was loaded
+            one, two = (tmp_path / each / folder / file for each in ("first", "second"))
+            assert one.read_bytes() == two.read_bytes(), file
 
 
 @pytest.mark.full

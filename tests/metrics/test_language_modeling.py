@@ -50,6 +50,10 @@ def test_an_impossible_token_is_infinitely_surprising():
     assert math.isnan(language_model_scores(math.nan, 3)["perplexity"])
 
 
+def test_no_tokens_have_no_scores():
+    refused("nothing to score: 0 tokens", language_model_scores, 0.0, 0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -176,11 +176,9 @@ def encode_parallel_dataset(
         ValueError: pairs that are too long, a limit below 2, an unknown ``too_long``.
     """
     check_option("too_long", too_long, _TOO_LONG)
+    given = {"source": max_source_length, "target": max_target_length}
     default = tokenizer.model_max_length if tokenizer.model_max_length < _NO_LIMIT else None
-    limits = {
-        "source": default if max_source_length is None else max_source_length,
-        "target": default if max_target_length is None else max_target_length,
-    }
+    limits = {side: default if limit is None else limit for side, limit in given.items()}
     for side, limit in limits.items():
         if limit is not None and limit < 2:
             raise ValueError(f"max_{side}_length must be at least 2 (one token and the end of the text), got {limit}")
@@ -209,10 +207,11 @@ def encode_parallel_dataset(
         )
         if too_long == "error":
             longest = {side: max(map(len, sides[side])) for side in long if long[side]}
+            lengths = " and ".join(f"max_{side}_length" for side in longest)
+            if any(given[side] is None for side in longest):
+                lengths += " (where learned positions set it, the model's max_position_embeddings)"
             raise ValueError(
-                f"{message} (longest: {longest}): raise "
-                + " and ".join(f"max_{side}_length" for side in longest)
-                + ", or choose too_long='truncate' or 'drop'"
+                f"{message} (longest: {longest}): raise {lengths}, or choose too_long='truncate' or 'drop'"
             )
         warnings.warn(f"{message}: {'cut' if too_long == 'truncate' else 'dropped'}", stacklevel=2)
         if too_long == "truncate":

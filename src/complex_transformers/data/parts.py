@@ -112,7 +112,15 @@ def _json_columns(data: bytes) -> dict[str, list[Any]]:
         rows = [json.loads(line) for line in text.split("\n") if line.strip()]
     if wrong := [row for row in rows if not isinstance(row, Mapping)]:
         raise ValueError(f"a row must be an object, got {wrong[0]!r:.80}")
-    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _json_column([row.get(name) for row in rows]) for name in names}
+
+
+def _json_column(values: list[Any]) -> list[Any]:
+    """No NaN, which stands for a missing value; integers beside other numbers as written: a table would make 1 1.0."""
+    values = [None if value != value else value for value in values]
+    kinds = {type(value) for value in values if value is not None}
+    return [value if value is None else str(value) for value in values] if kinds == {int, float} else values
 
 
 def check_columns(name: str, part: Dataset | IterableDataset, columns: dict[str, str]) -> None:
@@ -126,14 +134,20 @@ def check_columns(name: str, part: Dataset | IterableDataset, columns: dict[str,
 
 
 def strings_of(name: str, part: Dataset, column: str, kind: str) -> list[str]:
-    """A column as strings, a ``ClassLabel`` by its names; raises for rows that have none of that ``kind``."""
+    """A column as strings, a ``ClassLabel`` by its names; raises for rows with none of that ``kind``, or a list."""
     values = part[column]
     feature = part.features[column]
     if isinstance(feature, require_datasets().ClassLabel):
         values = [feature.names[value] if value is not None and value >= 0 else None for value in values]
+    values = [None if value != value else value for value in values]  # NaN, of numbers: a missing one
     bad = [row for row, value in enumerate(values) if value is None or not str(value).strip()]
     if bad:
         raise ValueError(f"{len(bad)} row(s) of the {name} data have no {kind} (first: row {bad[0]}): remove them")
+    if bad := [row for row, value in enumerate(values) if isinstance(value, (list, Mapping))]:
+        raise ValueError(
+            f"{len(bad)} row(s) of the {name} data have a {kind} that is neither a string nor a number (first: row "
+            f"{bad[0]}, {values[bad[0]]!r:.80}): make one string of each"
+        )
     return [str(value) for value in values]
 
 

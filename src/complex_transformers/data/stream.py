@@ -22,6 +22,7 @@ from transformers import PreTrainedTokenizerBase
 
 __all__ = ["StreamDataset", "encode_stream", "reads_characters", "token_ids"]
 
+STREAM = "stream"  # a tokenizer with this ``append_eos`` ends the texts of a stream, but no prompt
 _PIECE = 1 << 16  # characters or tokens; a tokenizer keeps several times its text in memory
 _SPACE = re.compile(r"\s")
 
@@ -30,6 +31,11 @@ def reads_characters(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Whether a tokenizer sees one character at a time, white space and line breaks among them."""
     cut = getattr(getattr(tokenizer, "backend_tokenizer", None), "pre_tokenizer", None)
     return cut is not None and [token for token, _ in cut.pre_tokenize_str("ab c\n")] == list("ab c\n")
+
+
+def ends_texts(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether the texts of a stream end in ``eos_token``, which the tokenizer itself adds to none."""
+    return tokenizer.init_kwargs.get("append_eos") == STREAM
 
 
 def _joins(character: str) -> bool:
@@ -110,7 +116,8 @@ def encode_stream(
         tokenizer: of ``build_tokenizer``, or another one.
         by_character: the tokenizer sees one character at a time: a long text is read in pieces, which saves memory;
             the tokens are those of the whole.
-        add_special_tokens: what the tokenizer adds to a text, such as the end of a line, is added to each.
+        add_special_tokens: what the tokenizer adds to a text, such as the end of a line, is added to each; so is
+            ``</s>`` where ``build_tokenizer`` had ``append_eos="stream"``.
 
     Raises:
         ValueError: characters or words that the vocabulary does not have, all listed, where it has no unknown token;
@@ -132,12 +139,13 @@ def token_ids(
     parts: list[NDArray[np.int32]] = []
     foreign: set[str] = set()
     may_lose = _may_lose_symbols(tokenizer)
+    end = [tokenizer.eos_token_id] if add_special_tokens and ends_texts(tokenizer) else []
     for text in texts:
         pieces = list(_pieces(text, whole=not by_character))
         if may_lose:
             foreign = foreign.union(*(_foreign(_symbols(piece, tokenizer), tokenizer) for piece in pieces))
         if not foreign:  # else an error follows, which lists those of all texts
-            parts += _encode(pieces, tokenizer, add_special_tokens)
+            parts += [*_encode(pieces, tokenizer, add_special_tokens), np.asarray(end, dtype=np.int32)]
     if foreign:
         raise ValueError(
             f"the texts hold {len(foreign)} symbol(s) that are not in the vocabulary: {sorted(foreign)}; remove or "

@@ -15,6 +15,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from transformers import PreTrainedTokenizerFast, Wav2Vec2CTCTokenizer
 
 from .parts import check_option
+from .stream import STREAM
 from .syntax import JOINER
 
 __all__ = ["build_ctc_tokenizer", "build_tokenizer"]
@@ -59,14 +60,14 @@ def build_tokenizer(
     lowercase: bool = True,
     model_max_length: int | None = None,
     padding_side: str = "right",
-    append_eos: bool = False,
+    append_eos: bool | str = False,
     special_tokens: bool | str = True,
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on ``texts``; save it with ``save_pretrained`` and load it with ``AutoTokenizer``.
 
     Ids 0, 1, 2 are ``<pad>``, ``<unk>``, ``<mask>``. No token is added to a text unless ``append_eos`` asks for it. An
-    empty text then is ``</s>`` alone, which every model reads; without it, it has no token, and models refuse a batch
-    with a row of padding alone.
+    empty text then is ``</s>`` alone, which every model reads; without it, it has no token: models refuse a batch of
+    such texts alone, and beside others its row is padding alone, for which the answer of a model means nothing.
 
     Args:
         texts: any iterable of strings (a list, a file, a column of a data set); read once.
@@ -81,6 +82,9 @@ def build_tokenizer(
         append_eos: for models that write text: ids 3, 4 are ``<s>``, ``</s>``, every text ends in ``</s>``, a special
             token that is spelled out in a text is text, and ``decode(ids, skip_special_tokens=True)`` of the kinds
             ``bpe`` and ``character`` gives the text back as it was (in NFC, and in lower case if so chosen).
+            ``stream``: the same tokens, for models that write on from a prompt, which must not end: ``encode_stream``
+            and ``pack_blocks`` alone put ``</s>`` behind a text, and decoding keeps the space in front of a first
+            word, as what ``pipeline("text-generation")`` decodes is what follows a prompt.
         special_tokens: the tokens besides those of the texts, in front of them:
 
             - ``masked`` or True: ``<pad>``, ``<unk>``, ``<mask>``; with ``append_eos`` as ``causal``
@@ -91,17 +95,21 @@ def build_tokenizer(
             - ``none`` or False: the texts' own alone
 
     Raises:
-        ValueError: an unknown kind or preset, no text, a vocabulary too small for the special tokens, ``append_eos``
-            without ``</s>``.
+        ValueError: an unknown kind, preset or ``append_eos``, no text, a vocabulary too small for the special tokens,
+            ``append_eos`` without ``</s>``.
         TypeError: a text that is not a string.
     """
     check_option("kind", kind, _KINDS)
+    if isinstance(append_eos, str):
+        check_option("append_eos", append_eos, (STREAM,))
     preset = special_tokens if isinstance(special_tokens, str) else "masked" if special_tokens else "none"
     preset = "causal" if append_eos and preset == "masked" else preset
     check_option("special_tokens", preset, _PRESETS)
     names = _PRESETS[preset]
     if append_eos and "eos_token" not in names:
-        raise ValueError(f"append_eos=True needs </s>, which special_tokens={special_tokens!r} has not: use 'causal'")
+        raise ValueError(
+            f"append_eos={append_eos!r} needs </s>, which special_tokens={special_tokens!r} has not: use 'causal'"
+        )
     special = list(names.values())
     if vocab_size <= len(special):
         raise ValueError(f"vocab_size must exceed the {len(special)} special tokens, got {vocab_size}")
@@ -113,7 +121,10 @@ def build_tokenizer(
     if append_eos and kind == "bpe":  # the space in front of a first word is always added, so it can be taken away
         steps.append(normalizers.Prepend(" "))
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+        if append_eos != STREAM:
+            tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
+    elif append_eos == STREAM and kind in ("word", "whitespace"):
+        tokenizer.decoder = decoders.Replace(Regex("^"), " ")
     tokenizer.normalizer = normalizers.Sequence(steps)
     options: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": special, "show_progress": False}
     if preset == "end":  # behind the texts' own, whose ids do not move
@@ -137,11 +148,14 @@ def build_tokenizer(
     tokenizer.add_special_tokens(special)
     options = {} if model_max_length is None else {"model_max_length": model_max_length}
     if append_eos:
+        options["split_special_tokens"] = True
+    if append_eos == STREAM:
+        options["append_eos"] = STREAM  # stays with the saved tokenizer, for `ends_texts`
+    elif append_eos:
         eos = names["eos_token"]
         tokenizer.post_processor = processors.TemplateProcessing(
             single=f"$A {eos}", pair=f"$A {eos} $B {eos}", special_tokens=[(eos, tokenizer.token_to_id(eos))]
         )
-        options["split_special_tokens"] = True
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_input_names=["input_ids", "attention_mask"],

@@ -21,7 +21,12 @@ def language_model_scores(
     """Scores of tokens with the negative log-likelihood ``total`` (nats) together; see ``LanguageModelMetric``.
 
     Of a model that ``reads_ahead``, to tokens that it is scored on, e^L is no perplexity and is called so.
+
+    Raises:
+        ValueError: no token.
     """
+    if num_tokens < 1:
+        raise ValueError(f"there is nothing to score: {num_tokens} tokens")
     loss = total / num_tokens
     exponential = math.exp(loss) if loss < 700 else loss if math.isnan(loss) else math.inf
     scores = {

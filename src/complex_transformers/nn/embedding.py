@@ -462,7 +462,8 @@ class WordPositionEmbedding(TableEmbedding):
             wrong = f"{positions.shape[-1]} tokens"
         raise ValueError(
             f"positions must lie in [1, max_position_embeddings={limit}], got {wrong}; give or generate a shorter "
-            "text, raise max_position_embeddings, or use embedding_type='complex_order', which has no longest text"
+            f"text (a tokenizer cuts it with truncation=True, max_length={limit}), raise max_position_embeddings, or "
+            "use embedding_type='complex_order', which has no longest text"
         )
 
     def extra_repr(self) -> str:

@@ -83,17 +83,19 @@ def make_tokenizer(
         data_args.tokenizer,
         vocab_size=data_args.vocab_size,
         lowercase=data_args.lowercase,
-        append_eos=not by_character,
+        append_eos=False if by_character else "stream",
         special_tokens="end" if by_character else True,  # libraries that train further or score ask for an end token
     )
 
 
 def make_stream(texts: Iterable[str], tokenizer: PreTrainedTokenizerFast, name: str, by_character: bool) -> Tensor:
-    """All tokens of a part; says how many of them are unknown."""
+    """All tokens of a part, two at least, as the first is not predicted; says how many of them are unknown."""
     try:
         stream = encode_stream(texts, tokenizer, by_character)
     except ValueError as error:
         raise ValueError(f"the {name} data: {error}") from error
+    if len(stream) < 2:
+        raise ValueError(f"the {name} data: 1 token, and the first of all is not predicted: give a longer text")
     if tokenizer.unk_token_id is not None and (unknown := int((stream == tokenizer.unk_token_id).sum())):
         print(f"the {name} data: {unknown:,} of {len(stream):,} tokens are {tokenizer.unk_token}")
     return stream
@@ -139,7 +141,8 @@ def write_on(
     texts = {}
     for prompt, ids in prompts.items():
         written = model.generate(ids.to(model.device), max_new_tokens=max_new_tokens, do_sample=True, top_k=40)
-        texts[prompt] = tokenizer.decode(written[0], skip_special_tokens=True)
+        read, whole = (tokenizer.decode(tokens, skip_special_tokens=True) for tokens in (ids[0], written[0]))
+        texts[prompt] = prompt + whole[len(read) :]
         print(f"> {texts[prompt]}")
     return texts
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a saved folder needs to be shared: the shim for ``trust_remote_code`` and the model card.
+"""What a saved folder needs to be shared: the shims for ``trust_remote_code`` and the model card.
 
 The templates of cards are in ``model_cards/`` beside this file, since an installed package needs them, and the folder
 of this name at the root of the repository is a link to it: one template a family, on the frame ``base.md``.
@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-__all__ = ["HubMixin", "ModelHubMixin", "card_text", "complete_card", "write_hub_shim", "write_model_card"]
+__all__ = [
+    "HubMixin",
+    "ModelHubMixin",
+    "ReaderHubMixin",
+    "card_text",
+    "complete_card",
+    "write_hub_shim",
+    "write_model_card",
+]
 
 # Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
 TEXT_TO_TEXT_TASK = "complex-text2text"
@@ -33,6 +41,8 @@ SPEECH_TO_TEXT_TASK = "complex-speech2text"
 QUESTION_ANSWERING_TASK = "complex-question-answering"
 
 SHIM_NAME = "complex_transformers_hub"
+# A file of its own: what reads is saved before or after its model, or without one.
+READER_SHIM_NAME = "complex_transformers_hub_readers"
 CARD_NAME = "README.md"
 # Where a card names the folder or the repository that it is in.
 PLACEHOLDER = "path-or-repo"
@@ -41,6 +51,8 @@ _EMPTY_CARD = "This model card has been automatically generated."
 _GAP = "[More Information Needed]"
 _TEMPLATES = Path(__file__).parent / "model_cards"
 _PACKAGE = __package__.partition(".")[0]
+# Not image processors: pipelines would take their `auto_map` for that of a video processor, and ask to run its code.
+_READERS = ("AutoFeatureExtractor", "AutoProcessor")
 # Tasks under which the Hub files models. It does not know ours, and is retiring the general "text2text-generation": a
 # text-to-text model that does something else than translate says so by ``pipeline_tag``.
 _TASKS = {
@@ -64,7 +76,32 @@ class HubMixin:
 
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = None) -> None:
-        """No effect: the package registers its classes itself, and the shim of ``write_hub_shim`` finds them."""
+        """No effect: the package registers its classes itself, and the shims find them."""
+
+
+class ReaderHubMixin(HubMixin):
+    """Saves and pushes a processor or a feature extractor with a shim of its own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in Transformers, with the ``auto_map`` that leads ``trust_remote_code=True`` to the shim."""
+        autos = {name: auto for classes in model_families().values() for auto, name in classes.items()}
+        name = _nearest(type(self), autos)
+        own = {} if name is None else {"auto_map": {autos[name]: f"{READER_SHIM_NAME}.{name}"}}
+        return {**super().to_dict(), **own}  # type: ignore[misc]
+
+    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
+        """As in Transformers; also writes the shim."""
+        files = super().save_pretrained(save_directory, *args, **kwargs)  # type: ignore[misc]
+        _write_reader_shim(save_directory, type(self))
+        return files
+
+    def _upload_modified_files(
+        self, working_dir: Any, repo_id: str, files_timestamps: dict[str, float], *args: Any, **kwargs: Any
+    ) -> Any:
+        """As in Transformers, with the shim."""
+        shim = _write_reader_shim(working_dir, type(self))
+        kept = {name: time for name, time in files_timestamps.items() if name != shim.name}
+        return super()._upload_modified_files(working_dir, repo_id, kept, *args, **kwargs)  # type: ignore[misc]
 
 
 class ModelHubMixin(HubMixin, _Base):
@@ -163,11 +200,22 @@ def write_hub_shim(directory: str | os.PathLike[str], model: PreTrainedModel) ->
     names = sorted({entry.partition(".")[2] for entry in auto_map(model).values()})
     if not names:
         return None
-    return _write(
-        Path(directory) / f"{SHIM_NAME}.py",
-        '"""Loads this model from the installed package: pip install complex_transformers"""\n\n'
+    return _write(Path(directory) / f"{SHIM_NAME}.py", _shim("model", names))
+
+
+def _write_reader_shim(directory: str | os.PathLike[str], reader: type) -> Path:
+    """``write_hub_shim`` of what reads: all readers of its families, since a processor has others inside."""
+    families = [{name: auto for auto, name in classes.items()} for classes in model_families().values()]
+    names = {name for family in families if _nearest(reader, family) for name in family if family[name] in _READERS}
+    return _write(Path(directory) / f"{READER_SHIM_NAME}.py", _shim("processor", sorted(names)))
+
+
+def _shim(what: str, names: list[str]) -> str:
+    """The text of a module that imports ``names`` from the installed package."""
+    return (
+        f'"""Loads this {what} from the installed package: pip install complex_transformers"""\n\n'
         f"from complex_transformers import {', '.join(names)}\n\n"
-        f"__all__ = {names}\n".replace("'", '"'),
+        f"__all__ = {names}\n".replace("'", '"')
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from transformers import AddedToken, BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
 
 from ...nn.checks import check_choice, check_positive
-from ..base.hub import HubMixin
+from ..base.hub import ReaderHubMixin
 from .configuration_complex_memory_network import VARIANTS
 
 __all__ = ["MemoryProcessor"]
@@ -23,7 +23,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORDS = "story_length and question_length"
 
 
-class MemoryProcessor(HubMixin, ProcessorMixin):
+class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
     """Words of the sentences of a story, and of a question, for ``ComplexMemoryNetworkModel``.
 
     Args:

@@ -18,7 +18,7 @@ from transformers.audio_utils import mel_filter_bank
 from ...nn import dct, frame, make_window, modulus, scale, short_time_dft, squared_modulus
 from ...nn.checks import check_choice
 from ...nn.short_time import WINDOWS
-from ..base.hub import HubMixin
+from ..base.hub import ReaderHubMixin
 
 __all__ = ["COMPRESSIONS", "FEATURE_TYPES", "SpectralFeatureExtractor"]
 
@@ -30,7 +30,7 @@ _INTEGERS = {"int16": (0, 2**15), "int32": (0, 2**31), "uint8": (2**7, 2**7)}
 _LARGEST = np.float64(1e15)
 
 
-class SpectralFeatureExtractor(HubMixin, SequenceFeatureExtractor):
+class SpectralFeatureExtractor(ReaderHubMixin, SequenceFeatureExtractor):
     """Frames of a waveform and their short-time spectra (thesis, sections 5.2.1 and 5.4).
 
     A waveform is made zero mean and unit variance, cut into frames (the last filled up with zeros: no sample is left

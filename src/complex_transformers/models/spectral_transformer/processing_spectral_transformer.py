@@ -13,7 +13,7 @@ from transformers import BatchFeature, PreTrainedTokenizerBase, ProcessorMixin
 from transformers.processing_utils import ProcessingKwargs, Unpack
 from transformers.utils import cached_file
 
-from ..base.hub import HubMixin
+from ..base.hub import ReaderHubMixin
 from .feature_extraction_spectral_transformer import SpectralFeatureExtractor
 
 __all__ = ["SpectralTransformerProcessor", "unknown_symbols"]
@@ -26,7 +26,7 @@ _ACCESS = ("cache_dir", "force_download", "local_files_only", "token", "revision
 _GROUPS = {"audio_kwargs": _AUDIO, "text_kwargs": _TEXT, "common_kwargs": _AUDIO | _TEXT}
 
 
-class SpectralTransformerProcessor(HubMixin, ProcessorMixin):
+class SpectralTransformerProcessor(ReaderHubMixin, ProcessorMixin):
     """Audio to ``input_features`` and text to ``labels``; ``pad`` makes a batch of both, -100 where a text has ended.
 
     Args:

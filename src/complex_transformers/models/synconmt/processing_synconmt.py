@@ -16,7 +16,7 @@ from tokenizers.models import WordLevel
 from transformers import BatchEncoding, PreTrainedTokenizerFast, ProcessorMixin
 
 from ...data.syntax import JOINER, SyntaxParser
-from ..base.hub import HubMixin
+from ..base.hub import ReaderHubMixin
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -31,7 +31,7 @@ _OPTIONS = (*_PARSERS, "sentences", "mark_joins", "relation_subtypes")
 _IGNORED = -100
 
 
-class SynCoNMTProcessor(HubMixin, ProcessorMixin):
+class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
     """Words and relations of source and target, from raw text or from parsed sentences, and back.
 
     A word has one relation, so words are never cut into pieces: a word that the vocabulary does not know is ``<unk>``
