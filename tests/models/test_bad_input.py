@@ -300,8 +300,7 @@ def test_an_empty_text_harms_no_other(head, training):
 def test_an_empty_text_is_classified_by_what_no_word_says(head):
     """Not by its padding."""
     model, mask = build(head), torch.tensor([[0] * 6, [1] * 6])
-    first, second = (model(**source_of(head), attention_mask=mask).logits[0] for _ in range(2))
-    torch.testing.assert_close(first, second)
+    torch.testing.assert_close(*(model(**source_of(head), attention_mask=mask).logits[0] for _ in range(2)))
 
 
 @pytest.mark.parametrize("head", WRITERS)
