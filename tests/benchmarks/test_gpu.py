@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -64,15 +65,18 @@ def tiny(case: str, folder: Path) -> dict[str, Any]:
     return line
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("case", KERNELS)
+def marked(cases: Iterable[str], quick: Iterable[str]) -> list[Any]:
+    """Cases that take a few seconds are in the full set, the others in the slow one."""
+    return [pytest.param(case, marks=pytest.mark.full if case in quick else pytest.mark.slow) for case in cases]
+
+
+@pytest.mark.parametrize("case", marked(KERNELS, ("attention", "dense", "embedding")))
 def test_layers_by_the_interpreter(case: str, launched: set[str], tmp_path: Path) -> None:
     tiny(case, tmp_path)
     assert launched == KERNELS[case]
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("case", [name for name in CASES if name not in KERNELS])
+@pytest.mark.parametrize("case", marked((name for name in CASES if name not in KERNELS), ("recurrent", "peers")))
 def test_networks(case: str, tmp_path: Path) -> None:
     """Without kernels: the interpreter would take minutes for them."""
     line = tiny(case, tmp_path)
