@@ -297,6 +297,7 @@ def weights(run: Run) -> list[torch.Tensor]:
     return [parameter.detach().clone() for parameter in run.model.parameters()]
 
 
+@pytest.mark.full
 def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
     whole, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint="last")
     assert checkpoint is None

@@ -101,7 +101,8 @@ print("loaded")
 """
 
 
-@pytest.mark.parametrize("first", ["AutoProcessor", pytest.param("AutoFeatureExtractor", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("first", ["AutoProcessor", "AutoFeatureExtractor"])
 def test_remote_code_loads_what_reads_without_import(tmp_path, first):
     """Alone, or as a part of a processor; each kind is loaded before anything else has imported the package."""
     extractor, tokenizer = SpectralFeatureExtractor(), build_tokenizer(["ba"], kind="character", append_eos=True)

@@ -399,6 +399,7 @@ def test_dropout_of_a_compiled_graph(launched):
     assert launched == FORWARD + FORWARD + 2 * BACKWARD[1:]
 
 
+@pytest.mark.full
 def test_the_operator_is_as_pytorch_wants_operators(launched):
     from complex_transformers.kernels.accelerator.attention_operator import attend
 
