@@ -164,7 +164,9 @@ def test_what_the_family_does_not_have_is_named(kind, changes, words):
 
 
 def test_a_window_that_no_layer_has_is_none():
-    lift(real_model("qwen2", use_sliding_window=True, sliding_window=8, max_window_layers=2))
+    model = real_model("qwen2", use_sliding_window=True, sliding_window=8, max_window_layers=2).eval()
+    ids = torch.arange(3, 15).unsqueeze(0)  # longer than the window
+    torch.testing.assert_close(lift(model).eval()(ids).logits, model(ids).logits, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
