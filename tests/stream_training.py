@@ -44,14 +44,12 @@ def model(seed: int = 0, **changes: Any) -> ComplexTransfoXLForCausalLM:
 
 
 def recurrent_model(
-    rnn_type: str = "lstm", seed: int = 0, transform: str = "causal_z"
+    rnn_type: str = "lstm", seed: int = 0, transform: str = "causal_z", **changes: Any
 ) -> ComplexRecurrentLMForCausalLM:
     """With every kind of state: those of the cells, and of a transform before them."""
     set_seed(seed)
-    config = ComplexRecurrentLMConfig(
-        vocab_size=VOCABULARY, hidden_size=16, recurrent_size=12, rnn_type=rnn_type, transform=transform
-    )
-    return ComplexRecurrentLMForCausalLM(config)
+    fields = {"vocab_size": VOCABULARY, "hidden_size": 16, "recurrent_size": 12, **changes}
+    return ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**fields, rnn_type=rnn_type, transform=transform))
 
 
 def tokens(length: int, seed: int = 1) -> torch.Tensor:

@@ -208,6 +208,8 @@ SYNCONMT = Commands(
         "synconmt-l-concat": f"--attention_type luong {CONCAT}",
         "synconmt-l-own-relations": f"--attention_type luong {OWN_RELATIONS}",
         "synconmt-l-alpha": f"--attention_type luong {OWN_RELATIONS} --alpha 0.9",
+        "synconmt-l-projected": f"--attention_type luong {OWN_RELATIONS} --alpha 0.9 --gate projected",
+        "synconmt-l-modulus": f"--attention_type luong {OWN_RELATIONS} --alpha 0.9 --gate modulus",
         "luong": f"--attention_type luong {TWIN_OF_WORDS}",
         "luong-equal-parameters": f"--attention_type luong {TWIN_OF_WORDS} {NARROW}",
         "luong-relations": f"--attention_type luong {TWIN}",

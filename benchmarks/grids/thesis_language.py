@@ -76,7 +76,7 @@ GRIDS = (
         "thesis-language-models",
         LANGUAGE_MODELS,
         (0, 1),
-        "--num_train_epochs 1 --eval_strategy epoch --save_strategy epoch",
+        "--num_train_epochs 1 --eval_strategy epoch --save_strategy epoch --position_segments 200",
     ),
     _commands(
         "thesis-language-gates",

@@ -40,6 +40,8 @@ SYNCONMT = {  # name of a run -> network, field, what it reads and writes
         "words, relations",
     ),
     "synconmt-l-alpha": ("SynCoNMT-L, `real_part`, `concat`, own relations, alpha 0.9", "complex", "words, relations"),
+    "synconmt-l-projected": ("the same with gates `projected`", "complex", "words, relations"),
+    "synconmt-l-modulus": ("the same with gates `modulus`", "complex", "words, relations"),
     "luong": ("Luong, equal stored width", "real", "words"),
     "luong-equal-parameters": ("Luong, equal parameters", "real", "words"),
     "luong-relations": ("Luong, own relations, alpha 0.9, equal stored width", "real", "words, relations"),

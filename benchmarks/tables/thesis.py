@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.grids.thesis import DEPTHS, FAILING, FIELDS
 from benchmarks.grids.thesis_language import GATE_ROWS, GATES, LANGUAGE_MODELS, READS_AHEAD, SCALES
 from benchmarks.reporting import markdown_table, read_lines
-from benchmarks.tables.runs import MISSING, SIZE, Column, find_runs, parameters, run_table, score, seeds, spread
+from benchmarks.tables.runs import MISSING, SIZE, Column, Runs, find_runs, parameters, run_table, score, seeds, spread
 from benchmarks.thesis.printed import PRINTED
 from benchmarks.thesis.protocol import ACTIVATIONS, RECIPES
 from complex_transformers.analysis import part_coupling
@@ -218,6 +218,16 @@ def _exponential(part: str) -> Column:
     return lambda runs: spread((math.exp(run[part]["loss"]) for run in runs), 1)
 
 
+def _place(places: slice) -> Column:
+    """The mean over places in a window of what ``perplexity_by_position`` gives: geometric, as loss is."""
+
+    def column(runs: Runs) -> str:
+        curves = [run["perplexity_by_position"][places] for run in runs if "perplexity_by_position" in run]
+        return spread((statistics.geometric_mean(curve) for curve in curves), 1) if curves else ""
+
+    return column
+
+
 def language_model_table(results: Path) -> str:
     """Language models on WikiText-2: perplexity, and the score of what reads ahead, marked."""
     columns = {
@@ -225,6 +235,8 @@ def language_model_table(results: Path) -> str:
         "validation": _exponential("validation"),
         "test": _exponential("test"),
         "bits per character": score("test/bits_per_character", 3, 1),
+        "words 1 to 5": _place(slice(None, 5)),
+        "words 31 to 35": _place(slice(-5, None)),
         "parameters": parameters,
         "training": SIZE["training"],
     }

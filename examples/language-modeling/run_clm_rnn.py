@@ -19,10 +19,12 @@ from complex_transformers import (
     ComplexRecurrentLMConfig,
     ComplexRecurrentLMForCausalLM,
     StreamDataArguments,
+    StreamDataset,
     StreamRunArguments,
     arguments_of,
     train_stream,
 )
+from complex_transformers.analysis import perplexity_by_position
 
 
 @dataclass
@@ -54,16 +56,32 @@ class ModelArguments(arguments_of(ComplexRecurrentLMConfig, without=("position_l
 
 @dataclass
 class TrainingArguments(StreamRunArguments):
-    """``StreamRunArguments`` with a folder of its own."""
+    """``StreamRunArguments`` with a folder of its own, and the curve over a segment."""
 
     output_dir: str | None = "outputs/recurrent-lm"
+    position_segments: int = field(
+        default=0,
+        metadata={"help": "of the test part: read without memory, for the perplexity by place in a segment"},
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.position_segments < 0:
+            raise ValueError(f"position_segments must be 0 or more, got {self.position_segments}")
+
+    def by_position(self, model: ComplexRecurrentLMForCausalLM, part: StreamDataset) -> dict[str, Any]:
+        """The perplexity of the first word of a segment, of the second, ..., if asked for."""
+        segments = [part[segment] for segment in range(min(self.position_segments, len(part)))]
+        if not segments:
+            return {}
+        return {"perplexity_by_position": [round(value, 3) for value in perplexity_by_position(model, segments)]}
 
 
 def main() -> dict[str, Any]:
     """Parse the command line, train, score, save and write on from the prompts."""
     parser = HfArgumentParser((ModelArguments, StreamDataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
-    return train_stream(model_args.model, data_args, args, model_args.model_name_or_path)
+    return train_stream(model_args.model, data_args, args, model_args.model_name_or_path, analyse=args.by_position)
 
 
 if __name__ == "__main__":

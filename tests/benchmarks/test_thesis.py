@@ -205,11 +205,12 @@ def test_language_models_that_see_words_to_come_are_marked(tmp_path):
     for row, name in (("LM-R", "perplexity"), ("Fourier-sequence", "not_a_perplexity")):
         scores = {"loss": 2.0, name: math.exp(2), "bits_per_character": 1.5}
         figures = {"validation": {"loss": 1.0, name: math.e}, "test": scores, "seconds": 7.0, "resumed": False}
-        write(tmp_path, "language-models", row, 0, **figures)
+        curve = {"perplexity_by_position": [8.0, 2.0, *[4.0] * 8, 9.0]} if row == "LM-R" else {}
+        write(tmp_path, "language-models", row, 0, **figures, **curve)
     rows = TABLES["docs/thesis.md"]["thesis-language-models"](tmp_path).splitlines()[2:]
-    assert rows[0] == "| LM-R | `--number_field real` | 0 | 2.7 | 7.4 | 1.500 | 0.00 M | 7 s |"
+    assert rows[0] == "| LM-R | `--number_field real` | 0 | 2.7 | 7.4 | 1.500 | 4.0 | 4.7 | 0.00 M | 7 s |"
     assert rows[1].startswith("| Fourier-sequence (**sees words to come**) | ")
-    assert rows[1].endswith(" | 0 | 2.7 | 7.4 | 1.500 | 0.00 M | 7 s |")
+    assert rows[1].endswith(" | 0 | 2.7 | 7.4 | 1.500 |  |  | 0.00 M | 7 s |")
 
 
 def test_a_symmetry_of_real_inputs():

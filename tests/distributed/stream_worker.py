@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -17,7 +18,15 @@ from transformers import set_seed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from stream_training import model, trainer
+from stream_training import model, recurrent_model, trainer
+
+
+# With a memory of tokens, and with every kind of state.
+NETWORKS = {
+    "transfo_xl": model,
+    "lstm": partial(recurrent_model, "lstm"),
+    "lru": partial(recurrent_model, "lru"),
+}
 
 
 def main() -> None:
@@ -25,21 +34,22 @@ def main() -> None:
     output = Path(sys.argv[1])
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     results = {}
-    for accumulation in (1, 3):
-        settings = {"processes": processes, "gradient_accumulation_steps": accumulation}
-        folder = output.parent / f"out-{accumulation}"
-        whole = trainer(folder, network=model(hidden_dropout_prob=0.0), **settings)
-        whole.train()
-        set_seed(7)
-        again = trainer(folder / "again", network=model(seed=7, hidden_dropout_prob=0.0), **settings)
-        again.train(resume_from_checkpoint=str(folder / "checkpoint-3"))
-        pairs = zip(whole.model.parameters(), again.model.parameters(), strict=True)
-        results[str(accumulation)] = {
-            "losses": [log["loss"] for log in whole.state.log_history if "loss" in log],
-            "grad_norms": [log["grad_norm"] for log in whole.state.log_history if "grad_norm" in log],
-            "eval_loss": whole.evaluate()["eval_loss"],
-            "resumed_equal": all(torch.equal(a, b) for a, b in pairs),
-        }
+    for name, make in NETWORKS.items():
+        for accumulation in (1, 3):
+            settings = {"processes": processes, "gradient_accumulation_steps": accumulation}
+            folder = output.parent / f"out-{name}-{accumulation}"
+            whole = trainer(folder, network=make(hidden_dropout_prob=0.0), **settings)
+            whole.train()
+            set_seed(7)
+            again = trainer(folder / "again", network=make(seed=7, hidden_dropout_prob=0.0), **settings)
+            again.train(resume_from_checkpoint=str(folder / "checkpoint-3"))
+            pairs = zip(whole.model.parameters(), again.model.parameters(), strict=True)
+            results[f"{name}-{accumulation}"] = {
+                "losses": [log["loss"] for log in whole.state.log_history if "loss" in log],
+                "grad_norms": [log["grad_norm"] for log in whole.state.log_history if "grad_norm" in log],
+                "eval_loss": whole.evaluate()["eval_loss"],
+                "resumed_equal": all(torch.equal(a, b) for a, b in pairs),
+            }
     if os.environ.get("RANK", "0") == "0":
         output.write_text(json.dumps(results), encoding="utf-8")
 

@@ -100,12 +100,13 @@ def test_four_processes(single: dict[str, dict[str, Any]], four: dict[str, dict[
 def test_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Two processes with two lanes each train as one with four; resumed in an epoch they end with the same weights."""
     single, double = (train(tmp_path_factory.mktemp("stream"), processes, "stream_worker.py") for processes in (1, 2))
-    for accumulation, steps in (("1", 16), ("3", 6)):
-        assert len(set(single[accumulation]["losses"])) == steps
+    assert set(single) == {f"{name}-{count}" for name in ("transfo_xl", "lstm", "lru") for count in (1, 3)}
+    for run_name, expected in single.items():
+        assert len(set(expected["losses"])) == (16 if run_name.endswith("-1") else 6), run_name
         for name in ("losses", "grad_norms", "eval_loss"):
-            assert double[accumulation][name] == pytest.approx(single[accumulation][name], rel=2e-3), name
-        assert single[accumulation]["resumed_equal"]
-        assert double[accumulation]["resumed_equal"]
+            assert double[run_name][name] == pytest.approx(expected[name], rel=2e-3), (run_name, name)
+        assert expected["resumed_equal"], run_name
+        assert double[run_name]["resumed_equal"], run_name
 
 
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

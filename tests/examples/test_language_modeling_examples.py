@@ -228,8 +228,9 @@ def test_a_saved_tokenizer_says_whether_tokens_are_characters(run: Callable[...,
 @pytest.mark.full
 def test_what_reads_ahead_is_scored_and_does_not_write(run: Callable[..., Any], tmp_path: Path) -> None:
     arguments = [RNN, *character_files(tmp_path), *TINY_RNN, "--max_steps", "5", "--embedding_type", "slot_position"]
-    results = run(*arguments, "--position_length", "sentence")
+    results = run(*arguments, "--position_length", "sentence", "--position_segments", "2")
     assert results["config"]["position_length"] == "sentence"
+    assert len(results["perplexity_by_position"]) == 8  # words of a segment
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "sees words to come" in card
     scores = results["test"]

@@ -8,6 +8,7 @@ from .frequencies import WordFrequency, frequency_table, period_summary, plot_fr
 from .memories import memory_hit_rates, plot_memories
 from .parameters import count_parameters
 from .phases import phase_colours, plot_phases, plot_spectrum
+from .positions import perplexity_by_position
 from .states import (
     Interference,
     OutcomeWords,
@@ -42,6 +43,7 @@ __all__ = [
     "outcome_words",
     "part_coupling",
     "period_summary",
+    "perplexity_by_position",
     "phase_colours",
     "plot_attention",
     "plot_frequency_density",

@@ -153,6 +153,7 @@ def train_stream(
     args: StreamRunArguments,
     name_or_path: str | None = None,
     eval_mem_len: int | None = None,
+    analyse: Callable[[CausalLanguageModel, StreamDataset], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Train, score, save and write on from the prompts.
 
@@ -162,6 +163,7 @@ def train_stream(
         args: of the run.
         name_or_path: the model to go on with, whose tokenizer is taken.
         eval_mem_len: as in ``ComplexStreamTrainer``.
+        analyse: what else to tell of the trained model, from it and the test part (without one, the validation part).
 
     Returns:
         What stands in ``results.json``.
@@ -192,6 +194,8 @@ def train_stream(
         run.characters = {name: sum(len(text) + 1 for text in parts[name]["text"]) for name in data.keys() - {"train"}}
     results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
     results["tokens"] = {name: len(stream) for name, stream in streams.items()}
+    if analyse is not None:
+        results |= analyse(run.model, data.get("test", data["validation"]))
     run.save(results, data_args.dataset_name or data_args.train_file)
     if run.trainer.is_world_process_zero():
         results["texts"] = write_on(run.model.eval(), tokenizer, prompts, data_args.max_new_tokens)

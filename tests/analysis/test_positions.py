@@ -1,0 +1,51 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Perplexity by place in a window: against losses of single words, and what it says of models that read ahead."""
+
+import math
+
+import pytest
+import torch
+
+from complex_transformers import ComplexRecurrentLMConfig, ComplexRecurrentLMForCausalLM, StreamDataset
+from complex_transformers.analysis import perplexity_by_position
+
+SIZES = {"vocab_size": 11, "hidden_size": 8, "recurrent_size": 8, "num_hidden_layers": 1}
+
+
+@pytest.mark.parametrize("cutoffs", [(), (4, 8)])
+def test_each_place_has_the_loss_of_its_words(cutoffs: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**SIZES, cutoffs=cutoffs)).train()
+    # 3 lanes of 9, 8 and 8 words in windows of 4: the last has one word, and of that two lanes have none.
+    stream = StreamDataset(torch.randint(0, 11, (26,)), num_lanes=3, segment_length=4)
+    curve = perplexity_by_position(model, stream)
+    assert model.training
+    model.eval()
+    for place in range(4):
+        losses = []
+        for window in stream:
+            labels = window["shift_labels"].clone()
+            labels[:, [other for other in range(labels.shape[1]) if other != place]] = -100
+            if (count := int((labels != -100).sum())) > 0:
+                total = model(window["input_ids"], shift_labels=labels, num_items_in_batch=1).loss
+                losses.append((total.item(), count))
+        total, count = map(sum, zip(*losses, strict=True))
+        assert curve[place] == pytest.approx(math.exp(total / count), rel=1e-5)
+
+
+def test_a_place_without_words_is_refused() -> None:
+    model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**SIZES))
+    ids = torch.zeros(1, 2, dtype=torch.long)
+    with pytest.raises(ValueError, match=r"every place needs a token to predict, got \[1, 0\]"):
+        perplexity_by_position(model, [{"input_ids": ids, "shift_labels": torch.tensor([[3, -100]])}])
+    with pytest.raises(ValueError, match="every place needs a token"):
+        perplexity_by_position(model, [])
+
+
+def test_an_untrained_model_of_equal_logits_guesses_at_every_place() -> None:
+    model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**SIZES))
+    stream = StreamDataset(torch.randint(0, 11, (26,)), num_lanes=3, segment_length=4)
+    for parameter in model.lm_head.parameters():
+        torch.nn.init.zeros_(parameter)
+    assert perplexity_by_position(model, stream) == pytest.approx([11.0] * 4)
