@@ -44,7 +44,7 @@ def token_step(model: ComplexRecurrentLMForCausalLM, read: int) -> Step:
 
 
 def case(rounds: int) -> Outcome:
-    """Models of stored width 256 and 10,000 words: a token behind 2,000 and behind 20; a step on 16 texts of 35 words."""
+    """Stored width 256 and 10,000 words: a token behind 2,000 and behind 20; a step on 16 texts of 35 words."""
     rows = []
     models = {name: make(**fields) for name, fields in MODELS.items()}
     late, early = f"token {LATE:,}", f"token {EARLY}"

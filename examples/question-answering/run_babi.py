@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset, DatasetDict
-from transformers import EvalPrediction, HfArgumentParser
+from transformers import EvalPrediction, HfArgumentParser, pipeline
 
 from complex_transformers import (
     ComplexMemoryNetworkConfig,
@@ -31,6 +31,7 @@ from complex_transformers import (
     prepare_run,
     repeated_questions,
 )
+from complex_transformers.analysis import plot_memories
 
 NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
 LENGTHS = ("story_length", "question_length")
@@ -83,6 +84,9 @@ class TrainingArguments(RunArguments):
     greater_is_better: bool | None = False
     remove_unused_columns: bool = field(default=False, metadata={"help": "stories become words when they are read"})
     linear_start: bool = field(default=True, metadata={"help": "of sentence_memory: begin without a softmax"})
+    picture: int | None = field(
+        default=None, metadata={"help": "a question of the test part: what the hops look at goes to memories.png"}
+    )
 
 
 def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: float) -> MemoryProcessor:
@@ -114,15 +118,29 @@ def accuracy(prediction: EvalPrediction) -> dict[str, float]:
     return {"accuracy": float(np.mean(logits.argmax(-1) == prediction.label_ids))}
 
 
+def draw(run: Run, row: dict[str, Any]) -> None:
+    """A picture of what every hop looks at; the sentences that answer the question have a star."""
+    ask = pipeline("complex-question-answering", model=run.model.eval(), processor=run.processing)
+    found = ask(story=row["story"], question=row["question"])
+    print(f"{' '.join(row['story'])} {row['question']} {found['answer']} (expected: {row['answer']})")
+    supporting = [place - found["dropped_sentences"] for place in row["supporting"]]
+    plot_memories(found["memories"], supporting).savefig(run.folder / "memories.png", dpi=150)
+
+
 def main() -> dict[str, Any]:
     """Parse the command line, train, write the results and save the model with its processor."""
     parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, training_args = parser.parse_args_into_dataclasses()
     checkpoint = prepare_run(training_args)
     parts = data_args.parts()
+    picture, questions = training_args.picture, len(parts["test"])
+    if picture is not None and not 0 <= picture < questions:
+        raise ValueError(f"--picture must be 0 to {questions - 1}, a question of the test part, got {picture}")
     defaults = ComplexMemoryNetworkConfig()
     given = {name: value for name, value in model_args.given().items() if name != "time_noise"}
     variant, memory_size = (given.get(name, getattr(defaults, name)) for name in ("variant", "memory_size"))
+    if picture is not None and variant != "sentence_memory":
+        raise ValueError(f"--picture shows the sentences of a sentence_memory, which --variant {variant} has not")
     processor = build_processor(variant, parts, memory_size, data_args.length_margin)
     if variant == "sentence_memory" and given.get("temporal") != "none":
         given["time_noise"] = model_args.time_noise
@@ -156,6 +174,8 @@ def main() -> dict[str, Any]:
     run.parts["unseen"] = encoded["test"].select(unseen)
     results["unseen"] = (run.evaluate("unseen") if unseen else {}) | {"rows": len(unseen)}
     run.save(results, f"bAbI task {data_args.task} ({data_args.folder})")
+    if picture is not None:
+        draw(run, parts["test"][picture])
     return results
 
 

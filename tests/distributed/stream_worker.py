@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from stream_training import model, recurrent_model, trainer
 
-
 # With a memory of tokens, and with every kind of state.
 NETWORKS = {
     "transfo_xl": model,

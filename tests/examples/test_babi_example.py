@@ -42,7 +42,9 @@ def train(run: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
 
 
 def test_a_task_is_learned_and_asked(train: Callable[..., Any], tmp_path: Path) -> None:
-    results = train("--num_train_epochs", "30", "--per_device_train_batch_size", "12", "--word_answers", "true")
+    words = ["--num_train_epochs", "30", "--per_device_train_batch_size", "12", "--word_answers", "true"]
+    results = train(*words, "--picture", "7")
+    assert (tmp_path / "out" / "memories.png").stat().st_size > 1000
     assert results["rows"] == {"train": 108, "validation": 12, "test": 40}
     assert results["test"]["accuracy"] >= 0.9
     assert 0 < results["unseen"]["rows"] < 40  # there are few such stories
@@ -82,5 +84,7 @@ def test_refusals(train: Callable[..., Any], run: Callable[..., Any], tmp_path: 
         (["--task", "2"], r"has no task 2 in folder 'en', only \[1\]"),
         (["--validation_share", "1"], r"--validation_share must be in \(0, 1\), got 1\.0"),
         (["--validation_share", "0.999"], "has 120 training question"),
+        (["--picture", "40"], "--picture must be 0 to 39, a question of the test part, got 40"),
+        (["--picture", "0", "--variant", "word_memory"], "which --variant word_memory has not"),
     )
     assert_refused(lambda *words: run(BABI, *words), ([], "give --archive"))
