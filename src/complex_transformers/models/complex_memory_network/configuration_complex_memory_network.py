@@ -8,7 +8,7 @@ from huggingface_hub.dataclasses import strict
 from typing_extensions import Self
 
 from ...nn.checks import check_choice
-from ...nn.gates import check_recurrent
+from ...nn.gates import check_cell, default_gate
 from ...nn.memory import check_memory
 from ..base.configuration import NetworkConfig
 
@@ -117,8 +117,7 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
     def default_of(self, name: str) -> Any:
         """As in ``NetworkConfig``; the gate is that of the number field and the cell."""
         if name == "gate":
-            gated = self.number_field == "complex" and self.rnn_type in ("lstm", "gru")
-            return "real_part" if gated and self.variant == "word_memory" else "split"
+            return default_gate(self.rnn_type, self.number_field) if self.variant == "word_memory" else "split"
         return super().default_of(name)
 
     def real_twin(self, **changes: Any) -> Self:
@@ -147,9 +146,7 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
         check_choice("rnn_type", self.rnn_type, RNN_TYPES)
         check_memory(self.attention_score, self.attention_normalization, self.temporal, self.number_field)
         assert self.gate is not None  # __post_init__ has filled it in
-        check_recurrent(self.gate, self.state_activation, self.number_field)
-        if self.rnn_type == "rnn" and self.gate != "split":
-            raise ValueError(f"gate={self.gate!r} has no effect with rnn_type='rnn'; leave it at 'split'")
+        check_cell(self.rnn_type, self.gate, self.state_activation, self.number_field)
 
     def validate_time_noise(self) -> None:
         """A probability, and of ages that are said."""

@@ -10,7 +10,7 @@ from typing_extensions import Self
 from ...nn.checks import check_choice
 from ...nn.diagonal_recurrence import check_moduli
 from ...nn.embedding import EMBEDDING_TYPES
-from ...nn.gates import check_recurrent
+from ...nn.gates import check_cell, default_gate
 from ...nn.real_word_embedding import check_place
 from ..base.configuration import NO_CLASSIFIER, StreamConfig
 
@@ -99,8 +99,7 @@ class ComplexRecurrentLMConfig(StreamConfig):
     def default_of(self, name: str) -> Any:
         """As in ``StreamConfig``; the gate is that of the number field and the cell."""
         if name == "gate":
-            gated = self.number_field == "complex" and self.rnn_type in ("lstm", "gru")
-            return "real_part" if gated else "split"
+            return default_gate(self.rnn_type, self.number_field)
         return super().default_of(name)
 
     def real_twin(self, **changes: Any) -> Self:
@@ -128,9 +127,7 @@ class ComplexRecurrentLMConfig(StreamConfig):
         check_choice("transform", self.transform, TRANSFORMS)
         check_choice("transform_axis", self.transform_axis, TRANSFORM_AXES)
         assert self.gate is not None  # __post_init__ has filled it in
-        check_recurrent(self.gate, self.state_activation, self.number_field)
-        if self.rnn_type in ("rnn", "lru") and self.gate != "split":
-            raise ValueError(f"gate={self.gate!r} has no effect with rnn_type={self.rnn_type!r}; leave it at 'split'")
+        check_cell(self.rnn_type, self.gate, self.state_activation, self.number_field)
         if self.number_field == "real" and self.word_parts == "real":
             raise ValueError("word_parts='real' needs number_field='complex': all numbers of a real network are real")
         if self.number_field == "real" and self.transform in ("fourier", "z"):

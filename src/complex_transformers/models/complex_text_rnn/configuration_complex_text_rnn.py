@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.checks import check_choice
-from ...nn.gates import check_recurrent
+from ...nn.gates import check_cell, default_gate
 from ..base.configuration import TextConfig
 
 __all__ = ["ComplexTextRNNConfig"]
@@ -49,7 +49,7 @@ class ComplexTextRNNConfig(TextConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.gate is None:
-            self.gate = "split" if self.number_field == "real" or self.rnn_type == "rnn" else "real_part"
+            self.gate = default_gate(self.rnn_type, self.number_field)
         super().__post_init__(**kwargs)
 
     def validate_names(self) -> None:
@@ -58,6 +58,4 @@ class ComplexTextRNNConfig(TextConfig):
         check_choice("rnn_type", self.rnn_type, RNN_TYPES)
         check_choice("pooling", self.pooling, POOLINGS)
         assert self.gate is not None  # __post_init__ has filled it in
-        check_recurrent(self.gate, self.state_activation, self.number_field)
-        if self.rnn_type == "rnn" and self.gate != "split":
-            raise ValueError(f"gate={self.gate!r} has no effect with rnn_type='rnn'; leave it at 'split'")
+        check_cell(self.rnn_type, self.gate, self.state_activation, self.number_field)

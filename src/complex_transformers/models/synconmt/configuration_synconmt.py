@@ -8,7 +8,7 @@ from huggingface_hub.dataclasses import strict
 
 from ...nn.alignment import ALIGNMENTS
 from ...nn.checks import check_choice
-from ...nn.gates import check_recurrent
+from ...nn.gates import check_cell, default_gate
 from ...nn.readout import check_readout
 from ..base.configuration import ComplexConfig
 
@@ -109,9 +109,8 @@ class SynCoNMTConfig(ComplexConfig):
     tie_word_embeddings: bool = False
 
     def __post_init__(self, **kwargs: Any) -> None:
-        real = self.number_field == "real"
         if self.gate is None:
-            self.gate = "split" if real or self.rnn_type == "rnn" else "real_part"
+            self.gate = default_gate(self.rnn_type, self.number_field)
         if self.decoder_start_relation_id is None:
             self.decoder_start_relation_id = self.pad_relation_id
         super().__post_init__(**kwargs)
@@ -155,9 +154,7 @@ class SynCoNMTConfig(ComplexConfig):
         check_choice("attention_type", self.attention_type, tuple(ALIGNMENTS))
         check_choice("relation_feedback", self.relation_feedback, RELATION_FEEDBACKS)
         assert self.gate is not None  # __post_init__ has filled it in
-        check_recurrent(self.gate, self.state_activation, self.number_field)
-        if self.rnn_type == "rnn" and self.gate != "split":
-            raise ValueError(f"gate={self.gate!r} has no effect with rnn_type='rnn'; leave it at 'split'")
+        check_cell(self.rnn_type, self.gate, self.state_activation, self.number_field)
         check_readout(self.lm_readout, self.number_field, "lm_readout")
         if self.number_field == "complex" and not self.use_relations:
             raise ValueError(
