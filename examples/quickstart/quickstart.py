@@ -94,6 +94,7 @@ def train(
         warmup_steps=0.05,
         per_device_train_batch_size=args.batch_size,
         per_device_eval_batch_size=256,
+        train_sampling_strategy="group_by_length",  # else nearly half of a batch is padding
         save_strategy="no",
         load_best_model_at_end=False,
         seed=args.seed,
