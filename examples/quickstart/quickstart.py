@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Can a network tell a sentence from its shuffled words? Train one that can and one that cannot, and use the first.
 
-    make quickstart                                                          # the embedded data set, about 4 minutes
+    make quickstart                                                          # the embedded data set, about 3 minutes
     python examples/quickstart/quickstart.py --train_file reviews.csv        # your own texts
 
 Trains a ComplexOrder classifier and, beside it, the same network without positions; prints both accuracies on held-out
