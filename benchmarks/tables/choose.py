@@ -100,6 +100,7 @@ TASKS = {
             "synconmt-l": ("SynCoNMT-L as in the paper", COMPLEX),
             "synconmt-l-concat": ("SynCoNMT-L, gates that close, heads `concat`", COMPLEX),
             "synconmt-l-alpha": ("SynCoNMT-L, its own relations fed back and alpha 0.9, too", COMPLEX),
+            "synconmt-l-projected": ("SynCoNMT-L, gates `projected`, too", COMPLEX),
             "luong": ("words alone, Luong", WIDTH),
             "luong-equal-parameters": ("words alone, Luong", EQUAL),
             "luong-relations": ("words and relations as ours at its best, Luong", WIDTH),
