@@ -22,10 +22,10 @@ MODELS = {
 }
 
 
-def make(cutoffs: tuple[int, ...] = (2000,), **fields: object) -> ComplexRecurrentLMForCausalLM:
+def make(**fields: object) -> ComplexRecurrentLMForCausalLM:
     """A model of the sizes of ``thesis-language-models``."""
     config = ComplexRecurrentLMConfig(
-        vocab_size=VOCABULARY, hidden_size=WIDTH, recurrent_size=WIDTH, cutoffs=cutoffs, **fields
+        vocab_size=VOCABULARY, hidden_size=WIDTH, recurrent_size=WIDTH, cutoffs=(2000,), **fields
     )
     return ComplexRecurrentLMForCausalLM(config).eval()
 

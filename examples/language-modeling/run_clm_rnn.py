@@ -61,7 +61,7 @@ class TrainingArguments(StreamRunArguments):
     output_dir: str | None = "outputs/recurrent-lm"
     position_segments: int = field(
         default=0,
-        metadata={"help": "of the test part: read without memory, for the perplexity by place in a segment"},
+        metadata={"help": "read without memory, of the test (or validation) part: perplexity by place in a segment"},
     )
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Perplexity by place in a window: against losses of single words, and what it says of models that read ahead."""
+"""Perplexity by place in a window: against the losses of single words, and a model that guesses."""
 
 import math
 

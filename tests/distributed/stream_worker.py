@@ -20,11 +20,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from stream_training import model, recurrent_model, trainer
 
-# With a memory of tokens, and with every kind of state.
+# With a memory of tokens, and with states of cells behind those of a linear recurrence.
 NETWORKS = {
     "transfo_xl": model,
     "lstm": partial(recurrent_model, "lstm"),
-    "lru": partial(recurrent_model, "lru"),
 }
 
 

@@ -236,5 +236,7 @@ def test_what_reads_ahead_is_scored_and_does_not_write(run: Callable[..., Any], 
     scores = results["test"]
     assert f"| not_a_perplexity | {scores['not_a_perplexity']:.4f} |" in card
     assert "perplexity" not in scores
+    with pytest.raises(ValueError, match="position_segments must be 0 or more, got -1"):
+        run(*arguments, "--position_segments", "-1")
     with pytest.raises(ValueError, match="still to be written and cannot generate"):
         run(*arguments, "--position_length", "sentence", "--prompt", "the cat", "--output_dir", tmp_path / "again")
