@@ -201,6 +201,7 @@ SYNCONMT = Commands(
         "synconmt-b-concat": f"--attention_type bahdanau {CONCAT}",
         "synconmt-b-own-relations": f"--attention_type bahdanau {OWN_RELATIONS}",
         "synconmt-b-alpha": f"--attention_type bahdanau {OWN_RELATIONS} --alpha 0.9",
+        "synconmt-b-projected": f"--attention_type bahdanau {OWN_RELATIONS} --alpha 0.9 --gate projected",
         "bahdanau": f"--attention_type bahdanau {TWIN_OF_WORDS}",
         "bahdanau-equal-parameters": f"--attention_type bahdanau {TWIN_OF_WORDS} {NARROW}",
         "bahdanau-relations": f"--attention_type bahdanau {TWIN}",

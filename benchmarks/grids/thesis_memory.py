@@ -36,7 +36,7 @@ _AS_RUN = (("hidden_dropout_prob", 0.3), ("state_activation", "split_relu"))
 WORD_ROWS = {
     "R32": ("real", 32, _AS_RUN),
     "C21": ("complex", 42, (*_AS_RUN, ("gate", "modulus"))),
-    "C21,real_part": ("complex", 42, _AS_RUN),
+    "C21,real_part": ("complex", 42, (*_AS_RUN, ("gate", "real_part"))),
 }
 WORD_TASKS = (1, 4, 6, 9, 11, 15, 17, 19)
 
