@@ -273,7 +273,7 @@ FAMILIES = {
         {
             "one lstm": (CLASSIFIER, VANILLA),
             "gru": (CLASSIFIER, {"rnn_type": "gru", "num_hidden_layers": 2, **SINUSOIDS}),
-            "projected gru": (CLASSIFIER, {"rnn_type": "gru", "gate": "projected", "readout": "scaled_modulus"}),
+            "gru of real parts": (CLASSIFIER, {"rnn_type": "gru", "gate": "real_part", "readout": "scaled_modulus"}),
             "gru of parts": (CLASSIFIER, {"rnn_type": "gru", "gate": "split", "pooling": "mean"}),
             "rnn": (CLASSIFIER, {"rnn_type": "rnn", "pooling": "mean", **WORD}),
             "relu": (CLASSIFIER, {"rnn_type": "rnn", "state_activation": "split_relu"}),

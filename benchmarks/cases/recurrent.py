@@ -14,10 +14,11 @@ from torch import Tensor, nn
 from benchmarks.race import Comparison, Outcome, layer_steps, race, size
 from benchmarks.timing import Step
 from complex_transformers.nn import ComplexGRU, ComplexLSTM
+from complex_transformers.nn.gates import default_gate
 
 __all__ = ["States", "case", "recurrent_layers"]
 
-OTHER_GATES = ("projected", "modulus", "split")
+GATES = ("real_part", "projected", "modulus", "split")
 
 
 class States(nn.Module):
@@ -31,6 +32,11 @@ class States(nn.Module):
         return self.layer(x)[0]
 
 
+def other_gates(kind: str) -> list[str]:
+    """Those that are measured, but for the default."""
+    return [gate for gate in GATES if gate != default_gate(kind.lower())]
+
+
 def recurrent_layers(kind: str, features: int) -> tuple[dict[str, nn.Module], dict[str, nn.Module]]:
     """LSTM or GRU of ``features`` complex features on halves, ours and torch's, and on native complex numbers."""
     ours: Callable[..., nn.Module] = {"LSTM": ComplexLSTM, "GRU": ComplexGRU}[kind]
@@ -38,7 +44,7 @@ def recurrent_layers(kind: str, features: int) -> tuple[dict[str, nn.Module], di
     width = 2 * features
     halves = {
         f"Complex{kind}": ours(width, width),
-        **{f"Complex{kind}, {gate} gates": ours(width, width, gate=gate) for gate in OTHER_GATES},
+        **{f"Complex{kind}, {gate} gates": ours(width, width, gate=gate) for gate in other_gates(kind)},
         f"torch.nn.{kind}": torch_layer(width, width),
     }
     native = {f"torch.nn.{kind}, complex64": torch_layer(features, features, dtype=torch.complex64)}
@@ -88,7 +94,7 @@ def case(rounds: int) -> Outcome:
         third = 0.333 if kind == "LSTM" else None
         bars = {f"torch.nn.{kind}": 1.25, f"torch.nn.{kind}, complex64": third, f"complextorch {kind}": third}
         comparisons = [Comparison(ours, name, bar) for name, bar in bars.items() if name in contestants]
-        comparisons += [Comparison(f"{ours}, {gate} gates", f"torch.nn.{kind}") for gate in OTHER_GATES]
+        comparisons += [Comparison(f"{ours}, {gate} gates", f"torch.nn.{kind}") for gate in other_gates(kind)]
         if kind == "LSTM":
             floor = "its products alone"
             contestants[floor] = lstm_products(steps, batch, features)

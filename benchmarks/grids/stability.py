@@ -31,14 +31,14 @@ from transformers import PreTrainedModel
 import complex_transformers
 from benchmarks.grid import Functions
 from benchmarks.reporting import machine_facts
-from complex_transformers import ComplexTextRNNConfig, build_tokenizer, optimizer_groups, word_order_dataset
+from complex_transformers import build_tokenizer, optimizer_groups, word_order_dataset
 from complex_transformers.models.base.configuration import NORM_POSITIONS, NORM_TYPES
 from complex_transformers.models.complex_text_rnn.configuration_complex_text_rnn import RNN_TYPES
 from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, GATES, INITIALIZERS, MEMORY_SCORES
+from complex_transformers.nn.gates import default_gate
 
 LEARNED_BELOW = 0.9  # of the loss of chance
 LAST_STEPS = 10
-RECURRENT_GATE = ComplexTextRNNConfig().gate
 RECURRENT_ACTIVATIONS = ("split_tanh", "hirose_tanh", "split_relu")  # those that a state can be kept in
 
 # Whatever changes the outcome of a run.
@@ -135,9 +135,9 @@ MEMORIES = (
 
 
 def _recurrent_changes(kind: str) -> list[tuple[tuple[str, str], ...]]:
-    """Every gate of the default activation and every activation of the default gate; a plain RNN has no gate."""
+    """Every gate with the default activation and every activation with the default gate; a plain RNN has no gate."""
     activations = [(("state_activation", name),) for name in RECURRENT_ACTIVATIONS]
-    others = [(("gate", name),) for name in GATES if name != RECURRENT_GATE]
+    others = [(("gate", name),) for name in GATES if name != default_gate(kind)]
     return activations if kind == "rnn" else [*activations, *others]
 
 

@@ -191,6 +191,7 @@ FED_BACK = "--relation_feedback mixed --own_relations 1"
 OWN_RELATIONS = f"{CONCAT} {FED_BACK}"
 # The twin that reads relations learns as ours at its best does.
 TWIN, TWIN_OF_WORDS = f"--number_field real {FED_BACK} --alpha 0.9", "--number_field real --use_relations false"
+LSTM = f"--attention_type luong {OWN_RELATIONS} --alpha 0.9 --rnn_type lstm"
 NARROW = "--hidden_size 178"  # a real network of words with as many parameters as the complex one
 SYNCONMT = Commands(
     "synconmt",
@@ -211,6 +212,8 @@ SYNCONMT = Commands(
         "synconmt-l-alpha": f"--attention_type luong {OWN_RELATIONS} --alpha 0.9",
         "synconmt-l-projected": f"--attention_type luong {OWN_RELATIONS} --alpha 0.9 --gate projected",
         "synconmt-l-modulus": f"--attention_type luong {OWN_RELATIONS} --alpha 0.9 --gate modulus",
+        "synconmt-l-lstm": f"{LSTM} --gate real_part",
+        "synconmt-l-lstm-projected": f"{LSTM} --gate projected",
         "luong": f"--attention_type luong {TWIN_OF_WORDS}",
         "luong-equal-parameters": f"--attention_type luong {TWIN_OF_WORDS} {NARROW}",
         "luong-relations": f"--attention_type luong {TWIN}",

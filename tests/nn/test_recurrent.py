@@ -243,7 +243,8 @@ def test_changed_sublayers_are_called_at_each_step(kind, part, change):
 
 def test_layout_of_the_checkpoint_and_reload():
     names = {name: tuple(value.shape) for name, value in ComplexGRU(4, 6, 2, bidirectional=True).state_dict().items()}
-    assert len(names) == 4 * 2 * 3
+    assert len(names) == 4 * (2 * 3 + 1)
+    assert names["gate_weight.3"] == (2, 2, 3)  # of both parts, reset and update gate
     assert names["input_proj.0.real.weight"] == (9, 2)
     assert names["input_proj.3.imag.weight"] == (9, 6)
     assert names["recurrent_proj.2.real.weight"] == (9, 3)
@@ -396,6 +397,7 @@ def test_bad_inputs(kind):
         layer(x, (torch.zeros(1, 2, 4),) * states)
     with pytest.raises(ValueError, match=rf"hx must be {states} tensor"):
         layer(x, torch.zeros(1, 2, 6) if kind == "lstm" else (torch.zeros(1, 2, 6),) * 2)
-    assert f"gate='real_part', activation='split_tanh', bidirectional={layer.bidirectional}" in repr(layer)
+    gate = {"lstm": "real_part", "gru": "projected", "rnn": "split"}[kind]
+    assert f"gate='{gate}', activation='split_tanh', bidirectional={layer.bidirectional}" in repr(layer)
     assert isinstance(layer.input_proj[0], ComplexLinear)
     assert CF.modulus(layer(x)[0]).shape == (5, 2, 3)

@@ -61,7 +61,7 @@ LINEAR_READINGS = ("real_part", "projected")
 LEARNED_READINGS = {"projected": (2, math.sqrt(0.5)), "biased_modulus": (1, -1.0)}
 GATES = (*READINGS, "split")
 # Of the cells that have gates (docs/decisions/0004-gates.md).
-DEFAULT_GATES = {"lstm": "real_part", "gru": "real_part"}
+DEFAULT_GATES = {"lstm": "real_part", "gru": "projected"}
 
 
 def real_gate(gate: str, parts: tuple[Tensor, Tensor], weight: Tensor | None) -> Tensor:

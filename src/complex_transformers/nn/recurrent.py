@@ -22,6 +22,7 @@ from .gates import (
     LINEAR_READINGS,
     READINGS,
     check_recurrent,
+    default_gate,
     real_gate,
 )
 from .initialization import initialize_
@@ -43,6 +44,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
     """Weights, gates and products of a complex layer; ``Stepwise`` runs it, and gives the step of its cell."""
 
     number_field = "complex"
+    rnn_type: str
     recurrent_bias = False
 
     def __init__(
@@ -54,12 +56,13 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        gate: str = "real_part",
+        gate: str | None = None,
         activation: str = "split_tanh",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        gate = default_gate(self.rnn_type) if gate is None else gate
         check_recurrent(gate, activation)
         check_positive(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         self.input_size = input_size
@@ -202,18 +205,20 @@ class ComplexRNN(_ComplexRecurrent, RNNSteps):
         num_layers, bias, batch_first, dropout, bidirectional: as in ``torch.nn.RNN``; a dropped number loses both
             parts.
         gate: of what a cell computes for it, z = W x + U h + b. ``real_part`` sigmoid(Re z), the gate in (0, 1)
-            that a real network has (default); ``projected`` sigmoid(alpha Re z + beta Im z) with two learned numbers
-            for each unit (Wolter & Yao 2018), the same functions with another gradient; ``modulus`` sigmoid(|z|^2) in
-            [1/2, 1), which cannot close (Thesis 4.3.4); ``biased_modulus`` sigmoid(|z|^2 + b) with a learned b for
-            each unit, and ``amplitude`` |z|^2 / (1 + |z|^2) (Thesis 2.38), which can; ``split`` sigmoid(Re z) +
-            i sigmoid(Im z), which multiplies as a complex number of modulus up to sqrt 2 and turns the state at every
-            step (ComplexOrder App. B). An RNN has none.
+            that a real network has (default of an LSTM); ``projected`` sigmoid(alpha Re z + beta Im z) with two
+            learned numbers for each unit (Wolter & Yao 2018), the same functions with another gradient (default of a
+            GRU); ``modulus`` sigmoid(|z|^2) in [1/2, 1), which cannot close (Thesis 4.3.4); ``biased_modulus``
+            sigmoid(|z|^2 + b) with a learned b for each unit, and ``amplitude`` |z|^2 / (1 + |z|^2) (Thesis 2.38),
+            which can; ``split`` sigmoid(Re z) + i sigmoid(Im z), which multiplies as a complex number of modulus up
+            to sqrt 2 and turns the state at every step (ComplexOrder App. B). An RNN has none.
         activation: f, a name of ``STATE_ACTIVATIONS``: ``split_tanh``, ``hirose_tanh`` (Thesis 2.51), ``split_relu``,
             ``tanh``, ``modulus``, ``squared_modulus``, ``identity``, ``split_sigmoid`` or ``cardioid``.
 
     Raises:
         ValueError: odd widths, an unknown gate or activation, a mask or states of another shape.
     """
+
+    rnn_type = "rnn"
 
 
 class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
@@ -223,6 +228,8 @@ class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
     a weight are i, f, g, o as in ``torch.nn.LSTM``. With split gates or an activation that can grow without bound, a
     cell state saturates at an eighth of the largest number of its dtype.
     """
+
+    rnn_type = "lstm"
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """With real gates of one product, a training step takes all steps at once where that is faster."""
@@ -270,4 +277,5 @@ class ComplexGRU(_ComplexRecurrent, GRUSteps):
     and misprints 1 - z as 1 + z): one product a step. The rows of a weight are r, z, n as in ``torch.nn.GRU``.
     """
 
+    rnn_type = "gru"
     recurrent_bias = True

@@ -14,7 +14,7 @@ from families import START
 def test_the_default_is_the_size_of_the_paper():
     cfg = SynCoNMTConfig()
     assert cfg.complex_size == 512
-    assert (cfg.rnn_type, cfg.attention_type, cfg.lm_readout, cfg.gate) == ("gru", "bahdanau", "concat", "real_part")
+    assert (cfg.rnn_type, cfg.attention_type, cfg.lm_readout, cfg.gate) == ("gru", "bahdanau", "concat", "projected")
     assert cfg.num_hidden_layers == 1
     assert cfg.num_words == (cfg.vocab_size, cfg.vocab_size)
 

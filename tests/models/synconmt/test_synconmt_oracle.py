@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole network against an independent complex128 (or real) forward, and its loss."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -59,22 +61,24 @@ class Oracle:
             lambda h: w[f"{name}.weight_hh_{end}"] @ h + w[f"{name}.bias_hh_{end}"],
         )
 
-    def gate(self, z):
-        if self.config.gate == "split":
-            return sigmoid_of_parts(z)
-        return expit(z.real if self.config.gate == "real_part" else np.abs(z) ** 2)
+    def gate(self, name, z, number):
+        """Of a layer and direction ``name``, the gate with that number."""
+        if self.config.gate == "projected":
+            alpha, beta = self.w[name][:, number]
+            return expit(alpha * z.real + beta * z.imag)
+        return sigmoid_of_parts(z) if self.config.gate == "split" else expit(z.real)
 
-    def cell(self, of_inputs, of_state, state):
+    def cell(self, name, direction, of_inputs, of_state, state):
         """One step of ``rnn_type`` from both products."""
-        f = tanh_of_parts
+        f, gate = tanh_of_parts, partial(self.gate, f"{name}.gate_weight.{direction}")
         if self.config.rnn_type == "rnn":
             return (f(of_inputs + of_state),)
         if self.config.rnn_type == "lstm":
             i, forget, g, o = np.split(of_inputs + of_state, 4)
-            c = self.gate(forget) * state[1] + self.gate(i) * f(g)
-            return self.gate(o) * f(c), c
+            c = gate(forget, 1) * state[1] + gate(i, 0) * f(g)
+            return gate(o, 2) * f(c), c
         x, h = np.split(of_inputs, 3), np.split(of_state, 3)
-        r, z = self.gate(x[0] + h[0]), self.gate(x[1] + h[1])
+        r, z = gate(x[0] + h[0], 0), gate(x[1] + h[1], 1)
         return (z * state[0] + (1.0 - z) * f(x[2] + r * h[2]),)
 
     def encode(self, words, relations):
@@ -82,7 +86,8 @@ class Oracle:
         for layer in range(self.config.encoder_layers):
             outputs = []
             for direction in range(2 if self.config.bidirectional else 1):
-                of_inputs, of_state = self.recurrent(f"model.encoder.layers.{layer}.rnn", direction)
+                name = f"model.encoder.layers.{layer}.rnn"
+                of_inputs, of_state = self.recurrent(name, direction)
                 order = states[::-1] if direction else states
                 width = (
                     len(of_state(np.zeros(self.width(direction))))
@@ -90,7 +95,7 @@ class Oracle:
                 )
                 state, out = (np.zeros(width),) * 2, []
                 for x in order:
-                    state = self.cell(of_inputs(x), of_state(state[0]), state)
+                    state = self.cell(name, direction, of_inputs(x), of_state(state[0]), state)
                     out.append(state[0])
                 outputs.append(out[::-1] if direction else out)
             states = [np.concatenate(parts) for parts in zip(*outputs, strict=True)]
@@ -138,13 +143,14 @@ class Oracle:
             for layer in range(self.config.decoder_layers):
                 name = f"model.decoder.layers.{layer}"
                 reads = self.config.attention_type == "bahdanau" and layer == 0
-                of_inputs, of_state = self.recurrent(f"{name}.rnn.rnn" if reads else f"{name}.rnn", 0)
+                rnn = f"{name}.rnn.rnn" if reads else f"{name}.rnn"
+                of_inputs, of_state = self.recurrent(rnn, 0)
                 total = of_inputs(x)
                 if reads:
                     weights = self.additive(f"{name}.rnn.attention", states[layer][0], source)
                     attention.append(weights)
                     total = total + self.matrix(f"{name}.rnn.context_proj") @ (weights @ source)  # S 13
-                states[layer] = self.cell(total, of_state(states[layer][0]), states[layer])
+                states[layer] = self.cell(rnn, 0, total, of_state(states[layer][0]), states[layer])
                 x = states[layer][0]
             if self.config.attention_type == "luong":
                 weights = self.local(f"{name}.attention", x, source)
