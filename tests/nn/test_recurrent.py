@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import copy
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -29,7 +30,15 @@ from torch.autograd import gradcheck
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
 
 import complex_transformers.nn.functional as CF
-from complex_transformers.nn import GATES, STATE_ACTIVATIONS, ComplexGRU, ComplexLinear, ComplexLSTM
+from complex_transformers.nn import (
+    GATES,
+    STATE_ACTIVATIONS,
+    ComplexGRU,
+    ComplexLinear,
+    ComplexLSTM,
+    recurrent,
+    stepwise,
+)
 from oracles import TOLERANCE, assert_close, finite, randn, weight, z
 
 
@@ -48,16 +57,54 @@ def test_every_step_is_that_of_the_paper(kind, gate, activation, data):
     steps = st.lists(st.booleans(), min_size=length * batch, max_size=length * batch)
     keep = np.array(data.draw(st.one_of(st.none(), steps)) or [True] * length * batch).reshape(length, batch)
     mask = None if keep.all() else torch.from_numpy(keep)
-    if batch_first:
-        out, last = layer(x.transpose(0, 1), hx, None if mask is None else mask.T)
-        out = out.transpose(0, 1)
-    else:
-        out, last = layer(x, hx, mask)
+    # From so many steps on gates are read from the weights.
+    with mock.patch.object(recurrent, "_MIN_READ_STEPS", data.draw(st.integers(1, 6))):
+        if batch_first:
+            out, last = layer(x.transpose(0, 1), hx, None if mask is None else mask.T)
+            out = out.transpose(0, 1)
+        else:
+            out, last = layer(x, hx, mask)
     assert out.dtype == dtype
     expected, expected_last = oracle(layer, x, hx, keep)
     tolerance = TOLERANCE[dtype] * (5 if activation == "split_relu" else 1)  # a ReLU does not contract
     assert_close(z(out), expected, tolerance)
     assert_close(stacked(last), expected_last, tolerance)
+
+
+def hooked(layer):
+    layer.recurrent_proj[0].real.register_forward_hook(lambda module, args, output: output)
+
+
+def wrapped(layer):
+    layer.input_proj[1] = nn.Sequential(layer.input_proj[1])
+
+
+@pytest.mark.parametrize("change", [None, hooked, wrapped])
+@pytest.mark.parametrize("gate", ["real_part", "projected"])
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_gates_read_from_the_weights_are_those_of_the_products(kind, gate, change, monkeypatch):
+    """Results and all gradients, where a layer is changed, too; the products are narrower."""
+    layer = make(kind, gate, d=3, bidirectional=True)
+    if change is not None:
+        change(layer)
+    x, widths = randn(9, 3, 4, grad=True), []
+    run_masked = stepwise.run_masked
+
+    def spy(step, inputs, *args):
+        widths.append(inputs.shape[-1])
+        return run_masked(step, inputs, *args)
+
+    monkeypatch.setattr(stepwise, "run_masked", spy)
+    found = []
+    for steps in (9, 10):
+        monkeypatch.setattr(recurrent, "_MIN_READ_STEPS", steps)
+        out, _ = layer(x)
+        loss = (out * torch.arange(12.0)).sum()
+        found.append((out, *torch.autograd.grad(loss, [x, *layer.parameters()])))
+    gates = NUM_GATES[kind]
+    assert widths == [(gates + 1) * 3] * 2 + [2 * gates * 3] * 2
+    for read, whole in zip(*found, strict=True):
+        torch.testing.assert_close(read, whole)
 
 
 @pytest.mark.parametrize("activation", OTHERS)

@@ -207,7 +207,7 @@ class AttentiveRecurrent(nn.Module):
             States ``[B, T, hidden_size]``, weights ``[B, T, S]`` or their halves, and the last state.
         """
         attend = self.attention.over(keys, values, source_mask, num_steps=x.shape[1])
-        add_context = step_product(self.context_proj, x.shape[1])
+        add_context = self.rnn.product(self.context_proj, num_steps=x.shape[1])
 
         def with_context(inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
             context, weight = attend(state[0].unsqueeze(1))
@@ -232,12 +232,12 @@ def run_steps(
     """
     if mask is not None:
         x = x.masked_fill(~mask.unsqueeze(-1), 0.0)
-    product = rnn.state_product(num_steps=x.shape[1])
+    inputs, product = rnn.input_products(x, num_steps=x.shape[1]), rnn.state_product(num_steps=x.shape[1])
 
     def step(inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         inputs, *said = (inputs,) if extend is None else extend(inputs, state)
         return rnn.step(inputs, product, state), tuple(said)
 
     keep = None if mask is None else mask.t().unsqueeze(-1)
-    said, state = run_masked(step, rnn.input_products(x).transpose(0, 1), state, keep)
+    said, state = run_masked(step, inputs.transpose(0, 1), state, keep)
     return tuple(tensor.transpose(0, 1) for tensor in said), state

@@ -15,7 +15,7 @@ from ..kernels.exporting import is_exporting
 from .gates import check_recurrent
 from .initialization import initialize_
 from .ordering import real_first, reorder
-from .stepwise import GRUSteps, LSTMSteps, Product, RNNSteps, Stepwise, check_sequence, gate_rows
+from .stepwise import GRUSteps, LSTMSteps, Product, RNNSteps, Stepwise, added, check_sequence, gate_rows
 
 __all__ = ["RealGRU", "RealLSTM", "RealRNN"]
 
@@ -78,18 +78,18 @@ class _RealRecurrent(Stepwise):
         end = f"{kind}_l{layer}{'_reverse' if direction else ''}"
         return getattr(self, f"weight_{end}"), getattr(self, f"bias_{end}", None)
 
-    def input_products(self, x: Tensor, index: int = 0) -> Tensor:
+    def input_products(self, x: Tensor, index: int = 0, num_steps: int | None = None) -> Tensor:
         """W x + b of layer and direction ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
         return F.linear(x, *self._parameters_of("ih", index))
 
     def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
         """``(h, c) -> U h + b + c`` of layer and direction ``index``, for ``step``."""
         weight, bias = self._parameters_of("hh", index)
+        return added(lambda h: F.linear(h, weight, bias))
 
-        def product(h: Tensor, c: Tensor | None) -> Tensor:
-            return F.linear(h, weight, bias) if c is None else F.linear(h, weight, bias) + c
-
-        return product
+    def product(self, layer: nn.Module, index: int = 0, num_steps: int | None = None) -> Product:
+        """``(h, c) -> layer(h) + c``, for ``step``."""
+        return added(layer)
 
     def forward(
         self, input: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..kernels.lstm import lstm_scan
@@ -27,7 +28,7 @@ from .gates import (
 )
 from .initialization import initialize_
 from .linear import ComplexLinear, is_hooked, is_plain
-from .stepwise import GRUSteps, LSTMSteps, Product, RNNSteps, State, Stepwise, gate_rows
+from .stepwise import GRUSteps, LSTMSteps, Product, RNNSteps, State, Stepwise, added, gate_rows
 
 __all__ = [
     "ComplexGRU",
@@ -38,6 +39,8 @@ __all__ = [
 
 # With fewer rows, products that have the weight on the left lose more than the rest of a scan wins (measured).
 _MIN_SCAN_ROWS = 16
+# With fewer steps, reading the weights costs more than the rows that it saves (measured).
+_MIN_READ_STEPS = 8
 
 
 class _ComplexRecurrent(Stepwise, nn.Module):
@@ -116,7 +119,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
 
     def gates(self, z: Tensor, index: int) -> Tensor:
         """Gates of z ``[B, 2, gates, d]`` in layer and direction ``index``, complex or real, ``[B, 1, gates, d]``."""
-        if self.gate == "split":
+        if self.gate == "split" or z.shape[1] == 1:
             return torch.sigmoid(z)
         real, imag = z.unbind(1)
         return real_gate(self.gate, (real, imag), self.gate_parameter(index)).unsqueeze(1)
@@ -125,13 +128,62 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         """What the gates of a layer and direction learn besides the products: ``[numbers, gates, d]``."""
         return self.gate_weight[index] if self.gate in LEARNED_READINGS else None
 
-    def input_products(self, x: Tensor, index: int = 0) -> Tensor:
-        """W x + b of layer and direction ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
-        return self.input_proj[index](x)
+    def input_products(self, x: Tensor, index: int = 0, num_steps: int | None = None) -> Tensor:
+        """W x + b of layer and direction ``index`` for ``step``, ``[..., width] -> [..., rows]``; see ``product``."""
+        layer = self.input_proj[index]
+        return self.product(layer, index, num_steps)(x, None) if self.reads_rows(num_steps) else layer(x)
 
     def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
-        """``(h, c) -> U h + c`` of layer and direction ``index``, for ``step``; see ``step_product``."""
-        return step_product(self.recurrent_proj[index], num_steps)
+        """``(h, c) -> U h + c`` of layer and direction ``index``, for ``step``; see ``product``."""
+        return self.product(self.recurrent_proj[index], index, num_steps)
+
+    def product(self, layer: nn.Module, index: int = 0, num_steps: int | None = None) -> Product:
+        """``(h, c) -> layer(h) + c`` for ``step``, of a layer that gives the gates and the candidate.
+
+        Its rows are both parts of all, ``gates * hidden_size``. Where there are steps enough and what a gate reads is
+        linear in z, it is read from the weights, once for all steps: a row for each gate and two for the candidate.
+        """
+        if not self.reads_rows(num_steps):
+            return step_product(layer, num_steps)
+        if plain_weight(layer) is not None:
+            return row_product(*self.read_weight(layer, index))
+        return added(lambda h: self._read(layer(h).chunk(2, dim=-1), index, dim=-1))
+
+    def reads_rows(self, num_steps: int | None) -> bool:
+        """Whether products of so many steps are of rows that have been read, see ``product``."""
+        return num_steps is not None and num_steps >= _MIN_READ_STEPS and self._can_read_rows()
+
+    def _can_read_rows(self) -> bool:
+        """Gates that are linear before they are squashed, in a step that is our own."""
+        return self.gate in LINEAR_READINGS and type(self).step in (LSTMSteps.step, GRUSteps.step)
+
+    def read_weight(self, layer: nn.Module, index: int) -> tuple[Tensor, Tensor | None]:
+        """Weight ``[rows, width]`` and bias ``[rows]`` of a plain layer whose rows have been read, real."""
+        parts = plain_weight(layer)
+        assert isinstance(layer, ComplexLinear)
+        assert parts is not None
+        a, b = parts
+        weight = self._read((torch.cat([a, -b], dim=1), torch.cat([b, a], dim=1)), index, dim=0)
+        return weight, None if layer.bias is None else self._read(layer.bias.chunk(2), index, dim=-1)
+
+    def _read(self, parts: tuple[Tensor, ...], index: int, dim: int) -> Tensor:
+        """Of both parts of the gates and the candidate, along ``dim``, what the gates read, and the candidate."""
+        d = self.hidden_size // 2
+        sizes = [2 * d, d, (self.num_gates - 3) * d]  # the candidate is third in every cell
+        first, candidate, last = zip(*(part.split(sizes, dim) for part in parts), strict=True)
+        real, imag = (torch.cat(rows, dim) for rows in zip(first, last, strict=True))
+        learned = self.gate_parameter(index)
+        if learned is not None:
+            learned = learned.flatten(1) if dim == -1 else learned.flatten(1).unsqueeze(-1)
+        return torch.cat([READINGS[self.gate](real, imag, learned), *candidate], dim)
+
+    def read(self, products: Tensor) -> tuple[Tensor, Tensor]:
+        """As for all layers; of rows that have been read, real gates ``[B, 1, gates - 1, d]``."""
+        gates, d = self.num_gates - 1, self.hidden_size // 2
+        if products.shape[-1] == self.num_gates * self.hidden_size:
+            return super().read(products)
+        of_gates, candidate = products.split([gates * d, 2 * d], dim=-1)
+        return of_gates.unflatten(-1, (1, gates, d)), candidate.unflatten(-1, (2, d))
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, gate={self.gate!r}"
@@ -152,18 +204,22 @@ def step_product(layer: nn.Module, num_steps: int | None = None) -> Product:
     """
     parts = None if num_steps == 1 else plain_weight(layer)
     if parts is None:
-        return lambda h, c: layer(h) if c is None else layer(h) + c
+        return added(layer)
     assert isinstance(layer, ComplexLinear)
     return block_product(*parts, layer.bias)
 
 
 def block_product(real: Tensor, imag: Tensor, bias: Tensor | None) -> Product:
     """``(h, c) -> U h + c`` from the parts of U; without c the bias is added."""
-    block = CF.block_matrix(real, imag).t()
+    return row_product(CF.block_matrix(real, imag), bias)
+
+
+def row_product(weight: Tensor, bias: Tensor | None) -> Product:
+    """``(h, c) -> U h + c`` of a real matrix U; without c the bias is added."""
+    columns = weight.t()
 
     def product(h: Tensor, c: Tensor | None) -> Tensor:
-        c = bias if c is None else c
-        return h @ block if c is None else torch.addmm(c, h, block)
+        return F.linear(h, weight, bias) if c is None else torch.addmm(c, h, columns)
 
     return product
 
@@ -233,40 +289,28 @@ class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """With real gates of one product, a training step takes all steps at once where that is faster."""
-        layer: Any = self.input_proj[index]
-        w, u = plain_weight(layer), plain_weight(self.recurrent_proj[index])
-        if w is None or u is None or not self._is_fused(x, *state, *w, *u):
+        layers = self.input_proj[index], self.recurrent_proj[index]
+        if any(plain_weight(layer) is None for layer in layers) or not self._is_fused(
+            x, *state, *(parameter for layer in layers for parameter in layer.parameters())
+        ):
             return super()._scan(index, x, state, mask, reverse)
         keep = None if mask is None else mask.squeeze(-1)
         if reverse:
             x, keep = x.flip(0), None if keep is None else keep.flip(0)
-        (a, b), (c, d) = w, u
-        of_parts = torch.stack([torch.cat([a, -b, c, -d], dim=1), torch.cat([b, a, d, c], dim=1)])
-        weight = self._rows(of_parts.mT, index).t()
-        bias = None if layer.bias is None else self._rows(layer.bias.view(2, 1, -1), index).squeeze(0)
+        (w, bias), (u, _) = (self.read_weight(layer, index) for layer in layers)
+        weight = torch.cat([w, u], dim=1)
         out, *last = lstm_scan(x, state[0], state[1], keep, weight, bias)
         out = out.flip(0) if reverse else out
         return (out if mask is None else out.masked_fill(~mask, 0.0)), tuple(last)
 
     def _is_fused(self, *tensors: Tensor) -> bool:
         """True where ``lstm_scan`` computes the step of this layer and its gradients pay."""
-        if (
-            self.gate not in LINEAR_READINGS
-            or self.activation != "split_tanh"
-            or type(self).step is not ComplexLSTM.step
-        ):
+        if self.activation != "split_tanh" or not self._can_read_rows():
             return False
         x = tensors[0]
         if x.shape[1] < _MIN_SCAN_ROWS or not torch.is_grad_enabled() or not any(v.requires_grad for v in tensors):
             return False
         return all(CF.is_plain_cpu(v) and v.dtype == x.dtype for v in tensors)
-
-    def _rows(self, numbers: Tensor, index: int) -> Tensor:
-        """Parts of the rows i, f, g, o ``[2, columns, 4d]`` as the rows of ``lstm_scan``, ``[columns, 5d]``."""
-        i, f, g, o = numbers.unflatten(-1, (4, -1)).unbind(-2)
-        real, imag = torch.stack([i, f, o], dim=-2).unbind(0)
-        gates = READINGS[self.gate](real, imag, self.gate_parameter(index))
-        return torch.cat([gates, g.transpose(0, 1)], dim=-2).flatten(-2)
 
 
 class ComplexGRU(_ComplexRecurrent, GRUSteps):

@@ -50,20 +50,30 @@ class Stepwise(nn.Module):
         """What is done to the states of a layer before the next one reads them."""
         raise NotImplementedError
 
-    def input_products(self, x: Tensor, index: int = 0) -> Tensor:
-        """W x + b of layer and direction ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
+    def input_products(self, x: Tensor, index: int = 0, num_steps: int | None = None) -> Tensor:
+        """W x + b of layer and direction ``index``, ``[..., width] -> [..., rows]``: for ``step``."""
         raise NotImplementedError
 
     def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
         """``(h, c) -> U h + c`` of layer and direction ``index``, for ``step``."""
         raise NotImplementedError
 
-    def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
-        """The next state from the input products ``[B, gates * hidden_size]``; ``product(h, c)`` is U h + c.
+    def product(self, layer: nn.Module, index: int = 0, num_steps: int | None = None) -> Product:
+        """``(h, c) -> layer(h) + c`` of another layer whose result is added to the input products, for ``step``."""
+        raise NotImplementedError
 
-        ``index`` counts layers and directions, as those of ``input_products`` and ``state_product``.
+    def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
+        """The next state from the input products ``[B, rows]``; ``product(h, c)`` is U h + c.
+
+        ``index`` counts layers and directions; it and ``num_steps`` are the same for all products of a step.
         """
         raise NotImplementedError
+
+    def read(self, products: Tensor) -> tuple[Tensor, Tensor]:
+        """Of ``[B, gates * hidden_size]`` what the gates are of, ``[B, parts, gates - 1, d]``, and the candidate."""
+        z = self.numbers(products, self.num_gates)
+        of_gates = z[:, :, :2] if self.num_gates == 3 else torch.cat([z[:, :, :2], z[:, :, 3:]], dim=2)
+        return of_gates, z[:, :, 2]
 
     def gates(self, z: Tensor, index: int) -> Tensor:
         """Gates of z ``[B, parts, gates, d]`` in layer and direction ``index``; a split one squashes each part."""
@@ -152,20 +162,18 @@ class Stepwise(nn.Module):
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
         """One layer in one direction: the products of all inputs at once, then step by step."""
-        return self._steps(
-            index, self.input_products(x, index), self.state_product(index, x.shape[0]), state, mask, reverse
-        )
-
-    def _steps(
-        self, index: int, inputs: Tensor, product: Product, state: State, mask: Tensor | None, reverse: bool
-    ) -> tuple[Tensor, State]:
-        """Every ``step`` of one layer in one direction, from the input products ``[N, B, gates * hidden_size]``."""
+        inputs, product = self.input_products(x, index, x.shape[0]), self.state_product(index, x.shape[0])
 
         def step(of_step: Tensor, state: State) -> tuple[State, State]:
             return self.step(of_step, product, state, index), ()
 
         (out,), state = run_masked(step, inputs, state, mask, reverse)
         return out, state
+
+
+def added(layer: Callable[[Tensor], Tensor]) -> Product:
+    """``(h, c) -> layer(h) + c``, without c ``layer(h)``."""
+    return lambda h, c: layer(h) if c is None else layer(h) + c
 
 
 def run_masked(
@@ -225,8 +233,7 @@ class LSTMSteps(Stepwise):
     def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
         """c = f c + i phi(g), h = o phi(c)."""
         h, c = state
-        z = self.numbers(product(h, inputs), 4)
-        of_gates, candidate = torch.cat([z[:, :, :2], z[:, :, 3:]], dim=2), z[:, :, 2]
+        of_gates, candidate = self.read(product(h, inputs))
         i, f, o = self.gates(of_gates, index).unbind(2)  # one call for all is faster than one for each
         c = self.saturate(times(f, self.numbers(c)) + times(i, self.phi(candidate)))
         return times(o, self.phi(c)).flatten(1), c.flatten(1)
@@ -240,9 +247,9 @@ class GRUSteps(Stepwise):
     def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
         """n = phi(W x + b + r (U h + b')), h = n + z (h - n)."""
         h = self.numbers(state[0])
-        of_inputs, of_state = self.numbers(inputs, 3), self.numbers(product(state[0], None), 3)
-        r, z = self.gates(of_inputs[:, :, :2] + of_state[:, :, :2], index).unbind(2)
-        n = self.phi(of_inputs[:, :, 2] + times(r, of_state[:, :, 2]))
+        (gates_x, n_x), (gates_h, n_h) = self.read(inputs), self.read(product(state[0], None))
+        r, z = self.gates(gates_x + gates_h, index).unbind(2)
+        n = self.phi(n_x + times(r, n_h))
         return (self.saturate(n + times(z, h - n)).flatten(1),)
 
 
