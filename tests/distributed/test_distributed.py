@@ -135,7 +135,7 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("bfloat16", marks=pytest.mark.slow), "float32"])
 def test_same_translations_wherever_they_are_made(translator: Path, tmp_path: Path, dtype: str) -> None:
     here = pipeline("complex-text2text", model=str(translator), dtype=dtype)(SOURCES, num_beams=3)
     assert [answer[0]["generated_text"] for answer in here] == TARGETS
