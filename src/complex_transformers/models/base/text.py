@@ -36,6 +36,7 @@ __all__ = [
     "classification_head",
     "full_windows",
     "make_embedding",
+    "make_recurrent",
     "run_recurrent",
 ]
 
@@ -293,6 +294,19 @@ def full_windows(lengths: Tensor, steps: int, kernel_size: int) -> Tensor:
     """Where a kernel may start in texts ``[B, steps]`` of these lengths ``[B]``: inside, and always at token 0."""
     last = torch.where(lengths > 0, (lengths - kernel_size).clamp(min=0), -1)
     return torch.arange(steps, device=lengths.device) <= last.unsqueeze(-1)
+
+
+def make_recurrent(config: Any, input_size: int, hidden_size: int, bidirectional: bool = False) -> nn.Module:
+    """One recurrent layer, batch first, by ``rnn_type``, ``gate`` and ``state_activation`` of a configuration."""
+    field = number_field(config.number_field)
+    return {"lstm": field.LSTM, "gru": field.GRU, "rnn": field.RNN}[config.rnn_type](
+        input_size,
+        hidden_size,
+        batch_first=True,
+        bidirectional=bidirectional,
+        gate=config.gate,
+        activation=config.state_activation,
+    )
 
 
 def run_recurrent(

@@ -25,7 +25,7 @@ from ...nn import (
 )
 from ...nn.ordering import real_first
 from ..base.inputs import EMPTY, check_mask, without_padding
-from ..base.text import ClassicPreTrainedModel, SequenceClassifier, run_recurrent
+from ..base.text import ClassicPreTrainedModel, SequenceClassifier, make_recurrent, run_recurrent
 from .configuration_complex_memory_network import ComplexMemoryNetworkConfig
 
 __all__ = [
@@ -168,10 +168,7 @@ class QuestionReader(nn.Module):
 
     def __init__(self, config: ComplexMemoryNetworkConfig, width: int) -> None:
         super().__init__()
-        field = number_field(config.number_field)
-        self.rnn = {"lstm": field.LSTM, "gru": field.GRU, "rnn": field.RNN}[config.rnn_type](
-            width, config.recurrent_size, batch_first=True, gate=config.gate, activation=config.state_activation
-        )
+        self.rnn = make_recurrent(config, width, config.recurrent_size)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         _, last = run_recurrent(self.rnn, hidden_states, None)

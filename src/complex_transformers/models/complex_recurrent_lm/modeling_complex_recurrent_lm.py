@@ -20,7 +20,7 @@ from ..base.language_modeling import CausalLanguageModel
 from ..base.layers import token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.recurrent_cache import RecurrentCache
-from ..base.text import make_embedding, run_recurrent
+from ..base.text import make_embedding, make_recurrent, run_recurrent
 from .configuration_complex_recurrent_lm import PLACES, ComplexRecurrentLMConfig
 
 __all__ = ["ComplexRecurrentLMForCausalLM", "ComplexRecurrentLMModel", "ComplexRecurrentLMPreTrainedModel"]
@@ -53,15 +53,8 @@ class RecurrentLayer(StateLayer):
 
     def __init__(self, config: ComplexRecurrentLMConfig, input_size: int) -> None:
         super().__init__()
-        field = number_field(config.number_field)
-        self.dropout = field.Dropout(config.hidden_dropout_prob)
-        self.rnn = {"lstm": field.LSTM, "gru": field.GRU, "rnn": field.RNN}[config.rnn_type](
-            input_size,
-            config.recurrent_size,
-            batch_first=True,
-            gate=config.gate,
-            activation=config.state_activation,
-        )
+        self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
+        self.rnn = make_recurrent(config, input_size, config.recurrent_size)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None, *states: Tensor) -> tuple[Tensor, ...]:
         """``states`` are those before the first token, or none for zeros."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from ...nn import masked_mean, number_field
-from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier, run_recurrent
+from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier, make_recurrent, run_recurrent
 from .configuration_complex_text_rnn import ComplexTextRNNConfig
 
 __all__ = ["ComplexTextRNNForSequenceClassification", "ComplexTextRNNModel", "ComplexTextRNNPreTrainedModel"]
@@ -19,17 +19,8 @@ class RecurrentLayer(GradientCheckpointingLayer):
 
     def __init__(self, config: ComplexTextRNNConfig, input_size: int) -> None:
         super().__init__()
-        field = number_field(config.number_field)
-        kinds = {"lstm": field.LSTM, "gru": field.GRU, "rnn": field.RNN}
-        self.concatenate = field.numbers.concatenate
-        self.rnn = kinds[config.rnn_type](
-            input_size,
-            config.recurrent_size,
-            batch_first=True,
-            bidirectional=config.bidirectional,
-            gate=config.gate,
-            activation=config.state_activation,
-        )
+        self.concatenate = number_field(config.number_field).numbers.concatenate
+        self.rnn = make_recurrent(config, input_size, config.recurrent_size, config.bidirectional)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """``[B, N, width] -> [B, N, states], [B, states]`` with ``states = directions * recurrent_size``."""

@@ -19,23 +19,10 @@ from ...nn.alignment import run_steps
 from ..base.inputs import check_mask, check_source, check_text_inputs, padding_mask
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.recurrent_cache import RecurrentCache, RecurrentStateLayer
-from ..base.text import run_recurrent
+from ..base.text import make_recurrent, run_recurrent
 from .configuration_synconmt import SynCoNMTConfig
 
 __all__ = ["SynCoNMTDecoder", "SynCoNMTEncoder", "SynCoNMTPreTrainedModel"]
-
-
-def make_rnn(config: SynCoNMTConfig, hidden_size: int, bidirectional: bool = False) -> nn.Module:
-    """One recurrent layer of ``config.rnn_type`` (S 12) on inputs of ``config.hidden_size``."""
-    field = number_field(config.number_field)
-    return {"gru": field.GRU, "lstm": field.LSTM, "rnn": field.RNN}[config.rnn_type](
-        config.hidden_size,
-        hidden_size,
-        batch_first=True,
-        bidirectional=bidirectional,
-        gate=config.gate,
-        activation=config.state_activation,
-    )
 
 
 class SynCoNMTEncoderLayer(GradientCheckpointingLayer):
@@ -44,7 +31,7 @@ class SynCoNMTEncoderLayer(GradientCheckpointingLayer):
     def __init__(self, config: SynCoNMTConfig) -> None:
         super().__init__()
         width = config.hidden_size // (2 if config.bidirectional else 1)
-        self.rnn = make_rnn(config, width, config.bidirectional)
+        self.rnn = make_recurrent(config, config.hidden_size, width, config.bidirectional)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None) -> Tensor:
         """``[B, S, width] -> [B, S, width]``, zero where ``mask [B, S]`` is false."""
@@ -59,7 +46,7 @@ class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
     def __init__(self, config: SynCoNMTConfig, index: int) -> None:
         super().__init__()
         size = config.hidden_size
-        rnn = make_rnn(config, size)
+        rnn = make_recurrent(config, size, size)
         self.reads_context = config.attention_type == "bahdanau" and index == 0
         self.joins_context = config.attention_type == "luong" and index == config.decoder_layers - 1
         self.rnn = AttentiveRecurrent(rnn, AdditiveAttention(size, config.number_field)) if self.reads_context else rnn
