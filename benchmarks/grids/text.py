@@ -184,7 +184,7 @@ PARSERS = {
         "$DATA/syntax/zh_hk-all.conllu.gz --dev_split 0.1 --test_files $DATA/syntax/zh_gsd-test.conllu.gz"
     ),
 }
-# The paper's form, then one change after the other; the last is ours at its best.
+# The paper's form, then one change after the other; `-projected` is ours at its best.
 PAPER_FORM = "--gate modulus --lm_readout modulus"
 CONCAT = "--gate real_part --lm_readout concat"
 FED_BACK = "--relation_feedback mixed --own_relations 1"

@@ -20,6 +20,7 @@ from complex_transformers.nn import (
     RealRNN,
     SyntaxEmbedding,
     last_states,
+    recurrent,
 )
 from complex_transformers.nn.alignment import run_steps
 from oracles import assert_close, assert_refused, bias, numbers, of_parts, r, randn, randomize, softmax, weight, z
@@ -121,8 +122,10 @@ def test_steps_equal_the_whole_sequence(field, layer_class, side):
     torch.testing.assert_close(torch.cat(pieces, 1), out)
 
 
+@pytest.mark.parametrize("least", [3, 4])  # of three steps: gates are read from the weights, the context's too, or not
 @every_layer
-def test_attentive_layer_reads_the_context_of_the_state_before(field, layer_class):
+def test_attentive_layer_reads_the_context_of_the_state_before(field, layer_class, least, monkeypatch):
+    monkeypatch.setattr(recurrent, "_MIN_READ_STEPS", least)
     rnn = layer_class(6, 8, batch_first=True)
     layer = randomize(AttentiveRecurrent(rnn, AdditiveAttention(8, field)).double())
     x, source, mask = randn(2, 3, 6), randn(2, 5, 8), mask_of("left", 2, 5)
