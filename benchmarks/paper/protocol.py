@@ -109,6 +109,11 @@ class Cell:
     training: tuple[tuple[str, Any], ...] = ()  # of the Trainer
 
     @property
+    def number_field(self) -> str:
+        """That of its embedding."""
+        return EMBEDDINGS[self.embedding][1]
+
+    @property
     def row(self) -> str:
         """A name that is unique within a table, but for the seed."""
         options = "".join(f",{name}={value}" for name, value in (*self.options, *self.training))
@@ -181,10 +186,10 @@ def settings(cell: Cell) -> dict[str, Any]:
 def build_model(cell: Cell, vocabulary: dict[str, int], num_labels: int) -> tuple[PreTrainedModel, float | None]:
     """The network of a cell, and the share of the vocabulary that got a word vector (None: it takes none)."""
     network = NETWORKS[cell.network]
-    embedding_type, number_field = EMBEDDINGS[cell.embedding]
+    embedding_type, _ = EMBEDDINGS[cell.embedding]
     # A sine has size 1: words beside it are drawn as large (Vaswani et al. 2017 scale them by sqrt d).
     spread = {"initializer_range": 1.0} if embedding_type == "sinusoidal_position" and not network.vectors else {}
-    fields = {"embedding_type": embedding_type, "number_field": number_field, **network.sizes, **spread}
+    fields = {"embedding_type": embedding_type, "number_field": cell.number_field, **network.sizes, **spread}
     config = getattr(complex_transformers, f"{network.family}Config")(
         **{**fields, **dict(cell.options)}, vocab_size=len(vocabulary), num_labels=num_labels
     )

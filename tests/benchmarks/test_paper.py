@@ -59,6 +59,14 @@ def test_grids_have_the_rows_of_the_paper():
     assert sum(scheme.share_parts for scheme in grids.TABLE4) == 5
 
 
+@pytest.mark.parametrize(("grid", "gate"), [("paper-table2", "modulus"), ("fair-choice", "real_part")])
+def test_results_say_which_gate_their_complex_lstms_have(grid, gate):
+    """They are older than the default."""
+    for row, cell in GRIDS[grid].rows.items():
+        gated = cell.network == "LSTM" and cell.number_field == "complex"
+        assert dict(cell.options).get("gate") == (gate if gated else None), row
+
+
 def test_a_row_is_run_with_its_seed(small_data, capsys):
     row = "mr,FastText,complex-order"
     found = GRIDS["paper-table2"].run(row, 3, Place())

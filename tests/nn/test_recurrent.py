@@ -444,7 +444,7 @@ def test_bad_inputs(kind):
         layer(x, (torch.zeros(1, 2, 4),) * states)
     with pytest.raises(ValueError, match=rf"hx must be {states} tensor"):
         layer(x, torch.zeros(1, 2, 6) if kind == "lstm" else (torch.zeros(1, 2, 6),) * 2)
-    gate = {"lstm": "real_part", "gru": "projected", "rnn": "split"}[kind]
+    gate = "split" if kind == "rnn" else "projected"
     assert f"gate='{gate}', activation='split_tanh', bidirectional={layer.bidirectional}" in repr(layer)
     assert isinstance(layer.input_proj[0], ComplexLinear)
     assert CF.modulus(layer(x)[0]).shape == (5, 2, 3)

@@ -60,8 +60,8 @@ LINEAR_READINGS = ("real_part", "projected")
 # Numbers that a gate learns for each unit -> how many, and where they start.
 LEARNED_READINGS = {"projected": (2, math.sqrt(0.5)), "biased_modulus": (1, -1.0)}
 GATES = (*READINGS, "split")
-# Of the cells that have gates (docs/decisions/0004-gates.md).
-DEFAULT_GATES = {"lstm": "real_part", "gru": "projected"}
+GATED_CELLS = ("lstm", "gru")
+DEFAULT_GATE = "projected"  # docs/decisions/0004-gates.md
 
 
 def real_gate(gate: str, parts: tuple[Tensor, Tensor], weight: Tensor | None) -> Tensor:
@@ -105,13 +105,13 @@ def check_recurrent(gate: str, activation: str, number_field: str = "complex") -
 
 def default_gate(rnn_type: str, number_field: str = "complex") -> str:
     """The gate of a cell where none is asked for; ``split`` where nothing is complex or gated."""
-    return DEFAULT_GATES.get(rnn_type, "split") if number_field == "complex" else "split"
+    return DEFAULT_GATE if rnn_type in GATED_CELLS and number_field == "complex" else "split"
 
 
 def check_cell(rnn_type: str, gate: str, activation: str, number_field: str = "complex") -> None:
     """As ``check_recurrent``, and raise for a gate of a cell that has none."""
     check_recurrent(gate, activation, number_field)
-    if rnn_type not in DEFAULT_GATES and gate != "split":
+    if rnn_type not in GATED_CELLS and gate != "split":
         raise ValueError(f"gate={gate!r} has no effect with rnn_type={rnn_type!r}; leave it at 'split'")
 
 

@@ -260,13 +260,13 @@ class ComplexRNN(_ComplexRecurrent, RNNSteps):
         input_size, hidden_size: stored widths ``[real | imag]``, twice the complex features.
         num_layers, bias, batch_first, dropout, bidirectional: as in ``torch.nn.RNN``; a dropped number loses both
             parts.
-        gate: of what a cell computes for it, z = W x + U h + b. ``real_part`` sigmoid(Re z), the gate in (0, 1)
-            that a real network has (default of an LSTM); ``projected`` sigmoid(alpha Re z + beta Im z) with two
-            learned numbers for each unit (Wolter & Yao 2018), the same functions with another gradient (default of a
-            GRU); ``modulus`` sigmoid(|z|^2) in [1/2, 1), which cannot close (Thesis 4.3.4); ``biased_modulus``
-            sigmoid(|z|^2 + b) with a learned b for each unit, and ``amplitude`` |z|^2 / (1 + |z|^2) (Thesis 2.38),
-            which can; ``split`` sigmoid(Re z) + i sigmoid(Im z), which multiplies as a complex number of modulus up
-            to sqrt 2 and turns the state at every step (ComplexOrder App. B). An RNN has none.
+        gate: of what a cell computes for it, z = W x + U h + b. ``projected`` (default) sigmoid(alpha Re z + beta
+            Im z) with two learned numbers for each unit (Wolter & Yao 2018); ``real_part`` sigmoid(Re z), the gate
+            that a real network has, the same functions with another gradient; ``modulus`` sigmoid(|z|^2) in
+            [1/2, 1), which cannot close (Thesis 4.3.4); ``biased_modulus`` sigmoid(|z|^2 + b) with a learned b for
+            each unit, and ``amplitude`` |z|^2 / (1 + |z|^2) (Thesis 2.38), which can; ``split`` sigmoid(Re z) +
+            i sigmoid(Im z), which multiplies as a complex number of modulus up to sqrt 2 and turns the state at every
+            step (ComplexOrder App. B). An RNN has none.
         activation: f, a name of ``STATE_ACTIVATIONS``: ``split_tanh``, ``hirose_tanh`` (Thesis 2.51), ``split_relu``,
             ``tanh``, ``modulus``, ``squared_modulus``, ``identity``, ``split_sigmoid`` or ``cardioid``.
 

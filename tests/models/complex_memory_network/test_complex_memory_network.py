@@ -96,6 +96,7 @@ def test_words_have_the_weights_of_the_thesis(field, units):
             story_length=s,
             question_length=q,
             recurrent_size=units * parts,
+            gate="split" if field == "real" else "modulus",
         )
         with torch.device("meta"):
             model = ComplexMemoryNetworkForSequenceClassification(config)

@@ -60,8 +60,7 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
         response: weights and the second table of the story: ``add``, as run, or ``multiply``.
         rnn_type: ``lstm``, ``gru`` or ``rnn``.
         recurrent_size: stored width of the states.
-        gate: of ``lstm`` (default ``real_part``) and ``gru`` (``projected``): one of ``nn.GATES``; the real field
-            has ``split``.
+        gate: of ``lstm`` and ``gru``: ``projected`` (default) or another of ``nn.GATES``; ``split`` of the real field.
         state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
 
     Example:

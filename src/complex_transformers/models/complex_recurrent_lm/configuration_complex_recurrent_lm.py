@@ -47,8 +47,7 @@ class ComplexRecurrentLMConfig(StreamConfig):
             (``nn.LinearRecurrentBlock``).
         num_hidden_layers: recurrent layers or blocks.
         recurrent_size: stored width of the states. The head reads them; after ``lru`` blocks it reads ``hidden_size``.
-        gate: of ``lstm`` (default ``real_part``) and ``gru`` (``projected``): one of ``nn.GATES``; the real field
-            has ``split``.
+        gate: of ``lstm`` and ``gru``: ``projected`` (default) or another of ``nn.GATES``; ``split`` of the real field.
         state_activation: of all but ``lru``: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
         min_modulus, max_modulus: where the moduli of ``lru`` and ``causal_z`` start.
 

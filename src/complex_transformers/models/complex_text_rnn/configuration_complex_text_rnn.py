@@ -27,8 +27,8 @@ class ComplexTextRNNConfig(TextConfig):
         num_hidden_layers: recurrent layers.
         recurrent_size: width of the states of one direction, ``[real | imag]``, even.
         bidirectional: also read backwards; twice the width.
-        gate: one of ``nn.GATES``, see ``nn.ComplexRNN``; by default that of the cell, ``real_part`` for ``lstm`` and
-            ``projected`` for ``gru``. The real field and ``rnn`` have ``split``.
+        gate: ``projected`` (default) or another of ``nn.GATES``, see ``nn.ComplexRNN``. The real field and ``rnn``
+            have ``split``.
         state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
         pooling: ``last`` state, or ``mean`` of the states over the tokens.
     """

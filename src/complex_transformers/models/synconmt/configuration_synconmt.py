@@ -34,8 +34,8 @@ class SynCoNMTConfig(ComplexConfig):
         encoder_layers, decoder_layers: recurrent layers; ``num_hidden_layers`` is another name of the first.
         rnn_type: ``gru``, ``lstm`` or ``rnn``, of encoder and decoder.
         bidirectional: the encoder reads in both directions, with half the width each.
-        gate: one of ``nn.GATES``, see ``nn.ComplexRNN``: ``modulus`` is the paper's, and by default it is that of the
-            cell, ``projected`` for ``gru`` and ``real_part`` for ``lstm``. The real field and ``rnn`` have ``split``.
+        gate: ``projected`` (default) or another of ``nn.GATES``, see ``nn.ComplexRNN``; ``modulus`` is the paper's.
+            The real field and ``rnn`` have ``split``.
         state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
         attention_type: ``bahdanau``, global and additive, its context read by the first decoder layer; or ``luong``,
             local around a predicted place, its context joined to the states of the last decoder layer.
