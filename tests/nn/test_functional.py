@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 
@@ -92,6 +93,27 @@ def test_broadcasting():
     assert_close(z(CF.multiply(x, y)), z(x) * z(y))
     assert_close(z(CF.scale(x, factor)), z(x) * r(factor))
     assert_close(z(CF.rotate(x, phase)), z(x) * np.exp(1j * r(phase)))
+    one = randn(2)  # a single number for all features
+    assert_close(z(CF.multiply(one, x)), z(one) * z(x))
+
+
+@pytest.mark.parametrize("shapes", [((2, 3, 6), (2, 3, 6)), ((2, 3, 6), (2, 1, 6)), ((2, 2), (3, 1, 6))], ids=str)
+def test_gradients_of_products(shapes):
+    x, y = (randn(*shape, grad=True) for shape in shapes)
+    assert gradcheck(CF.multiply, (x, y))
+    assert gradgradcheck(CF.multiply, (x, y))
+    for wanted in range(2):  # each alone
+        leaves = [value.detach().requires_grad_(i == wanted) for i, value in enumerate((x, y))]
+        CF.multiply(*leaves).sum().backward()
+        assert leaves[1 - wanted].grad is None
+        assert_close(z(leaves[wanted].grad), z(torch.autograd.grad(CF.multiply(x, y).sum(), (x, y))[wanted]))
+
+
+@pytest.mark.parametrize("dtypes", [(torch.float32, torch.float64), (torch.bfloat16, torch.float32)], ids=str)
+def test_products_of_two_dtypes_are_of_the_wider_one(dtypes):
+    x, y = (randn(3, 4, dtype=dtype) for dtype in dtypes)
+    assert CF.multiply(x, y).dtype == CF.multiply(y, x).dtype == dtypes[1]
+    assert_close(z(CF.multiply(x, y)), z(x) * z(y), TOLERANCE[torch.float32])
 
 
 def test_rotation_in_bfloat16_takes_large_phases_in_float32():
@@ -268,6 +290,36 @@ def test_linear_takes_non_contiguous_and_empty_input(monkeypatch):
     x = randn(6, 5, 4).permute(2, 1, 0)
     assert_close(z(CF.linear(x, a, b)), z(x) @ (r(a) + 1j * r(b)).T)
     assert CF.linear(x[:0], a, b).shape == (0, 5, 4)
+
+
+@pytest.mark.parametrize("rows", [(), (0,), (1,), (1, 1), (2,), (4, 16), (5, 13)], ids=str)
+@pytest.mark.parametrize("features", [(20, 30), (200, 150), (600, 500)], ids=str)  # in and out
+def test_real_products_of_few_rows(rows, features):
+    wide, (inside, outside) = torch.float64, features
+    x, weight, bias = randn(*rows, inside), randn(outside, inside), randn(outside)
+    expected = x @ weight.T
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            torch.testing.assert_close(CF.real_linear(x, weight), expected, rtol=0, atol=1e-10)
+            torch.testing.assert_close(CF.real_linear(x, weight, bias), expected + bias, rtol=0, atol=1e-10)
+    leaves = [value.clone().requires_grad_() for value in (x, weight, bias)]
+    found = torch.autograd.grad(CF.real_linear(*leaves), leaves, torch.ones(*rows, outside, dtype=wide))
+    wanted = weight.sum(0).expand_as(x), x.reshape(-1, inside).sum(0).expand_as(weight)
+    for got, want in zip(found, (*wanted, torch.full_like(bias, np.prod(rows))), strict=True):
+        torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
+
+
+def test_a_weight_that_is_more_than_numbers_is_multiplied_by_itself():
+    """As a quantised one is: a subclass of tensors that knows ``F.linear`` alone."""
+
+    class Doubled(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            with torch._C.DisableTorchFunctionSubclass():
+                return function(args[0], 2.0 * args[1], *args[2:]) if function is F.linear else function(*args)
+
+    x, weight = randn(3, 200), randn(200, 200)
+    torch.testing.assert_close(CF.real_linear(x, weight.as_subclass(Doubled)), 2.0 * x @ weight.T)
 
 
 # --- probability amplitudes under a mask -----------------------------------------------------------------------------

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .dispatch import are_many, by_formula, without_autocast
+from .dispatch import are_many, by_formula, is_plain_cpu, run, without_autocast
 
-__all__ = ["GaussLinear", "WidelyMatrix", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
+__all__ = ["GaussLinear", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
 
 
 def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
@@ -28,6 +28,8 @@ def widely_matrix(real: Tensor, imag: Tensor, conj_real: Tensor, conj_imag: Tens
 
     ``[out, in]`` parts -> ``[2 out, 2 in]``.
     """
+    if is_plain_cpu(real):
+        return run(_WidelyMatrix, real, imag, conj_real, conj_imag)
     upper = torch.cat([real + conj_real, conj_imag - imag], dim=1)
     lower = torch.cat([imag + conj_imag, real - conj_real], dim=1)
     return torch.cat([upper, lower], dim=0)
@@ -45,7 +47,7 @@ def widely_parts(matrix: Tensor) -> tuple[Tensor, ...]:
     return tuple(0.5 * total for total in _sums_of_blocks(matrix))
 
 
-class WidelyMatrix(torch.autograd.Function):
+class _WidelyMatrix(torch.autograd.Function):
     """``widely_matrix`` in one pass: the sums are written where they belong, nothing is copied."""
 
     @staticmethod

@@ -158,3 +158,7 @@ class RealLinear(Initialized, nn.Linear):
         if share_parts:
             raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")
         super().__init__(in_features, out_features, bias=bias, device=device, dtype=dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """As ``nn.Linear``."""
+        return CF.real_linear(x, self.weight, self.bias)

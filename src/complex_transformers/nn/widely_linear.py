@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 from typing_extensions import Self
@@ -106,7 +105,7 @@ class WidelyLinear(ComplexLinear):
         """``[..., in_features] -> [..., out_features]`` halves."""
         self.check_width(x)
         if self.matrix is not None and not torch.is_grad_enabled():
-            return F.linear(x, self.matrix, self.bias)
+            return CF.real_linear(x, self.matrix, self.bias)
         if self.is_plain:
             return CF.widely_linear(x, self.weight_parts(), self.bias)
         return CF.sublayer_widely_linear(x, self.sublayers, self.bias)
