@@ -177,10 +177,12 @@ def assert_same(found: Row, expected: Row, tolerance: float = 0.0) -> None:
 
 
 def loss_of(model: PreTrainedModel, inputs: dict[str, Tensor], **options: object) -> Tensor:
-    """The loss of a head; of a model without one, a sum over all that it says of tokens."""
+    """The loss of a head; without labels, or without a head, a sum over all that it says of tokens."""
     out = model(**inputs, **options)
     if "labels" in inputs:
         return out.loss
+    if "logits" in out:
+        return out.logits.square().sum()
     states = out.last_hidden_state
     if "attention_mask" in inputs and states.dim() == 3:
         states = states.masked_fill(inputs["attention_mask"].unsqueeze(-1) == 0, 0.0)

