@@ -292,7 +292,7 @@ def test_linear_takes_non_contiguous_and_empty_input(monkeypatch):
     assert CF.linear(x[:0], a, b).shape == (0, 5, 4)
 
 
-@pytest.mark.parametrize("rows", [(), (0,), (1,), (1, 1), (2,), (4, 16), (5, 13)], ids=str)
+@pytest.mark.parametrize("rows", [(), (0,), (1,), (1, 1), (2,), (2, 2), (5,)], ids=str)
 @pytest.mark.parametrize("features", [(20, 30), (200, 150), (600, 500)], ids=str)  # in and out
 def test_real_products_of_few_rows(rows, features):
     wide, (inside, outside) = torch.float64, features

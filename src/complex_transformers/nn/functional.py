@@ -241,7 +241,7 @@ def block_linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = No
 
 # Products of so few rows with real weights are faster with the weights in front; that of one row, if it stands there
 # twice and the weights are too many for a cache (measured, MKL).
-_FEW_ROWS, _CACHED_WEIGHTS = 64, 2**18
+_FEW_ROWS, _CACHED_WEIGHTS = 4, 2**18
 
 
 def real_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
