@@ -30,6 +30,7 @@ NETWORKS = {
     "rotary": "",
     "rotary_word": "--position_type rotary_word",
     "complex_order": "--position_type complex_order",
+    "complex_order-slow": "--position_type complex_order --frequency_scale 0.01",
     "real": "--number_field real",
 }
 

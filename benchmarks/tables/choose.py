@@ -52,6 +52,7 @@ _CAUSAL = {
     "rotary": ("rotary", COMPLEX),
     "rotary_word": ("rotary, each word at its own speed", COMPLEX),
     "complex_order": ("waves in the embedding", COMPLEX),
+    "complex_order-slow": ("waves that begin a hundred times slower", COMPLEX),
     "real": ("rotary (Llama)", WIDTH),
     "real-equal-parameters": ("rotary (Llama)", EQUAL),
 }

@@ -246,13 +246,15 @@ _FEW_ROWS, _CACHED_WEIGHTS = 4, 2**18
 
 def real_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``F.linear``; on the CPU in half to two thirds of the time where rows are few."""
-    rows, size = x.shape[:-1].numel(), weight.numel()
-    few = (1 < rows <= _FEW_ROWS and size >= _MANY_WEIGHTS) or (rows == 1 and size > _CACHED_WEIGHTS)
-    if not few or not is_plain_cpu(x) or type(weight) not in (Tensor, Parameter):
+    # First of all, for rows that are a symbol must not be asked for their number.
+    if not is_plain_cpu(x) or type(weight) not in (Tensor, Parameter):
         return F.linear(x, weight, bias)
-    if rows == 1:
+    rows, size = x.shape[:-1].numel(), weight.numel()
+    if rows == 1 and size > _CACHED_WEIGHTS:
         return _weights_first([weight], [torch.stack([x, x])], bias)[0]
-    return _weights_first([weight], [x], bias)
+    if 1 < rows <= _FEW_ROWS and size >= _MANY_WEIGHTS:
+        return _weights_first([weight], [x], bias)
+    return F.linear(x, weight, bias)
 
 
 def _weights_first(weights: Sequence[Tensor], inputs: Sequence[Tensor], bias: Tensor | None) -> Tensor:
