@@ -56,6 +56,11 @@ MUTATIONS = {
         "self._read((torch.cat([a, b], dim=1)",
         "tests/nn/test_recurrent.py::test_gates_read_from_the_weights_are_those_of_the_products",
     ),
+    "a gradient of a product without the conjugate": Mutation(
+        "_product(grad, other, -1.0)",
+        "_product(grad, other, 1.0)",
+        "tests/nn/test_functional.py::test_gradients_of_products",
+    ),
     "a phase without position": Mutation(
         'wave_phase(self._rows("frequency", input_ids), positions)',
         'wave_phase(self._rows("frequency", input_ids), torch.ones_like(positions))',

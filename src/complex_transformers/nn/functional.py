@@ -269,6 +269,7 @@ def _weights_first(weights: Sequence[Tensor], inputs: Sequence[Tensor], bias: Te
 
 
 def _times_i(x: Tensor) -> Tensor:
+    """i z."""
     real, imag = split(x)
     return join(-imag, real)
 
