@@ -42,8 +42,13 @@ MUTATIONS = {
         "tests/nn/test_functional.py::test_linear_gradients",
     ),
     "a mask that blocked attention forgets": Mutation(
-        "if block.mask is not None:",
-        "if False:",
+        "weights.view(mask.shape).add_(mask)",
+        "pass",
+        "tests/nn/test_attention.py::test_blocks_give_what_the_whole_gives",
+    ),
+    "a sign in the three products of blocked attention": Mutation(
+        "torch.sub(common, real, out=grad_real)",
+        "torch.add(common, real, out=grad_real)",
         "tests/nn/test_attention.py::test_blocks_give_what_the_whole_gives",
     ),
     "a layer that drops its bias": Mutation(

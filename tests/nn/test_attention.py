@@ -10,7 +10,7 @@ from torch import nn
 from torch.autograd import gradcheck, gradgradcheck
 
 from complex_transformers.kernels import modulus_attention
-from complex_transformers.kernels.modulus_attention import BlockedModulusAttention, ScoreModulus
+from complex_transformers.kernels.modulus_attention import ScoreModulus
 from complex_transformers.nn import (
     ATTENTION_FUNCTIONS,
     ComplexMultiheadAttention,
@@ -142,15 +142,16 @@ def test_attention_function(score, normalization, t, s, d, dtype, data):
 def blocks(monkeypatch, scores, queries=128):
     """Blocks of that many scores and queries; returns the number of blocks every call has been cut into."""
     counts = []
-    cut = BlockedModulusAttention._blocks
+    cut = modulus_attention.groups
     monkeypatch.setattr(modulus_attention, "BLOCK_SCORES", scores)
     monkeypatch.setattr(modulus_attention, "BLOCK_QUERIES", queries)
     monkeypatch.setattr(modulus_attention, "HEADS_PER_THREAD", 0)
-    monkeypatch.setattr(
-        BlockedModulusAttention,
-        "_blocks",
-        staticmethod(lambda *args: counts.append(len(list(cut(*args)))) or cut(*args)),
-    )
+
+    def counted(*args):
+        counts.append(sum(len(group.blocks) for group in cut(*args)))
+        return cut(*args)
+
+    monkeypatch.setattr(modulus_attention, "groups", counted)
     return counts
 
 

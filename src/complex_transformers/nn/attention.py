@@ -222,12 +222,13 @@ def blocked_attention(
     dropout: float,
 ) -> Tensor:
     """softmax(|q k^H| + mask) v block by block, ``[B, T, H, D_v]``; queries are scaled already."""
+    query = CF.conj(query) if bilinear else query  # |q k^T| = |conj(q) k^H|
     dtype, parts = value.dtype, [CF.wide(part) for part in (query, key, value)]
     mask = additive_mask(attention_mask, module, query.shape[-2], key.shape[-2], parts[0])
     mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
     seed = int(torch.randint(2**62, ())) if dropout else 0
     with torch.autocast("cpu", enabled=False):  # weights of half precision would cost more than they save
-        context = CF.run(BlockedModulusAttention, *parts, mask, bilinear, dropout, seed)
+        context = CF.run(BlockedModulusAttention, *parts, mask, dropout, seed)
     return context.to(dtype).transpose(1, 2)
 
 
