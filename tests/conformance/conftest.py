@@ -159,6 +159,13 @@ def _in_default_set(test_class: type, name: str) -> bool:
     return True
 
 
+def _is_slow(test_class: type, name: str) -> bool:
+    """What even the full set leaves out: a function beside itself, and training of networks like others of a family."""
+    if name.startswith("test_eager_matches_sdpa_inference_"):
+        return name.split("_")[5] not in SDPA_PAIRS and not _has_two_attentions(test_class)
+    return name == "test_training_overfit" and getattr(test_class, "is_further_variant", False)
+
+
 def pytest_collection_modifyitems(items):
     """What takes long and says little more than its neighbours is ``full``, as are whole classes; see CONTRIBUTING."""
     first: dict[object, type] = {}
@@ -168,6 +175,8 @@ def pytest_collection_modifyitems(items):
         if item.name == "test_bc_torch_dtype":
             one = (item.path.stem, item.cls.__name__) == OLD_KEYWORD_CLASS
             item.add_marker(pytest.mark.full if one else pytest.mark.slow)
+        elif _is_slow(item.cls, item.name):
+            item.add_marker(pytest.mark.slow)
         elif not _in_default_set(item.cls, item.name):
             item.add_marker(pytest.mark.full)
         elif item.get_closest_marker("full") or item.name not in FILES_AND_NAMES:
