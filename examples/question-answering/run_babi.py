@@ -167,7 +167,8 @@ def main() -> dict[str, Any]:
     )
     run.figures = ("accuracy", "loss")
     if training_args.linear_start and variant == "sentence_memory":
-        run.trainer.add_callback(LinearStart(max_epochs=max(1, int(training_args.num_train_epochs) // 4)))
+        linear_epochs = max(1, int(training_args.num_train_epochs) // 5)  # 20 of 100 in the released code
+        run.trainer.add_callback(LinearStart(max_epochs=linear_epochs, patience=None))
     results = run.run(checkpoint) | {"data": portable(asdict(data_args))}
     repeated = repeated_questions(parts["test"], parts["train"])
     unseen = [row for row, seen in enumerate(repeated) if not seen]

@@ -43,10 +43,10 @@ def parts(monkeypatch):
 
 @pytest.mark.parametrize("number_field", ["complex", "real"])
 def test_a_run_finds_the_sentence(parts, number_field):
-    found = run(BabiCell(1, number_field, 40, epochs=16), 1)
+    found = run(BabiCell(1, number_field, 40, epochs=16, linear_epochs=4), 1)
     assert (found["test"], found["unseen"], found["wrong"]) == (1.0, 1.0, "0")
     assert found["hit_rates"][-1] > 0.9
-    assert 0 < found["linear_epochs"] <= 4 < found["best_epoch"]
+    assert found["best_epoch"] > 4
 
 
 def test_a_run_repeats(parts):

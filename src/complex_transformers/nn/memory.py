@@ -45,11 +45,11 @@ def check_memory(score: str, normalization: str, time: str, number_field: str) -
 
 
 def word_factors(mask: Tensor, has_places: bool, dtype: torch.dtype = torch.float32) -> Tensor:
-    """a_j and b_j of l_kj = a_j + (k/d) b_j, the factor of feature k = 1..d of word j = 1..J of a sentence.
+    """1 and b_j of l_kj = 1 + (2k - d - 1)/d b_j, the factor of feature k = 1..d of word j = 1..J of a sentence.
 
-    With places a_j = 1 - j/J and b_j = 2j/J - 1, so that l_kj = (1 - j/J) - (k/d)(1 - 2j/J) (Sukhbaatar et al. 2015,
-    4.1): a sum of words with these factors tells their order; of a sentence of one word it is the word times k/d.
-    Without places a_j = 1 and there is no b. Padding has 0.
+    With places b_j = (2j - J - 1)/J: a sum of words with these factors tells their order, and the mean factor is 1, as
+    without places, where there is no b. Padding has 0. This is what the released code of Sukhbaatar et al. 2015
+    computes; the factor printed in 4.1, (1 - j/J) - (k/d)(1 - 2j/J), is half of it but for a shift of half a place.
 
     Args:
         mask: ``[..., N]``, true for words.
@@ -62,8 +62,8 @@ def word_factors(mask: Tensor, has_places: bool, dtype: torch.dtype = torch.floa
     words = mask.to(dtype)
     if not has_places:
         return words.unsqueeze(-2)
-    share = words.cumsum(-1) / words.sum(-1, keepdim=True).clamp(min=1.0)
-    return torch.stack([(1.0 - share) * words, (2.0 * share - 1.0) * words], dim=-2)
+    count = words.sum(-1, keepdim=True).clamp(min=1.0)
+    return torch.stack([words, (2.0 * words.cumsum(-1) - count - 1.0) / count * words], dim=-2)
 
 
 def sum_words(words: Tensor, factors: Tensor, number_field: str) -> Tensor:
@@ -76,8 +76,8 @@ def sum_words(words: Tensor, factors: Tensor, number_field: str) -> Tensor:
     if not placed:
         return total
     size = numbers.num_features(total.shape[-1])
-    share = torch.arange(1, size + 1, dtype=factors.dtype, device=total.device) / size
-    return total + numbers.scale(placed[0], share.to(total.dtype))
+    slopes = torch.arange(1 - size, size, 2, dtype=factors.dtype, device=total.device) / size
+    return total + numbers.scale(placed[0], slopes.to(total.dtype))
 
 
 def read_memory(

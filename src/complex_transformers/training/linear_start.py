@@ -18,8 +18,10 @@ __all__ = ["LinearStart"]
 class LinearStart(TrainerCallback, ExportableState):
     """Linear scores until the validation loss stops falling, then ``config.attention_normalization``.
 
-    p_i = s(u, m_i), and from the first evaluation whose loss is not below the one before, or from ``max_epochs`` on,
-    p_i = softmax_i s(u, m_i): a softmax that begins near 1/M hides from the tables which sentence would have helped.
+    p_i = s(u, m_i), and once ``patience`` evaluations together have found no lower loss, or from ``max_epochs`` on,
+    p_i = softmax_i s(u, m_i): a softmax that begins near 1/M hides from the tables which sentence would have helped
+    (Sukhbaatar et al. 2015, 4.2). Losses of the linear network rise and fall: where it ends at the first rise, chains
+    of sentences are not found; the released code has 20 linear epochs of 100, whatever the loss.
 
     The trainer must evaluate, best at every epoch. Evaluations of the linear network never choose the best checkpoint;
     a resumed training goes on as it was; a trained model has its normalisation back in any case. Evaluations before
@@ -27,23 +29,28 @@ class LinearStart(TrainerCallback, ExportableState):
 
     Args:
         max_epochs: longest linear start; None: until the loss stops falling.
+        patience: evaluations without a lower loss that end it; None: ``max_epochs`` alone does.
 
     Raises:
-        ValueError: ``max_epochs`` below 1; in training, a network that is no memory network of sentences or is linear
-            already, or an evaluation without ``eval_loss``.
+        ValueError: ``max_epochs`` or ``patience`` below 1, or neither given; in training, a network that is no memory
+            network of sentences or is linear already, or an evaluation without ``eval_loss``.
     """
 
-    def __init__(self, max_epochs: int | None = None) -> None:
-        if max_epochs is not None:
-            check_positive(max_epochs=max_epochs)
+    def __init__(self, max_epochs: int | None = None, patience: int | None = 1) -> None:
+        if max_epochs is None and patience is None:
+            raise ValueError("LinearStart(max_epochs=None, patience=None) would never end: give one of them")
+        given = {"max_epochs": max_epochs, "patience": patience}
+        check_positive(**{name: value for name, value in given.items() if value is not None})
         self.max_epochs = max_epochs
+        self.patience = patience
         self._reset()
 
     def _reset(self) -> None:
         self.is_training = False
         self.is_linear = True
         self.evaluated_linear = False
-        self.last_loss: float | None = None
+        self.best_loss: float | None = None
+        self.stalled = 0  # evaluations since then
         self.normalization: str | None = None  # of the network, while it is linear
 
     def begin(self, config: PreTrainedConfig) -> None:
@@ -67,11 +74,14 @@ class LinearStart(TrainerCallback, ExportableState):
     def after_evaluation(self, config: PreTrainedConfig, loss: float, epoch: float) -> None:
         """Put it back once the loss no longer falls."""
         self.evaluated_linear = self.is_linear
-        stalls = not math.isfinite(loss) or (self.last_loss is not None and loss >= self.last_loss)
+        if self.best_loss is None or loss < self.best_loss:
+            self.best_loss, self.stalled = loss, 0
+        else:
+            self.stalled += 1
+        stalls = not math.isfinite(loss) or self.stalled >= (self.patience or math.inf)
         if self.is_linear and (stalls or epoch >= (self.max_epochs or math.inf)):
             self.is_linear = False
             self.end(config)
-        self.last_loss = loss
 
     def end(self, config: PreTrainedConfig) -> None:
         """The network has its normalisation again."""
@@ -80,8 +90,9 @@ class LinearStart(TrainerCallback, ExportableState):
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds."""
-        names = ("is_linear", "evaluated_linear", "last_loss", "normalization")
-        return {"args": {"max_epochs": self.max_epochs}, "attributes": {name: getattr(self, name) for name in names}}
+        names = ("is_linear", "evaluated_linear", "best_loss", "stalled", "normalization")
+        given = {"max_epochs": self.max_epochs, "patience": self.patience}
+        return {"args": given, "attributes": {name: getattr(self, name) for name in names}}
 
     def on_train_begin(
         self, args: Any, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any

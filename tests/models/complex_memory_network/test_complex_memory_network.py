@@ -56,7 +56,8 @@ def test_real_sentences_equal_a_plain_memn2n():
         total = np.zeros(d)
         for j in range(1, n + 1):
             for k in range(1, d + 1):
-                total[k - 1] += ((1 - j / n) - (k / d) * (1 - 2 * j / n)) * table[words[j - 1], k - 1]
+                place = 1 + 4 * (k - (d + 1) / 2) * (j - (n + 1) / 2) / (d * n)
+                total[k - 1] += place * table[words[j - 1], k - 1]
         return total
 
     for row in range(2):
@@ -179,6 +180,16 @@ def test_a_linear_start_ends_where_the_loss_no_longer_falls():
     assert found == [("linear", None), ("linear", None), ("softmax", None), ("softmax", 1.0)]
 
 
+def test_a_patient_linear_start_waits_for_a_lower_loss():
+    losses = (3.0, 3.5, 2.0, 2.5, 2.0, 1.0)
+    for given, linear in (({"patience": 2}, 4), ({"max_epochs": 5, "patience": None}, 4), ({"max_epochs": 2}, 1)):
+        config, state, start = ComplexMemoryNetworkConfig(**SIZES), TrainerState(), LinearStart(**given)
+        start.on_train_begin(None, state, None, model=Network(config))
+        names = [name for name, _ in trained(start, losses, config, state)]
+        assert names == ["linear"] * linear + ["softmax"] * (6 - linear), given
+        assert start.state()["args"] == {"max_epochs": None, "patience": 1, **given}
+
+
 def test_a_resumed_linear_start_goes_on():
     first, state = ComplexMemoryNetworkConfig(**SIZES), TrainerState()
     start = LinearStart(max_epochs=2)
@@ -188,7 +199,7 @@ def test_a_resumed_linear_start_goes_on():
     second, again = ComplexMemoryNetworkConfig(**SIZES), LinearStart(max_epochs=2)
     again.on_train_begin(None, state, None, model=Network(second))
     assert second.attention_normalization == "linear"
-    assert again.last_loss == 3.0
+    assert again.best_loss == 3.0
     list(trained(again, (2.0, 1.0), second, state))
     assert second.attention_normalization == "softmax"
     third, last = ComplexMemoryNetworkConfig(**SIZES), LinearStart()
@@ -230,6 +241,10 @@ def test_a_linear_start_wants_sentences_and_losses():
         LinearStart().begin(words)
     with pytest.raises(ValueError, match="max_epochs"):
         LinearStart(max_epochs=0)
+    with pytest.raises(ValueError, match="patience must be positive, got 0"):
+        LinearStart(patience=0)
+    with pytest.raises(ValueError, match="would never end: give one of them"):
+        LinearStart(patience=None)
     start, config = LinearStart(), ComplexMemoryNetworkConfig(**SIZES)
     start.begin(config)
     with pytest.raises(ValueError, match="waits for eval_loss"):
