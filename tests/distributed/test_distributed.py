@@ -96,7 +96,7 @@ def test_four_processes(single: dict[str, dict[str, Any]], four: dict[str, dict[
     assert_same_training(four[f"{head}-sharded"], single[f"{head}-sharded"])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Two processes with two lanes each train as one with four; resumed in an epoch they end with the same weights."""
     single, double = (train(tmp_path_factory.mktemp("stream"), processes, "stream_worker.py") for processes in (1, 2))
@@ -134,8 +134,8 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("dtype", [pytest.param("bfloat16", marks=pytest.mark.slow), "float32"])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_same_translations_wherever_they_are_made(translator: Path, tmp_path: Path, dtype: str) -> None:
     here = pipeline("complex-text2text", model=str(translator), dtype=dtype)(SOURCES, num_beams=3)
     assert [answer[0]["generated_text"] for answer in here] == TARGETS

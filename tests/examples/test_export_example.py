@@ -52,7 +52,7 @@ def test_a_folder_is_exported_rounded_checked_and_timed(
     assert "largest_difference" in capfd.readouterr().out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_what_differs_is_refused_and_folded_matrices_are_timed(run: Callable[..., Any], tmp_path: Path) -> None:
     sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = ComplexLlamaConfig(vocab_size=20, linear_type="widely_linear", **sizes)
