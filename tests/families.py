@@ -231,7 +231,7 @@ FAMILIES = {
                 },
             ),
             "squares": (CLASSIFIER, {"attention_score": "squared_modulus", "weight_tying": "none", "num_hops": 2}),
-            "linear": (CLASSIFIER, {"attention_normalization": "linear", "temporal": "none"}),
+            "linear": (CLASSIFIER, {"attention_normalization": "linear", "temporal": "none", "num_hops": 2}),
             "model": ("Model", {"sentence_encoding": "bag"}),
             "words, memory": (
                 CLASSIFIER,
