@@ -42,13 +42,13 @@ MUTATIONS = {
         "tests/nn/test_functional.py::test_linear_gradients",
     ),
     "a mask that blocked attention forgets": Mutation(
-        "weights.view(mask.shape).add_(mask)",
+        "out.view(mask.shape).add_(mask)",
         "pass",
         "tests/nn/test_attention.py::test_blocks_give_what_the_whole_gives",
     ),
     "a sign in the three products of blocked attention": Mutation(
-        "torch.sub(common, real, out=grad_real)",
-        "torch.add(common, real, out=grad_real)",
+        "torch.baddbmm(common, imag, k_sum, alpha=-1)",
+        "torch.baddbmm(common, imag, k_sum)",
         "tests/nn/test_attention.py::test_blocks_give_what_the_whole_gives",
     ),
     "a layer that drops its bias": Mutation(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import product
+from itertools import product, repeat
 from typing import NamedTuple
 
 import torch
@@ -30,15 +30,19 @@ def _join(real: Tensor, imag: Tensor) -> Tensor:
     return torch.cat([real, imag], dim=-1)
 
 
+def turn(query: Tensor) -> Tensor:
+    """-i q, whose real products with k are the imaginary parts of q k^H: ``[..., 2d]``."""
+    real, imag = _split(query)
+    return _join(imag, -real)
+
+
 def stack(query: Tensor, bilinear: bool = False) -> Tensor:
     """Queries whose real products with k are Re and Im of the score: ``[..., T, 2d] -> [..., 2 T, 2d]``.
 
     q k^H = ([q_re | q_im] . k) + i ([q_im | -q_re] . k), q k^T = ([q_re | -q_im] . k) + i ([q_im | q_re] . k).
     """
     real, imag = _split(query)
-    for_real = torch.cat([real, -imag], dim=-1) if bilinear else query
-    for_imag = torch.cat([imag, real if bilinear else -real], dim=-1)
-    return torch.cat([for_real, for_imag], dim=-2)
+    return torch.cat([_join(real, -imag), _join(imag, real)] if bilinear else [query, turn(query)], dim=-2)
 
 
 def unstack(grad: Tensor, bilinear: bool) -> Tensor:
@@ -107,19 +111,18 @@ HEADS_PER_THREAD = 1
 
 
 class Group(NamedTuple):
-    """Heads that are computed together, those of some samples or some of one, and the blocks of their queries."""
+    """Heads that are computed together, those of some samples or some of one."""
 
     samples: slice
     heads: slice
-    blocks: list[slice]
 
     def own(self, x: Tensor) -> Tensor:
         """What belongs to these P heads, ``[B, H, ...] -> [P, ...]``: a view where they lie side by side."""
         return x[self.samples, self.heads].flatten(0, 1)
 
-    def mask(self, masks: Tensor | None, rows: slice) -> Tensor | None:
-        """The part of a mask ``[B, H, T, S]`` for a block."""
-        return None if masks is None else masks[self.samples, self.heads, rows]
+    def masks(self, masks: Tensor | None) -> Iterator[Tensor | None]:
+        """The parts of a mask ``[B, H, T, S]`` for the blocks."""
+        return repeat(None) if masks is None else blocks(masks[self.samples, self.heads])
 
 
 def groups(query: Tensor, key: Tensor) -> Iterator[Group]:
@@ -127,24 +130,21 @@ def groups(query: Tensor, key: Tensor) -> Iterator[Group]:
     batch, heads, length, _ = query.shape
     if not length:
         return
-    rows = min(length, BLOCK_QUERIES)
-    blocks = [slice(start, start + rows) for start in range(0, length, rows)]
-    pairs = max(1, BLOCK_SCORES // max(1, rows * key.shape[2]), HEADS_PER_THREAD * torch.get_num_threads())
+    scores = min(length, BLOCK_QUERIES) * key.shape[2]
+    pairs = max(1, BLOCK_SCORES // max(1, scores), HEADS_PER_THREAD * torch.get_num_threads())
     samples, some = max(1, pairs // heads), min(pairs, heads)  # whole samples, or heads of one
     for first, head in product(range(0, batch, samples), range(0, heads, some)):
-        yield Group(slice(first, first + samples), slice(head, head + some), blocks)
+        yield Group(slice(first, first + samples), slice(head, head + some))
+
+
+def blocks(x: Tensor) -> Iterator[Tensor]:
+    """The queries of ``[..., T, *]``, a block after another."""
+    return iter(x.split(BLOCK_QUERIES, dim=-2))
 
 
 def whole_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
     """A mask that is broadcast as a view ``[B, H, T, S]``."""
     return None if mask is None else mask.expand(*query.shape[:-1], key.shape[-2])
-
-
-def mix(x: Tensor, for_keys: bool = False) -> Tensor:
-    """What G_re and G_im meet, of queries [re + im, im - re], of keys [im - re, re + im]: [P, T, 2d] -> [2P, T, d]."""
-    real, imag = _split(x)
-    total, difference = real + imag, imag - real
-    return torch.stack([difference, total] if for_keys else [total, difference], dim=1).flatten(0, 1)
 
 
 def softmax_gradient_(grad: Tensor, weights: Tensor) -> Tensor:
@@ -162,7 +162,7 @@ class Scratch:
 
     def __init__(self, query: Tensor, key: Tensor) -> None:
         self.like = query
-        self.arrays: dict[str, Tensor] = {}
+        self.arrays: dict[tuple[str, tuple[int, ...]], Tensor] = {}
         self.least_square = query.new_tensor(torch.finfo(query.dtype).tiny)
         norms = [torch.linalg.vector_norm(x, dim=-1) for x in (query, key)]
         bound = math.prod(norm.amax(-1) if norm.shape[-1] else norm.new_zeros(norm.shape[:2]) for norm in norms)
@@ -170,11 +170,18 @@ class Scratch:
         self.all_fit = bool(self.squares_fit.all())
 
     def __call__(self, name: str, *shape: int) -> Tensor:
-        """The array of that name, of any content."""
-        size = math.prod(shape)
-        if name not in self.arrays or self.arrays[name].numel() < size:  # the first block is the largest
-            self.arrays[name] = self.like.new_empty(size)
-        return self.arrays[name][:size].view(shape)
+        """The array of that name and shape, of any content; few shapes, for only the last blocks are smaller."""
+        if (name, shape) not in self.arrays:
+            self.arrays[name, shape] = self.like.new_empty(shape)
+        return self.arrays[name, shape]
+
+    def scores(self, query: Tensor, turned: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        """Re and Im of q k^H, ``[P, R, S]``, of queries ``[P, R, 2d]`` and the same ``turned``."""
+        shape = *query.shape[:2], key.shape[1]
+        return (
+            torch.bmm(query, key.mT, out=self("real", *shape)),
+            torch.bmm(turned, key.mT, out=self("imag", *shape)),
+        )
 
 
 class BlockedModulusAttention(torch.autograd.Function):
@@ -194,23 +201,29 @@ class BlockedModulusAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    def _weights(
-        query: Tensor, key: Tensor, mask: Tensor | None, fit: Tensor, scratch: Scratch
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Both parts of the scores ``[P, 2, rows, S]``, 1 over their moduli (0 is 1e-19) and the softmax of those."""
-        pairs, rows, length = query.shape[0], query.shape[1], key.shape[1]
-        parts = torch.bmm(stack(query), key.mT, out=scratch("parts", pairs, 2 * rows, length)).unflatten(1, (2, rows))
-        real, imag = parts.unbind(1)
-        weights, inverse = (scratch(name, pairs, rows, length) for name in ("weights", "inverse"))
-        torch.addcmul(scratch.least_square, real, real, out=weights).addcmul_(imag, imag)
-        weights.mul_(torch.rsqrt(weights, out=inverse))  # |s|^2 / |s|, sooner than a root and a division
-        if not scratch.all_fit:  # a head is computed alike whatever the others hold
-            exact = torch.hypot(real, imag).clamp_(min=least_modulus(weights.dtype))
-            torch.where(fit, weights, exact, out=weights)
-            torch.where(fit, inverse, exact.reciprocal_(), out=inverse)
+    def _softmax(
+        scores: tuple[Tensor, Tensor],
+        mask: Tensor | None,
+        fit: Tensor,
+        scratch: Scratch,
+        out: Tensor,
+        inverse: Tensor | None = None,
+    ) -> Tensor:
+        """softmax(|s| + mask) of scores ``[P, R, S]``, in ``out``; 1 / |s|, 0 being 1e-19, in ``inverse``."""
+        real, imag = scores
+        exact = None if scratch.all_fit else torch.hypot(real, imag).clamp_(min=least_modulus(real.dtype))
+        torch.addcmul(scratch.least_square, real, real, out=out).addcmul_(imag, imag)
+        if inverse is None:
+            out.sqrt_()
+        else:
+            out.mul_(torch.rsqrt(out, out=inverse))  # |s|^2 / |s|, sooner than a root and a division
+        if exact is not None:  # a head is computed alike whatever the others hold
+            torch.where(fit, out, exact, out=out)
+            if inverse is not None:
+                torch.where(fit, inverse, exact.reciprocal_(), out=inverse)
         if mask is not None:
-            weights.view(mask.shape).add_(mask)
-        return parts, inverse, torch.softmax(weights, dim=-1, out=weights)
+            out.view(mask.shape).add_(mask)
+        return torch.softmax(out, dim=-1, out=out)
 
     @staticmethod
     def _keep(weights: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
@@ -229,8 +242,7 @@ class BlockedModulusAttention(torch.autograd.Function):
             generator = torch.Generator().manual_seed(seed)
             keep = torch.empty_like(weights)
             for group in groups(query, key):
-                for rows in group.blocks:
-                    own = group.own(keep)[:, rows]
+                for own in blocks(group.own(keep)):
                     own.copy_(BlockedModulusAttention._keep(own, dropout, generator))
             weights = weights * keep
         return (weights @ value,)
@@ -243,11 +255,13 @@ class BlockedModulusAttention(torch.autograd.Function):
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for group in groups(query, key):
             own_out, q, k, v, fit = (group.own(x) for x in (out, query, key, value, scratch.squares_fit))
-            for rows in group.blocks:
-                weights = blocked._weights(q[:, rows], k, group.mask(masks, rows), fit, scratch)[-1]
+            rows = zip(*map(blocks, (q, turn(q), own_out)), strict=True)
+            for (own_q, turned, to), own_mask in zip(rows, group.masks(masks), strict=False):
+                scores = scratch.scores(own_q, turned, k)
+                weights = blocked._softmax(scores, own_mask, fit, scratch, out=scores[0])
                 if dropout:
                     weights.mul_(blocked._keep(weights, dropout, generator))
-                own_out[:, rows] = weights @ v
+                to.copy_(weights @ v)
         return out
 
     @staticmethod
@@ -270,33 +284,36 @@ class BlockedModulusAttention(torch.autograd.Function):
         for group in groups(query, key):
             q, k, v, own_grad, fit = (group.own(x) for x in (query, key, value, grad, scratch.squares_fit))
             grad_q, grad_k, grad_v = (group.own(x) for x in grads)
-            (k_real, _), k_mixed = _split(k), mix(k, for_keys=True)
+            (q_real, q_imag), (k_real, k_imag) = _split(q), _split(k)
+            q_sum, q_difference = q_real + q_imag, q_imag - q_real
+            k_sum, k_difference = k_real + k_imag, k_imag - k_real
             # Sums over the blocks, features before words: so the products that add to them are fast.
-            sum_v, sum_k, sum_mixed = (
-                scratch(name, *x.mT.shape) for name, x in (("values", v), ("keys", k_real), ("mixed keys", k_mixed))
-            )
-            for rows in group.blocks:
-                own_q, own_g = q[:, rows], own_grad[:, rows]
-                parts, inverse, weights = blocked._weights(own_q, k, group.mask(masks, rows), fit, scratch)
-                kept, of_weights = weights, torch.bmm(own_g, v.mT, out=scratch("grad", *weights.shape))
+            of_v = scratch("of v", *v.mT.shape)
+            of_common, of_real, of_imag = (scratch(f"of {name}", *k_real.mT.shape) for name in ("s", "real", "imag"))
+            add = 0.0  # there is no sum yet
+            rows = zip(*map(blocks, (q, turn(q), own_grad, q_real, q_sum, q_difference, grad_q)), strict=True)
+            for (own_q, turned, own_g, *of_own, to), own_mask in zip(rows, group.masks(masks), strict=False):
+                real, imag = scratch.scores(own_q, turned, k)
+                weights, inverse = (scratch(name, *real.shape) for name in ("weights", "inverse"))
+                kept = blocked._softmax((real, imag), own_mask, fit, scratch, out=weights, inverse=inverse)
+                of_weights = torch.bmm(own_g, v.mT, out=scratch("grad", *real.shape))
                 if ctx.dropout:
                     keep = blocked._keep(weights, ctx.dropout, generator)
                     of_weights, kept = of_weights.mul_(keep), keep.mul_(weights)
-                add = float(rows.start > 0)  # 0: there is no sum yet
-                sum_v.baddbmm_(own_g.mT, kept, beta=add)
+                of_v.baddbmm_(own_g.mT, kept, beta=add)
                 of_scores = softmax_gradient_(of_weights, weights).mul_(inverse)
-                parts.mul_(of_scores.unsqueeze(1))  # now G
-                total = torch.add(*parts.unbind(1), out=of_scores)
+                real.mul_(of_scores)  # now G
+                imag.mul_(of_scores)
+                total = torch.add(real, imag, out=of_scores)
                 common = torch.bmm(total, k_real)
-                imag, real = torch.bmm(parts.flatten(0, 1), k_mixed).unflatten(0, (-1, 2)).unbind(1)
-                grad_real, grad_imag = _split(grad_q[:, rows])
-                torch.sub(common, real, out=grad_real)
-                torch.add(common, imag, out=grad_imag)
-                sum_k.baddbmm_(_split(own_q)[0].mT, total, beta=add)
-                sum_mixed.baddbmm_(mix(own_q).mT, parts.flatten(0, 1), beta=add)
-            imag, real = sum_mixed.unflatten(0, (-1, 2)).unbind(1)
+                to_real, to_imag = _split(to)
+                to_real.copy_(torch.baddbmm(common, imag, k_sum, alpha=-1))
+                to_imag.copy_(common.baddbmm_(real, k_difference))
+                for of_keys, own, part in zip((of_common, of_real, of_imag), of_own, (total, real, imag), strict=True):
+                    of_keys.baddbmm_(own.mT, part, beta=add)
+                add = 1.0
             grad_real, grad_imag = grad_k.mT.chunk(2, dim=-2)
-            torch.add(sum_k, real, out=grad_real)
-            torch.sub(imag, sum_k, out=grad_imag)
-            grad_v.copy_(sum_v.mT)
+            torch.add(of_common, of_imag, out=grad_real)
+            torch.sub(of_real, of_common, out=grad_imag)
+            grad_v.copy_(of_v.mT)
         return *grads, None, None, None
