@@ -80,7 +80,7 @@ def test_any_order_of_imports_registers() -> None:
     check([ALPHABETICAL[0]])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_imports_that_failed_or_come_in_between() -> None:
     check(OTHER_ORDERS)
 

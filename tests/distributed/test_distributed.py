@@ -55,9 +55,15 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     return train(tmp_path_factory.mktemp("four"), processes=4, heads=("mlm", "llama"))
 
 
-MORE = ("classification", "fasttext", "cnn", "gcn", "rnn", "mlp", "convnet", "llama", "memory", "quantum")
-FULL = [pytest.param(head, marks=pytest.mark.full) for head in MORE]
-HEADS = pytest.mark.parametrize("head", ["mlm", "seq2seq", *FULL])
+# An encoder, an encoder-decoder, a bag of words, a recurrence, a decoder, a memory; others are divided as these are.
+OTHERS = ("classification", "cnn", "gcn", "mlp", "convnet", "quantum")
+HEADS = pytest.mark.parametrize(
+    "head",
+    [
+        *("mlm", "seq2seq", "fasttext", "rnn", "llama", "memory"),
+        *(pytest.param(head, marks=pytest.mark.slow) for head in OTHERS),
+    ],
+)
 
 
 @pytest.mark.full
@@ -85,7 +91,7 @@ def test_fsdp2(single: dict[str, dict[str, Any]], double: dict[str, dict[str, An
     assert_same_training(result, single[f"{head}-sharded"])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["mlm", "llama"])
 def test_four_processes(single: dict[str, dict[str, Any]], four: dict[str, dict[str, Any]], head: str) -> None:
     for accumulation in (1, 2):

@@ -24,7 +24,7 @@ def test_configurations_are_read_by_accelerate() -> None:
         assert name in fields or name.removeprefix("fsdp_") in fields
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
 def test_an_example_under_accelerate_launch(tmp_path: Path) -> None:
     """The configuration for accelerators, with two processes of the CPU in their place."""
