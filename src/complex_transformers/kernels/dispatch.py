@@ -30,14 +30,12 @@ def run(function: type[torch.autograd.Function], *inputs: Any) -> Any:
 
 def is_plain_cpu(x: Tensor) -> bool:
     """True where our own gradients pay: full precision on the CPU, not compiled, no autocast."""
-    if not is_eager_cpu(x) or torch.is_autocast_enabled(x.device.type):
-        return False
-    return x.dtype in (torch.float32, torch.float64)
+    return is_eager_cpu(x) and x.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled("cpu")
 
 
 def is_eager_cpu(x: Tensor) -> bool:
     """True on the CPU where nothing is compiled: for functions that compute in float32 whatever they are given."""
-    return x.device.type == "cpu" and not torch.compiler.is_compiling() and not _in_transform()
+    return x.is_cpu and not torch.compiler.is_compiling() and not _in_transform()
 
 
 def is_transformed() -> bool:

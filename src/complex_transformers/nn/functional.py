@@ -246,13 +246,15 @@ _FEW_ROWS, _CACHED_WEIGHTS = 4, 2**18
 
 def real_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``F.linear``, ``[..., in] -> [..., out]``, by the order of factors that is fastest where rows are few."""
-    # First of all, for rows that are a symbol must not be asked for their number.
+    # Rows that are a symbol must not be asked for their number; where they are many nothing else is asked.
+    if torch.compiler.is_compiling() or (rows := x.shape[:-1].numel()) > _FEW_ROWS:
+        return F.linear(x, weight, bias)
     if not is_plain_cpu(x) or type(weight) not in (Tensor, Parameter):
         return F.linear(x, weight, bias)
-    rows, size = x.shape[:-1].numel(), weight.numel()
+    size = weight.numel()
     if rows == 1 and size > _CACHED_WEIGHTS:
         return _weights_first([weight], [torch.stack([x, x])], bias)[0]
-    if 1 < rows <= _FEW_ROWS and size >= _MANY_WEIGHTS:
+    if rows > 1 and size >= _MANY_WEIGHTS:
         return _weights_first([weight], [x], bias)
     return F.linear(x, weight, bias)
 
@@ -260,17 +262,18 @@ def real_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 def _weights_first(weights: Sequence[Tensor], inputs: Sequence[Tensor], bias: Tensor | None) -> Tensor:
     """Sum of W x + b over real weights ``[out, in]`` and inputs ``[..., parts in]``, each W of every part of its x."""
     (out_features, in_features), (*shape, width) = weights[0].shape, inputs[0].shape
-    columns = [x.reshape(-1, in_features).t() for x in inputs]
-    total = weights[0] @ columns[0]
-    for weight, column in zip(weights[1:], columns[1:], strict=True):
-        total = torch.addmm(total, weight, column)
+    total: Tensor | None = None
+    for weight, x in zip(weights, inputs, strict=True):
+        column = x.reshape(-1, in_features).t()
+        total = torch.mm(weight, column) if total is None else total.addmm_(weight, column)
+    assert total is not None
     out = total.t().reshape(*shape, width // in_features * out_features)
     return out if bias is None else out + bias
 
 
 def _times_i(x: Tensor) -> Tensor:
     """i z."""
-    real, imag = split(x)
+    real, imag = halves(x)
     return join(-imag, real)
 
 

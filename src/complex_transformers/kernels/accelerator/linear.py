@@ -28,8 +28,9 @@ Operands = tuple[Tensor, Tensor, Tensor, Tensor | None]
 
 def linear_operands(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None) -> Operands | None:
     """The arguments in half precision, that of autocast, where the kernel takes them; None for another way."""
-    rows = x.shape[:-1].numel()
-    if x.device.type not in switch.DEVICES or rows > MOST_ROWS or real.dim() != 2 or real.shape != imag.shape:
+    if x.device.type not in switch.DEVICES or real.dim() != 2 or real.shape != imag.shape:
+        return None
+    if x.shape[:-1].numel() > MOST_ROWS:
         return None
     given = [x, real, imag] if bias is None else [x, real, imag, bias]
     if torch.is_autocast_enabled(x.device.type):
