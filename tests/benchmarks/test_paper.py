@@ -140,7 +140,7 @@ def test_a_text_in_two_parts_is_found():
 
 # One with a test part of its own; the others are cut by the same lines, into folds or not.
 @pytest.mark.parametrize(
-    "name", [name if name == "trec" else pytest.param(name, marks=pytest.mark.full) for name in data.DATASETS]
+    "name", [name if name == "trec" else pytest.param(name, marks=pytest.mark.slow) for name in data.DATASETS]
 )
 def test_real_parts_are_disjoint(name):
     try:

@@ -152,8 +152,6 @@ def _has_two_attentions(test_class: type) -> bool:
 def _in_default_set(test_class: type, name: str) -> bool:
     if getattr(test_class, "is_further_variant", False):
         return False
-    if name == "test_training_overfit":
-        return getattr(test_class, "overfit_in_default_set", True)
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] in SDPA_PAIRS and _has_two_attentions(test_class)
     return True
@@ -163,7 +161,10 @@ def _is_slow(test_class: type, name: str) -> bool:
     """What even the full set leaves out: a function beside itself, and training of networks like others of theirs."""
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] not in SDPA_PAIRS and not _has_two_attentions(test_class)
-    return name == "test_training_overfit" and getattr(test_class, "is_further_variant", False)
+    if name == "test_training_overfit":
+        first = getattr(test_class, "overfit_in_default_set", True)
+        return getattr(test_class, "is_further_variant", False) or not first
+    return False
 
 
 def pytest_collection_modifyitems(items):

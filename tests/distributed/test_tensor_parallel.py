@@ -16,7 +16,7 @@ from families import LIFTED, Case
 from launcher import run
 
 pytestmark = [
-    pytest.mark.full,
+    pytest.mark.slow,
     pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed"),
 ]
 # Variants of the families, and what a model of them has besides.
