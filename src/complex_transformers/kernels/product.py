@@ -26,7 +26,7 @@ def _by_formula(x: Tensor, y: Tensor) -> tuple[Tensor]:
 def _product(x: Tensor, y: Tensor, sign: float) -> Tensor:
     """x (c + i sign d), in a pass for each of the four real products."""
     (a, b), (c, d) = halves(x), halves(y)
-    *shape, features = torch.broadcast_tensors(a, c)[0].shape  # broadcast_shapes takes ten times as long
+    *shape, features = torch.broadcast_tensors(a, c)[0].shape  # broadcast_shapes is Python and slow
     out = x.new_empty(*shape, 2 * features)
     real, imag = halves(out)
     torch.mul(a, c, out=real).addcmul_(b, d, value=-sign)

@@ -103,6 +103,7 @@ class KernelLinear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> Any:  # type: ignore[no-untyped-def]
+        """Gradients of x, A, B and b from that of the result, ``[N, 2 out]``."""
         x, real, imag, bias = ctx.saved_tensors
         needed = ctx.needs_input_grad
         if torch.is_grad_enabled():  # a graph of the gradient is wanted
