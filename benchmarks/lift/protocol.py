@@ -110,37 +110,41 @@ def compare(checkpoint: Packaged, seed: int) -> dict[str, Any]:
 
 def logits_settings(checkpoint: Packaged) -> dict[str, Any]:
     """What differences of logits depend on besides the code."""
-    return {**asdict(checkpoint), "text": TEXT.name, "lengths": list(LENGTHS)}
+    return {**asdict(checkpoint), "text": TEXT.name, "lengths": list(LENGTHS), "prompts": list(PROMPTS)}
 
 
 @torch.no_grad()
 def compare_logits(checkpoint: Packaged, seed: int) -> dict[str, Any]:
-    """Largest differences of the logits of one text, and perplexities; of the original as it is, and exact ones."""
+    """Largest differences of the logits of prompts and of a text, and its perplexity, beside exact ones."""
     torch.manual_seed(seed)
     path = fetch(checkpoint)
     files = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
     original = AutoModelForCausalLM.from_pretrained(**files, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(**files)
     text = tokenizer(TEXT.read_text(encoding="utf-8"), return_tensors="pt").input_ids
-    texts = [text[:, :length] for length in LENGTHS]
-    found: dict[str, list[Any]] = {"original": [original(ids, labels=ids) for ids in texts]}
-    lifted = lift(original)
-    found["lifted"] = [lifted(ids, labels=ids) for ids in texts]
+    prompts = [tokenizer(prompt, return_tensors="pt").input_ids for prompt in PROMPTS]
+    texts = {f"{len(prompts)} prompts": prompts} | {f"{length} tokens": [text[:, :length]] for length in LENGTHS}
+    found = {"original": outputs(original, texts)}
+    found["lifted"] = outputs(lift(original), texts)
     original.model.rotary_emb = ExactPhases(original.config)
-    found["exact"] = [original(ids, labels=ids) for ids in texts]
+    found["exact"] = outputs(original, texts)
     wide = widened(original)
-    found["float64"] = [wide(ids) for ids in texts]
-    lifted = lift(wide)
-    found["lifted, float64"] = [lifted(ids) for ids in texts]
+    found["float64"] = outputs(wide, texts)
+    found["lifted, float64"] = outputs(lift(wide), texts)
     rows = []
-    for index, length in enumerate(LENGTHS):
-        outs = {name: values[index] for name, values in found.items()}
-        logits = {name: out.logits for name, out in outs.items()}
+    for label in texts:
+        logits = {name: torch.cat([out.logits[0] for out in outs[label]]) for name, outs in found.items()}
         row = {f"{a} - {b}": (logits[a] - logits[b]).abs().max().item() for a, b in DIFFERENCES}
-        losses = {name: out.loss.exp().item() for name, out in outs.items() if out.loss is not None}
-        rows.append({"tokens": length, **row, "largest": logits["original"].abs().max().item(), "perplexity": losses})
+        losses = {name: found[name][label][0].loss.exp().item() for name in ("lifted", "original", "exact")}
+        whole = {"perplexity": losses} if len(texts[label]) == 1 else {}
+        rows.append({"texts": label, **row, "largest": logits["original"].abs().max().item(), **whole})
         print(rows[-1], flush=True)
     return {"logits": rows, "machine": machine_facts("gguf")}
+
+
+def outputs(model: PreTrainedModel, texts: dict[str, list[Tensor]]) -> dict[str, list[Any]]:
+    """What a model gives for each text, one at a time."""
+    return {label: [model(ids, labels=ids) for ids in batch] for label, batch in texts.items()}
 
 
 def widened(model: PreTrainedModel) -> PreTrainedModel:

@@ -41,7 +41,7 @@ def logits_table(results: Path) -> str:
     ]
     rows.append(["largest logit", *(f"{column['largest']:.1f}" for column in columns)])
     rows += [
-        [f"perplexity of the text, {name}", *(f"{column['perplexity'][name]:.4f}" for column in columns)]
+        [f"perplexity of the text, {name}", *(_perplexity(column, name) for column in columns)]
         for name in ("lifted", "original")
     ]
     texts, process, share = found["texts"], found["new_process"], found["conjugate_share"]
@@ -53,8 +53,13 @@ def logits_table(results: Path) -> str:
         f"share of the conjugate of a layer: {share['least']:.3f} to {share['largest']:.3f}, mean {share['mean']:.3f}",
         f"parameters: {found['parameters']['lifted']:,} lifted, {found['parameters']['original']:,} of the original",
     ]
-    table = markdown_table(["", *(f"{column['tokens']} tokens" for column in columns)], rows)
+    table = markdown_table(["", *(column["texts"] for column in columns)], rows)
     return table + "\n\n" + "\n".join(f"- {note}" for note in notes)
+
+
+def _perplexity(column: dict[str, Any], name: str) -> str:
+    """Of a column of one text; prompts have none."""
+    return f"{column['perplexity'][name]:.4f}" if "perplexity" in column else ""
 
 
 def times_table(results: Path) -> str:
