@@ -3,9 +3,13 @@ PYTHON ?= python3
 PYTHON_OLDEST ?= python3.10
 WORKERS ?= 2
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-PIP_DEMO := .venv-demo/bin/python -m pip install --quiet --disable-pip-version-check \
-	--constraint .venv-demo/constraints.txt --constraint examples/demo/constraints.txt
+# pip would compile every file of every package, most of which nobody imports, on one core.
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+PIP := $(BIN)/python $(INSTALL) --constraint constraints.txt
+PIP_DEMO := .venv-demo/bin/python $(INSTALL) --constraint .venv-demo/constraints.txt \
+	--constraint examples/demo/constraints.txt
+# What is imported everywhere is compiled once, here, also where PYTHONDONTWRITEBYTECODE would have each process do it.
+COMPILE := PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "from transformers import Trainer, pipeline; import complex_transformers"
 # One thread for each worker: two would fight for the same cores.
 ONE_THREAD := OMP_NUM_THREADS=1
 # Compiled tests are kept: without them every worker and every process of a test compiles them anew.
@@ -89,10 +93,12 @@ stability: .venv/.run
 
 .venv/.run: .venv/.python pyproject.toml constraints.txt
 	$(PIP) --editable ".[train,analysis]"
+	$(COMPILE)
 	touch $@
 
 .venv/.develop: .venv/.python pyproject.toml constraints.txt
 	$(PIP) --editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,evaluate,onnx,gguf,kernels,test,quality,docs]"
+	$(COMPILE)
 	touch $@ .venv/.run .venv/.docs
 
 .venv/.tools: .venv/.develop
@@ -101,7 +107,7 @@ stability: .venv/.run
 
 .venv-oldest/.develop: pyproject.toml constraints-oldest.txt
 	$(PYTHON_OLDEST) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
+	.venv-oldest/bin/python $(INSTALL) --constraint constraints-oldest.txt \
 		--editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,test]"
 	touch $@
 

@@ -53,6 +53,7 @@ MORE = {
     "spectral_transformer": ("scaled", "decoder"),
 }
 QUICK = ("complex_fasttext: complex",)
+TRACED_LONGEST = ("complex_seq2seq", "synconmt")
 # One for each set of inputs.
 READERS = [
     Case(*name.split(": "))
@@ -77,7 +78,8 @@ EXPORTED = [
 def marks(case: Case) -> list[pytest.MarkDecorator]:
     if str(case) in QUICK:
         return []
-    return [pytest.mark.slow if case.variant in MORE.get(case.family, ()) else pytest.mark.full]
+    slow = case.family in TRACED_LONGEST or case.variant in MORE.get(case.family, ())
+    return [pytest.mark.slow if slow else pytest.mark.full]
 
 
 PARAMS = [pytest.param(case, id=str(case), marks=marks(case)) for case in EXPORTED]
