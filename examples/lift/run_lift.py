@@ -64,6 +64,9 @@ class Arguments:
         """Refuse a rounding that there is not, before anything is written."""
         for stages in self.stages:
             ComplexQuantizationConfig(stages, self.granularity)
+        for name, least in (("eval_tokens", 2), ("segment", 2), ("calibration_tokens", 0)):
+            if (value := getattr(self, name)) < least:
+                raise ValueError(f"--{name} must be at least {least}, got {value}")
         if self.calibration_file is not None and not (self.stages and self.calibration_tokens):
             raise ValueError("--calibration_file has no effect without --stages and --calibration_tokens")
 
@@ -72,6 +75,8 @@ def read_texts(args: Arguments) -> tuple[str, str | None]:
     """What is evaluated, and what calibrates if that is a text of its own."""
     files = args.eval_file, args.calibration_file
     evaluated, calibrating = (None if file is None else Path(file).read_text(encoding="utf-8") for file in files)
+    if evaluated is not None and not evaluated.strip():
+        raise ValueError(f"--eval_file {args.eval_file} holds no text")
     return evaluated or ". ".join(docstring_sentences()[:1000]), calibrating
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from lifted_models import WORDS, real_model
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, BertConfig, BertModel, LlamaConfig, LlamaForCausalLM
 
 from complex_transformers.conversion.convert_fairy2i_checkpoint import convert_fairy2i_checkpoint, round_matrix
 from refusals import refused
@@ -79,6 +79,15 @@ def test_command_line_and_refusals(tmp_path, monkeypatch, capsys):
     assert "those of `someone/fairy2i`, a `llama`, under the licence `unknown`. Weights of all layers" in card
     refused("stages must be 0 .* got -1", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "other", -1)
     refused("output is the checkpoint itself", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "real")
+    BertModel(BertConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)).save_pretrained(tmp_path / "bert")
+    refused(
+        "Fairy2i is a Llama, and .*bert holds a bert", convert_fairy2i_checkpoint, tmp_path / "bert", tmp_path / "x"
+    )
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    LlamaForCausalLM(LlamaConfig(vocab_size=9, **sizes)).save_pretrained(tmp_path / "odd")
+    words = r"some of these are odd: lm_head.weight \(9, 8\)"
+    refused(words, convert_fairy2i_checkpoint, tmp_path / "odd", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
 
 
 @torch.no_grad()

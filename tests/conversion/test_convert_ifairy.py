@@ -173,11 +173,33 @@ def test_several_ends_and_bits_that_are_none():
     assert ComplexLlamaForCausalLM(config).generation_config.eos_token_id == [2, 3]
 
 
+def test_the_base_of_the_angles_is_read_wherever_it_is_written():
+    settings = {name: value for name, value in SETTINGS.items() if name != "rope_theta"}
+    for written in ({"rope_theta": 500.0}, {"rope_parameters": {"rope_type": "default", "rope_theta": 500}}):
+        config, _ = convert_ifairy_weights(released(), {**settings, **written})
+        assert config.rope_parameters["rope_theta"] == 500.0
+    for scaled in ({"rope_scaling": {"type": "linear", "factor": 2.0}}, {"rope_parameters": {"rope_type": "linear"}}):
+        words = "rotary positions of rope_type='linear' are not supported"
+        refused(words, convert_ifairy_weights, released(), {**settings, **scaled})
+    for wrong in (None, "x", -1.0, True):
+        words = f"rope_theta must be positive and finite, got {wrong!r}"
+        refused(words, convert_ifairy_weights, released(), {**settings, "rope_theta": wrong})
+
+
+def test_numbers_of_16_bits_are_stored_in_32():
+    halves = {name: value.bfloat16() for name, value in released().items()}
+    config, state = convert_ifairy_weights(halves, SETTINGS)
+    assert config.dtype == torch.float32
+    assert {value.dtype for value in state.values()} == {torch.float32}
+
+
 def test_tensors_and_settings_are_checked(tmp_path):
     weights = released()
-    refused(
-        "these sizes as whole numbers: hidden_size", convert_ifairy_weights, weights, {**SETTINGS, "hidden_size": "12"}
-    )
+    for wrong in ("12", 0, True):
+        settings = {**SETTINGS, "hidden_size": wrong}
+        refused("these sizes as positive whole numbers: hidden_size", convert_ifairy_weights, weights, settings)
+    words = "num_attention_heads=5 do not divide hidden_size=12"
+    refused(words, convert_ifairy_weights, weights, {**SETTINGS, "num_attention_heads": 5})
     missing = {name: value for name, value in weights.items() if name != "layer.1.mlp.ffn_layernorm.weight_imag"}
     refused(
         "missing: layer.1.mlp.ffn_layernorm.weight_imag; of no use: none", convert_ifairy_weights, missing, SETTINGS

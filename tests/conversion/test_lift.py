@@ -214,9 +214,16 @@ def test_tensors_that_do_not_fit_are_named():
     assert lift_weights(config, {**weights, "model.layers.0.self_attn.rotary_emb.inv_freq": torch.zeros(4)})
 
 
-@pytest.mark.parametrize("pairing", [[0] * 32, list(range(31)), torch.arange(64), torch.zeros(4, 8)])
+@pytest.mark.parametrize("pairing", [[0] * 32, list(range(31)), torch.arange(64), torch.zeros(4, 8).int()])
 def test_a_pairing_has_every_feature_once(pairing):
     refused("pairing must hold each of the 32 features once", pairing_order, pairing, 32)
+
+
+def test_a_pairing_is_a_name_or_whole_numbers():
+    for values in (torch.arange(32.0), torch.ones(32) > 0):
+        refused("pairing must hold whole numbers, .* got torch", pairing_order, values, 32)
+    for wrong in (None, ["a"], 3j):
+        refused("pairing must", pairing_order, wrong, 32)
 
 
 def test_more_refusals():

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from complex_transformers import build_tokenizer
-from complex_transformers.conversion.files import read_folder
+from complex_transformers.conversion.files import read_folder, read_json
 from complex_transformers.conversion.lift_checkpoint import lift_checkpoint, read_checkpoint
 from refusals import refused
 
@@ -141,6 +141,24 @@ def test_an_index_and_its_files_agree(tmp_path):
     for damaged in ({}, {"weight_map": {"a": 3}}, {"weight_map": [1]}):
         (tmp_path / "real" / "model.safetensors.index.json").write_text(json.dumps(damaged), encoding="utf-8")
         refused("index.json has no weight_map", read_folder, tmp_path / "real")
+
+
+def test_one_file_comes_before_an_index_that_is_left_over(tmp_path):
+    saved(tmp_path / "real", max_shard_size="10KB")
+    index = (tmp_path / "real" / "model.safetensors.index.json").read_bytes()
+    saved(tmp_path / "real")
+    (tmp_path / "real" / "model.safetensors.index.json").write_bytes(index)
+    expected = load_file(tmp_path / "real" / "model.safetensors")
+    found = read_folder(tmp_path / "real")
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_settings_may_not_be_nested_without_end(tmp_path):
+    saved(tmp_path / "real")
+    deep = '{"a": ' * 100000
+    (tmp_path / "real" / "config.json").write_text(deep, encoding="utf-8")
+    refused(f"{tmp_path}/real/config.json is not json", read_json, tmp_path / "real" / "config.json")
 
 
 @pytest.mark.parametrize("place", ["../outside.safetensors", "/outside.safetensors"])

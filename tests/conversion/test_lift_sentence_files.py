@@ -3,6 +3,7 @@
 """Folders of BERT and of sentence-transformers: lifted with all that belongs to them, the same sentence vectors."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -94,9 +95,9 @@ def test_what_is_refused_is_not_written(tmp_path):
     folder = with_modules(tmp_path / "real")
     words = "pairing='interleaved' would change the order of the features in the sentence vectors"
     refused(words, lift_checkpoint, folder, tmp_path / "complex", "interleaved")
-    for outside in ("../other", "/etc", "."):
+    for outside in ("../other", "/etc", ".", f"../{folder.name}/2_Normalize", "a\0b"):
         with_modules(folder, ("", outside, "2_Normalize"))
-        words = f"modules.json names '{outside}', which is no folder within"
+        words = re.escape(f"modules.json names {outside!r}, which is no folder within")
         refused(words, lift_checkpoint, folder, tmp_path / "complex")
     for damaged in ("[{}]", "{", "[1]", "7", '[{"path": 5}]'):
         (folder / "modules.json").write_text(damaged, encoding="utf-8")

@@ -95,8 +95,8 @@ def test_offsets_stay_in_float32_and_are_resized():
 
 
 def test_bad_values():
-    for theta in (0.0, -1.0, math.inf, math.nan):
-        assert_refused(f"rope_theta must be positive and finite, got {theta}", RotaryPositions, 4, theta)
+    for theta in (0.0, -1.0, math.inf, math.nan, "x", None, True):
+        assert_refused(f"rope_theta must be positive and finite, got {theta!r}", RotaryPositions, 4, theta)
     assert_refused("num_features must be positive, got 0", RotaryPositions, 0)
     assert_refused("num_embeddings and num_features must be positive, got 0 and 4", RotaryWordPositions, 0, 4)
     assert_refused(

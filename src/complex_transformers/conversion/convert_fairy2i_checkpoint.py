@@ -25,7 +25,7 @@ from ..kernels.linear import widely_matrix, widely_parts
 from ..models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
 from ..nn import round_to_units
 from .checkpoint import check_output, write_converted
-from .files import check_numbers
+from .files import check_numbers, listed
 from .lift import lift_weights
 from .lift_checkpoint import read_checkpoint
 
@@ -76,12 +76,15 @@ def convert_fairy2i_checkpoint(
         license: of the weights, under its name on the Hub; default what their card says, else ``unknown``.
 
     Raises:
-        FileNotFoundError, ValueError: see ``read_checkpoint`` and ``lift``; negative ``stages``.
+        FileNotFoundError, ValueError: see ``read_checkpoint`` and ``lift``; negative ``stages``, another network than
+            a Llama, a layer of odd size.
     """
     check_output(model, output)
     if stages < 0:
         raise ValueError(f"stages must be 0 (weights that are rounded already) or more, got {stages}")
     read = read_checkpoint(model)
+    if read.kind != "llama":
+        raise ValueError(f"Fairy2i is a Llama, and {model} holds a {read.kind}: lift_checkpoint takes other networks")
     check_numbers(read.weights)
     weights = {name: value.float() for name, value in read.weights.items()}
     if stages:
@@ -91,6 +94,9 @@ def convert_fairy2i_checkpoint(
             for name, value in weights.items()
             if value.dim() == 2 and not any(words in name for words in of_words)
         ]
+        shapes = {name: tuple(weights[name].shape) for name in layers}
+        if odd := [f"{name} {shape}" for name, shape in shapes.items() if shape[0] % 2 or shape[1] % 2]:
+            raise ValueError(f"rows and columns of layers are halves, and some of these are odd: {listed(odd)}")
         weights |= {name: round_matrix(weights[name], stages) for name in layers}
     converted = lift_weights(read.config, weights)
     note = f"Weights of all layers are rounded to sums of {stages} scaled units." if stages else ""

@@ -24,6 +24,7 @@ from transformers import HfArgumentParser
 from ..models.complex_llama.configuration_complex_llama import ComplexLlamaConfig
 from ..models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
 from ..nn import round_to_units
+from ..nn.rotary import check_rope_theta
 from .checkpoint import check_output, read_checkpoint_folder, write_converted
 from .files import check_names, check_numbers, check_shapes, read_json
 
@@ -83,12 +84,14 @@ def convert_ifairy_weights(
         activation_bits: of the features that layers read; None or 0 for features as they are.
 
     Raises:
-        ValueError: settings without a size, tensors that are missing, of no use or of other shapes than these say.
+        ValueError: settings without a size, heads that do not divide the features, scaled rotary positions, tensors
+            that are missing, of no use or of other shapes than these say.
     """
-    if absent := [name for name in SIZES if not isinstance(settings.get(name), int)]:
-        raise ValueError(f"the configuration must state these sizes as whole numbers: {', '.join(absent)}")
+    _check_sizes(settings)
+    rope_theta = _rope_theta(settings)
     weights = {name: value for name, value in weights.items() if not name.endswith(COMPUTED)}
     check_numbers(weights)
+    weights = {name: value.float() if value.element_size() < 4 else value for name, value in weights.items()}
     shapes = _shapes(settings)
     check_names(weights, shapes, "an iFairy of these settings", "Give the files of one release")
     check_shapes(weights, shapes)
@@ -106,7 +109,7 @@ def convert_ifairy_weights(
         activation_bits=activation_bits or None,
         rms_norm_eps=settings.get("rms_norm_eps", 1e-6),
         attention_probs_dropout_prob=settings.get("attention_dropout") or 0.0,
-        rope_parameters={"rope_type": "default", "rope_theta": float(settings.get("rope_theta", 10000.0))},
+        rope_parameters={"rope_type": "default", "rope_theta": rope_theta},
         weight_init="normal",
         initializer_range=settings.get("initializer_range", 0.02),
         max_position_embeddings=settings.get("max_position_embeddings", 2048),
@@ -116,6 +119,25 @@ def convert_ifairy_weights(
         dtype=weights["lm_head.weight"].dtype,
     )
     return config, _state(weights, settings["num_hidden_layers"], round_weights)
+
+
+def _check_sizes(settings: Mapping[str, Any]) -> None:
+    """Raise unless all sizes are there, and heads divide the features."""
+    if absent := [name for name in SIZES if type(settings.get(name)) is not int or settings[name] < 1]:
+        raise ValueError(f"the configuration must state these sizes as positive whole numbers: {', '.join(absent)}")
+    features, heads = settings["hidden_size"], settings["num_attention_heads"]
+    if features % heads:
+        raise ValueError(f"num_attention_heads={heads} do not divide hidden_size={features}, the complex features")
+
+
+def _rope_theta(settings: Mapping[str, Any]) -> float:
+    """The base of the rotary angles, where Transformers 4 or 5 writes it."""
+    rotary = settings.get("rope_parameters") or settings.get("rope_scaling") or {}
+    if (kind := rotary.get("rope_type", rotary.get("type", "default"))) != "default":
+        raise ValueError(f"rotary positions of rope_type={kind!r} are not supported, only those of 'default'")
+    rope_theta = rotary.get("rope_theta", settings.get("rope_theta", 10000.0))
+    check_rope_theta(rope_theta)
+    return float(rope_theta)
 
 
 def _shapes(settings: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:

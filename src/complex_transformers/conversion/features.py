@@ -35,7 +35,12 @@ def pairing_order(pairing: str | Sequence[int] | Tensor, width: int) -> Tensor:
         check_choice("pairing", pairing, PAIRINGS, "; or give the features in their new order")
         order = torch.arange(width)
         return order if pairing == "halves" else order.view(-1, 2).t().flatten()
-    order = torch.as_tensor(pairing)
+    try:
+        order = torch.as_tensor(pairing)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"pairing must be one of {PAIRINGS}, or numbers of features, got {pairing!r}") from error
+    if order.is_floating_point() or order.is_complex() or order.dtype == torch.bool:
+        raise ValueError(f"pairing must hold whole numbers, the features in their new order, got {order.dtype}")
     if order.shape != (width,) or not torch.equal(order.sort().values, torch.arange(width, device=order.device)):
         raise ValueError(f"pairing must hold each of the {width} features once, got a sequence of shape "
                          f"{tuple(order.shape)} with {len(order.unique())} different ones")  # fmt: skip

@@ -69,20 +69,22 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
 
 
 def read_folder(folder: str | Path) -> dict[str, Tensor]:
-    """The tensors of ``model.safetensors`` in a folder, or of the files that ``model.safetensors.index.json`` names.
+    """The tensors of ``model.safetensors`` in a folder, else of the files that ``model.safetensors.index.json`` names.
+
+    That order is the one of Transformers: an index beside one file is left over from what was saved there before.
 
     Raises:
         FileNotFoundError: neither is there, or a file that the index names is not.
         ValueError: a damaged file, one that does not hold what the index says.
     """
     folder = Path(folder)
-    if not (folder / INDEX).is_file():
-        if not (folder / WEIGHTS).is_file():
-            raise FileNotFoundError(
-                f"{folder} holds neither {WEIGHTS} nor {INDEX}; load the model with Transformers and save it again by "
-                "save_pretrained, which writes them"
-            )
+    if (folder / WEIGHTS).is_file():
         return read_weights(folder / WEIGHTS)
+    if not (folder / INDEX).is_file():
+        raise FileNotFoundError(
+            f"{folder} holds neither {WEIGHTS} nor {INDEX}; load the model with Transformers and save it again by "
+            "save_pretrained, which writes them"
+        )
     places = read_json(folder / INDEX).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
         raise ValueError(f"{folder / INDEX} has no weight_map, the file of each tensor; get it again")
@@ -162,7 +164,7 @@ def read_json(path: Path, name: str = "json file") -> dict[str, Any]:
         raise FileNotFoundError(f"no {name} at {path}")
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not json: {error}") from error
     if not isinstance(values, dict):
         raise ValueError(f"{path} must hold settings by name, it holds a {type(values).__name__}")

@@ -29,13 +29,16 @@ def sentence_files(folder: str | Path) -> list[Path]:
         paths = [module["path"] for module in json.loads(listed.read_text(encoding="utf-8"))]
         if wrong := [path for path in paths if not isinstance(path, str)]:
             raise TypeError(f"the path {wrong[0]!r} is no text")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{listed} is no list of modules, each with its path: {error}; get it again") from error
     files = [Path(name) for name in (MODULES, *SETTINGS) if (folder / name).is_file()]
     for path in filter(None, paths):  # the network lies in the folder itself
+        outside = ValueError(f"{listed} names {path!r}, which is no folder within {folder}; get it again")
+        if "\0" in path or ".." in Path(path).parts:
+            raise outside
         place = (folder / path).resolve()
         if not place.is_relative_to(folder.resolve()) or place == folder.resolve():
-            raise ValueError(f"{listed} names {path!r}, which is no folder within {folder}; get it again")
+            raise outside
         files += [Path(path) / file.relative_to(place) for file in sorted(place.rglob("*")) if file.is_file()]
     return files
 

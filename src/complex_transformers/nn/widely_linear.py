@@ -16,7 +16,7 @@ from . import functional as CF
 from .arithmetic import arithmetic
 from .checks import check_choice, check_positive
 from .initialization import fill_, initialize_
-from .linear import ComplexLinear, RealLinear, is_plain
+from .linear import ComplexLinear, RealLinear, is_hooked, is_plain
 
 __all__ = [
     "LINEAR_TYPES",
@@ -119,8 +119,16 @@ class WidelyLinear(ComplexLinear):
         V = ((R11 - R22) + i (R21 + R12)) / 2.
 
         Raises:
-            ValueError: a width of ``linear`` is odd.
+            TypeError: another layer than an ``nn.Linear``, whose weight does not say all that it computes.
+            ValueError: a width of ``linear`` is odd, or it is hooked.
         """
+        if not isinstance(linear, nn.Linear) or type(linear).forward is not nn.Linear.forward:
+            raise TypeError(
+                f"from_real() reads the weight and bias of an nn.Linear, and a {type(linear).__name__} computes "
+                "something else: merge adapters first (merge_and_unload)"
+            )
+        if is_hooked(linear):
+            raise ValueError("from_real() reads the weight and bias, and the layer is hooked: remove its hooks first")
         weight, bias = linear.weight, linear.bias
         check_positive(in_features=linear.in_features, out_features=linear.out_features)
         options = {"bias": bias is not None, "device": weight.device, "dtype": weight.dtype}
