@@ -12,10 +12,12 @@ from complex_transformers import (
     ComplexLlamaForCausalLM,
     ComplexLlamaForSequenceClassification,
 )
+from complex_transformers.models.base.positions import token_positions
 from complex_transformers.models.complex_llama import modeling_complex_llama
 from complex_transformers.nn import WidelyLinear
 from families import CASES, CLASSIFIER
 from oracles import assert_close, bias, r, softmax, weight, z
+from refusals import refused
 
 SIZES = {
     "vocab_size": 40,
@@ -275,6 +277,48 @@ def test_the_last_token_is_classified():
         model(ids, position_ids=torch.arange(6)[None])
 
 
+def masks_of_scores(length):
+    """Boolean masks ``[1, 1, T, T]`` that do not forget, by name."""
+    causal = torch.ones(length, length, dtype=torch.bool).tril()
+    prefix, texts, padded = causal.clone(), causal.clone(), causal.clone()
+    prefix[:4, :4] = True
+    texts[5:, :5] = False
+    padded[:, :3] = False
+    named = {"causal": causal, "prefix": prefix, "two texts": texts, "left padding": padded}
+    return {name: mask[None, None] for name, mask in named.items()}
+
+
+@torch.no_grad()
+def test_masks_of_scores_are_those_of_llama():
+    """Also such as add a finite number, as those of BERT do."""
+    model = llama()
+    twin, ids = twin_of(model), torch.randint(1, 40, (2, 9))
+    for name, mask in masks_of_scores(9).items():
+        first = 3 if name == "left padding" else 0  # padding says nothing
+        expected = model(ids, attention_mask=mask).logits[:, first:]
+        for added in (None, -1e9, -1e4, torch.finfo(torch.float32).min):
+            given = mask if added is None else torch.zeros(mask.shape).masked_fill(~mask, added)
+            assert_equal(twin(ids, attention_mask=given).logits[:, first:], expected)
+
+
+@torch.no_grad()
+def test_positions_are_counted_along_masks_of_scores():
+    ids = torch.zeros(1, 9, dtype=torch.long)
+    expected = {
+        "causal": [1, 2, 3, 4, 5, 6, 7, 8, 9],
+        "prefix": [1, 2, 3, 4, 5, 6, 7, 8, 9],
+        "two texts": [1, 2, 3, 4, 5, 1, 2, 3, 4],
+        "left padding": [1, 1, 1, 1, 2, 3, 4, 5, 6],
+    }
+    for name, mask in masks_of_scores(9).items():
+        assert token_positions(ids, mask, 0).tolist() == [expected[name]]
+        static = torch.nn.functional.pad(mask, (0, 4))  # columns of a cache that nothing has filled
+        assert token_positions(ids[:, 6:], static[:, :, 6:], 6).tolist() == [expected[name][6:]]
+    window = masks_of_scores(9)["causal"].triu(-2)
+    model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES)).eval()
+    refused("attention_mask hides keys from a token that the token before it sees", model, ids, attention_mask=window)
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("family", ["complex_llama", "complex_transfo_xl"])
 def test_without_a_mask_a_text_ends_before_its_padding(family):
@@ -305,6 +349,9 @@ REFUSED = [
     ({**REAL, "linear_type": "widely_linear"}, "linear_type='widely_linear' needs number_field='complex'"),
     ({**REAL, "gate_product": "conj"}, "gate_product='conj' needs number_field='complex'"),
     ({**REAL, "norm_scale": "modulus"}, "norm_scale='modulus' needs number_field='complex'"),
+    ({"sliding_window": 4}, "sliding_window=4 is not supported: a token sees all before it; leave sliding_window out"),
+    ({"attention_chunk_size": 4}, "attention_chunk_size=4 is not supported"),
+    ({"layer_types": ["sliding_attention"] * 2}, "layer_types=.* is not supported"),
     ({"max_position_embeddings": 0}, "max_position_embeddings must be positive, got 0"),
     ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs a head"),
 ]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from families import REAL, TIED_MODULI, Case
+from refusals import refused
 
 TIED_WORDS = {"embedding_type": "word", "tie_word_embeddings": True}
 
@@ -17,6 +18,16 @@ def test_resizing_to_a_multiple_and_not_at_all():
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     table = model.resize_token_embeddings(41, pad_to_multiple_of=16)
     assert table.num_embeddings == model.config.vocab_size == model.lm_head.projection.out_features == 48
+
+
+def test_tokens_of_the_configuration_stay_words():
+    model = Case("complex_order", "words").build(pad_token_id=7)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    refused(r"pad_token_id must lie in \[0, vocab_size=7\), or be None .* got 7", model.resize_token_embeddings, 7)
+    assert model.config.vocab_size == 30
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    model.config.pad_token_id = None
+    assert model.resize_token_embeddings(7).num_embeddings == 7
 
 
 @pytest.mark.parametrize("changes", [TIED_MODULI, TIED_WORDS, {**TIED_WORDS, **REAL}], ids=["moduli", "words", "real"])

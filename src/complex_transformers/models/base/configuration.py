@@ -401,6 +401,12 @@ class WritingConfig(TextConfig):
         super().validate_names()
         check_readout(self.lm_readout, self.number_field, "lm_readout")
 
+    def validate_windows(self) -> None:
+        """No name by which Transformers' caches drop keys is given: attention here would see them without a cache."""
+        for name in ("sliding_window", "attention_chunk_size", "layer_types"):
+            if (value := getattr(self, name, None)) is not None:
+                raise ValueError(f"{name}={value!r} is not supported: a token sees all before it; leave {name} out")
+
     def validate_embedding(self) -> None:
         """As in ``TextConfig``; a tied head has the shape of the word table."""
         super().validate_embedding()

@@ -25,10 +25,10 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from ...nn import ATTENTION_FUNCTIONS, ComplexMultiheadAttention, NumberField, Readout, complex_attention, number_field
-from ...nn.embedding import positions_from_mask
 from .configuration import LayersConfig, TransformerConfig
 from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
 from .packing import counted_from_one, text_numbers
+from .positions import token_positions
 from .pretrained import ComplexPreTrainedModel, added_mask
 from .text import TextModel
 
@@ -43,7 +43,6 @@ __all__ = [
     "TransformerEncoder",
     "TransformerStack",
     "attention_implementation_name",
-    "token_positions",
 ]
 
 
@@ -360,21 +359,6 @@ class TransformerEncoder(TransformerStack):
         return self.last_norm(hidden_states, tokens)
 
 
-def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_length: int | Tensor) -> Tensor:
-    """Positions from 1 of new tokens ``[B, T]`` after cached ones, ``[B, T]`` or ``[1, T]``: padding is not counted.
-
-    ``attention_mask`` covers cached and new tokens, ``[B, past + T]``, or says for every new token which keys it may
-    see, ``[B, 1, T, keys]``: their number is its position.
-    """
-    if attention_mask is None:
-        return positions_from_mask(input_ids) + past_length
-    if attention_mask.dim() == 2:
-        return positions_from_mask(input_ids, attention_mask)[:, -input_ids.shape[1] :]
-    if attention_mask.dtype != torch.bool:
-        attention_mask = attention_mask > torch.finfo(attention_mask.dtype).min
-    return attention_mask[:, 0].sum(-1).clamp(min=1)
-
-
 class TransformerDecoder(TransformerStack):
     """Embedding and ``config.decoder_layers`` decoder layers: causal, with attention to an encoder and a cache.
 
@@ -407,7 +391,8 @@ class TransformerDecoder(TransformerStack):
 
         Args:
             input_ids: ``[B, T]`` the tokens that are not in the cache; or give ``inputs_embeds``.
-            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; or ``[B, 1, T, keys]``, see
+                ``token_positions``.
             encoder_hidden_states: ``[B, S, hidden_size]`` of the encoder.
             encoder_attention_mask: ``[B, S]``, as given to the encoder.
             past_key_values: an ``EncoderDecoderCache``, extended by this call.

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar
 
 import torch
@@ -139,7 +140,11 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     def _resize_token_embeddings(
         self, new_num_tokens: int | None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
     ) -> nn.Module:
-        """Resize every table of the embedding, and the head of a language model, in place."""
+        """Resize every table of the embedding, and the head of a language model, in place.
+
+        Raises:
+            ValueError: a token that the configuration names is beyond the new size.
+        """
         embeddings = self.get_input_embeddings()
         if not isinstance(embeddings, TableEmbedding):
             return super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
@@ -153,8 +158,11 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
             new_num_tokens = -(-size // pad_to_multiple_of) * pad_to_multiple_of
         if new_num_tokens is None or new_num_tokens == embeddings.num_embeddings:
             return embeddings
+        resized = copy.deepcopy(self.config)
+        resized.vocab_size = new_num_tokens
+        resized.validate_token_ids()  # what is saved with tokens that are no words cannot be loaded
         head = getattr(self, "lm_head", None)
-        if isinstance(head, Readout):  # first: it may refuse
+        if isinstance(head, Readout):  # before the tables: it may refuse
             head.resize(new_num_tokens, mean_resizing)
             for module in head.modules():  # a later post_init() must not draw them again
                 module._is_hf_initialized = True  # type: ignore[assignment]

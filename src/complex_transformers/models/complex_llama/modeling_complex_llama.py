@@ -26,7 +26,8 @@ from ...nn import (
 )
 from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, finite_padding
 from ..base.language_modeling import CausalHead
-from ..base.layers import AttentionByInterface, token_positions
+from ..base.layers import AttentionByInterface
+from ..base.positions import token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import DecoderHead, LastTokenClassifier, TextModel, classification_head
 from .configuration_complex_llama import ComplexLlamaConfig
@@ -110,7 +111,6 @@ class ComplexLlamaPreTrainedModel(ComplexPreTrainedModel):
     config: ComplexLlamaConfig
     _no_split_modules = ["ComplexLlamaLayer"]
     _supports_flex_attn = True
-    more_arguments = ("shift_labels",)
 
 
 class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
@@ -146,7 +146,8 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
 
         Args:
             input_ids: ``[B, T]`` the tokens that are not in the cache; or give ``inputs_embeds``.
-            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; or ``[B, 1, T, keys]``, the
+                keys that each token sees (True, or 0 where -1e4 and less hide): positions count those up to its own.
             past_key_values: a cache of keys and values, extended by this call.
             inputs_embeds: ``[B, T, hidden_size]`` embeddings as halves; those of ``position_type="complex_order"``
                 hold the positions.

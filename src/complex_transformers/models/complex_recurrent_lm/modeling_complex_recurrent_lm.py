@@ -17,7 +17,7 @@ from ...nn.embedding import TableEmbedding
 from ...nn.transforms import sequence_dft
 from ..base.inputs import check_mask, check_text_inputs, padding_mask, without_padding
 from ..base.language_modeling import CausalLanguageModel
-from ..base.layers import token_positions
+from ..base.positions import token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.recurrent_cache import RecurrentCache
 from ..base.text import make_embedding, make_recurrent, run_recurrent
@@ -93,7 +93,6 @@ class ComplexRecurrentLMPreTrainedModel(ComplexPreTrainedModel):
     _supports_attention_backend = False
     _can_compile_fullgraph = False
     _is_stateful = True  # a state cannot be rolled back
-    more_arguments = ("shift_labels",)
 
 
 class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):

@@ -15,8 +15,9 @@ from ...nn import RelativeMultiheadAttention, relative_positions
 from ..base.configuration import TransformerConfig
 from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, without_padding
 from ..base.language_modeling import CausalLanguageModel
-from ..base.layers import EncoderLayer, TransformerStack, token_positions
+from ..base.layers import EncoderLayer, TransformerStack
 from ..base.memory_cache import MemoryCache
+from ..base.positions import token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import LastTokenClassifier
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
@@ -71,7 +72,6 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
     """
 
     _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeMultiheadAttention}
-    more_arguments = ("shift_labels",)
 
     def __init__(self, config: ComplexTransfoXLConfig) -> None:
         super().__init__(config, TransfoXLLayer, config.num_hidden_layers)

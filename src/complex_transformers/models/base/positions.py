@@ -1,0 +1,48 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Positions of the tokens that a model reads after those of its cache: real tokens are counted, padding is not."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ...nn.embedding import positions_from_mask
+from .inputs import shows_values
+
+__all__ = ["token_positions"]
+
+# What is added to the score of a key that is not seen, or less: exp(-1e4) is 0 in every dtype.
+HIDDEN = -1e4
+
+
+def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_length: int | Tensor) -> Tensor:
+    """Positions from 1 of new tokens ``[B, T]`` after cached ones, ``[B, T]`` or ``[1, T]``.
+
+    ``attention_mask`` covers cached and new tokens, ``[B, past + T]``, or says for every new token which keys it sees,
+    ``[B, 1, T, keys]``, by True or a number above ``HIDDEN``: those up to its own are counted.
+
+    Raises:
+        ValueError: a window of keys, within which positions would not grow.
+    """
+    if attention_mask is None:
+        return positions_from_mask(input_ids) + past_length
+    if attention_mask.dim() == 2:
+        return positions_from_mask(input_ids, attention_mask)[:, -input_ids.shape[1] :]
+    seen = (attention_mask if attention_mask.dtype == torch.bool else attention_mask > HIDDEN)[:, 0]
+    keys = torch.arange(seen.shape[-1], device=seen.device)
+    own = past_length + torch.arange(seen.shape[-2], device=seen.device)
+    positions = (seen & (keys <= own.unsqueeze(-1))).sum(-1).clamp(min=1)
+    if shows_values(seen):
+        _check_windows(seen[:, 1:], own[1:], positions.diff())
+    return positions
+
+
+def _check_windows(seen: Tensor, own: Tensor, steps: Tensor) -> None:
+    """Raise where a token sees itself and the one before it, and not all that this one saw."""
+    near = [seen.gather(-1, at.view(1, -1, 1).expand(len(seen), -1, 1)).squeeze(-1) for at in (own, own - 1)]
+    if bool((near[0] & near[1] & (steps != 1)).any()):
+        raise ValueError(
+            "attention_mask hides keys from a token that the token before it sees, and positions count what is seen: "
+            "such windows are not supported; let a token see all those of its text that came before it"
+        )
