@@ -371,6 +371,36 @@ def test_caches_that_do_not_fit():
 
 
 @pytest.mark.parametrize(
+    ("changes", "foreign", "states"),
+    [
+        ({"rnn_type": "lru"}, {}, "'hidden': 6, 'cell': 6"),
+        ({}, {"rnn_type": "gru"}, "'hidden': 6"),
+        ({}, {"recurrent_size": 4}, "'hidden': 4, 'cell': 4"),
+        ({}, {"transform": "causal_z"}, "'hidden': 6, 'cell': 6"),
+        ({"transform": "causal_z"}, {}, "'hidden': 6, 'cell': 6"),
+        ({"transform": "causal_z"}, {"transform": "causal_z", "hidden_size": 4}, "'transform': 4, .*"),
+    ],
+    ids=str,
+)
+def test_states_of_another_cell_width_or_transform_are_refused(changes, foreign, states):
+    model, cache = make(**changes), make(**foreign)(texts(), use_cache=True).past_key_values
+    with pytest.raises(ValueError, match=rf"hold the states .*{states}\}} of a layer .*: begin with a new cache"):
+        model(texts(), past_key_values=cache)
+    empty = RecurrentCache(model.config)
+    with pytest.raises(ValueError, match=rf"of layer 0, .* it holds .*{states}\}}: it is that of another model"):
+        empty.load_state_dict(cache.state_dict())
+
+
+@pytest.mark.parametrize("changes", [{}, {"rnn_type": "lru", "transform": "causal_z"}, REAL], ids=str)
+def test_states_go_into_a_model_of_another_precision(changes):
+    model, narrow = make(**changes), make(torch.float32, **changes)
+    cache = model(texts(), use_cache=True).past_key_values
+    logits = narrow(texts(), past_key_values=cache).logits
+    expected = model(texts().repeat(1, 2)).logits[:, 9:]
+    torch.testing.assert_close(logits, expected.float(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
     ("changes", "parts"),
     [
         ({"max_modulus": 1.0, "rnn_type": "lru"}, ["max_modulus < 1", "0.5 and 1.0"]),

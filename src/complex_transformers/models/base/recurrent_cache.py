@@ -13,7 +13,12 @@ from transformers.cache_utils import CacheLayerMixin
 
 from .stream_cache import StreamCache
 
-__all__ = ["RecurrentCache", "RecurrentStateLayer"]
+__all__ = ["RecurrentCache", "RecurrentStateLayer", "stored_sizes"]
+
+
+def stored_sizes(states: Mapping[str, Tensor]) -> dict[str, int]:
+    """The stored width of every state of a layer by its name, as ``state_sizes`` of a configuration has them."""
+    return {name: state.shape[-1] for name, state in states.items()}
 
 
 class RecurrentStateLayer(CacheLayerMixin):
@@ -110,12 +115,14 @@ class RecurrentCache(StreamCache):
     """A ``RecurrentStateLayer`` for every layer of a recurrent decoder, or of a recurrent language model.
 
     Args:
-        config: a configuration with ``decoder_layers``, or with ``num_hidden_layers``.
+        config: a configuration with ``decoder_layers``, or with ``num_hidden_layers``. A saved memory must have the
+            states of its ``state_sizes``, where it says them.
     """
 
     def __init__(self, config: PreTrainedConfig) -> None:
         layers = getattr(config, "decoder_layers", None) or config.num_hidden_layers
         super().__init__(layers=[RecurrentStateLayer() for _ in range(layers)])
+        self.state_sizes: list[dict[str, int]] | None = getattr(config, "state_sizes", None)
 
     def _check_saved(self, tensors: Mapping[str, Tensor], tokens: int) -> None:
         layers = {name.split(".")[1] for name in tensors}
@@ -124,6 +131,14 @@ class RecurrentCache(StreamCache):
                 f"the saved memory of {tokens} tokens should hold states of {len(self.layers)} layers, it holds "
                 f"{sorted(tensors)}"
             )
+        for index, sizes in enumerate((self.state_sizes or []) if tokens else []):
+            start = f"layers.{index}."
+            states = {name.removeprefix(start): state for name, state in tensors.items() if name.startswith(start)}
+            if (found := stored_sizes(states)) != sizes:
+                raise ValueError(
+                    f"the saved memory should hold the states {sizes} of layer {index}, name and width, it holds "
+                    f"{found}: it is that of another model"
+                )
 
     def _restore(self, layer: RecurrentStateLayer, tensors: dict[str, Tensor], tokens: int) -> None:
         layer.advance(tokens, **tensors)

@@ -113,6 +113,15 @@ class ComplexRecurrentLMConfig(StreamConfig):
         return self.hidden_size if self.rnn_type == "lru" else self.recurrent_size
 
     @property
+    def state_sizes(self) -> list[dict[str, int]]:
+        """The states that each layer carries on, by name, with their stored widths; the first has the transform's."""
+        names = ("hidden", "cell") if self.rnn_type == "lstm" else ("hidden",)
+        sizes = [dict.fromkeys(names, self.recurrent_size) for _ in range(self.num_hidden_layers)]
+        if self.transform == "causal_z":
+            sizes[0]["transform"] = self.hidden_size
+        return sizes
+
+    @property
     def reads_ahead(self) -> bool:
         """Whether what is said of a word depends on words to come: no causal model, which cannot generate."""
         along_sequence = self.transform == "fourier" and self.transform_axis == "sequence"

@@ -19,7 +19,7 @@ from ..base.inputs import check_mask, check_text_inputs, padding_mask, without_p
 from ..base.language_modeling import CausalLanguageModel
 from ..base.positions import token_positions
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.recurrent_cache import RecurrentCache
+from ..base.recurrent_cache import RecurrentCache, stored_sizes
 from ..base.text import make_embedding, make_recurrent, run_recurrent
 from .configuration_complex_recurrent_lm import PLACES, ComplexRecurrentLMConfig
 
@@ -57,8 +57,8 @@ class RecurrentLayer(StateLayer):
         self.rnn = make_recurrent(config, input_size, config.recurrent_size)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None, *states: Tensor) -> tuple[Tensor, ...]:
-        """``states`` are those before the first token, or none for zeros."""
-        first = tuple(state.unsqueeze(0) for state in states) or None
+        """``states`` are those before the first token, in any precision, or none for zeros."""
+        first = tuple(state.unsqueeze(0).to(hidden_states.dtype) for state in states) or None
         out, last = run_recurrent(self.rnn, self.dropout(hidden_states), mask, first)
         return out, *(state.squeeze(0) for state in last)
 
@@ -188,7 +188,7 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
         return BaseModelOutputWithPast(last_hidden_state=hidden_states, past_key_values=past_key_values)
 
     def check_cache(self, past_key_values: Cache | None, batch: int) -> None:
-        """Raise unless a cache holds the states of as many texts and layers."""
+        """Raise unless a cache holds the states of as many texts, and those of this model's layers."""
         if past_key_values is None:
             return
         if not isinstance(past_key_values, RecurrentCache):
@@ -198,12 +198,19 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
                 f"past_key_values hold the states of {len(past_key_values.layers)} layers, the model has "
                 f"{self.config.num_hidden_layers}: begin with a new cache"
             )
-        for state in (state for layer in past_key_values.layers for state in layer.states.values()):
-            if len(state) != batch:
+        read = past_key_values.get_seq_length()
+        for layer, sizes in zip(past_key_values.layers, self.config.state_sizes, strict=True):
+            if (found := stored_sizes(layer.states)) != (sizes if read else {}):
                 raise ValueError(
-                    f"past_key_values hold {len(state)} texts, the input {batch}: give the texts of the cache, or "
-                    "begin with a new one"
+                    f"past_key_values hold the states {found} of a layer after {read} tokens, name and width, those "
+                    f"of this model are {sizes}: begin with a new cache"
                 )
+            for state in layer.states.values():
+                if len(state) != batch:
+                    raise ValueError(
+                        f"past_key_values hold {len(state)} texts, the input {batch}: give the texts of the cache, "
+                        "or begin with a new one"
+                    )
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor | None, mask: Tensor | None, past_length: int) -> Tensor:
         """Words at their positions along the stream; a sentence is what one call reads."""
