@@ -169,6 +169,13 @@ def test_prompts_that_cannot_be_read_are_found_before_training(run: Callable[...
     assert not (tmp_path / "out").exists()
 
 
+def test_prompts_of_what_reads_ahead_are_refused_before_training(run: Callable[..., Any], tmp_path: Path) -> None:
+    ahead = ["--transform", "fourier", "--max_steps", "2"]
+    with pytest.raises(ValueError, match=r"--prompt 'the cat': this model reads the words .*; leave out --prompt, or"):
+        run(RNN, *character_files(tmp_path), *TINY_RNN, *ahead, "--prompt", "the cat")
+    assert not (tmp_path / "out").exists()
+
+
 def test_results_are_written_before_texts_are(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,5 +245,3 @@ def test_what_reads_ahead_is_scored_and_does_not_write(run: Callable[..., Any], 
     assert "perplexity" not in scores
     with pytest.raises(ValueError, match="position_segments must be 0 or more, got -1"):
         run(*arguments, "--position_segments", "-1")
-    with pytest.raises(ValueError, match="still to be written and cannot generate"):
-        run(*arguments, "--position_length", "sentence", "--prompt", "the cat", "--output_dir", tmp_path / "again")

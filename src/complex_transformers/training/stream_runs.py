@@ -169,7 +169,8 @@ def train_stream(
         What stands in ``results.json``.
 
     Raises:
-        ValueError: no tokens to train on, a prompt or a part that the tokenizer cannot read, data that does not fit.
+        ValueError: no tokens to train on, a prompt or a part that the tokenizer cannot read, prompts for a model that
+            reads ahead, data that does not fit.
     """
     if data_args.max_train_tokens is not None and data_args.max_train_tokens < 1:
         raise ValueError(f"max_train_tokens must be 1 or more, got {data_args.max_train_tokens}")
@@ -189,7 +190,13 @@ def train_stream(
         length = data_args.segment_length if train else data_args.eval_segment_length or data_args.segment_length
         data[name] = StreamDataset(stream, lanes * args.world_size, length)
 
-    run = StreamRun(make_model(tokenizer), data, args, processing=tokenizer, eval_mem_len=eval_mem_len)
+    model = make_model(tokenizer)
+    if prompts and getattr(model.config, "reads_ahead", False):
+        raise ValueError(
+            f"--prompt {next(iter(prompts))!r}: this model reads the words that are still to be written and cannot go "
+            "on with a text; leave out --prompt, or choose a causal model"
+        )
+    run = StreamRun(model, data, args, processing=tokenizer, eval_mem_len=eval_mem_len)
     if not by_character:  # line breaks count
         run.characters = {name: sum(len(text) + 1 for text in parts[name]["text"]) for name in data.keys() - {"train"}}
     results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
