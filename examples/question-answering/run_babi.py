@@ -10,6 +10,7 @@ stand in the training part with their stories.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -87,6 +88,15 @@ class TrainingArguments(RunArguments):
     picture: int | None = field(
         default=None, metadata={"help": "a question of the test part: what the hops look at goes to memories.png"}
     )
+
+    def linear_epochs(self, rows: int) -> int:
+        """A fifth of the epochs, as in the released code (20 of 100); none of fewer than two, which would be all."""
+        epochs = self.num_train_epochs
+        if self.max_steps > 0:
+            epochs = self.max_steps / math.ceil(
+                rows / (self.train_batch_size * self.world_size * self.gradient_accumulation_steps)
+            )
+        return 0 if epochs < 2 else max(1, int(epochs) // 5)
 
 
 def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: float) -> MemoryProcessor:
@@ -166,8 +176,8 @@ def main() -> dict[str, Any]:
         compute_metrics=accuracy,
     )
     run.figures = ("accuracy", "loss")
-    if training_args.linear_start and variant == "sentence_memory":
-        linear_epochs = max(1, int(training_args.num_train_epochs) // 5)  # 20 of 100 in the released code
+    linear_epochs = training_args.linear_epochs(len(encoded["train"]))
+    if training_args.linear_start and linear_epochs and variant == "sentence_memory":
         run.trainer.add_callback(LinearStart(max_epochs=linear_epochs, patience=None))
     results = run.run(checkpoint) | {"data": portable(asdict(data_args))}
     repeated = repeated_questions(parts["test"], parts["train"])

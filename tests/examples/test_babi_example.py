@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_runs import ONE_EPOCH, assert_refused
+from example_runs import ONE_EPOCH, assert_refused, load_example
 from transformers import pipeline
 
 BABI = "question-answering/run_babi.py"
@@ -56,6 +56,26 @@ def test_a_task_is_learned_and_asked(train: Callable[..., Any], tmp_path: Path) 
     )
     assert answer["answer"] == "garden"
     assert answer["unknown_words"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "epochs"),
+    [
+        ({}, 8),
+        ({"num_train_epochs": 100}, 20),
+        ({"num_train_epochs": 2}, 1),
+        ({"num_train_epochs": 1}, 0),
+        ({"max_steps": 12}, 1),  # 4 steps an epoch
+        ({"max_steps": 40}, 2),
+        ({"max_steps": 7}, 0),
+        ({"max_steps": 8, "gradient_accumulation_steps": 2}, 1),
+        ({"max_steps": 12, "num_train_epochs": 100}, 1),
+    ],
+    ids=str,
+)
+def test_a_linear_start_lasts_a_fifth_of_the_epochs(tmp_path: Path, options: dict[str, Any], epochs: int) -> None:
+    arguments = load_example(BABI).TrainingArguments(str(tmp_path), **options)
+    assert arguments.linear_epochs(108) == epochs
 
 
 @pytest.mark.full

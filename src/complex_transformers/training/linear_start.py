@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from transformers import PreTrainedConfig, TrainerCallback, TrainerControl, TrainerState
@@ -24,8 +25,9 @@ class LinearStart(TrainerCallback, ExportableState):
     of sentences are not found; the released code has 20 linear epochs of 100, whatever the loss.
 
     The trainer must evaluate, best at every epoch. Evaluations of the linear network never choose the best checkpoint;
-    a resumed training goes on as it was; a trained model has its normalisation back in any case. Evaluations before
-    and after training do not count.
+    a resumed training goes on as it was, one without a linear start without. A trained model has its normalisation
+    back in any case, with a warning where no evaluation was one with it. Evaluations before and after training do not
+    count.
 
     Args:
         max_epochs: longest linear start; None: until the loss stops falling.
@@ -102,8 +104,8 @@ class LinearStart(TrainerCallback, ExportableState):
         self.end(config)  # of a training that was broken off
         self._reset()
         saved = state.stateful_callbacks.get(type(self).__name__)
-        if saved and state.global_step:  # of a checkpoint; before the first step it is what this object was
-            for name, value in saved["attributes"].items():
+        if state.global_step:  # of a checkpoint; before the first step it is what this object was
+            for name, value in (saved["attributes"] if saved else {"is_linear": False}).items():
                 setattr(self, name, value)
         self.begin(config)
         self._forget_the_best(state)
@@ -131,9 +133,17 @@ class LinearStart(TrainerCallback, ExportableState):
     def on_train_end(
         self, args: Any, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
     ) -> None:
-        """End, also of a training that was linear throughout."""
+        """End, also of a training that was linear throughout, which it says."""
         self.is_training = False
-        self.end(_network(model).config)
+        config = _network(model).config
+        self.end(config)
+        if self.is_linear or self.evaluated_linear:
+            warnings.warn(
+                f"LinearStart(max_epochs={self.max_epochs}, patience={self.patience}) was not over before the last "
+                f"evaluation: the network now has attention_normalization={config.attention_normalization!r}, with "
+                "which it was not trained; train longer, or make the linear start shorter",
+                stacklevel=2,
+            )
 
     def _forget_the_best(self, state: TrainerState) -> None:
         if self.evaluated_linear:

@@ -5,6 +5,7 @@
 import os
 import re
 import tarfile
+import warnings
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -202,10 +203,31 @@ def test_a_resumed_linear_start_goes_on():
     assert again.best_loss == 3.0
     list(trained(again, (2.0, 1.0), second, state))
     assert second.attention_normalization == "softmax"
-    third, last = ComplexMemoryNetworkConfig(**SIZES), LinearStart()
-    last.on_train_begin(None, TrainerState(), None, model=Network(third))
-    last.on_train_end(None, TrainerState(), None, model=Network(third))
-    assert third.attention_normalization == "softmax"
+    third, last = ComplexMemoryNetworkConfig(**SIZES), LinearStart(max_epochs=2)
+    resumed = TrainerState(global_step=10)  # of a training without a linear start
+    last.on_train_begin(None, resumed, None, model=Network(third))
+    assert [name for name, _ in trained(last, (2.0, 1.0), third, resumed)] == ["softmax", "softmax"]
+
+
+@pytest.mark.parametrize(
+    ("losses", "is_over"), [((), False), ((3.0,), False), ((3.0, 2.0), False), ((3.0,) * 3, True)]
+)
+def test_a_training_that_is_linear_to_its_end_says_so(losses, is_over):
+    config, state, start = (
+        ComplexMemoryNetworkConfig(**SIZES),
+        TrainerState(),
+        LinearStart(max_epochs=2, patience=None),
+    )
+    start.on_train_begin(None, state, None, model=Network(config))
+    list(trained(start, losses, config, state))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        start.on_train_end(None, state, None, model=Network(config))
+    assert config.attention_normalization == "softmax"
+    said = [str(one.message).partition(":")[0] for one in found]
+    assert said == [
+        "LinearStart(max_epochs=2, patience=None) was not over before the last evaluation" for _ in range(not is_over)
+    ]
 
 
 def test_a_linear_start_resumes_a_network_that_was_saved_linear():
@@ -231,7 +253,8 @@ def test_a_linear_start_hears_the_evaluations_of_training_alone():
         list(trained(start, (1.0, 1.0), config, state))
         state = TrainerState(stateful_callbacks=[start])  # as a Trainer makes it
         start.on_train_begin(None, state, None, model=Network(config))
-        assert [name for name, _ in trained(start, (3.0, 2.0, 2.5), config, state)] == ["linear", "linear", "softmax"]
+        names = [name for name, _ in trained(start, (3.0, 2.0, 2.5, 1.0), config, state)]
+        assert names == ["linear", "linear", "softmax", "softmax"]
         start.on_train_end(None, state, None, model=Network(config))
 
 
