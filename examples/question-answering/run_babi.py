@@ -37,7 +37,10 @@ from complex_transformers.analysis import plot_memories
 NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
 LENGTHS = ("story_length", "question_length")
 WITHOUT = (*LENGTHS, "answer_token_ids")
-ModelArguments = arguments_of(ComplexMemoryNetworkConfig, without=WITHOUT, hidden_size=40, time_noise=0.1)
+TIME_NOISE, LENGTH_MARGIN = 0.1, 0.25  # where they are read
+ModelArguments = arguments_of(
+    ComplexMemoryNetworkConfig, without=WITHOUT, shown={"time_noise": TIME_NOISE}, hidden_size=40
+)
 
 
 @dataclass
@@ -47,10 +50,13 @@ class DataArguments(arguments_of(load_babi)):
     archive: str = field(default="", metadata={"help": "tasks_1-20_v1-2.tar.gz, or the folder it was unpacked to"})
     task: int = field(default=1, metadata={"help": "1 to 20"})
     validation_share: float = field(default=0.1, metadata={"help": "of the training part, its end"})
-    length_margin: float = field(
-        default=0.25, metadata={"help": "of word_memory: how much longer than those of the training part texts may be"}
+    length_margin: float | None = field(
+        default=None,
+        metadata={
+            "help": "of word_memory: how much longer than those of the training part texts may be; default: "
+            f"{LENGTH_MARGIN}"
+        },
     )
-
     word_answers: bool = field(
         default=False, metadata={"help": "answers are words of the memory's last table, W^T = C^K, as in the paper"}
     )
@@ -84,7 +90,9 @@ class TrainingArguments(RunArguments):
     metric_for_best_model: str | None = "loss"
     greater_is_better: bool | None = False
     remove_unused_columns: bool = field(default=False, metadata={"help": "stories become words when they are read"})
-    linear_start: bool = field(default=True, metadata={"help": "of sentence_memory: begin without a softmax"})
+    linear_start: bool | None = field(
+        default=None, metadata={"help": "of sentence_memory: begin without a softmax; default: from two epochs on"}
+    )
     picture: int | None = field(
         default=None, metadata={"help": "a question of the test part: what the hops look at goes to memories.png"}
     )
@@ -96,14 +104,32 @@ class TrainingArguments(RunArguments):
             epochs = self.max_steps / math.ceil(
                 rows / (self.train_batch_size * self.world_size * self.gradient_accumulation_steps)
             )
-        return 0 if epochs < 2 else max(1, int(epochs) // 5)
+        if self.linear_start and epochs < 2:
+            raise ValueError(
+                f"--linear_start true needs two epochs or more, and {epochs:.3g} are trained: leave it out"
+            )
+        return 0 if epochs < 2 or self.linear_start is False else max(1, int(epochs) // 5)
 
 
-def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: float) -> MemoryProcessor:
+def refuse_unread(variant: str, data_args: DataArguments, training_args: TrainingArguments) -> None:
+    """Raise for an option that networks of this variant do not read."""
+    for arguments, name, reader in (
+        (data_args, "length_margin", "word_memory"),
+        (training_args, "linear_start", "sentence_memory"),
+        (training_args, "picture", "sentence_memory"),
+    ):
+        value = getattr(arguments, name)
+        if value is not None and value is not False and variant != reader:
+            raise ValueError(
+                f"--{name} {value} has no effect with --variant {variant}: leave it out, or use --variant {reader}"
+            )
+
+
+def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: float | None) -> MemoryProcessor:
     """Words of the training part; of ``word_memory`` also its longest story and question, and a margin."""
     train = parts["train"]
     tokenizer = build_tokenizer([text for row in train for text in (*row["story"], row["question"])], "word")
-    if variant == "sentence_memory":
+    if margin is None:
         return MemoryProcessor(tokenizer, memory_size=memory_size)
     stories = ([len(tokenizer.tokenize(text)) for text in row["story"]] for row in train)
     questions = (len(tokenizer.tokenize(row["question"])) for row in train)
@@ -147,13 +173,14 @@ def main() -> dict[str, Any]:
     if picture is not None and not 0 <= picture < questions:
         raise ValueError(f"--picture must be 0 to {questions - 1}, a question of the test part, got {picture}")
     defaults = ComplexMemoryNetworkConfig()
-    given = {name: value for name, value in model_args.given().items() if name != "time_noise"}
+    given = model_args.given()
     variant, memory_size = (given.get(name, getattr(defaults, name)) for name in ("variant", "memory_size"))
-    if picture is not None and variant != "sentence_memory":
-        raise ValueError(f"--picture shows the sentences of a sentence_memory, which --variant {variant} has not")
+    refuse_unread(variant, data_args, training_args)
+    if variant == "word_memory" and data_args.length_margin is None:
+        data_args.length_margin = LENGTH_MARGIN
+    elif variant == "sentence_memory" and given.get("temporal") != "none":
+        given.setdefault("time_noise", TIME_NOISE)
     processor = build_processor(variant, parts, memory_size, data_args.length_margin)
-    if variant == "sentence_memory" and given.get("temporal") != "none":
-        given["time_noise"] = model_args.time_noise
     answers = sorted(set(parts["train"]["answer"]))
     if data_args.word_answers:
         given["answer_token_ids"] = processor.answer_words(answers)
@@ -176,8 +203,7 @@ def main() -> dict[str, Any]:
         compute_metrics=accuracy,
     )
     run.figures = ("accuracy", "loss")
-    linear_epochs = training_args.linear_epochs(len(encoded["train"]))
-    if training_args.linear_start and linear_epochs and variant == "sentence_memory":
+    if variant == "sentence_memory" and (linear_epochs := training_args.linear_epochs(len(encoded["train"]))):
         run.trainer.add_callback(LinearStart(max_epochs=linear_epochs, patience=None))
     results = run.run(checkpoint) | {"data": portable(asdict(data_args))}
     repeated = repeated_questions(parts["test"], parts["train"])

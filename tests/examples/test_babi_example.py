@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from example_runs import ONE_EPOCH, assert_refused, load_example
+from huggingface_hub.errors import StrictDataclassClassValidationError
 from transformers import pipeline
 
 BABI = "question-answering/run_babi.py"
@@ -50,6 +51,7 @@ def test_a_task_is_learned_and_asked(train: Callable[..., Any], tmp_path: Path) 
     assert 0 < results["unseen"]["rows"] < 40  # there are few such stories
     saved = json.loads((tmp_path / "out" / "results.json").read_text())
     assert saved["config"]["attention_normalization"] == "softmax"  # the linear start is over
+    assert saved["config"]["time_noise"] == 0.1
     assert len(saved["config"]["answer_token_ids"]) == len(PLACES)
     answer = pipeline("complex-question-answering", model=str(tmp_path / "out"))(
         story="John is in the hall. Mary is in the garden.", question="Where is Mary?"
@@ -99,12 +101,23 @@ def test_words_of_the_real_field_go_on(train: Callable[..., Any]) -> None:
 
 
 def test_refusals(train: Callable[..., Any], run: Callable[..., Any], tmp_path: Path) -> None:
+    words = ["--variant", "word_memory"]
     assert_refused(
         train,
         (["--task", "2"], r"has no task 2 in folder 'en', only \[1\]"),
         (["--validation_share", "1"], r"--validation_share must be in \(0, 1\), got 1\.0"),
         (["--validation_share", "0.999"], "has 120 training question"),
         (["--picture", "40"], "--picture must be 0 to 39, a question of the test part, got 40"),
-        (["--picture", "0", "--variant", "word_memory"], "which --variant word_memory has not"),
+        (["--picture", "0", *words], r"--picture 0 has no effect with --variant word_memory: leave it out, or use"),
+        (["--linear_start", "true", *words], "--linear_start True has no effect with --variant word_memory"),
+        (["--linear_start", "true", *ONE_EPOCH], "--linear_start true needs two epochs or more, and 1 are trained"),
+        (["--length_margin", "0.5"], r"--length_margin 0\.5 has no effect with --variant sentence_memory"),
+    )
+    noise = ["--time_noise", "0.5"]
+    assert_refused(
+        train,
+        ([*noise, *words], r"time_noise=0\.5 has no effect with variant='word_memory'"),
+        ([*noise, "--temporal", "none"], r"time_noise=0\.5 has no effect with temporal='none'"),
+        error=StrictDataclassClassValidationError,
     )
     assert_refused(lambda *words: run(BABI, *words), ([], "give --archive"))
