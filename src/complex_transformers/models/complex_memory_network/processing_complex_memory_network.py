@@ -154,9 +154,11 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
         with ``vocab_size=len(processor.tokenizer)``.
 
         Raises:
-            TypeError: an answer that is no text.
+            TypeError: one text in place of a list, an answer that is no text.
             ValueError: an answer that is empty, or twice there; then no word is added.
         """
+        if isinstance(answers, str):
+            raise TypeError(f"answers must be a list of texts, got the text {answers!r}: pass [{answers!r}]")
         if empty := [answer for answer in answers if isinstance(answer, str) and not answer.strip()]:
             raise ValueError(f"an answer is empty: {empty[0]!r}")
         known = [self._known_word(answer) for answer in answers]
