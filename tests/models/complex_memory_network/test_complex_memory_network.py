@@ -294,12 +294,12 @@ def test_complex_scores_are_those_of_complex_numbers(score):
 @pytest.mark.parametrize("field", ["complex", "real"])
 def test_answers_are_words_of_the_last_table(field, tmp_path):
     """W^T = C^K (Sukhbaatar et al. 2015, 2.2): logit k is Re<c_k|u>, and its gradient reaches the word."""
-    model = build(number_field=field, num_hops=2, answer_token_ids=[5, 2, 9, 5])
+    model = build(number_field=field, num_hops=2, answer_token_ids=[5, 2, 9, 7])
     story, question = torch.randint(0, 13, (3, 4, 3)), torch.randint(0, 13, (3, 3))
     out = model(story, question_ids=question, labels=torch.tensor([0, 1, 2]))
     u = model.model(story, question_ids=question).pooler_output.detach().numpy()
     table = model.model.memory.tables[2].words.weight
-    rows = table.detach().numpy()[[5, 2, 9, 5]]
+    rows = table.detach().numpy()[[5, 2, 9, 7]]
     if field == "complex":
         products = (rows[:, :3] + 1j * rows[:, 3:]).conj() @ (u[:, :3] + 1j * u[:, 3:]).T
         np.testing.assert_allclose(out.logits.detach(), products.real.T, atol=1e-12)
@@ -321,6 +321,8 @@ def test_answers_are_words_of_the_last_table(field, tmp_path):
     [
         ({"answer_token_ids": [1, 2]}, "2 words for num_labels=4"),
         ({"answer_token_ids": [1, 2, 3, 13]}, r"must lie in \[0, vocab_size=13\), got 13"),
+        ({"answer_token_ids": [1, 2, 3, 2]}, r"a word twice, \[1, 2, 3, 2\]: .* give each a word of its own"),
+        ({"answer_token_ids": [0, 1, 2, 3]}, "has pad_token_id=0, whose row is zero: give a word of the vocabulary"),
         ({"answer_token_ids": [1, 2, 3, 4], "sentence_encoding": "complex_order"}, "sentence_encoding='position'"),
         ({"answer_token_ids": [1, 2, 3, 4], "variant": "word_memory"}, "needs variant='sentence_memory'"),
         ({"answer_token_ids": [1, 2, 3, 4], "weight_tying": "layer"}, "has no effect with weight_tying='layer'"),

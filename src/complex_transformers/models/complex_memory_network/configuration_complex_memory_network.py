@@ -51,9 +51,9 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
         memory_size: sentences that the model remembers.
         time_noise: probability in training that a sentence is followed by an empty one, which makes the others older
             (Sukhbaatar et al. 2015, 4.2).
-        answer_token_ids: the word of every label; then logits are the products of the last state with the words'
-            vectors in the last table, W^T = C^K (Sukhbaatar et al. 2015, 2.2). With ``adjacent`` tables of vectors
-            without phases. By default answers are no words, and have a ``readout``.
+        answer_token_ids: the word of every label, no two the same; then logits are the products of the last state with
+            the words' vectors in the last table, W^T = C^K (Sukhbaatar et al. 2015, 2.2). With ``adjacent`` tables of
+            vectors without phases. By default answers are no words, and have a ``readout``.
         story_length, question_length: words of ``word_memory``, whose weights they are in; shorter texts are filled
             up on the left. So are those below.
         softmax_axis: words that the weights sum to 1 over: of the ``question``, as run, or of the ``memory``.
@@ -158,7 +158,7 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
             )
 
     def validate_answer_token_ids(self) -> None:
-        """A word of the vocabulary for every label, in a table of vectors without phases."""
+        """A word of its own for every label, no padding, in a table of vectors without phases."""
         if (ids := self.answer_token_ids) is None:
             return
         if len(ids) != self.num_labels:
@@ -170,6 +170,16 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
             raise ValueError(
                 f"answer_token_ids must lie in [0, vocab_size={self.vocab_size}), got {wrong[0]}; "
                 "MemoryProcessor.answer_words adds the answers to the vocabulary"
+            )
+        if len(set(ids)) < len(ids):
+            raise ValueError(
+                f"answer_token_ids has a word twice, {ids}: two labels would have one logit for ever; give each a "
+                "word of its own"
+            )
+        if self.pad_token_id in ids:
+            raise ValueError(
+                f"answer_token_ids has pad_token_id={self.pad_token_id}, whose row is zero: give a word of the "
+                "vocabulary, as MemoryProcessor.answer_words does"
             )
         if self.variant == "word_memory" or self.sentence_encoding == "complex_order":
             raise ValueError(
