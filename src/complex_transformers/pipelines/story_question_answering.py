@@ -35,7 +35,7 @@ class StoryQuestionAnsweringPipeline(Pipeline):
 
     Raises:
         ValueError: a model of another family, no processor, an input without story or question, an empty story.
-        TypeError: an input that is no mapping.
+        TypeError: an input that is no mapping, a story or question that is no text.
     """
 
     _load_tokenizer = False
@@ -75,6 +75,11 @@ class StoryQuestionAnsweringPipeline(Pipeline):
             given = [name for name, value in input_.items() if value is not None]
             raise ValueError(f"the input has no {' and no '.join(missing)}, only {given}: give a story and a question")
         story, question = (input_[name] for name in _INPUTS)
+        if not isinstance(question, str):
+            raise TypeError(
+                f"question must be a text, got {type(question).__name__}: {question!r}; give several questions as a "
+                f"list of mappings of {_INPUTS}"
+            )
         features = dict(self.processor(story, question, truncation=True))
         sentences, dropped = self.processor.sentences(story), self.processor.dropped_sentences(story)
         kept = sentences[dropped:] if self.processor.variant == "sentence_memory" else []

@@ -95,6 +95,13 @@ def test_what_is_no_story_is_refused():
         ({"story": STORY, "question": ""}, ValueError, "question has no word: ''; ask a question"),
         ({"story": STORY}, ValueError, r"the input has no question, only \['story'\]: give a story and a question"),
         ({"story": [1, 2], "question": QUESTION}, TypeError, "list of sentences, got int: 1"),
+        ({"story": 3, "question": QUESTION}, TypeError, "a text or a list of sentences, got int: 3"),
+        ({"story": STORY, "question": 3}, TypeError, "question must be a text, got int: 3; give several"),
+        (
+            {"story": [STORY] * 2, "question": [QUESTION] * 2},
+            TypeError,
+            r"question must be a text, got list: \['Where",
+        ),
         ("Where?", TypeError, "must be a mapping of"),
     ):
         with pytest.raises(error, match=message):
@@ -125,6 +132,30 @@ def test_batches_are_filled_up_and_masked(tmp_path):
     assert again(STORY, QUESTION) == processor(STORY, QUESTION)
     rows = [{**dict(processor(STORY[:1], QUESTION)), "label": 1} for _ in range(2)]
     assert processor.pad(rows, "pt")["labels"].tolist() == [1, 1]
+
+
+def test_what_makes_no_batch_is_named():
+    processor = build_processor()
+    row = dict(processor(STORY, QUESTION))
+    with pytest.raises(ValueError, match="there is nothing to read: give one story and its question"):
+        processor([], [])
+    with pytest.raises(TypeError, match="question must be a text, got int: 3"):
+        processor(STORY, 3)
+    for rows in ([{**row, "label": 1}, row], [row, {**row, "labels": 1}]):
+        with pytest.raises(ValueError, match=r"row\(s\) \[[01]\] have no label, and others have one: label all rows"):
+            processor.pad(rows)
+    with pytest.raises(ValueError, match=r"question_ids of row\(s\) \[1\] have no word: ask a question"):
+        processor.pad([row, {**row, "question_ids": []}])
+
+
+@pytest.mark.parametrize(("variant", "options"), [("sentence_memory", {}), ("word_memory", WORDS)])
+def test_rows_without_a_story_are_answered(variant, options):
+    model, processor = build(variant, **options)
+    told = dict(processor(STORY[:2], QUESTION))
+    row = {**told, "input_ids": []}
+    alone, beside = processor.pad([row], "pt"), processor.pad([row, told], "pt")
+    assert alone["attention_mask"].sum() == 0
+    torch.testing.assert_close(model(**alone).logits[0], model(**beside).logits[0])
 
 
 @pytest.mark.parametrize(("variant", "options"), [("sentence_memory", {}), ("word_memory", WORDS)])

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -72,7 +72,10 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
 
     def sentences(self, story: Story) -> list[str]:
         """The sentences of a text, which end in ``.``, ``!``, ``?`` or a line break; or those that are given."""
-        parts = _SENTENCE_END.split(story) if isinstance(story, str) else list(story)
+        if isinstance(story, str):
+            parts = _SENTENCE_END.split(story)
+        else:
+            parts = list(story) if _is_several(story) else [story]
         for part in parts:
             if not isinstance(part, str):
                 raise TypeError(f"a story must be a text or a list of sentences, got {type(part).__name__}: {part!r}")
@@ -101,9 +104,11 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
         """
         if question is None:
             raise ValueError("give a question about the story: processor(story, question)")
-        single = isinstance(question, str)
-        questions = [question] if isinstance(question, str) else list(question)
-        stories: list[Any] = [story] if single else list(story)
+        single = not _is_several(question)
+        questions: list[Any] = [question] if single else list(question)
+        stories: list[Any] = list(story) if not single and _is_several(story) else [story]
+        if not questions and not stories:
+            raise ValueError("there is nothing to read: give one story and its question, or more")
         if len(stories) != len(questions) or (not single and isinstance(story, str)):
             raise ValueError(f"there must be one story for each question, got {len(stories)} for {len(questions)}")
         features = []
@@ -122,18 +127,21 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
         """A batch of features, each from a call, with masks; ``label`` or ``labels`` go along.
 
         Args:
-            features: one mapping a row.
+            features: one mapping a row; a story may have no sentences.
             return_tensors: ``pt`` for tensors.
 
         Raises:
-            ValueError: no rows.
+            ValueError: no rows, a question without words, labels of some rows alone.
         """
         if not features:
             raise ValueError("there are no rows to make a batch of: give one row of features or more")
+        if empty := [place for place, row in enumerate(features) if not len(row["question_ids"])]:
+            raise ValueError(f"question_ids of row(s) {empty} have no word: ask a question")
         stories = [row["input_ids"] for row in features]
         batch: dict[str, Any] = {}
         if self.variant == "sentence_memory":
-            count, size = max(map(len, stories)), max(len(words) for story in stories for words in story)
+            # One place at least: a model reads a story without sentences as padding.
+            count, size = max(1, *map(len, stories)), max([1, *(len(words) for story in stories for words in story)])
             # A sentence that is none is all padding.
             full = [[*story, *[[]] * (count - len(story))] for story in stories]
             rows = [[self._filled(words, size) for words in story] for story in full]
@@ -142,9 +150,12 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
         else:
             self._add(batch, "input_ids", "attention_mask", stories)
         self._add(batch, "question_ids", "question_mask", [row["question_ids"] for row in features])
-        for name in ("label", "labels"):
-            if name in features[0]:
-                batch["labels"] = [row[name] for row in features]
+        labels = [row.get("labels", row.get("label")) for row in features]
+        if missing := [place for place, label in enumerate(labels) if label is None]:
+            if len(missing) < len(labels):
+                raise ValueError(f"row(s) {missing} have no label, and others have one: label all rows, or none")
+        else:
+            batch["labels"] = labels
         return BatchEncoding(batch, tensor_type=return_tensors)
 
     def answer_words(self, answers: Sequence[str]) -> list[int]:
@@ -192,7 +203,8 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
         return sum(start < excess for start in accumulate([0, *sizes[:-1]]))
 
     def _add(self, batch: dict[str, Any], name: str, mask_name: str, texts: list[list[int]]) -> None:
-        rows = [self._filled(words, max(map(len, texts))) for words in texts]
+        size = max(1, *map(len, texts))
+        rows = [self._filled(words, size) for words in texts]
         batch[name], batch[mask_name] = [ids for ids, _ in rows], [mask for _, mask in rows]
 
     def _filled(self, words: Sequence[int], size: int) -> tuple[list[int], list[int]]:
@@ -229,3 +241,8 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
         if len(words) > limit and not truncation:
             raise ValueError(f"story{name} has {len(words)} {what}={limit}: pass truncation=True to keep its end")
         return words[-limit:]
+
+
+def _is_several(value: Any) -> bool:
+    """Whether this is a list, or another iterable, and no text."""
+    return isinstance(value, Iterable) and not isinstance(value, str)
