@@ -42,6 +42,7 @@ SHARINGS = ("none", "word", "dimension")
 PHASES = ("none", "learned", "per_dimension")
 FREQUENCY_INITS = ("sinusoidal", "normal", "uniform")
 DAMPINGS = ("none", "learned")
+VOCABULARY_REMEDY = "use the tokenizer the model was trained with, or model.resize_token_embeddings(len(tokenizer))"
 
 
 def check_frequency_scale(frequency_scale: float) -> None:
@@ -97,8 +98,7 @@ class TableEmbedding(FullPrecision):
 
     def check_ids(self, input_ids: Tensor) -> None:
         """Raise for ids outside the vocabulary."""
-        remedy = "use the tokenizer the model was trained with, or model.resize_token_embeddings(len(tokenizer))"
-        check_ids("input_ids", input_ids, self.num_embeddings, remedy)
+        check_ids("input_ids", input_ids, self.num_embeddings, VOCABULARY_REMEDY)
 
     @staticmethod
     def positions(input_ids: Tensor, position_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor:

@@ -142,6 +142,10 @@ def test_what_cannot_be_read_is_refused():
         model(torch.ones(1, 4, dtype=torch.long), question_ids=question)
     with pytest.raises(TypeError, match="must be integers"):
         model(torch.ones(1, 2, 4), question_ids=question)
+    with pytest.raises(ValueError, match=r"^question_ids must lie in \[0, 13\), got 13; use the tokenizer"):
+        model(torch.ones(1, 2, 4, dtype=torch.long), question_ids=13 * question)
+    with pytest.raises(ValueError, match=r"^input_ids must lie in \[0, 13\), got -1; use the tokenizer"):
+        model(-torch.ones(1, 2, 4, dtype=torch.long), question_ids=question)
     with pytest.raises(ValueError, match="one question for each story, got 1 for 2"):
         model(torch.ones(2, 2, 4, dtype=torch.long), question_ids=question)
     with pytest.raises(Exception, match="needs number_field='complex'"):

@@ -23,6 +23,8 @@ from ...nn import (
     sum_words,
     word_factors,
 )
+from ...nn.checks import check_ids
+from ...nn.embedding import VOCABULARY_REMEDY
 from ...nn.ordering import real_first
 from ..base.inputs import EMPTY, check_mask, without_padding
 from ..base.text import ClassicPreTrainedModel, SequenceClassifier, make_recurrent, run_recurrent
@@ -55,20 +57,19 @@ class MemoryNetworkClassifierOutput(SequenceClassifierOutput):
     memory_weights: Tensor | None = None
 
 
-def check_text(name: str, ids: Tensor, mask: Tensor | None, axes: str) -> Tensor:
+def check_text(name: str, ids: Tensor, mask: Tensor | None, axes: str, vocab_size: int) -> Tensor:
     """True for the words of checked ids; all of them where no mask is given.
 
     Raises:
         TypeError: ids that are no integers.
-        ValueError: another number of axes, nothing at all, a mask of another shape.
+        ValueError: another number of axes, nothing at all, a word outside the vocabulary, a mask of another shape.
     """
     names = axes.split(", ")
     if ids.dim() != len(names):
         raise ValueError(f"{name}_ids must be [{axes}], got shape {tuple(ids.shape)}")
     if 0 in ids.shape:
         raise ValueError(f"the {name} is empty: [{axes}] is {tuple(ids.shape)}; {EMPTY}")
-    if ids.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"{name}_ids must be integers (int64 or int32), got dtype {ids.dtype}")
+    check_ids(f"{name}_ids", ids, vocab_size, VOCABULARY_REMEDY)
     mask_name = "attention_mask" if name == "input" else f"{name}_mask"
     check_mask(mask, tuple(ids.shape), mask_name, f"[{axes}]", scores=False)
     return torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.to(torch.bool)
@@ -309,8 +310,9 @@ class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
         """
         if question_ids is None:
             raise ValueError("give the question_ids, [batch, words], that are asked about the story")
-        mask = check_text("input", input_ids, attention_mask, self.memory.axes)
-        asked = check_text("question", question_ids, question_mask, "batch, words")
+        words = self.config.vocab_size
+        mask = check_text("input", input_ids, attention_mask, self.memory.axes, words)
+        asked = check_text("question", question_ids, question_mask, "batch, words", words)
         if input_ids.shape[0] != question_ids.shape[0]:
             raise ValueError(
                 f"there must be one question for each story, got {question_ids.shape[0]} for {input_ids.shape[0]}"
