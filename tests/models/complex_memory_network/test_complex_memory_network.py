@@ -152,6 +152,19 @@ def test_what_cannot_be_read_is_refused():
         ComplexMemoryNetworkConfig(**SIZES, number_field="real", attention_score="modulus")
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_is_no_sentence_of_a_story(side):
+    model = build()
+    story, question = torch.randint(1, 13, (2, 9, 4)), torch.randint(1, 13, (2, 3))
+    padding = torch.zeros(2, 6, 4, dtype=torch.long)
+    longer = torch.cat([padding, story] if side == "left" else [story, padding], dim=1)
+    padded = model(longer, attention_mask=(longer > 0).long(), question_ids=question)
+    torch.testing.assert_close(padded.logits, model(story, question_ids=question).logits, rtol=0, atol=1e-12)
+    told = torch.cat([longer, story[:, :1]], dim=1)
+    with pytest.raises(ValueError, match="the story has 10 sentences, more than memory_size=9"):
+        model(told, attention_mask=(told > 0).long(), question_ids=question)
+
+
 def test_an_empty_story_leaves_the_question():
     model = build()
     story, question = torch.ones(1, 2, 4, dtype=torch.long), torch.tensor([[1, 2, 3]])

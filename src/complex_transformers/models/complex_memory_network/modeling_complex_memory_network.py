@@ -133,12 +133,15 @@ class SentenceMemory(nn.Module):
 
     def forward(self, story: Tensor, mask: Tensor, question: Tensor, question_mask: Tensor) -> tuple[Tensor, Tensor]:
         """The last state ``[B, d]`` and the weights ``[B, num_hops, M]``."""
-        if story.shape[1] > (size := self.config.memory_size):
-            raise ValueError(
-                f"the story has {story.shape[1]} sentences, more than memory_size={size}: give the last {size}, as "
-                "MemoryProcessor does, or build the model with a larger memory_size"
-            )
-        told = mask.any(-1)
+        told, size = mask.any(-1), self.config.memory_size
+        if story.shape[1] > size:
+            # While a network is exported nothing says how many of the places are padding.
+            count = story.shape[1] if is_exporting() else int(told.sum(1).max())
+            if count > size:
+                raise ValueError(
+                    f"the story has {count} sentences, more than memory_size={size}: give the last {size}, as "
+                    "MemoryProcessor does, or build the model with a larger memory_size"
+                )
         ages = self.ages(told)
         has_places = self.config.sentence_encoding == "position"
         dtype = torch.promote_types(next(self.tables.parameters()).dtype, torch.float32)
