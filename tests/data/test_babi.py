@@ -62,7 +62,7 @@ def test_a_task_of_an_archive_or_of_its_folder(archive, tmp_path):
     ("text", "message"),
     [
         ("Mary moved.", r"the text, line 1 must be a number and a sentence or a question, got 'Mary moved\.'"),
-        ("1 Mary moved.\n\n", "line 2 must be a number"),
+        ("1 Mary moved.\n\n2 John went.", "line 2 must be a number"),
         ("1 Mary moved.\n3 John went.", "line 2 has number 3 after 1: lines of a story follow each other"),
         ("2 Mary moved.", "line 1 has number 2 after 0"),
         ("1 Where is Mary? \tbathroom\t1", r"line 1 asks 'Where is Mary\?' before a story was told"),
@@ -78,6 +78,41 @@ def test_a_task_of_an_archive_or_of_its_folder(archive, tmp_path):
 def test_broken_lines_are_named(text, message):
     with pytest.raises(ValueError, match=message):
         read_babi(text.splitlines())
+
+
+def test_a_text_in_place_of_its_lines_is_refused():
+    with pytest.raises(TypeError, match=r"got the text '1 Mary.*: pass its \.splitlines\(\)"):
+        read_babi(STORY)
+
+
+def test_marks_and_empty_lines_around_the_text_are_passed_over():
+    assert read_babi(["\ufeff" + STORY.splitlines()[0], *STORY.splitlines()[1:], "", " \n"]) == read_babi(
+        STORY.splitlines()
+    )
+
+
+def test_a_damaged_archive_is_not_read(archive):
+    whole = archive.read_bytes()
+    for place in (*range(20, len(whole), 29), len(whole) - 8):  # files between their ends, and the check sum
+        damaged = bytearray(whole)
+        damaged[place] ^= 1
+        archive.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"(?s)tasks\.tar\.gz is no whole archive of the bAbI .*fetch it again"):
+            load_babi(archive, 1, "en")
+
+
+def test_a_file_that_is_no_text_is_named(archive, tmp_path):
+    folder = tmp_path / "folder" / "en"
+    folder.mkdir(parents=True)
+    for part in ("train", "test"):
+        (folder / f"qa1_one_{part}.txt").write_bytes(b"1 Mary moved to the caf\xe9.\n")
+    with pytest.raises(ValueError, match=r"en/qa1_one_\w+\.txt is no text in UTF-8 .*: fetch it again"):
+        load_babi(folder.parent, 1, "en")
+    path = tmp_path / "other.tar.gz"
+    with tarfile.open(path, "w:gz") as written:
+        written.add(folder, "tasks/en")
+    with pytest.raises(ValueError, match=r"other\.tar\.gz, tasks/en/qa1_one_\w+\.txt is no text in UTF-8"):
+        load_babi(path, 1, "en")
 
 
 def test_what_an_archive_does_not_have(archive, tmp_path):

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import tarfile
+import zlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,20 +46,27 @@ def read_babi(lines: Iterable[str], name: str = "the text") -> list[BabiQuestion
 
     Args:
         lines: ``<n> <sentence>``, or ``<n> <question> TAB <answer> TAB <numbers of supporting lines>``; a number of 1
-            begins a story.
+            begins a story. A byte order mark before the first and empty lines after the last are passed over.
         name: of the file, for errors.
 
     Raises:
+        TypeError: a text in place of its lines.
         ValueError: a line without number, a number out of order, a question without a story or an answer, supporting
             lines that are not sentences of the story before, no question at all.
     """
+    if isinstance(lines, str):
+        raise TypeError(f"read_babi reads lines, got the text {lines[:80]!r}: pass its .splitlines()")
+    rows = list(lines)
+    while rows and not rows[-1].strip():
+        rows.pop()
     questions: list[BabiQuestion] = []
     story: list[str] = []
     places: dict[int, int] = {}  # number of a line -> place of its sentence
     last = 0
-    for row, line in enumerate(lines, start=1):
+    for row, line in enumerate(rows, start=1):
         where = f"{name}, line {row}"
-        if not (match := _LINE.fullmatch(line.strip("\r\n "))):
+        text = line.removeprefix("\ufeff") if row == 1 else line
+        if not (match := _LINE.fullmatch(text.strip("\r\n "))):
             raise ValueError(f"{where} must be a number and a sentence or a question, got {line.rstrip()[:80]!r}")
         number, text = int(match[1]), match[2]
         if number == 1:
@@ -97,8 +106,8 @@ def load_babi(archive: str | Path, task: int, folder: str = "en-10k") -> Dataset
 
     Raises:
         FileNotFoundError: no such archive.
-        ValueError: a file that is no archive, a folder or task that it does not have, a part that is missing, a broken
-            line.
+        ValueError: a file that is no whole archive, a folder or task that it does not have, a part that is missing or
+            no UTF-8, a broken line.
     """
     texts = _texts(Path(archive), folder, task)
     if missing := {"train", "test"} - texts.keys():
@@ -118,14 +127,24 @@ def _texts(archive: Path, folder: str, task: int) -> dict[str, str]:
     if archive.is_dir():
         found = {path.relative_to(archive).as_posix(): path for path in archive.rglob("qa*.txt")}
         names = _members(found, archive, folder, task)
-        return {part: found[name].read_text(encoding="utf-8") for part, name in names.items()}
+        return {part: _decoded(found[name].read_bytes(), found[name]) for part, name in names.items()}
     try:
         with tarfile.open(archive) as opened:
             names = _members(opened.getnames(), archive, folder, task)
             files = {part: opened.extractfile(name) for part, name in names.items()}
-            return {part: file.read().decode("utf-8") for part, file in files.items() if file is not None}
-    except (tarfile.TarError, EOFError, UnicodeDecodeError) as error:
+            texts = {part: file.read() for part, file in files.items() if file is not None}
+            while opened.fileobj is not None and opened.fileobj.read(2**20):  # its check sum stands behind the files
+                pass
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{archive} is no whole archive of the bAbI tasks ({error}): fetch it again") from error
+    return {part: _decoded(text, f"{archive}, {names[part]}") for part, text in texts.items()}
+
+
+def _decoded(text: bytes, name: object) -> str:
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is no text in UTF-8 ({error}): fetch it again") from error
 
 
 def _members(names: Iterable[str], archive: Path, folder: str, task: int) -> dict[str, str]:
