@@ -37,12 +37,13 @@ class RealWordEmbedding(TableEmbedding):
         embedding_dim: stored width 2d.
         padding_idx: word kept at zero.
         place: one of the three above.
-        num_slots: S.
+        num_slots: S, at most m: there are no more places.
         position_length: m, or ``"sentence"``.
         amplitude_std: standard deviation of both tables.
 
     Raises:
-        ValueError: an odd width, an unknown place, a length or number of slots below 1, an id outside the vocabulary.
+        ValueError: an odd width, an unknown place, a length or number of slots below 1, more slots than places, an id
+            outside the vocabulary.
     """
 
     no_weight_decay = ()
@@ -59,7 +60,7 @@ class RealWordEmbedding(TableEmbedding):
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx)
         check_choice("place", place, PLACES)
-        check_place(num_slots, position_length)
+        check_place(place, num_slots, position_length)
         size = arithmetic("complex").num_features(embedding_dim)
         self.place = place
         self.num_slots = num_slots
@@ -114,9 +115,14 @@ class RealWordEmbedding(TableEmbedding):
         return text if self.place == "none" else f"{text}, position_length={self.position_length!r}"
 
 
-def check_place(num_slots: int, position_length: int | str) -> None:
-    """Raise unless there is a slot, and a length or ``"sentence"``."""
+def check_place(place: str, num_slots: int, position_length: int | str) -> None:
+    """Raise unless there is a slot, and a length or ``"sentence"``, and no slot that no place is in."""
     if num_slots < 1:
         raise ValueError(f"num_slots must be positive, got {num_slots}")
     if position_length != "sentence" and (not isinstance(position_length, int) or position_length < 1):
         raise ValueError(f"position_length must be a positive number of words, or 'sentence', got {position_length!r}")
+    if place == "slot" and isinstance(position_length, int) and num_slots > position_length:
+        raise ValueError(
+            f"num_slots={num_slots} is more than position_length={position_length}: slots would be left that no word "
+            "is in; use fewer slots, or a longer length"
+        )

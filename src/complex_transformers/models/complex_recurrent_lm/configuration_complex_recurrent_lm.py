@@ -35,7 +35,7 @@ class ComplexRecurrentLMConfig(StreamConfig):
             (``slot_position``, Thesis 4.3) or as a phase (``phase_position``, Thesis 4.5).
         initializer_range: standard deviation of the tables of words and slots, each part.
         word_parts: the words of ``embedding_type="word"`` are complex (``both``), or ``real`` numbers.
-        num_slots: of ``slot_position``.
+        num_slots: of ``slot_position``; at most ``position_length``.
         position_length: places count the words modulo this number; ``"sentence"``, as printed: the words of the text,
             which shows how many are still to come.
         transform: between words and layers: ``none``; ``fourier``, along ``transform_axis``; ``z``, of the features of
@@ -146,7 +146,7 @@ class ComplexRecurrentLMConfig(StreamConfig):
 
     def validate_places(self) -> None:
         """There are slots and a length, and points for the features."""
-        check_place(self.num_slots, self.position_length)
+        check_place(self.embedding_type.removesuffix("_position"), self.num_slots, self.position_length)
         if self.num_points is not None and not 1 <= self.num_points <= self.complex_size:
             raise ValueError(
                 f"num_points must lie in [1, {self.complex_size}], the complex features of hidden_size="
