@@ -175,6 +175,16 @@ def test_initial_factors_fill_the_ring_and_keep_the_variance():
     assert DiagonalRecurrence(5, "real").frequency is None
 
 
+@pytest.mark.parametrize("modulus", [1e-15, 1.0 - 1e-6])
+def test_the_most_extreme_moduli_are_learned(modulus):
+    layer = DiagonalRecurrence(8, min_modulus=modulus, max_modulus=modulus)
+    np.testing.assert_allclose(-np.log(np.abs(factor_of(layer))), -math.log(modulus), rtol=0.05)
+    out, _ = layer(torch.randn(50, 2, 8))
+    out.square().sum().backward()
+    assert layer.damping.grad.isfinite().all()
+    assert (layer.damping.grad != 0).all()
+
+
 # --- the block -------------------------------------------------------------------------------------------------------
 
 
@@ -211,8 +221,8 @@ def test_the_block_is_norm_product_recurrence_and_gate(field):
 
 
 def test_bad_arguments():
-    for moduli in ((0.0, 0.9), (0.5, 1.0), (0.5, 1.5), (0.9, 0.5), (-0.5, 0.9)):
-        with pytest.raises(ValueError, match=rf"is not stable, got {moduli[0]} and {moduli[1]}"):
+    for moduli in ((0.0, 0.9), (1e-30, 0.9), (0.5, 1.0 - 1e-9), (0.5, 1.0), (0.5, 1.5), (0.9, 0.5), (-0.5, 0.9)):
+        with pytest.raises(ValueError, match=rf"is not stable or cannot .*, got {moduli[0]} and {moduli[1]}"):
             DiagonalRecurrence(4, min_modulus=moduli[0], max_modulus=moduli[1])
     with pytest.raises(ValueError, match="must be even, got 5; use 6"):
         DiagonalRecurrence(5)

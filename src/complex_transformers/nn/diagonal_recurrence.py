@@ -30,14 +30,16 @@ from .stepwise import check_sequence
 __all__ = ["RECURRENCE_FREQUENCIES", "DiagonalRecurrence", "LinearRecurrentBlock"]
 
 RECURRENCE_FREQUENCIES = ("uniform", "harmonic")
+# Beyond these the damping of a modulus is infinite in float32, or its gradient 0.
+SMALLEST_MODULUS, LARGEST_MODULUS = 1e-15, 1.0 - 1e-6
 
 
 def check_moduli(min_modulus: float, max_modulus: float) -> None:
-    """Raise unless moduli between the two make a stable recurrence."""
-    if not 0.0 < min_modulus <= max_modulus < 1.0:
+    """Raise unless moduli between the two make a stable recurrence, whose parameters are numbers."""
+    if not SMALLEST_MODULUS <= min_modulus <= max_modulus <= LARGEST_MODULUS:
         raise ValueError(
-            f"moduli must be positive, 0 < min_modulus <= max_modulus < 1, or the recurrence is not stable, got "
-            f"{min_modulus} and {max_modulus}"
+            f"moduli must be positive, {SMALLEST_MODULUS} <= min_modulus <= max_modulus <= {LARGEST_MODULUS}, or the "
+            f"recurrence is not stable or cannot be learned in float32, got {min_modulus} and {max_modulus}"
         )
 
 
@@ -57,8 +59,8 @@ class DiagonalRecurrence(FullPrecision):
         batch_first: ``[B, N, width]``.
 
     Raises:
-        ValueError: an odd width, moduli that are not 0 < min <= max < 1, an unknown name, a state or mask of another
-            shape.
+        ValueError: an odd width, moduli that are not 1e-15 <= min <= max <= 1 - 1e-6, an unknown name, a state or mask
+            of another shape.
     """
 
     full_precision = no_weight_decay = ("damping", "frequency")

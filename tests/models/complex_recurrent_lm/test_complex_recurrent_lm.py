@@ -403,7 +403,7 @@ def test_states_go_into_a_model_of_another_precision(changes):
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
-        ({"max_modulus": 1.0, "rnn_type": "lru"}, ["max_modulus < 1", "0.5 and 1.0"]),
+        ({"max_modulus": 1.0, "rnn_type": "lru"}, ["max_modulus <= 0.999999", "0.5 and 1.0"]),
         ({"max_modulus": 0.9}, ["max_modulus=0.9 has no effect", "rnn_type='lru' or transform='causal_z'"]),
         ({"rnn_type": "lru", "gate": "modulus"}, ["gate='modulus' has no effect", "'split'"]),
         ({"rnn_type": "lru", "state_activation": "tanh"}, ["state_activation='tanh' has no effect"]),
