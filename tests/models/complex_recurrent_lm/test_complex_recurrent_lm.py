@@ -271,6 +271,7 @@ def test_parameter_counts_of_the_thesis(changes, printed):
         config = ComplexRecurrentLMConfig(vocab_size=10_000, lm_bias=False, **changes)
         model = ComplexRecurrentLMForCausalLM(config)
     second = sum(value.numel() for name, value in model.named_parameters() if "bias_hh" in name)
+    assert second == (5_200 if config.number_field == "real" else 0)
     assert count_parameters(model) - second == printed
 
 
