@@ -47,8 +47,9 @@ class DiagonalRecurrence(FullPrecision):
     """h_t = a h_{t-1} + gamma x_t for each feature, gamma = sqrt(1 - |a|^2) (Orvieto et al. 2023, Eq. 5 and 7).
 
     ``[N, B, width] -> [N, B, width]``. a = exp(-exp(damping) + i frequency), |a| < 1, with ``damping`` and
-    ``frequency`` (rad per step) learned; gamma keeps the variance of white input. In the real field a lies in (0, 1)
-    and there are no frequencies. States and both parameters are float32 or better whatever the dtype of the model.
+    ``frequency`` (rad per step) learned; gamma keeps the variance of white input. It follows a, where that of the
+    paper begins so and is learned. In the real field a lies in (0, 1) and there are no frequencies. States and both
+    parameters are float32 or better whatever the dtype of the model.
 
     Args:
         num_features: stored width.
