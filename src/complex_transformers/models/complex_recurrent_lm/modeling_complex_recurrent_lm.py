@@ -182,7 +182,8 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
             hidden_states, *last = layer(hidden_states, mask, *states_of(past_key_values, index, "hidden", "cell"))
             if past_key_values is not None:
                 carried |= dict(zip(("hidden", "cell"), last, strict=False))
-                past_key_values.layers[index].advance(length, **carried)
+                kept = {name: state.detach() for name, state in carried.items()}  # not the graph of this call
+                past_key_values.layers[index].advance(length, **kept)
                 carried = {}
         hidden_states = self.dropout(self.last_norm(hidden_states))
         return BaseModelOutputWithPast(last_hidden_state=hidden_states, past_key_values=past_key_values)
@@ -233,9 +234,9 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
 
 
 def states_of(past_key_values: Cache | None, index: int, *names: str) -> States:
-    """Those states of a layer that a cache has, without their gradients."""
+    """Those states of a layer that a cache has."""
     found = {} if past_key_values is None else past_key_values.layers[index].states
-    return tuple(found[name].detach() for name in names if name in found)
+    return tuple(found[name] for name in names if name in found)
 
 
 class ComplexRecurrentLMForCausalLM(ComplexRecurrentLMPreTrainedModel, CausalLanguageModel):
