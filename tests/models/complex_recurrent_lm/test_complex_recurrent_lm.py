@@ -440,3 +440,6 @@ def test_the_real_twin_leaves_out_the_transforms_of_complex_numbers():
     for transform, expected in (("z", "none"), ("fourier", "none"), ("causal_z", "causal_z")):
         twin = ComplexRecurrentLMConfig(transform=transform, word_parts="real").real_twin()
         assert (twin.number_field, twin.transform, twin.word_parts, twin.gate) == ("real", expected, "both", "split")
+    words = make(word_parts="real")
+    twin = ComplexRecurrentLMForCausalLM(words.config.real_twin())
+    assert twin.get_input_embeddings().weight.numel() == 2 * words.get_input_embeddings().weight.numel()

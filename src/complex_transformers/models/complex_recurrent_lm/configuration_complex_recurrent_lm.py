@@ -102,7 +102,11 @@ class ComplexRecurrentLMConfig(StreamConfig):
         return super().default_of(name)
 
     def real_twin(self, **changes: Any) -> Self:
-        """As in ``ComplexConfig``; without the transforms of complex numbers."""
+        """As in ``ComplexConfig``; without the transforms of complex numbers.
+
+        Words of ``word_parts="real"`` become those of the real field, ``both``: of the same stored width, so that
+        their table is twice as large.
+        """
         if self.transform in ("fourier", "z"):
             changes = {"transform": "none", **changes}
         return super().real_twin(**changes)
