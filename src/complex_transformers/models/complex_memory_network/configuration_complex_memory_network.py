@@ -157,8 +157,9 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
                 "temporal='learned' or 'phase'"
             )
 
-    def validate_answer_token_ids(self) -> None:
-        """A word of its own for every label, no padding, in a table of vectors without phases."""
+    def validate_token_ids(self) -> None:
+        """As in ``ComplexConfig``; answers are a word for every label, no padding, in a table without phases."""
+        super().validate_token_ids()
         if (ids := self.answer_token_ids) is None:
             return
         if len(ids) != self.num_labels:
@@ -169,7 +170,7 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
         if wrong := [word for word in ids if not 0 <= word < self.vocab_size]:
             raise ValueError(
                 f"answer_token_ids must lie in [0, vocab_size={self.vocab_size}), got {wrong[0]}; "
-                "MemoryProcessor.answer_words adds the answers to the vocabulary"
+                "MemoryProcessor.answer_words adds the answers to the vocabulary, and a smaller one keeps them"
             )
         if len(set(ids)) < len(ids):
             raise ValueError(
