@@ -119,8 +119,24 @@ def test_trained_models_take_another_rounding():
     refused("give a config", quantize, plain)
     broken = quantize(decoder(), TRAINING)
     torch.nn.init.constant_(rounded(broken)[3].real.weight, torch.nan)
-    refused("the weights hold nan", quantize, broken)
-    assert len(rounded(broken)) == 14
+    without = ComplexQuantizationConfig(modules_to_not_convert=["q_proj"])
+    for config in (None, without):
+        refused("the weights hold nan", quantize, broken, config)
+        assert len(rounded(broken)) == 14
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("training", [False, True])
+def test_layers_that_are_left_out_of_another_rounding_are_float(tmp_path, training):
+    """As a float model gives that has never been rounded; and so it is saved."""
+    kept = ComplexQuantizationConfig(1, modules_to_not_convert=["lm_head", "q_proj"], training=training)
+    everything = ComplexQuantizationConfig(1, modules_to_not_convert=[], training=True)
+    model, ids = quantize(decoder(), everything), texts()
+    quantize(model, kept)
+    assert type(model.model.layers[0].self_attn.q_proj) is type(decoder().model.layers[0].self_attn.q_proj)
+    assert torch.equal(model(ids).logits, quantize(decoder(), kept)(ids).logits)
+    model.save_pretrained(tmp_path)
+    assert torch.equal(AutoModelForCausalLM.from_pretrained(tmp_path)(ids).logits, model(ids).logits)
 
 
 def test_gradients_are_those_of_checkpointed_layers():

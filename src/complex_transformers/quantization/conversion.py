@@ -24,6 +24,7 @@ __all__ = [
     "layers_to_convert",
     "pack_layers",
     "prepare",
+    "rounded_layers",
     "set_layers",
 ]
 
@@ -61,6 +62,11 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     return layers
 
 
+def rounded_layers(model: nn.Module) -> dict[str, RoundedLinear]:
+    """The layers that round their weights in every step, by name."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, RoundedLinear)}
+
+
 def set_layers(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
     """Put layers in the places of those of these names: under every name where one is shared."""
     names: dict[nn.Module, list[str]] = {}
@@ -72,18 +78,18 @@ def set_layers(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
 
 
 def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
-    """Check all layers, and have those that round in training become so, or become float again.
+    """Check all layers, and have those that round in training become so; others that did become float again.
 
     Raises:
         ValueError: see ``quantize``.
     """
     layers = layers_to_convert(model, config)
-    made: dict[str, ComplexLinear] = {}
+    made = {name: layer.to_float() for name, layer in rounded_layers(model).items()}
     for name, layer in layers.items():
-        made[name] = layer.to_float() if isinstance(layer, RoundedLinear) else layer
+        made.setdefault(name, layer)
         _of_layer(name, check_packable, made[name])
-    if config.training:
-        made = {n: RoundedLinear.from_float(layer, config.stages, config.granularity) for n, layer in made.items()}
+        if config.training:
+            made[name] = RoundedLinear.from_float(made[name], config.stages, config.granularity)
     set_layers(model, made)
 
 

@@ -11,7 +11,16 @@ from transformers import PreTrainedModel
 from transformers.quantizers.base import HfQuantizer
 
 from .configuration import ComplexQuantizationConfig
-from .conversion import check_packed, dequantize, empty_layers, layers_to_convert, pack_layers, prepare, set_layers
+from .conversion import (
+    check_packed,
+    dequantize,
+    empty_layers,
+    layers_to_convert,
+    pack_layers,
+    prepare,
+    rounded_layers,
+    set_layers,
+)
 from .files import check_files
 
 __all__ = ["ComplexQuantizer", "quantize"]
@@ -76,7 +85,8 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
     """Round the complex layers of a model, in place: packed, or, with ``training=True``, rounded in every step.
 
     What ``from_pretrained(path, quantization_config=config)`` does, for a model that is there already: one that has
-    been lifted, or trained. ``save_pretrained`` then stores the packed weights, and ``model.dequantize(dtype)``
+    been lifted, or trained. Layers that rounded in training and that ``config`` leaves out become float, with the weights
+    they train. ``save_pretrained`` then stores the packed weights, and ``model.dequantize(dtype)``
     makes float layers of them and casts the model to that dtype, by default the one it was made or loaded in.
 
     Args:
@@ -108,7 +118,7 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
         if not isinstance(own, ComplexQuantizationConfig) or not own.training:
             raise ValueError("give a config: this model has not been trained with rounded weights")
         config = ComplexQuantizationConfig(**{**own.to_dict(), "training": False})
-    layers = layers_to_convert(model, config)
+    layers = {**rounded_layers(model), **layers_to_convert(model, config)}
     try:
         prepare(model, config)
         if not config.training:
