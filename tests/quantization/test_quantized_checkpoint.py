@@ -183,6 +183,21 @@ def test_a_packed_checkpoint_keeps_its_own_configuration(tmp_path):
     assert AutoConfig.from_pretrained(tmp_path).quantization_config["stages"] == 1
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("training", [False, True])
+def test_models_that_share_a_configuration(tmp_path, training):
+    """One is quantised; the other is saved and loaded as the float model that it is."""
+    model, ids = decoder(), texts()
+    other = ComplexLlamaForCausalLM(model.config).eval()
+    expected = other(ids).logits
+    quantize(model, ComplexQuantizationConfig(1, training=training))
+    assert all(module.config is model.config for module in model.modules() if hasattr(module, "config"))
+    other.save_pretrained(tmp_path / "other")
+    assert torch.equal(load(tmp_path / "other")(ids).logits, expected)
+    model.save_pretrained(tmp_path / "model")
+    assert torch.equal(load(tmp_path / "model")(ids).logits, model(ids).logits)
+
+
 def test_models_without_complex_weights(tmp_path):
     real = ComplexLlamaForCausalLM(decoder().config.real_twin())
     real.save_pretrained(tmp_path / "real")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -70,7 +71,15 @@ class ComplexQuantizer(HfQuantizer):
         return model
 
     def mark(self, model: PreTrainedModel) -> None:
-        """Have a model that was quantised after it was loaded be like one that was quantised while it was."""
+        """Have a model that was quantised after it was loaded be like one that was quantised while it was.
+
+        Its configuration becomes a copy: models may share one, and the others are not quantised.
+        """
+        copies: dict[int, Any] = {}
+        model.config = copy.deepcopy(model.config, copies)
+        for module in model.modules():
+            if (own := copies.get(id(getattr(module, "config", None)))) is not None:
+                module.config = own
         model.hf_quantizer = self
         model.is_quantized = True
         model.quantization_method = self.quantization_config.quant_method
@@ -85,9 +94,9 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
     """Round the complex layers of a model, in place: packed, or, with ``training=True``, rounded in every step.
 
     What ``from_pretrained(path, quantization_config=config)`` does, for a model that is there already: one that has
-    been lifted, or trained. Layers that rounded in training and that ``config`` leaves out become float, with the weights
-    they train. ``save_pretrained`` then stores the packed weights, and ``model.dequantize(dtype)``
-    makes float layers of them and casts the model to that dtype, by default the one it was made or loaded in.
+    been lifted, or trained. Layers that rounded in training and that ``config`` leaves out become float, with the
+    weights they train. ``save_pretrained`` then stores the packed weights, and ``model.dequantize(dtype)`` makes
+    float layers of them and casts the model to that dtype, by default the one it was made or loaded in.
 
     Args:
         model: a model of this package in the complex field.
