@@ -7,11 +7,14 @@ import copy
 import pytest
 import torch
 from quantized_models import GREEDY, LINEAR_TYPES, WORDS, decoder, real_decoder, texts
+from torch import nn
 from transformers import BatchEncoding
 
 from complex_transformers import (
     ComplexLlamaForCausalLM,
     ComplexQuantizationConfig,
+    ComplexRecurrentLMConfig,
+    ComplexRecurrentLMForCausalLM,
     ComplexSeq2SeqConfig,
     ComplexSeq2SeqForConditionalGeneration,
     lift,
@@ -246,6 +249,26 @@ def test_calibration_leaves_out_the_padding_of_both_sides():
     assert any("cross_attn.k_proj" in name for name in found)
     for name, gram in found.items():
         torch.testing.assert_close(gram, expected[name], rtol=1e-3, atol=1e-4, msg=name)
+
+
+def test_recurrent_layers_are_calibrated_without_padding():
+    """U reads the states before each of the words that count, here taken from what the model gives."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": WORDS, "hidden_size": 16, "recurrent_size": 12, "num_hidden_layers": 1}
+    model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**sizes)).eval()
+    layers = layers_to_convert(model, ComplexQuantizationConfig())
+    name = next(name for name in layers if "recurrent_proj" in name)
+    short, long = texts(1, 4), texts(1, 7)
+    found = gram_matrices(model, layers, [{"input_ids": short}, {"input_ids": long}])[name]
+    states = [model.model(ids).last_hidden_state[0, :-1].double() for ids in (short, long)]
+    expected = sum(rows.T @ rows for rows in states)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-6)
+    mask = torch.ones(2, 7, dtype=torch.long)
+    mask[0, 4:] = 0
+    both = {"input_ids": torch.cat([nn.functional.pad(short, (0, 3)), long]), "attention_mask": mask}
+    config = ComplexQuantizationConfig(calibration=[both])
+    refused("rnn.input_proj.0 is called step by step, and the calibration has padding", quantize, model, config)
+    assert packed_names(model) == set()
 
 
 @pytest.mark.parametrize("calibration", [None, [texts()]])

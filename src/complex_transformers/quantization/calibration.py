@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from ..nn import ComplexLinear, stored_gram
+from ..nn import AttentiveRecurrent, ComplexLinear, stored_gram
+from ..nn.stepwise import Stepwise
 
 __all__ = ["calibration_inputs", "called_layers", "gram_matrices"]
 
@@ -74,8 +75,9 @@ def gram_matrices(
     layers of a decoder behind an encoder those of ``decoder_attention_mask``.
 
     Raises:
-        ValueError: nothing but padding, features that are not finite.
+        ValueError: nothing but padding, features that are not finite, padding that recurrent layers would read.
     """
+    _check_steps(model, layers, texts)
     grams: dict[str, Tensor] = {}
     encoder: nn.Module = model.get_encoder() if getattr(model.config, "is_encoder_decoder", False) else model
     within = set(encoder.modules())
@@ -110,6 +112,18 @@ def gram_matrices(
     finally:
         handle.remove()
     return grams
+
+
+def _check_steps(model: PreTrainedModel, layers: Mapping[str, ComplexLinear], texts: Sequence[Inputs]) -> None:
+    """Raise for padding where layers are called step by step: what they read of it has no place in a mask."""
+    cells = [module for module in model.modules() if isinstance(module, (Stepwise, AttentiveRecurrent))]
+    stepping = {layer for cell in cells for layer in cell.modules()}
+    name = next((name for name, layer in layers.items() if layer in stepping), None)
+    if name is not None and any(n.endswith("mask") and not mask.all() for text in texts for n, mask in text.items()):
+        raise ValueError(
+            f"{name} is called step by step, and the calibration has padding, which cannot be left out there: give "
+            "texts without padding, one at a time or together those of one length"
+        )
 
 
 @contextmanager
