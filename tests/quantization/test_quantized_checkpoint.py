@@ -11,6 +11,7 @@ import torch
 from quantized_models import GREEDY, LINEAR_TYPES, SIZES, decoder, real_decoder, texts
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, LlamaForCausalLM
+from transformers.distributed import DistributedConfig
 
 from complex_transformers import ComplexLlamaForCausalLM, ComplexQuantizationConfig, lift, quantize
 from complex_transformers.nn import PackedLinear, WidelyLinear
@@ -196,6 +197,38 @@ def test_models_that_share_a_configuration(tmp_path, training):
     assert torch.equal(load(tmp_path / "other")(ids).logits, expected)
     model.save_pretrained(tmp_path / "model")
     assert torch.equal(load(tmp_path / "model")(ids).logits, model(ids).logits)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_divided_models_are_refused(tmp_path, training):
+    """Where ``from_pretrained(..., distributed_config=...)`` notes it."""
+    config, options = ComplexQuantizationConfig(1, training=training), {"config": decoder().config}
+    options["config"].distributed_config = DistributedConfig(tp_size=2)
+    words = r"divided among 2 processes \(tp_size, tp_plan\).*load the model whole"
+    decoder().save_pretrained(tmp_path / "float")
+    refused(words, load, tmp_path / "float", quantization_config=config, **options)
+    refused(words, quantize, ComplexLlamaForCausalLM(options["config"]), config)
+    model = quantize(decoder(), config)
+    model.save_pretrained(tmp_path / "quantised")
+    options["config"].quantization_config = model.config.quantization_config.to_dict()
+    refused(words, load, tmp_path / "quantised", **options)
+
+
+@torch.no_grad()
+def test_layers_that_are_offloaded(tmp_path):
+    """Packed ones are loaded so; float ones cannot be rounded."""
+    pytest.importorskip("accelerate")
+    places = {"model.embed_tokens": "cpu", "model.layers.0": "cpu", "model.layers.1": "disk", "model.norm": "cpu"}
+    options = {"device_map": {**places, "lm_head": "cpu"}, "offload_folder": str(tmp_path / "offload")}
+    decoder().save_pretrained(tmp_path / "float")
+    for training in (False, True):
+        config = ComplexQuantizationConfig(training=training)
+        words = "model.layers.1.*_proj is offloaded by device_map.*quantise without a device_map"
+        refused(words, load, tmp_path / "float", quantization_config=config, **options)
+        refused(words, quantize, load(tmp_path / "float", **options), config)
+    packed = quantize(decoder(), ComplexQuantizationConfig())
+    packed.save_pretrained(tmp_path / "packed")
+    assert torch.equal(load(tmp_path / "packed", **options)(texts()).logits, packed(texts()).logits)
 
 
 def test_models_without_complex_weights(tmp_path):

@@ -18,6 +18,7 @@ from .calibration import calibration_inputs, called_layers, gram_matrices
 from .configuration import ComplexQuantizationConfig
 
 __all__ = [
+    "check_loaded",
     "check_packed",
     "dequantize",
     "empty_layers",
@@ -44,6 +45,12 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     """
     if any(isinstance(module, PackedLinear) for module in model.modules()):
         raise ValueError("the weights are packed already: model.dequantize() first, or load the float model")
+    processes = getattr(getattr(model.config, "distributed_config", None), "tp_size", None) or 1
+    if processes > 1:
+        raise ValueError(
+            f"the layers are divided among {processes} processes (tp_size, tp_plan), which packed and rounded ones "
+            "cannot be: load the model whole, without tensor parallelism"
+        )
     names = [name for name, _ in model.named_modules()]
     kept = config.modules_to_not_convert
     if kept is None:
@@ -75,6 +82,15 @@ def set_layers(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
     for name, layer in layers.items():
         for place in names[model.get_submodule(name)]:
             model.set_submodule(place, layer)
+
+
+def check_loaded(layers: Mapping[str, ComplexLinear]) -> None:
+    """Raise for layers, with the name of one, whose weights ``device_map`` has left elsewhere."""
+    if missing := [name for name, layer in layers.items() if any(part.is_meta for part in layer.parameters())]:
+        raise ValueError(
+            f"{missing[0]} is offloaded by device_map, and rounding reads its weights: quantise without a device_map, "
+            "save the packed model, and load that with it"
+        )
 
 
 def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:

@@ -13,6 +13,7 @@ from transformers.quantizers.base import HfQuantizer
 
 from .configuration import ComplexQuantizationConfig
 from .conversion import (
+    check_loaded,
     check_packed,
     dequantize,
     empty_layers,
@@ -63,10 +64,12 @@ class ComplexQuantizer(HfQuantizer):
             prepare(model, self.quantization_config)
 
     def _process_model_after_weight_loading(self, model: PreTrainedModel, **kwargs: Any) -> PreTrainedModel:
-        if self.pre_quantized:
+        if self.pre_quantized and not self.quantization_config.training:
             check_packed(model)
-        elif not self.quantization_config.training:
-            pack_layers(model, self.quantization_config)
+        else:
+            check_loaded(layers_to_convert(model, self.quantization_config))
+            if not self.quantization_config.training:
+                pack_layers(model, self.quantization_config)
         self.quantization_config = model.config.quantization_config = self.quantization_config.stored()
         return model
 
@@ -128,6 +131,7 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
             raise ValueError("give a config: this model has not been trained with rounded weights")
         config = ComplexQuantizationConfig(**{**own.to_dict(), "training": False})
     layers = {**rounded_layers(model), **layers_to_convert(model, config)}
+    check_loaded(layers)
     try:
         prepare(model, config)
         if not config.training:
