@@ -146,8 +146,10 @@ def test_refused_calibrations():
     refused("calibration is empty", options, calibration=[])
     refused(r"must be a list or a dataset, got a generator: list\(...\) it", options, calibration=(i for i in [ids]))
     refused("calibration goes with packed weights", options, calibration=[ids], training=True)
-    refused("calibration_passes must be positive, got 0", options, calibration=[ids], calibration_passes=0)
-    refused("damping must be positive, got -1", options, calibration=[ids], damping=-1)
+    for passes in (0, 1.5, "2", True):
+        refused(f"passes must be a positive integer, got {passes!r}", options, calibration_passes=passes)
+    for damping in (-1, float("nan"), float("inf"), "0.1"):
+        refused(f"damping must be a positive number, got {damping!r}", options, calibration=[ids], damping=damping)
 
     def calibrate(calibration, model=None):
         model = decoder() if model is None else model
@@ -187,8 +189,15 @@ def test_refused_models():
     refused("model.layers.0.mlp.up_proj: .*replaced or hooked", quantize, hooked, config)
     refused(r"lift\(model\)", quantize, real_decoder(), config)
     refused("quant_method must be 'complex_units', got 'gptq'", ComplexQuantizationConfig, quant_method="gptq")
-    for stages in (0, 4):
-        refused(f"stages must be 1, 2 or 3, got {stages}", ComplexQuantizationConfig, stages=stages)
+    for stages in (0, 4, 2.0, True, "2"):
+        refused(f"stages must be 1, 2 or 3, got {stages!r}", ComplexQuantizationConfig, stages=stages)
+    refused("training must be True or False, got 'no'", ComplexQuantizationConfig, training="no")
+    names = "modules_to_not_convert"
+    refused(
+        rf"{names} must be a list.*one string: give \['lm_head'\]", ComplexQuantizationConfig, **{names: "lm_head"}
+    )
+    refused(rf"{names} holds '\(', which is no name", ComplexQuantizationConfig, **{names: ["lm_head", "("]})
+    refused(f"{names} holds 5, which is no name", ComplexQuantizationConfig, **{names: [5]})
     refused("granularity must be one of", ComplexQuantizationConfig, granularity="group")
 
 

@@ -33,7 +33,7 @@ LAYERS: dict[str, type[ComplexLinear]] = {
 
 def check_rounding(stages: int, granularity: str) -> None:
     """Raise unless ``stages`` are 1 to 3 and the granularity is known."""
-    if stages not in range(1, MAX_STAGES + 1):
+    if type(stages) is not int or stages not in range(1, MAX_STAGES + 1):
         raise ValueError(
             f"stages must be 1, 2 or 3, got {stages!r}: each is two bits of a complex weight; for more bits keep the "
             "layer as it is"

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import copy
+import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -41,7 +43,8 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
 
     Raises:
         ValueError: another number of stages or passes, an unknown ``granularity``, a calibration that is empty, can be
-            read once only, or is given with ``training``; ``damping`` that is not positive, an unknown argument.
+            read once only, or is given with ``training``; ``damping`` that is not positive, ``training`` that is no
+            truth value, names that are one string or no regular expressions, an unknown argument.
 
     Example:
         >>> from complex_transformers import ComplexQuantizationConfig
@@ -65,10 +68,13 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
         if kwargs:
             raise ValueError(f"unknown arguments {sorted(kwargs)}: the file may be of a newer version of the package")
         check_rounding(stages, granularity)
-        if calibration_passes < 1:
-            raise ValueError(f"calibration_passes must be positive, got {calibration_passes}")
-        if damping <= 0.0:
-            raise ValueError(f"damping must be positive, got {damping}")
+        if type(training) is not bool:
+            raise ValueError(f"training must be True or False, got {training!r}")
+        if type(calibration_passes) is not int or calibration_passes < 1:
+            raise ValueError(f"calibration_passes must be a positive integer, got {calibration_passes!r}")
+        if not isinstance(damping, (int, float)) or not 0.0 < damping < math.inf:
+            raise ValueError(f"damping must be a positive number, got {damping!r}")
+        _check_patterns(modules_to_not_convert)
         self.quant_method = METHOD
         self.stages = stages
         self.granularity = granularity
@@ -89,6 +95,21 @@ class ComplexQuantizationConfig(QuantizationConfigMixin):
     def stored(self) -> Self:
         """The same configuration as ``config.json`` would hold it, of packed weights unless it is for training."""
         return type(self)(**self.to_dict())
+
+
+def _check_patterns(names: Any) -> None:
+    """Raise unless these are None, or regular expressions."""
+    if names is None:
+        return
+    if isinstance(names, str):
+        raise ValueError(f"modules_to_not_convert must be a list of names, got one string: give [{names!r}]")
+    for name in names:
+        try:
+            re.compile(name)
+        except (re.error, TypeError) as error:
+            raise ValueError(
+                f"modules_to_not_convert holds {name!r}, which is no name and no regular expression: {error}"
+            ) from None
 
 
 def _checked(calibration: Any, training: bool) -> Any:
