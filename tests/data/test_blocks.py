@@ -81,6 +81,12 @@ def test_files_and_folders_as_streams(tmp_path):
 def test_bad_input(tmp_path):
     refused("block_size must be 2 or more, got 1", lambda: next(pack_blocks(TEXTS, TOKENIZER, 1)))
     refused("block_size must be 2 or more, got 0", BlockStream, list, TOKENIZER, 0)
+    for wrong in (7.0, "7"):
+        refused(f"block_size must be an integer, got {wrong!r}", BlockStream, list, TOKENIZER, wrong, error=TypeError)
+    refused("got one string; pass", lambda: next(pack_blocks("a b c", TOKENIZER, 2)), error=TypeError)
+    rows = [*TEXTS * 6, None]  # beyond those that are tokenized together
+    refused("got None in row 300", lambda: list(pack_blocks(rows, TOKENIZER, 2)), error=TypeError)
+    refused("got None in row 300", encode_stream, rows, TOKENIZER, error=TypeError)
     refused("the texts hold no token", lambda: list(pack_blocks([], TOKENIZER, 4)))
     plain = build_tokenizer(["ab"], "character", special_tokens="end")
     refused(

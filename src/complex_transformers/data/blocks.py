@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerBase
 
 from .files import check_own_files, read_lines
 from .parts import PARTS, check_columns, require_datasets
-from .stream import token_ids
+from .stream import checked_texts, token_ids
 
 __all__ = ["BlockCollator", "BlockStream", "check_block_size", "pack_blocks", "stream_plain_text"]
 
@@ -27,6 +27,8 @@ _TEXTS = 256  # that are tokenized together
 
 def check_block_size(block_size: int) -> None:
     """Raise for blocks in which no token follows another."""
+    if not isinstance(block_size, int):
+        raise TypeError(f"block_size must be an integer, got {block_size!r}")
     if block_size < 2:
         raise ValueError(f"block_size must be 2 or more, got {block_size}")
 
@@ -47,9 +49,10 @@ def pack_blocks(
 
     Raises:
         ValueError: a smaller ``block_size``; symbols that the vocabulary does not have, no token at all.
+        TypeError: ``block_size`` that is no integer; one string instead of several texts, or a text that is no string.
     """
     check_block_size(block_size)
-    texts, rest, total = iter(texts), torch.empty(0, dtype=torch.long), 0
+    texts, rest, total = checked_texts(texts), torch.empty(0, dtype=torch.long), 0
     while some := list(islice(texts, _TEXTS)):
         ids = torch.from_numpy(token_ids(some, tokenizer, by_character)).long()
         total += len(ids)

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
-__all__ = ["StreamDataset", "encode_stream", "reads_characters", "token_ids"]
+__all__ = ["StreamDataset", "checked_texts", "encode_stream", "reads_characters", "token_ids"]
 
 STREAM = "stream"  # a tokenizer with this ``append_eos`` ends the texts of a stream, but no prompt
 _PIECE = 1 << 16  # characters or tokens; a tokenizer keeps several times its text in memory
@@ -122,20 +122,28 @@ def encode_stream(
     Raises:
         ValueError: characters or words that the vocabulary does not have, all listed, where it has no unknown token;
             no token at all.
-        TypeError: one string instead of several texts.
+        TypeError: one string instead of several texts, or a text that is no string.
     """
-    stream = token_ids(texts, tokenizer, by_character, add_special_tokens)
+    stream = token_ids(checked_texts(texts), tokenizer, by_character, add_special_tokens)
     if not stream.size:
         raise ValueError("the texts hold no token")
     return torch.from_numpy(stream)
 
 
+def checked_texts(texts: Iterable[str]) -> Iterator[str]:
+    """The texts as they are asked for; raise for one string instead of several, and by its row for what is none."""
+    if isinstance(texts, str):
+        raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts must be strings, got {text!r:.80} in row {row}: remove it, or make a string of it")
+        yield text
+
+
 def token_ids(
     texts: Iterable[str], tokenizer: PreTrainedTokenizerBase, by_character: bool, add_special_tokens: bool = True
 ) -> NDArray[np.int32]:
-    """As ``encode_stream``; texts without a token have none."""
-    if isinstance(texts, str):
-        raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
+    """As ``encode_stream``, of texts that have been checked; those without a token have none."""
     parts: list[NDArray[np.int32]] = []
     foreign: set[str] = set()
     may_lose = _may_lose_symbols(tokenizer)
