@@ -13,11 +13,13 @@ from complex_transformers import (
     BlockStream,
     build_tokenizer,
     encode_stream,
+    load_plain_text,
     pack_blocks,
     stream_plain_text,
 )
 from complex_transformers.data import blocks
 from refusals import refused
+from table_files import write_table
 
 GENERATOR = random.Random(0)
 TEXTS = [" ".join(GENERATOR.choices(["the", "cat", "sat", "", "mat"], k=GENERATOR.randrange(9))) for _ in range(50)]
@@ -76,6 +78,23 @@ def test_files_and_folders_as_streams(tmp_path):
     assert list(train()) == ["another one"]
     assert held["validation"][0] == "validation one"
     refused("no column 'words'", stream_plain_text, dataset_name=str(tmp_path), text_column="words")
+
+
+def test_files_beside_a_data_set_have_columns_of_their_own(tmp_path):
+    """``text_column`` is that of the data set, whose validation part a file replaces."""
+    data, file = tmp_path / "data", tmp_path / "held.txt"
+    write_table(data / "train.jsonl", [("one",), ("two",)], ("content",))
+    file.write_text("three\n")
+    options = {"validation_file": str(file), "dataset_name": str(data), "text_column": "content"}
+    for _ in range(2):
+        train, held, _ = stream_plain_text(**options)
+        parts = load_plain_text(cache_dir=str(tmp_path / "cache"), **options)
+        assert list(train()) == parts["train"]["text"][:] == ["one", "two"]
+        assert held["validation"] == parts["validation"]["text"][:] == ["three"]
+        write_table(data / "validation.jsonl", [("four",)], ("content",))
+    file.write_text("")
+    refused("the validation part holds no text: give another validation_file", stream_plain_text, **options)
+    refused("held.txt holds no line", load_plain_text, cache_dir=str(tmp_path / "cache"), **options)
 
 
 def test_bad_input(tmp_path):

@@ -84,7 +84,8 @@ def stream_plain_text(
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: no data or two kinds of it, two parts from one file, no validation part, a missing column.
+        ValueError: no data or two kinds of it, two parts from one file, no validation part or an empty one, a missing
+            column.
     """
     if (dataset_name is None) == (train_file is None):
         raise ValueError("give either dataset_name or train_file")
@@ -97,13 +98,16 @@ def stream_plain_text(
     key: tuple[Any, ...] = (dataset_name, dataset_config_name)
     if dataset_name is not None:
         loaded = require_datasets().load_dataset(dataset_name, dataset_config_name, streaming=True)
-        readers = {name: _column(part, name, text_column) for name, part in loaded.items() if name in PARTS} | readers
+        others = {name: part for name, part in loaded.items() if name in PARTS and name not in files}
+        readers |= {name: _column(part, name, text_column) for name, part in others.items()}
     else:
         state = os.stat(str(train_file))
         key = (os.path.basename(str(train_file)), state.st_size, state.st_mtime_ns)
     if missing := [name for name in PARTS[:2] if name not in readers]:
         raise ValueError(f"there is no part {missing[0]!r}, only {list(readers)}: give {missing[0]}_file")
     held = {name: list(reader()) for name, reader in readers.items() if name != "train"}
+    if empty := [name for name, texts in held.items() if not texts]:
+        raise ValueError(f"the {empty[0]} part holds no text: give another {empty[0]}_file")
     return readers["train"], held, zlib.crc32(repr(key).encode())
 
 

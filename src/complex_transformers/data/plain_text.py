@@ -53,12 +53,12 @@ def load_plain_text(
     files = (train_file, validation_file, test_file)
     parts, paths = sources("train_file", files, dataset_name, dataset_config_name, cache_dir)
     check_own_files(paths)
+    for name in [name for name in parts if name not in paths]:
+        check_columns(name, parts[name], {"text_column": text_column})
+        parts[name] = parts[name].select_columns([text_column]).rename_columns({text_column: "text"})
     parts |= {name: _lines_of(path, keep_linebreaks, cache_dir) for name, path in paths.items()}
     if "validation" not in parts:
         raise ValueError(f"there is no part 'validation', only {list(parts)}: give validation_file")
-    for name, part in parts.items():
-        check_columns(name, part, {"text_column": text_column})
-        parts[name] = part.select_columns([text_column]).rename_columns({text_column: "text"})
     return in_order(parts)
 
 
