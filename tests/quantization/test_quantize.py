@@ -260,6 +260,31 @@ def test_calibration_leaves_out_the_padding_of_both_sides():
         torch.testing.assert_close(gram, expected[name], rtol=1e-3, atol=1e-4, msg=name)
 
 
+@torch.no_grad()
+def test_labels_are_what_a_decoder_is_calibrated_with():
+    """Where nothing else is given: start token, then the labels but the last; padding of labels is left out."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": WORDS, "hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2}
+    config = ComplexSeq2SeqConfig(**sizes, decoder_start_token_id=1)
+    model = ComplexSeq2SeqForConditionalGeneration(config).eval()
+    source, target = texts(2, 6)[:, None]
+    read = torch.cat([torch.full((1, 1), config.decoder_start_token_id), target[:, :-1]], dim=1)
+    padded = nn.functional.pad(target, (0, 2), value=-100)
+    states = [
+        quantize(copy.deepcopy(model), ComplexQuantizationConfig(calibration=[{"input_ids": source, **more}]))
+        for more in (
+            {"decoder_input_ids": read},
+            {"labels": target},
+            {"labels": padded},
+            {"decoder_input_ids": read, "labels": "not read"},
+        )
+    ]
+    expected = states[0].state_dict()
+    for found in states[1:]:
+        same = [(value == expected[name]).float().mean() for name, value in found.state_dict().items()]
+        assert min(same) > 0.95  # sums of other order
+
+
 def test_recurrent_layers_are_calibrated_without_padding():
     """U reads the states before each of the words that count, here taken from what the model gives."""
     torch.manual_seed(0)

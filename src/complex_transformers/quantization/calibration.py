@@ -18,12 +18,14 @@ from ..nn.stepwise import Stepwise
 __all__ = ["calibration_inputs", "called_layers", "gram_matrices"]
 
 Inputs = dict[str, Tensor]
+FROM_LABELS = "prepare_decoder_input_ids_from_labels"  # of models with a head on a decoder, as in Transformers
 
 
 def calibration_inputs(model: PreTrainedModel, calibration: Any) -> list[Inputs]:
-    """Texts as keyword arguments of ``forward``, of which one may stand alone; labels are left out.
+    """Texts as keyword arguments of ``forward``, of which one may stand alone.
 
-    Rows of a dataset become batches of one.
+    Rows of a dataset become batches of one. Labels are left out, but where a decoder has nothing else to read: it
+    reads those that count, as in training.
 
     Raises:
         ValueError: a column that is no tensor of numbers.
@@ -35,8 +37,10 @@ def calibration_inputs(model: PreTrainedModel, calibration: Any) -> list[Inputs]
 def _inputs(model: PreTrainedModel, text: Any) -> Inputs:
     columns = text if isinstance(text, Mapping) else {model.main_input_name: text}
     inputs: Inputs = {}
+    has_decoder = getattr(model.config, "is_encoder_decoder", False) and hasattr(model, FROM_LABELS)
+    reads_labels = has_decoder and not columns.keys() & {"decoder_input_ids", "decoder_inputs_embeds"}
     for name, value in columns.items():
-        if name in ("labels", "label"):
+        if name == "label" or (name == "labels" and not reads_labels):
             continue
         try:
             tensor = torch.as_tensor(value, device=model.device)
@@ -46,6 +50,9 @@ def _inputs(model: PreTrainedModel, text: Any) -> Inputs:
                 "remove other columns"
             ) from None
         inputs[name] = tensor.unsqueeze(0) if tensor.dim() < 2 else tensor
+    if (labels := inputs.pop("labels", None)) is not None:
+        inputs["decoder_input_ids"] = getattr(model, FROM_LABELS)(labels)
+        inputs.setdefault("decoder_attention_mask", labels.ne(-100).long())
     return inputs
 
 
