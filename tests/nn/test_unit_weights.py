@@ -256,6 +256,24 @@ def test_what_has_no_packed_form():
     assert other.has_weights
 
 
+@every_type
+def test_weights_below_the_least_scale(linear_type):
+    """Refused where float16, here of numpy, makes zeros of all; zeros are not, nor parts that vanish beside others."""
+    layer, pack = LAYERS[linear_type](8, 6, bias=False), cnn.PackedLinear.from_float
+    for part in layer.weight_parts():
+        torch.nn.init.uniform_(part, 0.5e-8, 2e-8)
+    assert not any(np.float16(part.detach().numpy()).any() for part in layer.weight_parts())
+    words = r"the weights reach (1\.\d+|2)e-08, and scales of torch.float16 begin at 5.96e-08"
+    refused(words, pack, layer)
+    refused(words, cnn.calibrated_weights, layer.weight_parts(), torch.eye(8 if "wide" in linear_type else 4))
+    assert not cnn.RoundedLinear.from_float(layer)(torch.ones(1, 8)).any()
+    torch.nn.init.constant_(layer.real.weight, 0.25)
+    assert pack(layer).weight_parts()[0].eq(0.25).all()
+    for part in layer.weight_parts():
+        torch.nn.init.zeros_(part)
+    assert not any(part.any() for part in pack(layer).weight_parts())
+
+
 def test_oracle_of_halves():
     """The layout that the loops assume."""
     value = np.array([[1 + 2j, 3 - 1j]])

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from . import functional as CF
 from .rounding import unit_codes, unit_values
-from .unit_linear import SCALE_DTYPE, check_parts, rounded_weights
+from .unit_linear import SCALE_DTYPE, packable_weights
 
 __all__ = ["calibrated_weights", "gram_matrix", "squared_errors", "stored_gram"]
 
@@ -89,10 +89,10 @@ def calibrated_weights(
 
     Raises:
         ValueError: a matrix of another size, features that are all zero, weights or features that are not finite,
-            ``damping`` that is not positive.
+            weights that 16 bits cannot hold, ``damping`` that is not positive.
     """
-    check_parts(parts)
-    if damping <= 0.0:
+    nearest = packable_weights(parts, stages, granularity)
+    if not damping > 0.0:
         raise ValueError(f"damping must be positive, got {damping}: it keeps the matrix of few features invertible")
     matrices = [torch.complex(CF.wide(a), CF.wide(b)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     weight = torch.cat(matrices, dim=1)
@@ -106,7 +106,6 @@ def calibrated_weights(
         raise ValueError(
             f"the mean square of the calibration's features is {mean.item()}: nothing can be told from it"
         )
-    nearest = rounded_weights(parts, stages, granularity)
     damped = gram + damping * mean * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
     found = _feed_back(weight, nearest, damped, granularity)
     errors = [squared_errors(weight - _complex_weight(weights), gram) for weights in (nearest, found)]

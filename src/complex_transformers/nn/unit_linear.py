@@ -58,9 +58,9 @@ def product(linear_type: str, x: Tensor, parts: Sequence[Tensor], bias: Tensor |
 
 
 def check_parts(parts: Sequence[Tensor]) -> None:
-    """Raise for weights that scales of 16 bits cannot hold."""
+    """Raise for weights that are not finite, or beyond scales of 16 bits."""
     for part in parts:
-        largest = part.detach().abs().max().item()  # NaN where a number is NaN
+        largest = part.abs().max().item()  # NaN where a number is NaN
         if not math.isfinite(largest):
             raise ValueError(f"the weights hold {largest}: a checkpoint with NaN or infinite weights has no units")
         if largest > torch.finfo(SCALE_DTYPE).max:
@@ -74,6 +74,24 @@ def rounded_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> l
     """Codes and scales of W, or of U and V, from the parts A, B (and C, D): ``unit_stages`` with scales of 16 bits."""
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return [unit_stages(real, imag, stages, granularity, scale_dtype=SCALE_DTYPE) for real, imag in pairs]
+
+
+def packable_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> list[tuple[Tensor, Tensor]]:
+    """``rounded_weights`` of weights that scales of 16 bits can hold.
+
+    Raises:
+        ValueError: weights that are not finite, too large, or so small that all of them would become zeros.
+    """
+    check_parts(parts)
+    weights = rounded_weights(parts, stages, granularity)
+    if any(part.any() for part in parts) and not any(scales.any() for _, scales in weights):
+        largest, info = max(part.abs().max().item() for part in parts), torch.finfo(SCALE_DTYPE)
+        raise ValueError(
+            f"the weights reach {largest:.3g}, and scales of {SCALE_DTYPE} begin at "
+            f"{info.tiny * info.eps:.3g}, so all would become zeros: multiply the weights by a "
+            "constant, or keep the layer as it is"
+        )
+    return weights
 
 
 class PackedLinear(nn.Module):
@@ -210,11 +228,10 @@ class PackedLinear(nn.Module):
         """The layer with the nearest weights of few bits; it shares the bias.
 
         Raises:
-            ValueError: what has no packed form, see ``check_packable``; weights that are not finite, or too large.
+            ValueError: what has no packed form, see ``check_packable`` and ``packable_weights``.
         """
         packed = cls.empty_like(layer, stages, granularity)
-        check_parts(layer.weight_parts())
-        packed.set_weights(rounded_weights([part.detach() for part in layer.weight_parts()], stages, granularity))
+        packed.set_weights(packable_weights([part.detach() for part in layer.weight_parts()], stages, granularity))
         return packed
 
     @torch.no_grad()
