@@ -4,11 +4,23 @@
 
 import pytest
 import torch
-from quantized_models import LINEAR_TYPES, decoder, texts
+from quantized_models import LINEAR_TYPES, WORDS, decoder, texts
 from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
 
-from complex_transformers import ComplexQuantizationConfig, quantize
-from complex_transformers.nn import ComplexLinear, PackedLinear, RoundedLinear
+from complex_transformers import (
+    ComplexQuantizationConfig,
+    ComplexRecurrentLMConfig,
+    ComplexRecurrentLMForCausalLM,
+    quantize,
+)
+from complex_transformers.nn import (
+    ComplexLinear,
+    PackedLinear,
+    RoundedLinear,
+    rounded_weights,
+    unit_linear,
+    unpack_codes,
+)
 from refusals import refused
 
 pytest.importorskip("accelerate")
@@ -137,6 +149,46 @@ def test_layers_that_are_left_out_of_another_rounding_are_float(tmp_path, traini
     assert torch.equal(model(ids).logits, quantize(decoder(), kept)(ids).logits)
     model.save_pretrained(tmp_path)
     assert torch.equal(AutoModelForCausalLM.from_pretrained(tmp_path)(ids).logits, model(ids).logits)
+
+
+@pytest.mark.parametrize("rnn_type", ["rnn", "lstm", "gru"])
+def test_recurrent_weights_are_made_once_for_all_steps(monkeypatch, rnn_type):
+    """What layers that a hook has called step by step compute, its gradients, and, bit for bit, what is packed."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": WORDS, "hidden_size": 16, "recurrent_size": 12, "num_hidden_layers": 1}
+    config = ComplexRecurrentLMConfig(**sizes, rnn_type=rnn_type, hidden_dropout_prob=0.0)
+    model = quantize(ComplexRecurrentLMForCausalLM(config), TRAINING).train()
+    ids, count = texts(3, 12), []
+
+    def counted(function):
+        return lambda *arguments: count.append(1) or function(*arguments)
+
+    def step(hook=None):
+        count.clear()
+        model.zero_grad()
+        handles = [layer.register_forward_hook(hook) for layer in rounded(model) if hook]
+        out = model(ids, labels=ids)
+        out.loss.backward()
+        for handle in handles:
+            handle.remove()
+        return out.logits, {name: weight.grad.clone() for name, weight in model.named_parameters()}
+
+    monkeypatch.setattr(unit_linear, "rounded_weights", counted(rounded_weights))
+    monkeypatch.setattr(unit_linear, "unpack_codes", counted(unpack_codes))
+    logits, gradients = step()
+    assert len(count) == len(rounded(model)) == 2
+    called, expected = step(lambda *_: None)
+    assert len(count) == 1 + 12
+    assert torch.equal(called, logits)
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(gradient, expected[name], msg=name)
+    with torch.no_grad():
+        trained = model.eval()(ids).logits
+        packed = quantize(model)
+        count.clear()
+        assert torch.equal(packed(ids).logits, trained)
+        assert len(count) == 2
+        torch.testing.assert_close(packed.to(torch.bfloat16)(ids).logits.float(), trained, rtol=0.05, atol=0.01)
 
 
 def test_gradients_are_those_of_checkpointed_layers():

@@ -29,6 +29,7 @@ from .gates import (
 from .initialization import initialize_
 from .linear import ComplexLinear, is_hooked, is_plain
 from .stepwise import GRUSteps, LSTMSteps, Product, RNNSteps, State, Stepwise, added, gate_rows
+from .unit_linear import PackedLinear, RoundedLinear
 
 __all__ = [
     "ComplexGRU",
@@ -147,7 +148,8 @@ class _ComplexRecurrent(Stepwise, nn.Module):
             return step_product(layer, num_steps)
         if plain_weight(layer) is not None:
             return row_product(*self.read_weight(layer, index))
-        return added(lambda h: self._read(layer(h).chunk(2, dim=-1), index, dim=-1))
+        whole = step_product(layer, num_steps)
+        return added(lambda h: self._read(whole(h, None).chunk(2, dim=-1), index, dim=-1))
 
     def reads_rows(self, num_steps: int | None) -> bool:
         """Whether products of so many steps are of rows that have been read, see ``product``."""
@@ -200,8 +202,11 @@ def plain_weight(layer: nn.Module) -> tuple[Tensor, Tensor] | None:
 def step_product(layer: nn.Module, num_steps: int | None = None) -> Product:
     """``(h, c) -> U h + c`` for the steps of a sequence: the block matrix of U is built once (Thesis 2.7).
 
-    Without c the bias of ``layer`` is added. For ``num_steps=1`` the layer is called: a block would not pay.
+    Without c the bias of ``layer`` is added. Weights of few bits are made once, and give what calls give to the bit.
+    For ``num_steps=1`` the layer is called: a block would not pay.
     """
+    if num_steps != 1 and isinstance(layer, (PackedLinear, RoundedLinear)) and not is_hooked(layer):
+        return added(layer.for_steps())
     parts = None if num_steps == 1 else plain_weight(layer)
     if parts is None:
         return added(layer)

@@ -199,6 +199,16 @@ class PackedLinear(nn.Module):
         bias = None if self.bias is None else self.bias.to(x.dtype)
         return product(self.linear_type, x, self.weight_parts(x.dtype), bias)
 
+    def for_steps(self) -> Callable[[Tensor], Tensor]:
+        """``forward`` for many calls, for which the weights are unpacked once."""
+        parts = self.weight_parts()
+
+        def forward(x: Tensor) -> Tensor:
+            bias = None if self.bias is None else self.bias.to(x.dtype)
+            return product(self.linear_type, x, [part.to(x.dtype) for part in parts], bias)
+
+        return forward
+
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         scales = {f"{prefix}scales": getattr(self, f"{prefix}scales") for prefix in self.prefixes}
         super()._apply(fn, recurse)
@@ -327,6 +337,11 @@ class RoundedLinear(ComplexLinear):
         """``[..., in_features] -> [..., out_features]`` halves."""
         self.check_width(x)
         return product(self.linear_type, x, self.rounded_parts(), self.bias)
+
+    def for_steps(self) -> Callable[[Tensor], Tensor]:
+        """``forward`` for many calls, for which the weights are rounded once."""
+        parts = self.rounded_parts()
+        return lambda x: product(self.linear_type, x, parts, self.bias)
 
     @classmethod
     def from_float(cls, layer: ComplexLinear, stages: int = 2, granularity: str = "row") -> Self:
