@@ -10,8 +10,10 @@ from complex_transformers import (
     ComplexLlamaConfig,
     ComplexLlamaForCausalLM,
     ComplexLlamaModel,
+    ComplexQuantizationConfig,
     conjugate_share,
     prune_conjugate,
+    quantize,
 )
 from complex_transformers.nn import ComplexLinear, WidelyLinear
 from refusals import refused
@@ -44,6 +46,19 @@ def test_shares_by_hand():
             part.zero_()
     shares = conjugate_share(network)
     assert shares == {"0": pytest.approx(0.8), "2": 0.0}
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_shares_of_quantised_layers(training):
+    """Packed: of the layers that ``dequantize`` gives; in training: of the weights that are rounded."""
+    model, plain = model_of(), model_of()
+    plain.load_state_dict(model.state_dict())
+    config = ComplexQuantizationConfig(1, training=training)
+    found = conjugate_share(quantize(model, config))
+    expected = conjugate_share(plain if training else quantize(plain, config).dequantize())
+    assert found == pytest.approx(expected)
+    assert len(found) == 14
+    assert conjugate_share(quantize(model_of(linear_type="complex"), config)) == {}
 
 
 def test_a_complex_matrix_has_share_0_and_its_conjugate_1():

@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..nn import WidelyLinear, drop_conjugate
+from ..nn import PackedLinear, RoundedLinear, WidelyLinear, drop_conjugate
 
 __all__ = ["conjugate_share", "prune_conjugate"]
+
+LAYERS = (WidelyLinear, PackedLinear, RoundedLinear)  # those with four parts have a V
 
 
 @torch.no_grad()
@@ -23,13 +25,15 @@ def conjugate_share(model: nn.Module) -> dict[str, float]:
     complex numbers: its share is near 1/2.
 
     Args:
-        model: any network with ``nn.WidelyLinear`` layers.
+        model: any network with ``nn.WidelyLinear`` layers, which may be quantised: packed ones have the shares of what
+            they compute, those that round in training the shares of what they train.
     """
-    return {name: _share(layer) for name, layer in model.named_modules() if isinstance(layer, WidelyLinear)}
+    layers = [(name, layer) for name, layer in model.named_modules() if isinstance(layer, LAYERS)]
+    return {name: _share(parts) for name, layer in layers if len(parts := layer.weight_parts()) == 4}
 
 
-def _share(layer: WidelyLinear) -> float:
-    real, imag, conj_real, conj_imag = map(_squares, layer.weight_parts())
+def _share(parts: Sequence[Tensor]) -> float:
+    real, imag, conj_real, conj_imag = map(_squares, parts)
     total = real + imag + conj_real + conj_imag
     return (conj_real + conj_imag) / total if total else 0.0
 
