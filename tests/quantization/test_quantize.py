@@ -183,7 +183,8 @@ def test_refused_models():
     refused("model.layers.1.mlp.up_proj: the weights hold inf", quantize, model, config)
     assert packed_names(model) == set()
     quantize(model := decoder(), config)
-    refused(r"packed already: model.dequantize\(\) first", quantize, model, config)
+    for given in (config, None):
+        refused(r"packed already: model.dequantize\(\) first", quantize, model, given)
     hooked = decoder()
     hooked.model.layers[0].mlp.up_proj.real = torch.nn.Sequential(torch.nn.Linear(16, 24))
     refused("model.layers.0.mlp.up_proj: .*replaced or hooked", quantize, hooked, config)

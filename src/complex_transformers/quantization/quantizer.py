@@ -127,7 +127,7 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
         raise ValueError(f"model must be a model of Transformers, got a {type(model).__name__}")
     own = getattr(model.config, "quantization_config", None)
     if config is None:
-        if not isinstance(own, ComplexQuantizationConfig) or not own.training:
+        if not isinstance(own, ComplexQuantizationConfig):
             raise ValueError("give a config: this model has not been trained with rounded weights")
         config = ComplexQuantizationConfig(**{**own.to_dict(), "training": False})
     layers = {**rounded_layers(model), **layers_to_convert(model, config)}
