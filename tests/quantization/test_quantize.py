@@ -335,6 +335,15 @@ def test_a_dequantised_model_has_one_dtype(dtype):
     assert plain(texts()).logits.dtype == expected
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_a_frozen_model_is_dequantised_frozen(training):
+    config = ComplexQuantizationConfig(training=training)
+    assert not any(
+        p.requires_grad for p in quantize(decoder(), config).requires_grad_(False).dequantize().parameters()
+    )
+    assert all(p.requires_grad for p in quantize(decoder(), config).dequantize().parameters())
+
+
 def test_cast_and_moved_models_keep_their_scales():
     model = quantize(lift(real_decoder()), ComplexQuantizationConfig())
     scales = {name: value.clone() for name, value in model.named_buffers() if name.endswith("scales")}

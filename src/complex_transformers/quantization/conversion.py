@@ -172,7 +172,11 @@ def check_packed(model: nn.Module) -> None:
 
 
 def dequantize(model: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:
-    """Float layers of the packed or rounded weights, in place, and all others in the same dtype, so that it runs."""
+    """Float layers of the packed or rounded weights, in place, and all others in the same dtype, so that it runs.
+
+    Where nothing of the model trains, they do not either.
+    """
+    is_frozen = not any(parameter.requires_grad for parameter in model.parameters())
     made: dict[str, ComplexLinear] = {}
     for name, layer in model.named_modules():
         if isinstance(layer, PackedLinear):
@@ -181,4 +185,6 @@ def dequantize(model: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:
             packed = PackedLinear.from_float(layer.to_float(), layer.stages, layer.granularity)
             made[name] = packed.to_float(dtype)
     set_layers(model, made)
+    if is_frozen:
+        model.requires_grad_(False)
     return model.to(dtype)
