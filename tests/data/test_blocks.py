@@ -56,6 +56,10 @@ def test_a_stream_begins_anew_and_is_shared_among_workers():
     assert once == twice == [block.tolist() for block in pack_blocks(TEXTS, TOKENIZER, 6)]
     shared = [block["input_ids"][0].tolist() for block in DataLoader(data, num_workers=2)]
     assert sorted(shared) == sorted(once)
+    in_pairs = [DataLoader(data, 2, num_workers=2, collate_fn=BlockCollator()) for _ in range(2)]
+    first, again = ([batch["input_ids"].tolist() for batch in loader] for loader in in_pairs)
+    assert first == again
+    assert first[0] == [once[0], once[2]]  # of the first worker
 
 
 def test_batches():

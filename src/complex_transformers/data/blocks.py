@@ -119,6 +119,8 @@ def _column(part: Any, name: str, text_column: str) -> Callable[[], Iterator[str
 class BlockStream(IterableDataset[dict[str, Tensor]]):
     """Blocks of texts that are read while they are trained on; each pass begins anew, in the same order.
 
+    Each of several workers reads all texts and gives its share of the blocks: batches hold other blocks than without.
+
     Args:
         texts: begins to read them.
         tokenizer, block_size, by_character: as in ``pack_blocks``.
