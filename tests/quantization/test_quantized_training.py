@@ -58,6 +58,14 @@ def test_a_trainer_trains_what_is_then_packed(tmp_path):
     assert torch.equal(again(ids).logits, trained.logits)
     assert all(torch.equal(value, again.state_dict()[name]) for name, value in model.state_dict().items())
 
+    plain = AutoModelForCausalLM.from_pretrained(tmp_path / "trained", quantization_config=None)
+    assert not rounded(plain)
+    assert all(torch.equal(value, plain.state_dict()[name]) for name, value in model.state_dict().items())
+    other = ComplexQuantizationConfig(stages=3)
+    with pytest.warns(UserWarning, match="already has a `quantization_config`"):
+        again = AutoModelForCausalLM.from_pretrained(tmp_path / "trained", quantization_config=other)
+    assert torch.equal(again(ids).logits, trained.logits)
+
     packed = quantize(model)
     assert not rounded(packed)
     assert torch.equal(packed(ids).logits, trained.logits)
