@@ -17,6 +17,7 @@ NAME = re.compile(r"(?<![\w/.])[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b|\b[A-Z]\w*[a-z][A
 FOREIGN = {"CoNLL", "GloVe", "KeyDataset", "WikiText", "complex_transformers", "label_smoothing_factor"}
 FOREIGN |= {
     "attn_implementation",
+    "device_map",
     "flex_attention",
     "merge_and_unload",
     "multi_label_classification",
@@ -26,6 +27,7 @@ FOREIGN |= {
     "pos_emb",
     "r_bias",
     "r_emb",
+    "tp_plan",
     "tp_size",
     "use_sliding_window",
 }
