@@ -35,6 +35,8 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
 
     config: WritingConfig
     model_class: ClassVar[type[nn.Module]]
+    # No name of `forward`: `Trainer` looks there for what every batch has to hold before it has a loss.
+    more_arguments = ("shift_labels",)
 
     def __init__(self, config: WritingConfig) -> None:
         super().__init__(config)
@@ -48,7 +50,7 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
         """The head of ``config``."""
         return Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field, bias=False)
 
-    def following(self, labels: Tensor | None, shift_labels: Tensor | None) -> Tensor | None:
+    def following(self, labels: Tensor | None, shift_labels: Tensor | None = None) -> Tensor | None:
         """The tokens to predict at every place, ``[B, T]``: ``shift_labels``, or ``labels`` one place on."""
         if shift_labels is not None or labels is None:
             return shift_labels
@@ -74,7 +76,6 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
         labels: Tensor | None = None,
         use_cache: bool | None = None,
         logits_to_keep: int | Tensor = 0,
-        shift_labels: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> CausalLMOutputWithPast:
         """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
@@ -83,10 +84,10 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
         none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
         ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in the model.
         """
+        given = {name: kwargs.pop(name) for name in self.more_arguments if name in kwargs}
         outputs = self.model(input_ids, attention_mask, past_key_values, inputs_embeds, use_cache=use_cache, **kwargs)
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
-        given = {} if shift_labels is None else {"shift_labels": shift_labels}
-        following = self.following(labels, shift_labels)
+        following = self.following(labels, **given)
         logits, loss = self.predict(outputs.last_hidden_state[:, kept], following, **kwargs, **given)
         return CausalLMOutputWithPast(
             loss=loss,
