@@ -266,7 +266,7 @@ def test_labels_are_what_a_decoder_is_calibrated_with():
     """Where nothing else is given: start token, then the labels but the last; padding of labels is left out."""
     torch.manual_seed(0)
     sizes = {"vocab_size": WORDS, "hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2}
-    config = ComplexSeq2SeqConfig(**sizes, decoder_start_token_id=1)
+    config = ComplexSeq2SeqConfig(**sizes, encoder_layers=1, decoder_layers=1, decoder_start_token_id=1)
     model = ComplexSeq2SeqForConditionalGeneration(config).eval()
     source, target = texts(2, 6)[:, None]
     read = torch.cat([torch.full((1, 1), config.decoder_start_token_id), target[:, :-1]], dim=1)
