@@ -141,6 +141,7 @@ def _texts(archive: Path, folder: str, task: int) -> dict[str, str]:
 
 
 def _decoded(text: bytes, name: object) -> str:
+    """A file as text; errors call it ``name``."""
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -94,6 +94,7 @@ def gram_matrices(
     last: tuple[Tensor | None, Tensor | None] = (None, None)
 
     def add(name: str, x: Tensor) -> None:
+        """Add the products of ``[..., width]``, what a layer is about to read."""
         nonlocal last
         if last[0] is not x:  # q, k and v read one tensor
             keep = mask if layers[name] in within or x is source else target_mask

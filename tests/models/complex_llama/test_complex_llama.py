@@ -317,6 +317,11 @@ def test_positions_are_counted_along_masks_of_scores():
     window = masks_of_scores(9)["causal"].triu(-2)
     model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES)).eval()
     refused("attention_mask hides keys from a token that the token before it sees", model, ids, attention_mask=window)
+    cache = model(ids[:, :4], use_cache=True).past_key_values
+    short = torch.ones(1, 1, 5, 5, dtype=torch.bool)
+    words = r"here \[batch, 1, 5, 9 or more\], got \(1, 1, 5, 5\)"
+    refused(words, model, ids[:, 4:], attention_mask=short, past_key_values=cache)
+    refused(r"here \[batch, 1, 9, 9 or more\], got \(1, 1, 5, 5\)", model, ids, attention_mask=short)
 
 
 @torch.no_grad()

@@ -23,13 +23,18 @@ def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_lengt
     ``[B, 1, T, keys]``, by True or a number above ``HIDDEN``: those up to its own are counted.
 
     Raises:
-        ValueError: a window of keys, within which positions would not grow.
+        ValueError: a mask of other tokens or too few keys, a window of keys, within which positions would not grow.
     """
     if attention_mask is None:
         return positions_from_mask(input_ids) + past_length
     if attention_mask.dim() == 2:
         return positions_from_mask(input_ids, attention_mask)[:, -input_ids.shape[1] :]
     seen = (attention_mask if attention_mask.dtype == torch.bool else attention_mask > HIDDEN)[:, 0]
+    if shows_values(seen) and (seen.shape[1] != (count := input_ids.shape[1]) or seen.shape[2] < past_length + count):
+        raise ValueError(
+            f"attention_mask of 4 axes must be [batch, 1, new tokens, keys], here [batch, 1, {count}, "
+            f"{int(past_length) + count} or more], got {tuple(attention_mask.shape)}"
+        )
     keys = torch.arange(seen.shape[-1], device=seen.device)
     own = past_length + torch.arange(seen.shape[-2], device=seen.device)
     positions = (seen & (keys <= own.unsqueeze(-1))).sum(-1).clamp(min=1)
