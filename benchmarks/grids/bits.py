@@ -13,6 +13,7 @@ from __future__ import annotations
 from benchmarks.grid import Functions
 from benchmarks.grids.lift import SMOLLM2
 from benchmarks.lift.bits import Rounded, Trained, measure, measure_trained, settings, training_settings
+from benchmarks.lift.real_rules import RULES
 
 __all__ = ["GRIDS"]
 
@@ -25,10 +26,10 @@ UNITS = {
     for stages in (1, 2, 3)
 }
 HQQ = {f"hqq-{bits}-bit": Rounded(SMOLLM2, "hqq", hqq_bits=bits) for bits in (2, 4)}
-REAL = {rule: Rounded(SMOLLM2, rule) for rule in ("float", "lifted", "binary", "ternary")}
+REAL = {rule: Rounded(SMOLLM2, rule) for rule in ("float", "lifted", *RULES)}
 TRAINED = {
     **{f"units-{stages}": Trained(SMOLLM2, "units", stages) for stages in (1, 2)},
-    **{rule: Trained(SMOLLM2, rule) for rule in ("binary", "ternary")},
+    **{rule: Trained(SMOLLM2, rule) for rule in RULES},
 }
 
 GRIDS = (

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Real weights of few bits, the rules that sums of units are compared with: binary and ternary, and HQQ."""
+"""Real weights of few bits, the rules that sums of units are compared with: binary, ternary, and HQQ."""
 
 from __future__ import annotations
 
@@ -10,12 +10,30 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-__all__ = ["RULES", "binary", "bits_of_rule", "layers_to_round", "round_by_hqq", "round_straight_through", "ternary"]
+__all__ = [
+    "RULES",
+    "binary",
+    "bits_of_rule",
+    "layers_to_round",
+    "residual_binary",
+    "round_by_hqq",
+    "round_straight_through",
+    "ternary",
+]
 
 
 def binary(weight: Tensor) -> Tensor:
     """mean|w| sign(w) with one scale for each row (Rastegari et al. 2016, XNOR-Net, Eq. 6): ``[out, in]``."""
     return weight.abs().mean(-1, keepdim=True) * torch.where(weight < 0, -1.0, 1.0)
+
+
+def residual_binary(weight: Tensor) -> Tensor:
+    """``binary`` in two stages, the second of what the first leaves (Li et al. 2017, HORQ): ``[out, in]``.
+
+    The paper does so with the inputs of a layer.
+    """
+    first = binary(weight)
+    return first + binary(weight - first)
 
 
 def ternary(weight: Tensor) -> Tensor:
@@ -27,9 +45,13 @@ def ternary(weight: Tensor) -> Tensor:
     return scale * (weight / scale.clamp(min=torch.finfo(weight.dtype).tiny)).round().clamp(-1.0, 1.0)
 
 
-RULES: dict[str, Callable[[Tensor], Tensor]] = {"binary": binary, "ternary": ternary}
-# As they are stored; three values would need 1.58.
-BITS = {"binary": 1, "ternary": 2}
+RULES: dict[str, Callable[[Tensor], Tensor]] = {
+    "binary": binary,
+    "residual_binary": residual_binary,
+    "ternary": ternary,
+}
+# Bits of a weight as they are stored, where three values would need 1.58, and scales of a row.
+BITS = {"binary": (1, 1), "residual_binary": (2, 2), "ternary": (2, 1)}
 
 
 def layers_to_round(model: nn.Module) -> Iterator[nn.Linear]:
@@ -51,10 +73,10 @@ class StraightThrough(nn.Module):
 
 
 def bits_of_rule(model: nn.Module, rule: str) -> float:
-    """Bits of each weight of the rounded layers, with a scale of 16 bits for each row."""
-    layers = list(layers_to_round(model))
-    scales = 16 * sum(layer.out_features for layer in layers)
-    return BITS[rule] + scales / sum(layer.in_features * layer.out_features for layer in layers)
+    """Bits of each weight of the rounded layers, with the scales of the rows in 16 bits each."""
+    layers, (bits, scales) = list(layers_to_round(model)), BITS[rule]
+    rows = sum(layer.out_features for layer in layers)
+    return bits + 16 * scales * rows / sum(layer.in_features * layer.out_features for layer in layers)
 
 
 def round_straight_through(model: nn.Module, rule: str) -> None:

@@ -61,7 +61,7 @@ def what(settings: dict[str, Any]) -> str:
     if rule == "hqq":
         return f"original, HQQ, {settings['hqq_bits']} bits, groups of {settings['hqq_group']}"
     if rule != "units":
-        return f"original, {rule}, scales of the row"
+        return f"original, {rule.replace('residual_binary', 'binary, 2 stages')}, scales of the row"
     stages = f"{settings['stages']} stage{'s' * (settings['stages'] > 1)}"
     if "calibrated" not in settings:
         return f"lifted, {stages}, scales of the row"

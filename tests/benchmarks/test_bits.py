@@ -12,7 +12,7 @@ import pytest
 import torch
 from benchmarks.grids.bits import REAL, TRAINED, UNITS
 from benchmarks.lift import bits
-from benchmarks.lift.real_rules import binary, round_straight_through, ternary
+from benchmarks.lift.real_rules import binary, bits_of_rule, residual_binary, round_straight_through, ternary
 from benchmarks.tables.bits import bits_table, training_table
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -39,6 +39,18 @@ def test_rules_are_their_formulas() -> None:
     assert torch.allclose(binary(weight), torch.tensor([[1.05, -1.05, 1.05, 1.05], [0.1, 0.1, -0.1, -0.1]]))
     assert torch.allclose(ternary(weight), torch.tensor([[0.0, -1.05, 0.0, 1.05], [0.1, 0.1, -0.1, -0.1]]))
     assert not ternary(torch.zeros(1, 4)).any()
+    # What the first stage leaves of the first row is -0.85, 0.05, -1.05, 1.95: units of 0.975.
+    two = torch.tensor([[0.075, -0.075, 0.075, 2.025], [0.1, 0.1, -0.1, -0.1]])
+    assert torch.allclose(residual_binary(weight), two)
+
+
+def test_scales_count_as_bits() -> None:
+    model = small_llama()
+    rows = {rule: bits_of_rule(model, rule) for rule in ("binary", "residual_binary", "ternary")}
+    scale = rows["binary"] - 1
+    assert 16 / 64 < scale < 16 / 32  # of rows of 32 and of 64 weights
+    assert rows["residual_binary"] == pytest.approx(2 + 2 * scale)
+    assert rows["ternary"] == pytest.approx(2 + scale)
 
 
 def test_gradients_pass_as_if_nothing_was_rounded() -> None:
@@ -56,12 +68,13 @@ def test_gradients_pass_as_if_nothing_was_rounded() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("row", ["float", "lifted", "binary", "nearest-row-2", "calibrated-row-1"])
+@pytest.mark.parametrize("row", ["float", "lifted", "binary", "residual_binary", "nearest-row-2", "calibrated-row-1"])
 def test_a_rounded_model_is_scored(on_a_small_model: None, row: str) -> None:
     found = bits.measure((REAL | UNITS)[row], 0)
     weights = sum(layer.weight.numel() for layer in bits.layers_to_round(small_llama()))
     others = small_llama().num_parameters() - weights
-    least = {"float": 32.0, "lifted": 32.0, "binary": 1.0, "nearest-row-2": 2.0, "calibrated-row-1": 1.0}[row]
+    few = {"binary": 1.0, "residual_binary": 2.0, "nearest-row-2": 2.0, "calibrated-row-1": 1.0}
+    least = ({"float": 32.0, "lifted": 32.0} | few)[row]
     assert least <= found["bits"] <= least + 3.0  # scales of short rows
     assert found["megabytes"] == pytest.approx((4 * others + found["bits"] * weights / 8) / 1e6)
     exact = bits.measure(REAL["float"], 0)["perplexity"]
