@@ -80,6 +80,22 @@ def test_every_way_to_compute_it_is_one_function(rows, monkeypatch):
     assert_close(z(found[0][0]), expected(layer, x))
 
 
+@pytest.mark.parametrize("trained", ["all", "input", "weights"])
+def test_training_keeps_no_matrix(trained):
+    """What backward needs is the input and the parts; the gradients of what is trained are those of the formula."""
+    layer, x = make(d_in=6, d_out=5), randn(4, 12, grad=trained != "weights")
+    for part in layer.parameters():
+        part.requires_grad_(trained != "input")
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda value: kept.append(value) or value, lambda value: value):
+        out = layer(x)
+    assert {value.data_ptr() for value in kept} == {value.data_ptr() for value in (x, *layer.weight_parts())}
+    values = [value for value in (x, *layer.parameters()) if value.requires_grad]
+    found = torch.autograd.grad(out.square().sum(), values)
+    formula = torch.nn.functional.linear(x, layer.real_matrix(), layer.bias)
+    torch.testing.assert_close(found, torch.autograd.grad(formula.square().sum(), values), rtol=0, atol=1e-11)
+
+
 def test_gradients():
     assert_slopes(make(), randn(4, 6, grad=True), twice=True)
     assert_slopes(make(ConjugateLinear), randn(4, 6, grad=True), twice=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .dispatch import are_many, by_formula, is_plain_cpu, run, without_autocast
 
-__all__ = ["GaussLinear", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
+__all__ = ["GaussLinear", "MatrixLinear", "block_matrix", "is_finite", "widely_matrix", "widely_parts"]
 
 
 def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
@@ -67,6 +67,31 @@ class _WidelyMatrix(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         return _sums_of_blocks(grad)
+
+
+class MatrixLinear(torch.autograd.Function):
+    """R x + b with the matrix R of ``widely_matrix``, of which backward makes another: none lives in between.
+
+    So a training step takes no more memory than that of a real layer, and no more time than with R kept: what is
+    written where the last R was is still in the cache.
+    """
+
+    @staticmethod
+    def forward(x: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor, bias: Tensor | None) -> Tensor:
+        return F.linear(x, _WidelyMatrix.forward(a, b, c, d), bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(*inputs[:5])
+
+    @staticmethod
+    @without_autocast
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        x, *parts = ctx.saved_tensors
+        grad_x = grad @ widely_matrix(*parts) if ctx.needs_input_grad[0] else None
+        grad_parts = _sums_of_blocks(grad.t() @ x) if any(ctx.needs_input_grad[1:5]) else (None,) * 4
+        grad_bias = grad.sum(0) if ctx.needs_input_grad[5] else None
+        return grad_x, *grad_parts, grad_bias
 
 
 def is_finite(*tensors: Tensor) -> bool:

@@ -20,7 +20,7 @@ from ..kernels.accelerator.linear import fused_linear, linear_operands
 from ..kernels.accelerator.switch import use_kernels
 from ..kernels.dispatch import is_plain_cpu, run
 from ..kernels.exporting import halves
-from ..kernels.linear import GaussLinear, block_matrix, widely_matrix, widely_parts
+from ..kernels.linear import GaussLinear, MatrixLinear, block_matrix, widely_matrix, widely_parts
 from ..kernels.modulus import modulus_of_halves
 from ..kernels.product import product_of_halves
 from .checks import check_choice
@@ -305,10 +305,14 @@ def widely_linear(x: Tensor, parts: Sequence[Tensor], bias: Tensor | None = None
     ``parts`` are A, B, C, D, ``[out, in]`` each, ``bias`` is ``[b_re | b_im]`` of width ``2 out``. Computed by one
     real product with the matrix of the map, or by four with its parts where rows are few.
     """
-    if min(parts[0].shape) >= _LARGE_LAYER and x.shape[:-1].numel() < _MIN_ROWS_WIDELY:
+    out_features, in_features = parts[0].shape
+    if min(out_features, in_features) >= _LARGE_LAYER and x.shape[:-1].numel() < _MIN_ROWS_WIDELY:
         conjugate = conj(x)
         return _weights_first(parts, [x, _times_i(x), conjugate, _times_i(conjugate)], bias)
-    return F.linear(x, widely_matrix(*parts), bias)
+    if not is_plain_cpu(x):
+        return F.linear(x, widely_matrix(*parts), bias)
+    flat = run(MatrixLinear, x.reshape(-1, 2 * in_features), *parts, bias)
+    return flat.view(*x.shape[:-1], 2 * out_features)
 
 
 def sublayer_widely_linear(
