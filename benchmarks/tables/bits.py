@@ -53,6 +53,9 @@ def _with_machine(header: list[str], rows: list[list[str]], lines: list[dict[str
     return f"{markdown_table(header, rows)}\n\n{machine_line(lines[-1]['machine'])}" if lines else MISSING
 
 
+RULE_NAMES = {"residual_binary": "binary, 2 stages"}
+
+
 def what(settings: dict[str, Any]) -> str:
     """How the layers of a row are rounded."""
     rule = settings["rule"]
@@ -61,7 +64,7 @@ def what(settings: dict[str, Any]) -> str:
     if rule == "hqq":
         return f"original, HQQ, {settings['hqq_bits']} bits, groups of {settings['hqq_group']}"
     if rule != "units":
-        return f"original, {rule.replace('residual_binary', 'binary, 2 stages')}, scales of the row"
+        return f"original, {RULE_NAMES.get(rule, rule)}, scales of the row"
     stages = f"{settings['stages']} stage{'s' * (settings['stages'] > 1)}"
     if "calibrated" not in settings:
         return f"lifted, {stages}, scales of the row"

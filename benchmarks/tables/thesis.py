@@ -70,6 +70,26 @@ def accuracy_table(grid: str, data: str, layout: str, depths: Sequence[int], res
     return markdown_table(header, rows) if rows else MISSING
 
 
+def ahead_table(results: Path) -> str:
+    """How far the complex network is ahead where both train, least and most over the depths, for claim A-1."""
+    grids = {"1": ("mlp", ",1"), "2": ("mlp", ",2"), "3": ("cnn", "")}  # layouts of thesis-mlp; convolutions have one
+    trained = {key: name for key, name in ACTIVATIONS.items() if name in ("split_relu", "modulus")}
+    rows = []
+    for (experiment, (grid, layout)), (key, name) in itertools.product(grids.items(), trained.items()):
+        found = _runs(results, grid)
+        cells = []
+        for data in _DATA:
+            pairs = [[found.get(f"{data}{layout},{key},{k},{field}", ()) for field in FIELDS] for k in DEPTHS]
+            means = [[statistics.fmean(run["test"] for run in runs) for runs in pair] for pair in pairs if all(pair)]
+            points = sorted(100 * (ours - theirs) for theirs, ours in means)
+            ends = dict.fromkeys(f"{one:+.1f}" for one in (points[:1] + points[-1:]))
+            cells.append(" to ".join(ends))
+        if any(cells):
+            rows.append([experiment, f"`{name}`", *cells])
+    header = ["experiment", "activation", "MNIST", "R52", "CIFAR-10 (cut)"]
+    return markdown_table(header, rows) if rows else MISSING
+
+
 def batch_norm_table(results: Path) -> str:
     """Convolutions on the cut of CIFAR-10 with what the thesis does without; validation beside the test part."""
     found = _runs(results, "cnn")
@@ -270,6 +290,7 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
             f"thesis-cnn-{data}": partial(accuracy_table, "cnn", data, "cnn", (0, 2))
             for data in ("mnist", "cifar10-cut")
         },
+        "thesis-ahead": ahead_table,
         "thesis-cnn-norm": batch_norm_table,
         "thesis-cnn-recipes": recipe_table,
         "thesis-failures": failures_table,

@@ -174,6 +174,19 @@ def write(results, grid, row, seed, **figures):
     add_line(results / f"thesis-{grid}.jsonl", {"row": row, "seed": seed, "parameters": 10, **run, **figures})
 
 
+def test_how_far_the_complex_network_is_ahead(tmp_path):
+    """Least and most of the depths that both fields have; one depth is one number."""
+    for k, theirs, ours in ((0, 0.90, 0.93), (2, 0.91, 0.92), (4, 0.95, 0.90)):
+        write(tmp_path, "mlp", f"r52,2,|z|,{k},real", 0, test=theirs)
+        write(tmp_path, "mlp", f"r52,2,|z|,{k},complex", 0, test=ours - 0.01)
+        write(tmp_path, "mlp", f"r52,2,|z|,{k},complex", 1, test=ours + 0.01)
+    write(tmp_path, "mlp", "r52,2,|z|,8,real", 0, test=0.1)
+    write(tmp_path, "cnn", "cifar10-cut,relu,2,real", 0, test=0.50)
+    write(tmp_path, "cnn", "cifar10-cut,relu,2,complex", 0, test=0.48)
+    rows = TABLES["docs/thesis.md"]["thesis-ahead"](tmp_path).splitlines()[2:]
+    assert rows == ["| 2 | `modulus` |  | -5.0 to +3.0 |  |", "| 3 | `split_relu` |  |  | -2.0 |"]
+
+
 def test_tables(tmp_path):
     tables = TABLES["docs/thesis.md"]
     assert {table(tmp_path) for table in tables.values()} == {"not measured yet"}

@@ -70,10 +70,11 @@ class _WidelyMatrix(torch.autograd.Function):
 
 
 class MatrixLinear(torch.autograd.Function):
-    """R x + b with the matrix R of ``widely_matrix``, of which backward makes another: none lives in between.
+    """x R^T + b with the matrix R of ``widely_matrix``, of which backward makes another: none lives in between.
 
-    So a training step takes no more memory than that of a real layer, and no more time than with R kept: what is
-    written where the last R was is still in the cache.
+    ``[rows, 2 in]`` and parts ``[out, in]`` -> ``[rows, 2 out]``; the bias has ``2 out`` numbers or is None. A
+    training step takes no more memory than that of a real layer, and a second R is cheap: it is written where that of
+    another layer was, which is still in the cache.
     """
 
     @staticmethod
