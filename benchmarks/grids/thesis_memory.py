@@ -34,11 +34,12 @@ SENTENCE_ROWS = {
     "complex,phases": ("complex", True, (NOISE, ("sentence_encoding", "complex_order"), ("temporal", "phase"))),
 }
 # Thesis Table 4.3: R32 has 32 units, C21 has 21 complex ones and about as many weights.
-_AS_RUN = (("hidden_dropout_prob", 0.3), ("state_activation", "split_relu"))
+_RELU = (("hidden_dropout_prob", 0.3), ("state_activation", "split_relu"))
+_SQUARED = (*_RELU, ("readout", "squared_modulus"))
 WORD_ROWS = {
-    "R32": ("real", 32, _AS_RUN),
-    "C21": ("complex", 42, (*_AS_RUN, ("gate", "modulus"))),
-    "C21,real_part": ("complex", 42, (*_AS_RUN, ("gate", "real_part"))),
+    "R32": ("real", 32, _RELU),
+    "C21": ("complex", 42, (*_SQUARED, ("gate", "modulus"))),
+    "C21,real_part": ("complex", 42, (*_SQUARED, ("gate", "real_part"))),
 }
 WORD_TASKS = (1, 4, 6, 9, 11, 15, 17, 19)
 

@@ -19,6 +19,9 @@ def test_hit_rates():
         memory_hit_rates(looked_at, [(0,)])
     with pytest.raises(ValueError, match="no row has supporting sentences"):
         memory_hit_rates(looked_at[:1], [()])
+    for wrong in (torch.ones(5, 3, 4), looked_at.float(), looked_at[:, 0]):
+        with pytest.raises(ValueError, match=r"must be \[batch, num_hops\] .*: give memory_weights\.argmax\(-1\)"):
+            memory_hit_rates(wrong, supporting)
 
 
 def test_a_picture_of_memories(tmp_path):

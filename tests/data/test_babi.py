@@ -72,6 +72,8 @@ def test_a_task_of_an_archive_or_of_its_folder(archive, tmp_path):
         ("1 Mary moved.\n2 Where?\ta\t2", r"supporting line\(s\) 2 are no sentences of the story before"),
         ("1 Mary moved.\n2 Where?\ta\tone", r"supporting line\(s\) one are no sentences"),
         ("1 Mary moved.", "has no question"),
+        ("1 Mary moved.\n2 Where? a 1\n", r"line 2 is a question without a tab and its answer: 'Where\? a 1'"),
+        ("1 Mary moved.\n2 Where?\ta\t1\n3 John left.", "ends in a sentence, 'John left.', and not in a question"),
         ("", "has no question"),
     ],
 )
@@ -83,6 +85,23 @@ def test_broken_lines_are_named(text, message):
 def test_a_text_in_place_of_its_lines_is_refused():
     with pytest.raises(TypeError, match=r"got the text '1 Mary.*: pass its \.splitlines\(\)"):
         read_babi(STORY)
+    with pytest.raises(TypeError, match="lines must be text, got bytes: b'1 Mary moved to the bathroom.'; decode"):
+        read_babi(STORY.encode().splitlines())
+
+
+def test_a_file_that_was_cut_off_is_not_read(tmp_path):
+    for part, text in (("train", STORY[:-7]), ("test", STORY)):  # the last answer would be "gard"
+        (tmp_path / "en").mkdir(exist_ok=True)
+        (tmp_path / "en" / f"qa1_one_{part}.txt").write_text(text)
+    with pytest.raises(ValueError, match=r"en, task 1, train was cut off, it ends in .*: fetch it again"):
+        load_babi(tmp_path, 1, "en")
+
+
+def test_folders_with_a_validation_part(tmp_path):
+    files = {f"en-valid/qa1_{part}.txt": STORY for part in ("test", "train", "valid")}
+    parts = load_babi(write_archive(tmp_path, files), 1, "en-valid")
+    assert {name: len(part) for name, part in parts.items()} == {"train": 3, "valid": 3, "test": 3}
+    assert list(parts) == ["train", "valid", "test"]
 
 
 def test_marks_and_empty_lines_around_the_text_are_passed_over():

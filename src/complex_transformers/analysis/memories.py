@@ -24,12 +24,18 @@ def memory_hit_rates(looked_at: Tensor, supporting: Sequence[Sequence[int]]) -> 
 
     Args:
         looked_at: ``[B, num_hops]``, the sentence of the largest weight: ``outputs.memory_weights.argmax(-1)``.
-        supporting: places of these sentences for each row, as ``load_babi`` reads them; rows without any, or with one
-            before the memory begins (below 0), do not count.
+        supporting: places of these sentences for each row among those that were kept: as ``load_babi`` reads them, less
+            ``processor.dropped_sentences(story)``. Rows without any, or with one that was dropped (below 0), do not
+            count.
 
     Raises:
-        ValueError: another number of rows, no row that counts.
+        ValueError: weights in place of sentences, another number of rows, no row that counts.
     """
+    if looked_at.dim() != 2 or looked_at.is_floating_point():
+        raise ValueError(
+            f"looked_at must be [batch, num_hops] places of sentences, got {looked_at.dtype} of shape "
+            f"{tuple(looked_at.shape)}: give memory_weights.argmax(-1)"
+        )
     if len(supporting) != len(looked_at):
         raise ValueError(
             f"there are supporting sentences of {len(supporting)} rows, and {len(looked_at)} rows of hops"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["BabiQuestion", "load_babi", "read_babi", "repeated_questions"]
 
 _LINE = re.compile(r"(\d+) +(\S.*)")
-_MEMBER = re.compile(r"([^/]+)/qa(\d+)_[^/]*_(train|test)\.txt$")
+_MEMBER = re.compile(r"([^/]+)/qa(\d+)_(?:[^/]*_)?(train|valid|test)\.txt$")
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,15 @@ def read_babi(lines: Iterable[str], name: str = "the text") -> list[BabiQuestion
         name: of the file, for errors.
 
     Raises:
-        TypeError: a text in place of its lines.
+        TypeError: a text in place of its lines, lines of bytes.
         ValueError: a line without number, a number out of order, a question without a story or an answer, supporting
-            lines that are not sentences of the story before, no question at all.
+            lines that are not sentences of the story before, no question at all or none at the end.
     """
     if isinstance(lines, str):
         raise TypeError(f"read_babi reads lines, got the text {lines[:80]!r}: pass its .splitlines()")
     rows = list(lines)
+    if foreign := next((row for row in rows if not isinstance(row, str)), None):
+        raise TypeError(f"lines must be text, got {type(foreign).__name__}: {foreign!r}; decode them as UTF-8")
     while rows and not rows[-1].strip():
         rows.pop()
     questions: list[BabiQuestion] = []
@@ -76,11 +78,15 @@ def read_babi(lines: Iterable[str], name: str = "the text") -> list[BabiQuestion
         last = number
         if "\t" in text:
             questions.append(_question(text, story, places, where))
+        elif "?" in text:
+            raise ValueError(f"{where} is a question without a tab and its answer: {text[:80]!r}")
         else:
             places[number] = len(story)
             story.append(text)
     if not questions:
         raise ValueError(f"{name} has no question: a line with a question, a tab and its answer")
+    if last in places:
+        raise ValueError(f"{name} ends in a sentence, {story[-1][:80]!r}, and not in a question: it was cut off")
     return questions
 
 
@@ -97,17 +103,18 @@ def _question(text: str, story: list[str], places: dict[int, int], where: str) -
 
 
 def load_babi(archive: str | Path, task: int, folder: str = "en-10k") -> DatasetDict:
-    """The parts ``train`` and ``test`` of a task: columns ``story``, ``question``, ``answer`` and ``supporting``.
+    """The parts of a task, ``train`` and ``test``: columns ``story``, ``question``, ``answer`` and ``supporting``.
 
     Args:
         archive: ``tasks_1-20_v1-2.tar.gz``, or the folder it was unpacked to.
         task: 1 to 20.
-        folder: ``en`` with 1,000 training questions a task, ``en-10k`` with 10,000, or another of the archive.
+        folder: ``en`` with 1,000 training questions a task, ``en-10k`` with 10,000, or another of the archive; those
+            of ``en-valid`` and ``en-valid-10k`` have a part ``valid``, too.
 
     Raises:
         FileNotFoundError: no such archive.
         ValueError: a file that is no whole archive, a folder or task that it does not have, a part that is missing or
-            no UTF-8, a broken line.
+            no UTF-8 or was cut off, a broken line.
     """
     texts = _texts(Path(archive), folder, task)
     if missing := {"train", "test"} - texts.keys():
@@ -116,8 +123,11 @@ def load_babi(archive: str | Path, task: int, folder: str = "en-10k") -> Dataset
         )
     datasets = require_datasets()
     parts = {}
-    for part, text in sorted(texts.items(), reverse=True):
-        questions = read_babi(text.splitlines(), f"{folder}, task {task}, {part}")
+    for part in sorted(texts, key=("train", "valid", "test").index):
+        text, name = texts[part], f"{folder}, task {task}, {part}"
+        if not text.endswith("\n"):
+            raise ValueError(f"{name} was cut off, it ends in {text[-40:]!r} and not in a whole line: fetch it again")
+        questions = read_babi(text.splitlines(), name)
         parts[part] = datasets.Dataset.from_list([asdict(question) for question in questions])
     return datasets.DatasetDict(parts)
 
@@ -130,11 +140,12 @@ def _texts(archive: Path, folder: str, task: int) -> dict[str, str]:
         return {part: _decoded(found[name].read_bytes(), found[name]) for part, name in names.items()}
     try:
         with tarfile.open(archive) as opened:
-            names = _members(opened.getnames(), archive, folder, task)
-            files = {part: opened.extractfile(name) for part, name in names.items()}
-            texts = {part: file.read() for part, file in files.items() if file is not None}
+            found = opened.getnames()
             while opened.fileobj is not None and opened.fileobj.read(2**20):  # its check sum stands behind the files
                 pass
+            names = _members(found, archive, folder, task)
+            files = {part: opened.extractfile(name) for part, name in names.items()}
+            texts = {part: file.read() for part, file in files.items() if file is not None}
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{archive} is no whole archive of the bAbI tasks ({error}): fetch it again") from error
     return {part: _decoded(text, f"{archive}, {names[part]}") for part, text in texts.items()}

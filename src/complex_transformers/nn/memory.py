@@ -103,14 +103,15 @@ def read_memory(
 
     Returns:
         o ``[B, d]`` and p ``[B, M]``, 0 where there is no sentence.
+
+    Raises:
+        ValueError: an unknown name.
     """
-    question = CF.wide(query).unsqueeze(-2)
-    if score == "real":
-        scores = (question @ CF.wide(keys).mT).squeeze(-2)
-    else:
-        product = CF.join(*complex_scores(question, CF.wide(keys)))
-        product = torch.stack(CF.split(product.squeeze(-2)), dim=-1)  # a complex number for each sentence
-        scores = (CF.modulus if score == "modulus" else CF.squared_modulus)(product).squeeze(-1)
+    check_choice("score", score, MEMORY_SCORES)
+    check_choice("normalization", normalization, MEMORY_NORMALIZATIONS)
+    mask = mask.to(torch.bool)
+    with torch.autocast(query.device.type, enabled=False):  # a product in half precision would not hold them
+        scores = _memory_scores(CF.wide(query), CF.wide(keys), score)
     if normalization == "softmax":
         weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
     elif normalization == "probability_amplitude":
@@ -119,6 +120,15 @@ def read_memory(
         weights = scores
     weights = weights.masked_fill(~mask, 0.0).to(values.dtype)
     return (weights.unsqueeze(-2) @ values).squeeze(-2), weights
+
+
+def _memory_scores(query: Tensor, keys: Tensor, score: str) -> Tensor:
+    """s(u, m_i): ``[B, d], [B, M, d] -> [B, M]``."""
+    if score == "real":
+        return (query.unsqueeze(-2) @ keys.mT).squeeze(-2)
+    real, imag = complex_scores(query.unsqueeze(-2), keys)
+    product = torch.cat([real, imag], dim=-2).mT  # a complex number for each sentence
+    return (CF.modulus if score == "modulus" else CF.squared_modulus)(product).squeeze(-1)
 
 
 class MemoryTime(FullPrecision):

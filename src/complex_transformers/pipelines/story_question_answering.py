@@ -34,7 +34,8 @@ class StoryQuestionAnsweringPipeline(Pipeline):
         processor: its ``MemoryProcessor``.
 
     Raises:
-        ValueError: a model of another family, no processor, an input without story or question, an empty story.
+        ValueError: a model of another family, no processor or that of another model, an input without story or
+            question, an empty story, an empty list.
         TypeError: an input that is no mapping, a story or question that is no text.
     """
 
@@ -53,6 +54,16 @@ class StoryQuestionAnsweringPipeline(Pipeline):
             )
         if self.processor is None:
             raise ValueError(f"{QUESTION_ANSWERING_TASK!r} needs processor=..., the MemoryProcessor of the model")
+        sizes = (
+            ("memory_size",) if self.processor.variant == "sentence_memory" else ("story_length", "question_length")
+        )
+        for name in ("variant", *sizes):
+            reads, remembers = getattr(self.processor, name), getattr(self.model.config, name)
+            if reads != remembers:
+                raise ValueError(
+                    f"the processor has {name}={reads!r} and the model {name}={remembers!r}: make it with "
+                    f"MemoryProcessor(tokenizer, ..., {name}={remembers!r})"
+                )
 
     def _sanitize_parameters(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         if kwargs:
@@ -65,6 +76,8 @@ class StoryQuestionAnsweringPipeline(Pipeline):
             inputs = {"story": story, "question": question}
         elif story is not None or question is not None:
             raise ValueError("give story= and question=, or a mapping of the two, not both")
+        elif isinstance(inputs, list) and not inputs:
+            raise ValueError(f"there are no questions: the list is empty; give mappings of {_INPUTS}")
         return super().__call__(inputs, **kwargs)
 
     def preprocess(self, input_: Any) -> dict[str, Any]:

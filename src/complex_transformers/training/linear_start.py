@@ -124,6 +124,7 @@ class LinearStart(TrainerCallback, ExportableState):
             return
         if metrics is None or "eval_loss" not in metrics:
             raise ValueError(f"LinearStart waits for eval_loss, and the evaluation has only {sorted(metrics or {})}")
+        self._forget_the_best(state)  # of the evaluation before this one, where no checkpoint followed it
         self.after_evaluation(_network(model).config, metrics["eval_loss"], state.epoch or 0.0)
 
     def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import TrainerState
+from transformers import Trainer, TrainerState, TrainingArguments
 
 from complex_transformers import (
     ComplexMemoryNetworkConfig,
@@ -23,7 +23,7 @@ from complex_transformers import (
     read_babi,
 )
 from complex_transformers.analysis import count_parameters
-from complex_transformers.nn.memory import word_factors
+from complex_transformers.nn.memory import read_memory, word_factors
 
 DATA = Path(os.environ.get("COMPLEX_TRANSFORMERS_DATA", Path(__file__).parents[4] / "shared" / "data"))
 BABI = DATA / "qa" / "babi" / "tasks_1-20_v1-2.tar.gz"
@@ -177,8 +177,9 @@ def test_an_empty_story_leaves_the_question():
 
 def trained(start, losses, config, state):
     for epoch, loss in enumerate(losses, start=1):
-        state.epoch, state.global_step, state.best_metric = float(epoch), 10 * epoch, loss
+        state.epoch, state.global_step = float(epoch), 10 * epoch
         start.on_evaluate(None, state, None, model=Network(config), metrics={"eval_loss": loss})
+        state.best_metric = loss  # as a Trainer does
         start.on_save(None, state, None)
         yield config.attention_normalization, state.best_metric
 
@@ -349,3 +350,55 @@ def test_answers_are_words_of_the_last_table(field, tmp_path):
 def test_answers_that_are_no_words_of_the_table_are_refused(options, message):
     with pytest.raises(Exception, match=message):
         ComplexMemoryNetworkConfig(**SIZES, **options)
+
+
+@pytest.mark.parametrize("attention_score", ["real", "squared_modulus"])
+def test_scores_beyond_the_range_of_half_precision_are_finite(attention_score):
+    torch.manual_seed(0)
+    words = {"variant": "word_memory", "story_length": 5, "question_length": 3}
+    for options in ({"attention_score": attention_score}, words):
+        config = ComplexMemoryNetworkConfig(vocab_size=13, num_labels=4, initializer_range=20.0, **options)
+        model = ComplexMemoryNetworkForSequenceClassification(config).eval()
+        story = torch.randint(1, 13, (2, 5) if "variant" in options else (2, 4, 3))
+        with torch.autocast("cpu", dtype=torch.float16):
+            assert model(story, question_ids=torch.randint(1, 13, (2, 3))).logits.isfinite().all()
+
+
+def test_the_checkpoint_of_a_linear_network_is_not_the_best_where_evaluations_are_more_frequent(tmp_path):
+    torch.manual_seed(0)
+    model = ComplexMemoryNetworkForSequenceClassification(ComplexMemoryNetworkConfig(**SIZES))
+    rows = [
+        {
+            "input_ids": torch.randint(1, 13, (5, 4)),
+            "question_ids": torch.randint(1, 13, (3,)),
+            "labels": torch.tensor(i % 4),
+        }
+        for i in range(8)
+    ]
+    args = TrainingArguments(
+        tmp_path,
+        max_steps=6,
+        per_device_train_batch_size=8,
+        learning_rate=1e-5,
+        eval_strategy="steps",
+        eval_steps=1,
+        save_strategy="steps",
+        save_steps=2,
+        load_best_model_at_end=True,
+        report_to=[],
+        use_cpu=True,
+    )
+    start = LinearStart(max_epochs=1, patience=None)
+    trainer = Trainer(model, args, train_dataset=rows, eval_dataset=rows, callbacks=[start])
+    trainer.train()
+    losses = [entry["eval_loss"] for entry in trainer.state.log_history if "eval_loss" in entry]
+    assert trainer.state.best_metric == min(losses[1:])  # the first is that of the linear network
+    assert trainer.state.best_model_checkpoint is not None
+
+
+def test_unknown_names_of_a_memory_are_refused():
+    query, keys, mask = torch.randn(1, 4), torch.randn(1, 3, 4), torch.ones(1, 3, dtype=torch.long)
+    read_memory(query, keys, keys, mask)
+    for names, message in ((("cosine", "softmax"), "score must be"), (("real", "softmaxx"), "normalization must be")):
+        with pytest.raises(ValueError, match=message):
+            read_memory(query, keys, keys, mask, *names)

@@ -103,6 +103,7 @@ def test_what_is_no_story_is_refused():
             r"question must be a text, got list: \['Where",
         ),
         ("Where?", TypeError, "must be a mapping of"),
+        ([], ValueError, "there are no questions: the list is empty"),
     ):
         with pytest.raises(error, match=message):
             ask(inputs)
@@ -115,6 +116,25 @@ def test_what_is_no_story_is_refused():
     other = ComplexOrderForSequenceClassification(ComplexOrderConfig(vocab_size=9, hidden_size=16))
     with pytest.raises(ValueError, match="ComplexOrderForSequenceClassification does not read stories"):
         pipeline(TASK, model=other, processor=processor)
+
+
+@pytest.mark.parametrize(
+    ("variant", "options", "other", "message"),
+    [
+        ("sentence_memory", {"memory_size": 4}, {"memory_size": 3}, "memory_size=3 and the model memory_size=4: make"),
+        (
+            "sentence_memory",
+            {},
+            {"variant": "word_memory", **WORDS},
+            "variant='word_memory' and the model variant='sen",
+        ),
+        ("word_memory", WORDS, {**WORDS, "variant": "word_memory", "question_length": 6}, "question_length=6 and the"),
+    ],
+)
+def test_a_processor_of_another_model_is_refused(variant, options, other, message):
+    model, _ = build(variant, **options)
+    with pytest.raises(ValueError, match=message):
+        pipeline(TASK, model=model, processor=build_processor(**other))
 
 
 def test_batches_are_filled_up_and_masked(tmp_path):

@@ -23,6 +23,7 @@ from ...nn import (
     sum_words,
     word_factors,
 )
+from ...nn import functional as CF
 from ...nn.checks import check_ids
 from ...nn.embedding import VOCABULARY_REMEDY
 from ...nn.ordering import real_first
@@ -219,11 +220,12 @@ class WordMemory(nn.Module):
 
     def weights(self, story: Tensor, question: Tensor) -> Tensor:
         """P ``[B, S, Q]``, real."""
-        if self.numbers.num_parts == 1:
-            scores = story @ question.mT
-        else:
-            real, imag = complex_scores(story, question)
-            scores = real.square() + imag.square()
+        with torch.autocast(story.device.type, enabled=False):  # a product in half precision would not hold them
+            words, asked = CF.wide(story), CF.wide(question)
+            if self.numbers.num_parts == 1:
+                scores = words @ asked.mT
+            else:
+                scores = CF.squared_modulus(CF.join(*complex_scores(words, asked)))
         return torch.softmax(scores, dim=-1 if self.config.softmax_axis == "question" else -2).to(story.dtype)
 
     def embed(self, table: int, ids: Tensor, mask: Tensor) -> Tensor:

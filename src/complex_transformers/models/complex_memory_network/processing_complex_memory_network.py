@@ -109,7 +109,9 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
         stories: list[Any] = list(story) if not single and _is_several(story) else [story]
         if not questions and not stories:
             raise ValueError("there is nothing to read: give one story and its question, or more")
-        if len(stories) != len(questions) or (not single and isinstance(story, str)):
+        if not single and isinstance(story, str):
+            raise ValueError("a list of questions needs a list of stories, one for each, got one text")
+        if len(stories) != len(questions):
             raise ValueError(f"there must be one story for each question, got {len(stories)} for {len(questions)}")
         features = []
         for number, pair in enumerate(zip(stories, questions, strict=True)):
