@@ -70,6 +70,17 @@ def test_training_is_the_loop_that_carries_the_memory(tmp_path, accumulation):
         torch.testing.assert_close(a, b[1], atol=1e-4, rtol=1e-3, msg=lambda m, n=name: f"{n}: {m}")
 
 
+@pytest.mark.parametrize("build", [stream_training.model, stream_training.recurrent_model])
+def test_gradient_checkpointing_changes_nothing(tmp_path, build):
+    runs = []
+    for checkpointing in (False, True):
+        run = trainer(tmp_path, network=build(), gradient_checkpointing=checkpointing, save_strategy="no")
+        run.train()
+        runs.append(run)
+    assert losses(runs[0]) == losses(runs[1])
+    assert_same_weights(runs[0].model, runs[1].model)
+
+
 def test_the_memory_makes_a_difference(tmp_path):
     run = trainer(tmp_path, network=stream_training.model(hidden_dropout_prob=0.0), save_strategy="no", max_steps=3)
     first, second = run.train_dataset[0], run.train_dataset[1]

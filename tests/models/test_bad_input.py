@@ -401,7 +401,7 @@ WRONG = {
         ({"num_hidden_layers": 0}, "num_hidden_layers must be positive, got 0"),
         ({"mem_len": 0}, "mem_len must be 1 or more, got 0; without a memory, use use_cache=False"),
         ({"mem_len": -1}, "mem_len must be 1 or more, got -1"),
-        ({"position_period": 0}, "must be 1 or more, or None for positions that run on, got 0"),
+        ({"position_period": 0}, "position_period must be 1 or more, or None for positions that run on, got 0"),
         ({"clamp_len": 0}, "clamp_len must be 1 or more, or None"),
         ({"clamp_len": -1}, "must be 1 or more, or None for distances as they are, got -1"),
         (

@@ -24,9 +24,9 @@ def memory_hit_rates(looked_at: Tensor, supporting: Sequence[Sequence[int]]) -> 
 
     Args:
         looked_at: ``[B, num_hops]``, the sentence of the largest weight: ``outputs.memory_weights.argmax(-1)``.
-        supporting: places of these sentences for each row among those that were kept: as ``load_babi`` reads them, less
-            ``processor.dropped_sentences(story)``. Rows without any, or with one that was dropped (below 0), do not
-            count.
+        supporting: places of these sentences for each row among those that were kept: as ``load_babi`` reads them,
+            less ``processor.dropped_sentences(story)``. Rows without any, or with one that was dropped (below 0), do
+            not count.
 
     Raises:
         ValueError: weights in place of sentences, another number of rows, no row that counts.

@@ -140,10 +140,10 @@ def _texts(archive: Path, folder: str, task: int) -> dict[str, str]:
         return {part: _decoded(found[name].read_bytes(), found[name]) for part, name in names.items()}
     try:
         with tarfile.open(archive) as opened:
-            found = opened.getnames()
+            listed = opened.getnames()
             while opened.fileobj is not None and opened.fileobj.read(2**20):  # its check sum stands behind the files
                 pass
-            names = _members(found, archive, folder, task)
+            names = _members(listed, archive, folder, task)
             files = {part: opened.extractfile(name) for part, name in names.items()}
             texts = {part: file.read() for part, file in files.items() if file is not None}
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:

@@ -153,7 +153,7 @@ class ComplexStreamTrainer(ComplexTrainer):
         self.memory = outputs.past_key_values
         return (loss, outputs) if return_outputs else loss
 
-    def _memory_before(self, segment: int) -> StreamCache | None:
+    def _memory_before(self, segment: int) -> StreamCache:
         """The memory that ends where this segment begins."""
         start = segment * self.train_dataset.segment_length
         read = 0 if self.memory is None else self.memory.get_seq_length()
@@ -162,7 +162,8 @@ class ComplexStreamTrainer(ComplexTrainer):
                 f"segment {segment} begins at token {start} of each lane, but the memory has read {read}: resume with "
                 "the same lanes and the same segment length"
             )
-        return self.memory if segment else None
+        # Given in any case: with gradient checkpointing Transformers makes none.
+        return self.memory if segment and self.memory is not None else self.model.new_memory(for_training=True)
 
     # --- checkpoints ---
 

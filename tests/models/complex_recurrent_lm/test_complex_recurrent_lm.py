@@ -335,6 +335,45 @@ def test_states_carried_on_are_one_long_text(variant):
     )
 
 
+@pytest.mark.parametrize("embedding", ["learned_position", "sinusoidal_position", "complex_order"])
+def test_positions_begin_anew_along_a_stream(embedding):
+    model = make(embedding_type=embedding, position_period=4)
+    words, states = texts(11), None
+    for start in (0, 3, 6):
+        out = model(words[:, start : start + 3], past_key_values=states, use_cache=True)
+        states = out.past_key_values
+    position = torch.tensor([[3, 4, 1]])  # of tokens 7, 8 and 9
+    again = model(words[:, 6:9], past_key_values=carried(model, words[:, :6]))
+    torch.testing.assert_close(out.logits, again.logits)
+    embeds = model.model.embed_tokens(words[:, 6:9], position_ids=position)
+    other = model(inputs_embeds=embeds, past_key_values=carried(model, words[:, :6]))
+    torch.testing.assert_close(out.logits, other.logits)
+    runs_on = make(embedding_type="complex_order", position_period=None)
+    assert not torch.allclose(runs_on.model.embed(words, None, None, 4), runs_on.model.embed(words, None, None, 0))
+
+
+def carried(model, words):
+    return model(words, use_cache=True).past_key_values
+
+
+def test_generation_reads_nothing_twice():
+    model, words = make(), texts(6, 1)
+    plain = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    expected = model.generate(words, **plain)
+    assert torch.equal(model.generate(words, past_key_values=carried(model, words[:, :-1]), **plain), expected)
+    with pytest.raises(
+        ValueError, match="have read 6 tokens, the beginning has 6: give all that was read and one new"
+    ):
+        model.generate(words, past_key_values=carried(model, words), **plain)
+    with pytest.raises(ValueError, match="have read 6 tokens, the beginning has 3"):
+        model.generate(words[:, :3], past_key_values=carried(model, words), **plain)
+    embeds = model.model.embed_tokens(words)
+    with pytest.raises(ValueError, match="have read 6 tokens, the beginning has 6"):
+        model.generate(inputs_embeds=embeds, past_key_values=carried(model, words), **plain)
+    with pytest.raises(TypeError, match="must be a cache that a model returned, got tuple"):
+        model.generate(words, past_key_values=((words,),), **plain)
+
+
 def test_gradients_end_where_a_call_begins():
     model = make().train()
     cache = copy.deepcopy(model(texts(), use_cache=True).past_key_values)  # which has no graph

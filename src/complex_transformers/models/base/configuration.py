@@ -13,7 +13,6 @@ from transformers import PreTrainedConfig
 from typing_extensions import Self
 
 from ...nn.activation import ACT2CFN
-from ...nn.adaptive_softmax import check_adaptive_softmax
 from ...nn.arithmetic import arithmetic
 from ...nn.attention import ATTENTION_SCORES, check_attention
 from ...nn.checks import check_choice
@@ -38,7 +37,6 @@ __all__ = [
     "ComplexConfig",
     "LayersConfig",
     "NetworkConfig",
-    "StreamConfig",
     "TextConfig",
     "TransformerConfig",
     "WritingConfig",
@@ -63,7 +61,8 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
         hidden_size: width of the embedding and the hidden states, even.
         hidden_dropout_prob: a probability.
         number_field: ``complex``, or ``real`` for the real twin of the same widths.
-        weight_init: ``glorot``, ``he``, ``unitary`` or ``normal`` for the dense layers.
+        weight_init: ``glorot``, ``he``, ``unitary`` or ``normal`` for the dense layers; recurrent ones begin
+            with Glorot's, and unitary weights from state to state.
         initializer_range: standard deviation of embedding tables (amplitudes; each part of a complex table) and of
             ``weight_init="normal"``.
         pad_token_id: its embedding is zero and stays so; None for no such word.
@@ -433,57 +432,3 @@ class TransformerConfig(LayersConfig, WritingConfig):
     """
 
     complex_only: ClassVar[dict[str, Any]] = {**LayersConfig.complex_only, **WritingConfig.complex_only}
-
-
-@strict
-class StreamConfig(WritingConfig):
-    """Base of the configurations of models that read a stream in segments; no model type of its own.
-
-    Besides the arguments of ``WritingConfig``:
-
-    Args:
-        cutoffs: of an adaptive softmax, increasing: the first words of its tails, in a vocabulary that is sorted by
-            frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
-        div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it;
-            a tied head has 1.
-        lm_bias: the head has a bias for each word; those of an adaptive softmax always have.
-        use_cache: return a memory.
-        pad_token_id: its amplitude is zero and stays so; None, as streams have no padding.
-    """
-
-    cutoffs: list[int] | tuple[int, ...] = ()
-    div_value: int = 1
-    lm_bias: bool = True
-    use_cache: bool = True
-    pad_token_id: int | None = None
-
-    def __post_init__(self, **kwargs: Any) -> None:
-        self.cutoffs = list(self.cutoffs)  # as json reads it
-        super().__post_init__(**kwargs)
-
-    @property
-    def head_size(self) -> int:
-        """Stored width of what the head reads."""
-        return self.hidden_size
-
-    def validate_adaptive_softmax(self) -> None:
-        """Cutoffs divide the words, every tail has features, and a tied head has those of the words."""
-        if not self.cutoffs:
-            if self.div_value != 1:
-                raise ValueError(
-                    f"div_value={self.div_value} has no effect without cutoffs; leave it at 1, or give the cutoffs of "
-                    "an adaptive softmax"
-                )
-            return
-        if not self.lm_bias:
-            raise ValueError(
-                "lm_bias=False has no effect with cutoffs: every layer of an adaptive softmax has a bias; leave it at "
-                "True, or leave cutoffs empty"
-            )
-        features = self.head_size // 2 if self.lm_readout == "feature_modulus" else self.head_size
-        check_adaptive_softmax(self.cutoffs, self.div_value, self.vocab_size, features, self.lm_readout, "lm_readout")
-        if self.tie_word_embeddings and self.div_value != 1:
-            raise ValueError(
-                "tie_word_embeddings=True needs a head of the shape of the word table, and "
-                f"div_value={self.div_value} makes its tails narrower; use div_value=1, or tie_word_embeddings=False"
-            )

@@ -8,8 +8,15 @@ from typing import Any
 
 from torch import Tensor, nn
 from transformers import GenerationConfig, GenerationMixin, MaxLengthCriteria, PreTrainedModel, StoppingCriteriaList
+from transformers.cache_utils import Cache
 
-__all__ = ["EncoderDecoderGenerationMixin", "OpenEndedGenerationMixin", "learned_positions", "refuse_chunks"]
+__all__ = [
+    "EncoderDecoderGenerationMixin",
+    "OpenEndedGenerationMixin",
+    "learned_positions",
+    "mark_given_cache",
+    "refuse_chunks",
+]
 
 
 def learned_positions(model: PreTrainedModel) -> int | None:
@@ -30,12 +37,39 @@ def refuse_chunks(generation_config: GenerationConfig) -> None:
         )
 
 
+def mark_given_cache(given: Any) -> None:
+    """Note that the caller of ``generate()`` has made this cache, as Transformers does; raise for what is none."""
+    if not isinstance(given, Cache):
+        raise TypeError(f"past_key_values must be a cache that a model returned, got {type(given).__name__}")
+    given._is_user_defined = True
+
+
 class OpenEndedGenerationMixin(GenerationMixin):
-    """``generate()`` that knows a longest text only where a table of positions ends.
+    """``generate()`` that knows a longest text only where a table of positions ends, and reads no text twice.
 
     Transformers takes ``max_position_embeddings`` for that whatever the positions are: it cuts its default length
-    there, so that longer beginnings are refused, and says of longer texts that they may fail.
+    there, so that longer beginnings are refused, and says of longer texts that they may fail. Of a cache that has read
+    a beginning to its end it reads the beginning again.
     """
+
+    def prepare_inputs_for_generation(
+        self,
+        input_ids: Tensor,
+        next_sequence_length: int | None = None,
+        inputs_embeds: Tensor | None = None,  # Transformers looks for this name
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """As in Transformers; there must be something that the cache has not read."""
+        if next_sequence_length is not None and next_sequence_length < 1:
+            length = (input_ids if inputs_embeds is None else inputs_embeds).shape[1]
+            raise ValueError(
+                f"past_key_values have read {length - next_sequence_length} tokens, the beginning has {length}: give "
+                "all that was read and one new token or more"
+            )
+        inputs: dict[str, Any] = super().prepare_inputs_for_generation(
+            input_ids, next_sequence_length=next_sequence_length, inputs_embeds=inputs_embeds, **kwargs
+        )
+        return inputs
 
     def _prepare_generated_length(
         self, generation_config: GenerationConfig, has_default_max_length: bool, *args: Any, **kwargs: Any

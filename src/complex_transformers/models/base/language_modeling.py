@@ -13,11 +13,12 @@ from transformers.utils import TransformersKwargs
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import AdaptiveReadout, Readout
-from .configuration import StreamConfig, WritingConfig
-from .generation import OpenEndedGenerationMixin
+from .configuration import WritingConfig
+from .generation import OpenEndedGenerationMixin, mark_given_cache
 from .layers import LanguageModelHead
 from .loss import check_labels, label_count
 from .stream_cache import StreamCache
+from .stream_configuration import StreamConfig
 
 __all__ = ["CausalHead", "CausalLanguageModel"]
 
@@ -151,7 +152,7 @@ class CausalLanguageModel(CausalHead):
                 "is its memory; leave it out"
             )
         if (given := model_kwargs.get("past_key_values")) is not None:
-            given._is_user_defined = True
+            mark_given_cache(given)
         elif generation_config.use_cache is not False:
             model_kwargs["past_key_values"] = self.new_memory()
         return False

@@ -10,7 +10,7 @@ from torch import Tensor
 from ...nn.embedding import positions_from_mask
 from .inputs import shows_values
 
-__all__ = ["token_positions"]
+__all__ = ["periodic", "token_positions"]
 
 # What is added to the score of a key that is not seen, or less: exp(-1e4) is 0 in every dtype.
 HIDDEN = -1e4
@@ -41,6 +41,11 @@ def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_lengt
     if shows_values(seen):
         _check_windows(seen[:, 1:], own[1:], positions.diff())
     return positions
+
+
+def periodic(positions: Tensor, period: int | None) -> Tensor:
+    """Positions from 1 that begin anew after ``period`` tokens, None for never."""
+    return positions if period is None else (positions - 1) % period + 1
 
 
 def _check_windows(seen: Tensor, own: Tensor, steps: Tensor) -> None:

@@ -30,7 +30,8 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
     """Configuration of a memory network: a story, a question, and one of ``num_labels`` answers (Thesis 4.4).
 
     The default reads sentences (Sukhbaatar et al. 2015), which Thesis 4.10-4.14 say; ``variant="word_memory"`` is what
-    the thesis ran, there with ``gate="modulus"`` and ``readout="squared_modulus"``. Besides the arguments of ``NetworkConfig``, which has those of ``ComplexConfig``:
+    the thesis ran, there with ``gate="modulus"`` and ``readout="squared_modulus"``. Besides the arguments of
+    ``NetworkConfig``, which has those of ``ComplexConfig``:
 
     Args:
         variant: ``sentence_memory``, or ``word_memory``: every word of the story is compared with every word of the

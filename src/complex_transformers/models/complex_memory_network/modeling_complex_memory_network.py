@@ -18,12 +18,12 @@ from ...nn import (
     MemoryTime,
     WordPositionEmbedding,
     complex_scores,
+    functional as CF,
     number_field,
     read_memory,
     sum_words,
     word_factors,
 )
-from ...nn import functional as CF
 from ...nn.checks import check_ids
 from ...nn.embedding import VOCABULARY_REMEDY
 from ...nn.ordering import real_first

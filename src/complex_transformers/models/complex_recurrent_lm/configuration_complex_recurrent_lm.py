@@ -12,7 +12,8 @@ from ...nn.diagonal_recurrence import check_moduli
 from ...nn.embedding import EMBEDDING_TYPES
 from ...nn.gates import check_cell, default_gate
 from ...nn.real_word_embedding import check_place
-from ..base.configuration import NO_CLASSIFIER, StreamConfig
+from ..base.configuration import NO_CLASSIFIER
+from ..base.stream_configuration import StreamConfig
 
 __all__ = ["ComplexRecurrentLMConfig"]
 
@@ -68,6 +69,7 @@ class ComplexRecurrentLMConfig(StreamConfig):
         "word_parts": ("embedding_type", ("word",)),
         "num_slots": ("embedding_type", ("slot_position",)),
         "position_length": ("embedding_type", PLACES),
+        "position_period": ("embedding_type", ("complex_order", "learned_position", "sinusoidal_position")),
         "transform_axis": ("transform", ("fourier",)),
         "num_points": ("transform", ("z",)),
         "state_activation": ("rnn_type", ("lstm", "gru", "rnn")),

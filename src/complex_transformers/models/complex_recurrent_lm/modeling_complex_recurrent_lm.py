@@ -17,7 +17,7 @@ from ...nn.embedding import TableEmbedding
 from ...nn.transforms import sequence_dft
 from ..base.inputs import check_mask, check_text_inputs, padding_mask, without_padding
 from ..base.language_modeling import CausalLanguageModel
-from ..base.positions import token_positions
+from ..base.positions import periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.recurrent_cache import RecurrentCache, stored_sizes
 from ..base.text import make_embedding, make_recurrent, run_recurrent
@@ -218,6 +218,8 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
         if self.config.embedding_type in PLACES and self.config.position_length == "sentence":
             return self.embed_tokens(input_ids, attention_mask=mask)
         positions = token_positions(input_ids, attention_mask, past_length)
+        if self.config.embedding_type not in PLACES:  # these count modulo their own length
+            positions = periodic(positions, self.config.position_period)
         return self.embed_tokens(input_ids, position_ids=positions)
 
     def transformed(self, words: Tensor, mask: Tensor | None, states: States) -> tuple[Tensor, dict[str, Tensor]]:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.relative_attention import RELATIVE_SCORES, check_relative_attention
-from ..base.configuration import StreamConfig, TransformerConfig
+from ..base.configuration import TransformerConfig
+from ..base.stream_configuration import StreamConfig
 
 __all__ = ["ComplexTransfoXLConfig"]
 
@@ -31,8 +32,6 @@ class ComplexTransfoXLConfig(StreamConfig, TransformerConfig):
             ``mem_len``.
         same_length: every token sees itself and the ``mem_len - 1`` tokens before it, and no more: then results do
             not depend on how a stream is cut.
-        position_period: the words' own positions count from 1 to this number, again and again along the stream; None:
-            they run on. At most ``max_position_embeddings`` for ``learned_position``.
 
     Example:
         >>> from complex_transformers import ComplexTransfoXLConfig
@@ -54,7 +53,6 @@ class ComplexTransfoXLConfig(StreamConfig, TransformerConfig):
     mem_len: int = 512
     clamp_len: int | None = None
     same_length: bool = False
-    position_period: int | None = 512
 
     def validate_names(self) -> None:
         """As in ``TransformerConfig``; no batch norm, no complex weights."""
@@ -67,20 +65,13 @@ class ComplexTransfoXLConfig(StreamConfig, TransformerConfig):
         check_relative_attention(self.attention_normalization)
 
     def validate_memory(self) -> None:
-        """The memory has a length, and distances and positions are cut at a positive number that is reached."""
+        """The memory has a length, and distances are cut at a positive number that is reached."""
         if self.mem_len < 1:
             raise ValueError(f"mem_len must be 1 or more, got {self.mem_len}; without a memory, use use_cache=False")
-        for name, otherwise in (("position_period", "positions that run on"), ("clamp_len", "distances as they are")):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise ValueError(f"{name} must be 1 or more, or None for {otherwise}, got {value}")
+        if self.clamp_len is not None and self.clamp_len < 1:
+            raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {self.clamp_len}")
         if self.same_length and self.clamp_len is not None and self.clamp_len >= self.mem_len:
             raise ValueError(
                 f"clamp_len={self.clamp_len} has no effect with same_length=True and mem_len={self.mem_len}, where no "
                 f"token sees further than {self.mem_len - 1}; use None, or a smaller one"
-            )
-        longest = self.max_position_embeddings
-        if self.embedding_type == "learned_position" and (self.position_period or 0) > longest:
-            raise ValueError(
-                f"position_period={self.position_period} is more than the max_position_embeddings={longest} of "
-                f"embedding_type='learned_position'; use {longest} or less, or more positions"
             )

@@ -17,7 +17,7 @@ from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, with
 from ..base.language_modeling import CausalLanguageModel
 from ..base.layers import EncoderLayer, TransformerStack
 from ..base.memory_cache import MemoryCache
-from ..base.positions import token_positions
+from ..base.positions import periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import LastTokenClassifier
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
@@ -115,8 +115,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         if inputs_embeds is None:
             assert input_ids is not None
             positions = token_positions(input_ids, attention_mask, past_length)
-            if self.config.position_period is not None:
-                positions = (positions - 1) % self.config.position_period + 1
+            positions = periodic(positions, self.config.position_period)
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         inputs_embeds = without_padding(inputs_embeds, attention_mask)
         keys = length if past_key_values is None else past_key_values.get_mask_sizes(length, 0)[0]

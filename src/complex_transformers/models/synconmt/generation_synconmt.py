@@ -15,7 +15,7 @@ from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, Gene
 from transformers.utils import ModelOutput
 from typing_extensions import Self
 
-from ..base.generation import EncoderDecoderGenerationMixin, refuse_chunks
+from ..base.generation import EncoderDecoderGenerationMixin, mark_given_cache, refuse_chunks
 from ..base.recurrent_cache import RecurrentCache
 
 __all__ = [
@@ -71,7 +71,7 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
             )
         refuse_chunks(generation_config)
         if (given := model_kwargs.get("past_key_values")) is not None:
-            given._is_user_defined = True
+            mark_given_cache(given)
         elif generation_config.use_cache is not False:
             model_kwargs["past_key_values"] = RecurrentCache(self.config)
         elif self.config.use_relations:
@@ -98,21 +98,13 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
             model_kwargs["decoder_relation_ids"] = torch.cat([first, relations.to(first.device)], dim=-1)
         return ids, model_kwargs
 
-    def prepare_inputs_for_generation(
-        self,
-        input_ids: Tensor,
-        next_sequence_length: int | None = None,
-        is_first_iteration: bool | None = False,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
+    def prepare_inputs_for_generation(self, input_ids: Tensor, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """As in Transformers; only the first step is told relations, later ones find them in the cache."""
         for name in ("relation_labels", "relation_record"):
             kwargs.pop(name, None)
         relations = kwargs.pop("decoder_relation_ids", None)
-        inputs = super().prepare_inputs_for_generation(
-            input_ids, next_sequence_length=next_sequence_length, is_first_iteration=is_first_iteration, **kwargs
-        )
-        if is_first_iteration and relations is not None:
+        inputs = super().prepare_inputs_for_generation(input_ids, *args, **kwargs)
+        if kwargs.get("is_first_iteration") and relations is not None:
             inputs["decoder_relation_ids"] = relations[:, -inputs["decoder_input_ids"].shape[1] :]
         return inputs
 
