@@ -112,7 +112,7 @@ class DiagonalRecurrence(FullPrecision):
         return modulus if self.frequency is None else torch.polar(modulus, self.frequency)
 
     def _factor_parts(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        """The parts of a in a dtype: ONNX has no complex numbers."""
+        """The parts of a: ONNX has no complex numbers."""
         modulus = torch.exp(-self._rate())
         angles = () if self.frequency is None else (self.frequency.cos(), self.frequency.sin())
         return tuple((modulus * part).to(dtype) for part in angles) or (modulus.to(dtype),)
@@ -157,10 +157,10 @@ class DiagonalRecurrence(FullPrecision):
 
     def _scan(self, x: Tensor, state: Tensor) -> Tensor:
         gain = torch.sqrt(-torch.expm1(-2.0 * self._rate()))
-        parts = self._factor_parts(x.dtype)
         if is_exporting():
-            return exported_diagonal_scan(x, gain.to(x.dtype), parts, state)
-        a = torch.complex(*parts) if len(parts) == 2 else parts[0]
+            return exported_diagonal_scan(x, gain.to(x.dtype), self._factor_parts(x.dtype), state)
+        a = self.factor()
+        a = a.to(x.dtype.to_complex() if a.is_complex() else x.dtype)
         return diagonal_scan(x, gain.to(x.dtype), a, state)
 
     def extra_repr(self) -> str:

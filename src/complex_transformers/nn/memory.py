@@ -69,10 +69,12 @@ def word_factors(mask: Tensor, has_places: bool, dtype: torch.dtype = torch.floa
 def sum_words(words: Tensor, factors: Tensor, number_field: str) -> Tensor:
     """m_k = sum_j l_kj w_jk with the factors of ``word_factors``: ``[..., N, w], [..., F, N] -> [..., w]``.
 
-    One product of matrices takes both sums: nothing of the size of the words is made.
+    One product of matrices takes both sums: nothing of the size of the words is made. Autocast leaves it as it is:
+    scores multiply these sums, up to four at a time, and their rounding with them.
     """
     numbers = arithmetic(number_field)
-    total, *placed = (factors.to(words.dtype) @ words).unbind(-2)
+    with torch.autocast(words.device.type, enabled=False):
+        total, *placed = (factors.to(words.dtype) @ words).unbind(-2)
     if not placed:
         return total
     size = numbers.num_features(total.shape[-1])
