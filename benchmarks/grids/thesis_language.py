@@ -41,6 +41,8 @@ LANGUAGE_MODELS = {
     "causal-Z": f"{REAL_WORDS} --transform causal_z",
     "LRU": "--rnn_type lru --num_hidden_layers 6",
     "LRU-real": "--rnn_type lru --num_hidden_layers 6 --number_field real",
+    "LRU-real-equal-parameters": "--rnn_type lru --num_hidden_layers 6 --number_field real --hidden_size 236 "
+    "--recurrent_size 236",
 }
 # What these reach is no perplexity: they see words to come, or how many there are.
 READS_AHEAD = ("slots-by-sentence", "phases-by-sentence", "Fourier-sequence")

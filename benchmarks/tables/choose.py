@@ -56,6 +56,15 @@ _CAUSAL = {
     "real": ("rotary (Llama)", WIDTH),
     "real-equal-parameters": ("rotary (Llama)", EQUAL),
 }
+_RECURRENT = {
+    "LM-C": ("LSTM", COMPLEX),
+    "causal-Z": ("LSTM that reads a causal Z-transform of real words", COMPLEX),
+    "LM-R": ("LSTM", WIDTH),
+    "LM-R-equal-parameters": ("LSTM", EQUAL),
+    "LRU": ("linear recurrences", COMPLEX),
+    "LRU-real": ("linear recurrences", WIDTH),
+    "LRU-real-equal-parameters": ("linear recurrences", EQUAL),
+}
 _SPEECH = {
     "fully_spectral": ("Fully Spectral, complex bins", COMPLEX),
     "fully_spectral-modulus": ("Fully Spectral, moduli", COMPLEX),
@@ -72,6 +81,7 @@ TASKS = {
     "text8": Task("long-text8", "bits per character", "test/bits_per_token", _STREAMS, 3),
     "wikitext-2": Task("long-wikitext-2", "perplexity of words", "test/perplexity", _STREAMS),
     "causal-text8": _causal("text8", "bits per character", "test/bits_per_token", 3),
+    "recurrent": Task("thesis-language-models", "perplexity of words", "test/perplexity", _RECURRENT),
     "causal-wikitext-2": _causal("wikitext-2", "perplexity of tokens", "test/perplexity", 1),
     "translation": Task(
         "multi30k-en-de",

@@ -261,7 +261,7 @@ def language_model_table(results: Path) -> str:
         "training": SIZE["training"],
     }
     labels = {
-        row: [f"{row} (**sees words to come**)" if row in READS_AHEAD else row, f"`{words}`"]
+        row: [f"{row} (**sees words to come**)" if row in READS_AHEAD else row, f"`{words}`" if words else "the default"]
         for row, words in LANGUAGE_MODELS.items()
     }
     found = find_runs(results / "thesis-language-models.jsonl", LANGUAGE_MODELS)
