@@ -261,8 +261,8 @@ def language_model_table(results: Path) -> str:
         "training": SIZE["training"],
     }
     labels = {
-        row: [f"{row} (**sees words to come**)" if row in READS_AHEAD else row, f"`{words}`" if words else "the default"]
-        for row, words in LANGUAGE_MODELS.items()
+        row: [f"{row} (**sees words to come**)" if row in READS_AHEAD else row, f"`{options}`" if options else "none"]
+        for row, options in LANGUAGE_MODELS.items()
     }
     found = find_runs(results / "thesis-language-models.jsonl", LANGUAGE_MODELS)
     return run_table(["row", "options"], columns, labels, found) if found else MISSING
