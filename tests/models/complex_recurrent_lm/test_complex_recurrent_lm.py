@@ -352,6 +352,14 @@ def test_positions_begin_anew_along_a_stream(embedding):
     assert not torch.allclose(runs_on.model.embed(words, None, None, 4), runs_on.model.embed(words, None, None, 0))
 
 
+def test_texts_get_longer_than_a_table_of_positions_that_begin_anew():
+    model = make(embedding_type="learned_position", max_position_embeddings=8, position_period=8)
+    assert model.generate(texts(9, 1), do_sample=False, eos_token_id=None, pad_token_id=0).shape[1] == 9 + 20
+    model = make(embedding_type="learned_position", max_position_embeddings=8, position_period=None)
+    with pytest.raises(ValueError, match="but `max_length` is set to 8"):
+        model.generate(texts(9, 1), do_sample=False, eos_token_id=None, pad_token_id=0)
+
+
 def carried(model, words):
     return model(words, use_cache=True).past_key_values
 

@@ -22,6 +22,8 @@ __all__ = [
 def learned_positions(model: PreTrainedModel) -> int | None:
     """Number of positions where a model that writes has a table of them, and fails beyond it."""
     config = model.config
+    if getattr(config, "position_period", None) is not None:
+        return None  # they begin anew
     if (embedding_type := getattr(config, "embedding_type", None)) is not None:
         limited = embedding_type == "learned_position"
     else:
