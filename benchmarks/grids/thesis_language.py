@@ -19,11 +19,14 @@ TWICE = "--hidden_size 512 --recurrent_size 512"
 SLOTS, PHASES = "--embedding_type slot_position", "--embedding_type phase_position"
 AS_PRINTED = "--gate modulus --state_activation hirose_tanh --lm_readout squared_modulus --lm_bias false"
 LARGE_WORDS = "--initializer_range 1.0"
+ALL_WORDS = "--number_field real --vocab_size 33278 --cutoffs 2000 10000"
+LRU = "--rnn_type lru --num_hidden_layers 6"
+LONGER = "--num_train_epochs 3"
 LANGUAGE_MODELS = {
     "LM-R": "--number_field real",
     "LM-R-equal-parameters": "--number_field real --hidden_size 236 --recurrent_size 236",
     "LM-R-parameters-of-causal-Z": "--number_field real --hidden_size 190 --recurrent_size 190",
-    "LM-R-all-words": "--number_field real --vocab_size 33278 --cutoffs 2000 10000",
+    "LM-R-all-words": ALL_WORDS,
     "LM-C": "",
     "LM-C-as-printed": AS_PRINTED,
     "LM-C-real-words": REAL_WORDS,
@@ -39,10 +42,14 @@ LANGUAGE_MODELS = {
     "Z-large-words": f"{REAL_WORDS} --transform z {LARGE_WORDS}",
     "Z-twice-the-units": f"{REAL_WORDS} --transform z {TWICE}",
     "causal-Z": f"{REAL_WORDS} --transform causal_z",
-    "LRU": "--rnn_type lru --num_hidden_layers 6",
-    "LRU-real": "--rnn_type lru --num_hidden_layers 6 --number_field real",
-    "LRU-real-equal-parameters": "--rnn_type lru --num_hidden_layers 6 --number_field real --hidden_size 236 "
-    "--recurrent_size 236",
+    "LRU": LRU,
+    "LRU-real": f"{LRU} --number_field real",
+    "LRU-real-equal-parameters": f"{LRU} --number_field real --hidden_size 236 --recurrent_size 236",
+    # Whether what one epoch says lasts.
+    "LM-R-three-epochs": f"--number_field real {LONGER}",
+    "LM-R-all-words-three-epochs": f"{ALL_WORDS} {LONGER}",
+    "LM-C-three-epochs": LONGER,
+    "LRU-three-epochs": f"{LRU} {LONGER}",
 }
 # What these reach is no perplexity: they see words to come, or how many there are.
 READS_AHEAD = ("slots-by-sentence", "phases-by-sentence", "Fourier-sequence")
