@@ -25,7 +25,13 @@ from transformers import (
 from transformers.pipelines import PIPELINE_REGISTRY
 from transformers.pipelines.pt_utils import KeyDataset
 
-from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, TextToTextPipeline
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForMaskedLM,
+    SynCoNMTConfig,
+    SynCoNMTForConditionalGeneration,
+    TextToTextPipeline,
+)
 from complex_transformers.auto import register_all
 from complex_transformers.models.base.hub import TEXT_TO_TEXT_TASK
 from families import Case
@@ -233,6 +239,24 @@ def test_length_without_a_limit_anywhere_is_that_of_the_positions():
     model.generation_config.suppress_tokens = [3]  # never an end
     generate = build_pipeline(model, return_tensors=True)
     assert len(generate(TEXTS[0])[0]["generated_token_ids"]) == 1 + SIZES["max_position_embeddings"]
+
+
+def test_length_without_a_limit_leaves_room_for_what_has_begun():
+    model = build_model("complex")
+    model.generation_config.max_new_tokens = model.generation_config.max_length = None
+    model.generation_config.suppress_tokens = [3]  # never an end
+    generate = build_pipeline(model, return_tensors=True)
+    for begun in ([[2, 5, 6]], [[5, 6]]):  # with the first token and without, which is then put before it
+        found = generate(TEXTS[0], decoder_input_ids=torch.tensor(begun))[0]["generated_token_ids"]
+        assert SIZES["max_position_embeddings"] <= len(found) <= 1 + SIZES["max_position_embeddings"]
+
+
+def test_a_network_of_words_alone_needs_no_processor():
+    config = SynCoNMTConfig(
+        **SIZES, hidden_size=16, number_field="real", use_relations=False, decoder_start_token_id=2
+    )
+    generate = build_pipeline(SynCoNMTForConditionalGeneration(config), max_new_tokens=4)
+    assert len(generate(TEXTS)) == len(TEXTS)
 
 
 @pytest.mark.parametrize(

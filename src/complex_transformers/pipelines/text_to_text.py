@@ -262,7 +262,7 @@ class TextToTextPipeline(Pipeline):
         pad = getattr(self.processor, "pad", self.tokenizer.pad)
         batch = dict(pad(features, padding=len(features) > 1, padding_side="right", return_tensors="pt"))
         if not getattr(self.model.config, "use_relations", True):  # a twin of words alone
-            del batch["relation_ids"]
+            batch.pop("relation_ids", None)  # of a processor; a tokenizer has none
         return batch
 
     def preprocess(self, input_: Any, truncation: bool = False) -> dict[str, Any]:
@@ -357,14 +357,18 @@ class TextToTextPipeline(Pipeline):
             config.update(**own.to_dict(), defaults_only=True, allow_custom_entries=True)
         others = config.update(**others)
         if config.max_length is None and config.max_new_tokens is None:
-            config.max_new_tokens = min(_DEFAULT_NEW_TOKENS, learned_positions(self.model) or _DEFAULT_NEW_TOKENS)
+            config.max_new_tokens = _DEFAULT_NEW_TOKENS
+            if (positions := learned_positions(self.model)) is not None:
+                begun = others.get("decoder_input_ids")
+                left = positions - (0 if begun is None else begun.shape[-1])
+                config.max_new_tokens = max(1, min(_DEFAULT_NEW_TOKENS, left))
         if config.pad_token_id is None:
             config.pad_token_id = self.tokenizer.pad_token_id
         return config, others
 
     def _writes_relations(self) -> bool:
         """Whether ``generate()`` has relations, and a processor to name them."""
-        return hasattr(self.processor, "decode_with_relations") and self.model.config.use_relations
+        return hasattr(self.processor, "decode_with_relations") and getattr(self.model.config, "use_relations", False)
 
     def _source_limit(self) -> tuple[int | None, str]:
         """The most tokens a source may have, if there is a limit, and what sets it."""

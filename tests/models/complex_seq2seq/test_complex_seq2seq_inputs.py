@@ -5,6 +5,7 @@
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import DynamicCache
 
 from complex_transformers import ComplexSeq2SeqConfig
 from families import LEARNED, START, TIED_MODULI, Case
@@ -81,3 +82,11 @@ def test_beginnings_behind_padding_go_on_with_the_first_word_or_without():
         torch.testing.assert_close(scores, logits, rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match=r"row\(s\) \[1\] of decoder_input_ids do not begin with"):
         go_on(torch.stack([padded[0], without[1]]))
+    with pytest.raises(ValueError, match=r"row\(s\) \[1\] of decoder_input_ids end in padding.* on the left"):
+        go_on(torch.tensor([[START, 9], [START, 0]]))
+
+
+def test_caches_of_the_target_alone_are_refused():
+    model = build()
+    with pytest.raises(TypeError, match="must be an EncoderDecoderCache, got DynamicCache"):
+        model(words(5, 2), decoder_input_ids=words(4, 2), past_key_values=DynamicCache(config=model.config))

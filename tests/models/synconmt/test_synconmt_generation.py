@@ -99,6 +99,15 @@ def test_a_text_that_has_begun_goes_on_from_its_relations(variant, options):
         model.generate(**source, decoder_input_ids=begun["decoder_input_ids"], **options)
     with pytest.raises(ValueError, match="decoder_relation_ids come with decoder_input_ids"):
         model.generate(**source, decoder_relation_ids=begun["decoder_relation_ids"], **options)
+    begun["decoder_relation_ids"] = begun["decoder_relation_ids"].repeat(1, 2)
+    with pytest.raises(ValueError, match=r"must have the shape of decoder_input_ids, \(2, 3\), got \(2, 6\)"):
+        model.generate(**source, **begun, **options)
+
+
+def test_marks_are_of_the_words_of_the_target():
+    model = build(vocab_size=40, target_vocab_size=20)
+    marked = model.generate(**source_of(model, 5, 2), max_new_tokens=4, watermarking_config={"bias": 2.0})
+    assert marked.max() < 20
 
 
 def test_what_a_trainer_passes_to_generate_changes_nothing():

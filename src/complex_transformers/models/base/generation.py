@@ -107,6 +107,11 @@ class EncoderDecoderGenerationMixin(OpenEndedGenerationMixin):
     ) -> tuple[Tensor, dict[str, Any]]:
         """As in Transformers, which looks for the start token in the first column and puts another before padding."""
         given, mask = model_kwargs.get("decoder_input_ids"), model_kwargs.get("decoder_attention_mask")
+        if given is not None and mask is not None and mask.dim() == 2 and not (ends := mask[:, -1].bool()).all():
+            raise ValueError(
+                f"row(s) {(~ends).nonzero()[:, 0].tolist()} of decoder_input_ids end in padding, behind which there "
+                "is nothing to go on from: pad beginnings on the left"
+            )
         looked_at = given
         if given is not None and mask is not None and mask.shape == given.shape and not mask[:, 0].any():
             first = given.gather(1, mask.bool().long().argmax(-1, keepdim=True))

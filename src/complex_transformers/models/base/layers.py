@@ -400,6 +400,7 @@ class TransformerDecoder(TransformerStack):
             use_cache: make a cache where none is given, and return it.
 
         Raises:
+            TypeError: another cache than an ``EncoderDecoderCache``.
             ValueError: no encoder states, empty input, shapes that do not match, ids outside the vocabulary.
         """
         if encoder_hidden_states is None:
@@ -414,6 +415,11 @@ class TransformerDecoder(TransformerStack):
             )
         if use_cache and past_key_values is None:
             past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
+        if past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
+            raise TypeError(
+                f"past_key_values must be an EncoderDecoderCache, got {type(past_key_values).__name__}, in which the "
+                "keys of the source would follow those of the target"
+            )
         check_cache_batch(past_key_values, encoder_hidden_states.shape[0])
         self.check_source(past_key_values, encoder_hidden_states)
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
@@ -425,7 +431,7 @@ class TransformerDecoder(TransformerStack):
             positions = token_positions(input_ids, attention_mask, past_length)
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         inputs_embeds = without_padding(inputs_embeds, attention_mask)
-        own_cache = getattr(past_key_values, "self_attention_cache", past_key_values)
+        own_cache = None if past_key_values is None else past_key_values.self_attention_cache
         score_mask = create_causal_mask(
             config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask, past_key_values=own_cache
         )

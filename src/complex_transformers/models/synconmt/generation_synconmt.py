@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import GenerationConfig
+from transformers import GenerationConfig, LogitsProcessorList
 from transformers.cache_utils import Cache
 from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, GenerateEncoderDecoderOutput
 from transformers.utils import ModelOutput
@@ -84,6 +84,11 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
         """As in Transformers; a first word that it puts before the others gets the first relation."""
         given = model_kwargs.get("decoder_input_ids")
         relations = model_kwargs.get("decoder_relation_ids")
+        if given is not None and relations is not None and relations.shape != given.shape:
+            raise ValueError(
+                f"decoder_relation_ids must have the shape of decoder_input_ids, {tuple(given.shape)}, got "
+                f"{tuple(relations.shape)}: give the relation of every word"
+            )
         ids, model_kwargs = super()._prepare_decoder_input_ids_for_generation(
             batch_size, model_input_name, model_kwargs, *args, **kwargs
         )
@@ -125,6 +130,10 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
         """Beam search and beam sampling, with ``relations`` in the output."""
         decode = super(RelationGenerationMixin, self._as_target())._beam_search
         return self._with_relations(decode, *args, **kwargs)
+
+    def _get_logits_processor(self, *args: Any, **kwargs: Any) -> LogitsProcessorList:
+        """As in Transformers, of the words of the target."""
+        return super(RelationGenerationMixin, self._as_target())._get_logits_processor(*args, **kwargs)
 
     def compute_transition_scores(self, *args: Any, **kwargs: Any) -> Tensor:
         """As in Transformers, of the words of the target."""
