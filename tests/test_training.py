@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.utils.rnn import pad_sequence
-from transformers import Seq2SeqTrainingArguments, TrainingArguments
+from transformers import Seq2SeqTrainingArguments, Trainer, TrainingArguments
 
 from complex_transformers import (
     ComplexOrderConfig,
@@ -204,6 +204,16 @@ def test_smoothed_labels_of_a_causal_model_are_the_next_tokens(tmp_path, changes
     logits = model(ids).logits[:, :-1].flatten(0, 1)
     expected = torch.nn.functional.cross_entropy(logits, ids[:, 1:].flatten(), label_smoothing=0.3)
     torch.testing.assert_close(loss, expected)
+
+
+def test_a_plain_trainer_smooths_the_next_tokens_too(tmp_path):
+    model = build(ComplexTransfoXLForCausalLM, ComplexTransfoXLConfig, num_hidden_layers=1, hidden_dropout_prob=0.0)
+    ids = stacked(rows("lm", count=4))["input_ids"]
+    trainer = Trainer(model, arguments(tmp_path, label_smoothing_factor=0.3))
+    expected = torch.nn.functional.cross_entropy(
+        model(ids).logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), label_smoothing=0.3
+    )
+    torch.testing.assert_close(trainer.compute_loss(model, {"input_ids": ids, "labels": ids}), expected)
 
 
 # --- accumulation ---------------------------------------------------------------------------------------------------

@@ -40,6 +40,9 @@ def _register_kind(kind: str) -> None:
             if file_kind(auto_class) == kind:
                 key = model_type if kind == "configuration" else config
                 getattr(auto, auto_class).register(key, family_class(model_type, auto_class), exist_ok=True)
+        if kind == "modeling" and (name := classes.get("AutoModelForCausalLM")) is not None:
+            # `Trainer` shifts the labels that it smooths for classes of this table alone.
+            auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[model_type] = name
 
 
 def _register_pipelines() -> None:

@@ -7,6 +7,7 @@ import torch
 from laws import as_dtype, law, law_of_first
 from transformers.generation import stopping_criteria
 
+from complex_transformers import build_tokenizer
 from families import END, LEARNED, START, Case
 from family_inputs import batch, embedded, numbers_of, results, rows
 
@@ -97,6 +98,33 @@ def test_texts_end_where_a_table_of_positions_does():
     assert model.generate(ids, **options).shape[1] == 9
     with pytest.raises(ValueError, match="max_position_embeddings=9"):
         model.generate(ids, **options, max_new_tokens=5)
+
+
+@pytest.mark.parametrize("case", [*WRITERS, Case("complex_seq2seq", "modulus"), Case("synconmt", "bahdanau")], ids=str)
+def test_texts_end_at_a_string(case):
+    model, tokenizer = case.model(), build_tokenizer(["a b"], "bpe", special_tokens="causal")
+    prompt = {name: value for name, value in batch(rows(model, (4,))).items() if not name.startswith("decoder_")}
+    options = {"do_sample": False, "max_new_tokens": 6, "pad_token_id": 0, "eos_token_id": None}
+    plain = model.generate(**prompt, **options)[0]
+    written = plain[-6:]
+    stop = tokenizer.decode(written[2:3])
+    assert len(stop) == 1
+    found = model.generate(**prompt, **options, stop_strings=[stop], tokenizer=tokenizer)[0]
+    count = written.tolist().index(written[2].item()) + 1
+    assert found.tolist() == plain[: len(plain) - 6 + count].tolist()
+
+
+def test_an_assistant_does_not_go_on_from_a_cache():
+    model = Case("complex_llama", "complex").model()
+    ids = torch.tensor([[3, 4, 5, 6, 7]])
+    with torch.no_grad():
+        cache = model(ids[:, :3]).past_key_values
+    options = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    with pytest.raises(ValueError, match="cannot go on from past_key_values, which have read 3 tokens"):
+        model.generate(
+            ids, past_key_values=cache, attention_mask=torch.ones_like(ids), prompt_lookup_num_tokens=2, **options
+        )
+    assert torch.equal(model.generate(ids, prompt_lookup_num_tokens=2, **options), model.generate(ids, **options))
 
 
 @torch.no_grad()

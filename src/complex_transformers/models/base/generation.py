@@ -68,10 +68,21 @@ class OpenEndedGenerationMixin(GenerationMixin):
                 f"past_key_values have read {length - next_sequence_length} tokens, the beginning has {length}: give "
                 "all that was read and one new token or more"
             )
+        kwargs.pop("tokenizer", None)  # of stop strings, which Transformers hands to every model
         inputs: dict[str, Any] = super().prepare_inputs_for_generation(
             input_ids, next_sequence_length=next_sequence_length, inputs_embeds=inputs_embeds, **kwargs
         )
         return inputs
+
+    def _assisted_decoding(self, input_ids: Tensor, *args: Any, **kwargs: Any) -> Any:
+        """As in Transformers, which reads all of a beginning whatever its cache has read."""
+        cache = kwargs.get("past_key_values")
+        if cache is not None and (read := cache.get_seq_length()):
+            raise ValueError(
+                f"generation with an assistant or by lookup cannot go on from past_key_values, which have read {read} "
+                "tokens: leave out past_key_values, or assistant_model and prompt_lookup_num_tokens"
+            )
+        return super()._assisted_decoding(input_ids, *args, **kwargs)
 
     def _prepare_generated_length(
         self, generation_config: GenerationConfig, has_default_max_length: bool, *args: Any, **kwargs: Any
