@@ -11,6 +11,7 @@ from complex_transformers import (
     ComplexLlamaConfig,
     ComplexLlamaForCausalLM,
     ComplexLlamaForSequenceClassification,
+    ComplexLlamaForTokenClassification,
 )
 from complex_transformers.models.base.positions import token_positions
 from complex_transformers.models.complex_llama import modeling_complex_llama
@@ -387,3 +388,12 @@ def test_what_follows_from_the_field_and_old_names():
     assert twin.sub_norms
     assert ComplexLlamaConfig(attention_bias=True).attention_output_bias
     assert not ComplexLlamaConfig(attention_bias=True, attention_output_bias=False).attention_output_bias
+
+
+@pytest.mark.parametrize("head", [ComplexLlamaForSequenceClassification, ComplexLlamaForTokenClassification])
+def test_heads_of_whole_texts_keep_no_cache(head):
+    model = head(ComplexLlamaConfig(**SIZES, num_labels=3)).eval()
+    ids = torch.tensor([[3, 4, 5]])
+    assert torch.equal(model(ids, use_cache=False).logits, model(ids).logits)
+    with pytest.raises(ValueError, match="reads whole texts, and keeps no cache of them"):
+        model(ids, use_cache=True)

@@ -240,15 +240,20 @@ class SequenceClassifier(TextHead):
 class DecoderHead(TextHead):
     """A head that reads whole texts by a decoder: without a cache, and without positions from outside."""
 
+    more_arguments = ("use_cache",)
+
     def read(
         self,
         input_ids: Tensor | None,
         attention_mask: Tensor | None,
         position_ids: Tensor | None,
         inputs_embeds: Tensor | None,
+        use_cache: bool | None = None,
         **kwargs: Any,
     ) -> Any:
         """The outputs of the model."""
+        if use_cache:
+            raise ValueError("this head reads whole texts, and keeps no cache of them: leave out use_cache=True")
         if position_ids is not None:
             raise ValueError("this model counts positions itself, along the mask: leave out position_ids")
         return self.model(input_ids, attention_mask, inputs_embeds=inputs_embeds, use_cache=False, **kwargs)
