@@ -16,10 +16,12 @@ NAME = re.compile(r"(?<![\w/.])[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b|\b[A-Z]\w*[a-z][A
 # Of other packages and of their checkpoints, and words that look like names.
 FOREIGN = {"CoNLL", "GloVe", "KeyDataset", "WikiText", "complex_transformers", "label_smoothing_factor"}
 FOREIGN |= {
+    "assistant_model",
     "attn_implementation",
     "device_map",
     "flex_attention",
     "merge_and_unload",
+    "prompt_lookup_num_tokens",
     "multi_label_classification",
     "to_disk",
     "kv_net",

@@ -93,7 +93,8 @@ def test_texts_are_not_cut_where_no_table_of_positions_ends(case, monkeypatch):
 
 
 def test_texts_end_where_a_table_of_positions_does():
-    model = Case("complex_recurrent_lm", "lstm").build(**{**LEARNED, "max_position_embeddings": 9}).eval()
+    options = {**LEARNED, "max_position_embeddings": 9, "position_period": None}
+    model = Case("complex_recurrent_lm", "lstm").build(**options).eval()
     ids, options = torch.full((1, 7), 4), {"do_sample": False, "eos_token_id": None, "pad_token_id": 0}
     assert model.generate(ids, **options).shape[1] == 9
     with pytest.raises(ValueError, match="max_position_embeddings=9"):

@@ -74,15 +74,15 @@ class OpenEndedGenerationMixin(GenerationMixin):
         )
         return inputs
 
-    def _assisted_decoding(self, input_ids: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def _get_candidate_generator(self, *args: Any, model_kwargs: dict[str, Any], **kwargs: Any) -> Any:
         """As in Transformers, which reads all of a beginning whatever its cache has read."""
-        cache = kwargs.get("past_key_values")
+        cache = model_kwargs.get("past_key_values")
         if cache is not None and (read := cache.get_seq_length()):
             raise ValueError(
                 f"generation with an assistant or by lookup cannot go on from past_key_values, which have read {read} "
                 "tokens: leave out past_key_values, or assistant_model and prompt_lookup_num_tokens"
             )
-        return super()._assisted_decoding(input_ids, *args, **kwargs)
+        return super()._get_candidate_generator(*args, model_kwargs=model_kwargs, **kwargs)
 
     def _prepare_generated_length(
         self, generation_config: GenerationConfig, has_default_max_length: bool, *args: Any, **kwargs: Any
