@@ -41,9 +41,9 @@ test-slow: .venv/.develop
 test-tools: .venv/.tools
 	$(PYTEST) tests/test_lm_eval.py tests/quantization/test_bitsandbytes.py $(ARGS)
 
-# Triton's kernels on a GPU, by the table that the other targets run with its interpreter.
+# On a GPU: Triton's kernels, by the table that the other targets run with its interpreter, and every family.
 test-gpu: .venv/.develop
-	CT_TEST_DEVICE=cuda $(PYTEST) -m "not slow" tests/kernels $(ARGS)
+	CT_TEST_DEVICE=cuda $(PYTEST) -m "not slow" tests/kernels tests/invariants/test_gpu.py $(ARGS)
 
 # The default tests with the oldest versions of everything. PyPI's torch 2.6 brings CUDA along, some gigabytes.
 test-oldest: .venv-oldest/.develop

@@ -203,7 +203,7 @@ def test_outputs_are_named_whatever_else_a_configuration_asks_for(case: Case) ->
 @pytest.fixture
 def _exporting(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in an export, on numbers."""
-    monkeypatch.setattr(exporting, "_is_exporting", lambda: True)
+    monkeypatch.setattr(torch.compiler, "_is_exporting_flag", True)
 
 
 @pytest.mark.usefixtures("_exporting")
@@ -246,7 +246,7 @@ def test_maps_by_their_numbers_are_the_same_in_a_graph(monkeypatch: pytest.Monke
         x, ids = torch.randn(2, 5, 8), torch.randint(3, (2, 5))
         expected = layer(x, ids)
         with monkeypatch.context() as patch:
-            patch.setattr(exporting, "_is_exporting", lambda: True)
+            patch.setattr(torch.compiler, "_is_exporting_flag", True)
             torch.testing.assert_close(layer(x, ids), expected, rtol=1e-5, atol=1e-6)
 
 
@@ -264,9 +264,21 @@ def test_halves_are_views() -> None:
     for dim in (0, 1, -1, -2):
         first, second = x.chunk(2, dim)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exporting, "_is_exporting", lambda: True)
+            patch.setattr(torch.compiler, "_is_exporting_flag", True)
             found = exporting.halves(x, dim)
         assert [part.data_ptr() for part in found] == [first.data_ptr(), second.data_ptr()]
         assert torch.equal(found[1], second)
     assert isinstance(exporting.is_exporting(), bool)
     assert not exporting.is_exporting()
+
+
+def test_what_is_compiled_for_this_process_is_no_export() -> None:
+    class Network(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return -x if exporting.is_exporting() else x
+
+    x = torch.ones(2)
+    torch._dynamo.reset()
+    assert torch.equal(torch.compile(Network(), backend="eager", fullgraph=True)(x), x)
+    for strict in (True, False):
+        assert torch.equal(torch.export.export(Network(), (x,), strict=strict).module()(x), -x)

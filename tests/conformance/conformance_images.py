@@ -8,6 +8,7 @@ import pytest
 from conformance_common import Conformance
 from hf_suite.test_configuration_common import ConfigTester
 from hf_suite.test_modeling_common import floats_tensor
+from transformers.testing_utils import torch_device
 
 
 class ImageTester:
@@ -65,7 +66,7 @@ class ImageConformance(Conformance):
         for model_class in self.all_model_classes:
             config, inputs = self.model_tester.prepare_config_and_inputs_for_common()
             config.output_hidden_states = True
-            states = model_class(config).eval()(**inputs).hidden_states
+            states = model_class(config).eval().to(torch_device)(**inputs).hidden_states
             self.assertEqual([tuple(state.shape[1:]) for state in states], self.shapes_of_states(config))
 
     def _prepare_config_and_inputs_for_retain_grad_hidden_states_attentions(self):

@@ -9,6 +9,7 @@ import pytest
 import torch
 from conformance_common import TextConformance, TextTester
 from hf_suite.test_modeling_common import ids_tensor
+from transformers.testing_utils import torch_device
 
 from complex_transformers import (
     ComplexMemoryNetworkConfig,
@@ -47,14 +48,15 @@ class _Conformance(TextConformance):
     def _create_text_training_batch(self, batch_size, seq_length, vocab_size):
         # The suite's batch is one text: here every story differs and has an answer.
         _, inputs = self.model_tester.prepare_config_and_inputs_for_common()
-        rows = {name: ids[:batch_size] for name, ids in inputs.items()}
+        rows = {name: ids[:batch_size].cpu() for name, ids in inputs.items()}
         return {**rows, "labels": torch.arange(batch_size) % self.model_tester.num_labels}
 
     def test_hidden_states_output(self):
         # The suite asks for a state of every word: here one is of every hop, and words have none.
         config, inputs = self.model_tester.prepare_config_and_inputs_for_common()
         for model_class in self.all_model_classes:
-            states = model_class(config).eval()(**inputs, output_hidden_states=True).hidden_states
+            model = model_class(config).eval().to(torch_device)
+            states = model(**inputs, output_hidden_states=True).hidden_states
             self.assertEqual([tuple(state.shape) for state in states], self.shapes_of_states(config))
 
     def shapes_of_states(self, config):
@@ -64,6 +66,7 @@ class _Conformance(TextConformance):
         # The suite reads the size of one table: here every hop has one, and words are added to all of them.
         for model_class in self.all_model_classes:
             config, inputs = self.model_tester.prepare_config_and_inputs_for_common()
+            inputs = {name: ids.cpu() for name, ids in inputs.items()}  # where numbers of words are checked
             model = model_class(config).eval()
             before = model(**inputs)[0]
             model.resize_token_embeddings(109)
@@ -85,7 +88,7 @@ class _Conformance(TextConformance):
                 larger = model_class.from_pretrained(
                     folder, vocab_size=120, num_labels=42, ignore_mismatched_sizes=True
                 )
-                larger(**{name: ids + 21 for name, ids in inputs.items()})
+                larger.to(torch_device)(**{name: ids + 21 for name, ids in inputs.items()})
         self.assertEqual(larger(**inputs).logits.shape[1], 42)
 
 

@@ -10,6 +10,7 @@ import torch
 from conformance_common import WritingConformance
 from hf_suite.generation.test_utils import NEW_TOKENS
 from hf_suite.test_modeling_common import ids_tensor
+from transformers.testing_utils import torch_device
 
 from complex_transformers import (
     ComplexLinear,
@@ -95,7 +96,7 @@ class _Conformance(WritingConformance):
         # The suite embeds words without relations, and both sides with the table of one.
         for model_class in self.all_model_classes:
             config, inputs = self.model_tester.prepare_config_and_inputs_for_common()
-            model = model_class(config).eval()
+            model = model_class(config).eval().to(torch_device)
             with torch.no_grad():
                 expected, found = model(**inputs)[0], model(**self.embedded(model, inputs))[0]
             torch.testing.assert_close(found, expected)

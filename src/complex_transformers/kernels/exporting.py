@@ -14,14 +14,13 @@ from torch import Tensor
 
 __all__ = ["halves", "hypot", "inverse", "is_exporting", "scan"]
 
-_is_exporting = getattr(torch.compiler, "is_exporting", lambda: False)  # torch 2.6 has none
-
 Tensors = tuple[Tensor, ...]
 
 
 def is_exporting() -> bool:
     """Whether a graph is being exported, so that shapes are symbols and values are unknown."""
-    return _is_exporting()
+    # torch.compiler.is_exporting() itself is true for torch.compile, too, before torch 2.13; torch 2.6 has none.
+    return getattr(torch.compiler, "_is_exporting_flag", False)
 
 
 def halves(x: Tensor, dim: int = -1) -> tuple[Tensor, Tensor]:

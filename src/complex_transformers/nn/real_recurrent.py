@@ -101,6 +101,9 @@ class _RealRecurrent(Stepwise):
             dtype = self._parameters_of("ih", 0)[0].dtype
             with torch.autocast("cpu", enabled=False):
                 return self.forward(_as_dtype(input, dtype), _as_dtype(hx, dtype), mask)
+        if _keeps_no_gradient(self, input):
+            with torch.backends.cudnn.flags(enabled=False):
+                return self.forward(input, hx, mask)
         torch_forward = super(Stepwise, self).forward  # that of the class of torch.nn, next after Stepwise
         if isinstance(input, PackedSequence):
             if mask is not None:
@@ -133,6 +136,13 @@ def _autocasts_to_float16_on_cpu(x: Tensor | PackedSequence) -> bool:
         and torch.is_autocast_enabled("cpu")
         and torch.get_autocast_dtype("cpu") == torch.float16
     )
+
+
+def _keeps_no_gradient(layer: nn.Module, x: Tensor | PackedSequence) -> bool:
+    """Where cuDNN would refuse the backward pass: in evaluation, of which it keeps nothing."""
+    data = x.data if isinstance(x, PackedSequence) else x
+    is_evaluation = torch.is_grad_enabled() and not layer.training
+    return data.is_cuda and is_evaluation and torch.backends.cudnn.enabled and not torch.compiler.is_compiling()
 
 
 def _as_dtype(value: Any, dtype: torch.dtype) -> Any:

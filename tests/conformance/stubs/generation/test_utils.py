@@ -10,6 +10,7 @@ import sys
 
 import pytest
 import torch
+from transformers.testing_utils import torch_device
 
 NEW_TOKENS = 6
 
@@ -30,7 +31,7 @@ class GenerationTesterMixin:
             config, inputs = self.prepare_config_and_inputs_for_generate()
             for name, value in changes.items():
                 setattr(config, name, value)
-            model = model_class(config).eval()
+            model = model_class(config).eval().to(torch_device)
             for parameter in model.parameters():
                 parameter.data += 0.3 * torch.randn_like(parameter)
             yield model, inputs
@@ -70,7 +71,7 @@ class GenerationTesterMixin:
 
     def begin(self, model, padding):
         """Random beginnings of three texts, the first ones ``padding`` tokens shorter than the last: ids and mask."""
-        ids = torch.randint(3, self.vocab_size(model), (3, 5))
+        ids = torch.randint(3, self.vocab_size(model), (3, 5), device=torch_device)
         mask = torch.ones_like(ids)
         for row, missing in enumerate(padding):
             ids[row, :missing], mask[row, :missing] = 0, 0
