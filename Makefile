@@ -43,7 +43,7 @@ test-tools: .venv/.tools
 
 # On a GPU: Triton's kernels, by the table that the other targets run with its interpreter, and every family.
 test-gpu: .venv/.develop
-	CT_TEST_DEVICE=cuda $(PYTEST) -m "not slow" tests/kernels tests/invariants/test_gpu.py $(ARGS)
+	CT_TEST_DEVICE=cuda $(PYTEST) -m "not slow" tests/kernels tests/invariants/test_on_a_gpu.py $(ARGS)
 
 # The default tests with the oldest versions of everything. PyPI's torch 2.6 brings CUDA along, some gigabytes.
 test-oldest: .venv-oldest/.develop
@@ -81,7 +81,7 @@ bench: .venv/.bench
 
 bench-gpu: .venv/.bench-gpu
 	$(BIN)/python -m benchmarks.gpu $(ARGS)
-	$(BIN)/python -m benchmarks.tables docs/benchmarks.md
+	$(BIN)/python -m benchmarks.tables docs/benchmarks-gpu.md
 
 stability: .venv/.run
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.grid stability $(ARGS)

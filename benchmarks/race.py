@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ __all__ = [
     "Outcome",
     "layer_steps",
     "race",
+    "race_cells",
     "race_table",
+    "race_text",
     "row",
     "size",
     "sizes",
@@ -118,22 +120,26 @@ def _ratio(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else f"{value:.3g}"
 
 
+def race_cells(found: dict[str, Any]) -> list[str]:
+    """Cells of a comparison: both figures, their ratio, its bar."""
+    quotient = found["ratio"]
+    return [
+        f"{found['group']}: {found['ours']} / {found['reference']}",
+        _figure(found["ours_value"], found["unit"]),
+        _figure(found["reference_value"], found["unit"]),
+        f"{_ratio(quotient['median'])} ({_ratio(quotient['low'])} to {_ratio(quotient['high'])})",
+        "" if found["bar"] is None else f"{found['bar']:.3g}, {'met' if found['met'] else '**missed**'}",
+    ]
+
+
 def race_table(data: dict[str, Any]) -> str:
-    """The table of a case: both figures, their ratio, its bar."""
-    rows = []
-    for found in data["rows"]:
-        quotient = found["ratio"]
-        verdict = "" if found["bar"] is None else f"{found['bar']:.3g}, {'met' if found['met'] else '**missed**'}"
-        rows.append(
-            [
-                f"{found['group']}: {found['ours']} / {found['reference']}",
-                _figure(found["ours_value"], found["unit"]),
-                _figure(found["reference_value"], found["unit"]),
-                f"{_ratio(quotient['median'])} ({_ratio(quotient['low'])} to {_ratio(quotient['high'])})",
-                verdict,
-            ]
-        )
-    text = [data["what"], markdown_table(["", "ours", "reference", "ratio (quartiles)", "at most"], rows)]
+    """The table of a case, a row for each comparison."""
+    return race_text(data, ["", "ours", "reference", "ratio (quartiles)", "at most"], map(race_cells, data["rows"]))
+
+
+def race_text(data: dict[str, Any], columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """What a case measures, its table, notes and the machine."""
+    text = [data["what"], markdown_table(columns, list(rows))]
     if data["notes"]:
         text.append("\n".join(f"- {note}" for note in data["notes"]))
     text.append(f"Medians of {data['rounds']} rounds. {machine_line(data['machine'])}")

@@ -157,11 +157,10 @@ def dense(setting: Setting, rounds: int) -> Outcome:
     width = 2 * setting.width
 
     def calls() -> Calls:
-        ours = ComplexLinear(width, width)
-        return {"nn.Linear": nn.Linear(width, width), "ComplexLinear": ours, "ComplexLinear, no kernel": ours}
+        return {"nn.Linear": nn.Linear(width, width), "ComplexLinear": ComplexLinear(width, width)}
 
-    names = ["ComplexLinear", "ComplexLinear, no kernel"]
-    return _run(setting, rounds, calls, lambda mode, length: against("nn.Linear", names), _numbers(setting, width))
+    comparisons = against("nn.Linear", ["ComplexLinear"])
+    return _run(setting, rounds, calls, lambda mode, length: comparisons, _numbers(setting, width))
 
 
 def embedding(setting: Setting, rounds: int) -> Outcome:

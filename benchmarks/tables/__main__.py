@@ -19,6 +19,7 @@ from benchmarks.reporting import RESULTS, ROOT, write_part
 # Page -> the modules that have its tables, imported when they are asked for.
 PAGES: dict[str, tuple[str, ...]] = {
     "docs/benchmarks.md": ("cases",),
+    "docs/benchmarks-gpu.md": ("cases",),
     "docs/choose.md": ("choose",),
     "docs/decisions/0002-linear.md": ("cases",),
     "docs/decisions/0003-blocked-attention.md": ("cases",),

@@ -19,14 +19,13 @@ import interpreter
 from complex_transformers.kernels.accelerator import switch
 
 ATTENTION = {"attention_kernels.forward", "attention_kernels.backward_query", "attention_kernels.backward_key"}
-LINEAR = {"linear_kernels.product"}
 WAVES = {"wave_kernels.forward", "wave_kernels.backward"}
 # What runs in the cases of layers.
 KERNELS: dict[str, set[str]] = {
     "attention": ATTENTION,
-    "encoder": ATTENTION | LINEAR,
-    "decoder": ATTENTION | LINEAR,
-    "dense": LINEAR,
+    "encoder": ATTENTION,
+    "decoder": ATTENTION,
+    "dense": set(),
     "embedding": WAVES,
 }
 

@@ -187,7 +187,7 @@ def test_results_are_those_of_the_rows(name: str, monkeypatch: pytest.MonkeyPatc
 
 def test_every_file_of_results_belongs_to_something_that_runs() -> None:
     # The commands of all but the first are in the pages that show them.
-    others = {"bench", "bench-xeon", "export", "synconmt-pud"}
+    others = {"bench", "bench-gpu", "bench-xeon", "export", "synconmt-pud"}
     assert {path.stem for path in RESULTS.iterdir()} <= {*GRIDS, *others}
     for page in (ROOT / "README.md", *ROOT.glob("examples/*/README.md"), *ROOT.glob("docs/**/*.md")):
         for grid in re.findall(r"python -m benchmarks\.grid ([\w-]+)", page.read_text(encoding="utf-8")):

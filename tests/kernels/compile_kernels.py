@@ -16,7 +16,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from complex_transformers.kernels.accelerator import attention, attention_kernels, linear_kernels, wave_kernels
+from complex_transformers.kernels.accelerator import attention, attention_kernels, wave_kernels
 
 CAPABILITIES = (80, 90)
 POINTERS = {torch.float32: "*fp32", torch.bfloat16: "*bf16"}
@@ -50,12 +50,8 @@ def attention_variants() -> Iterator[Variant]:
 
 
 def other_variants() -> Iterator[Variant]:
-    """The dense layer and the waves."""
+    """The waves."""
     pair = ("i64", "constexpr")
-    tensors = dict.fromkeys(("x_real", "x_imag", "y_real", "y_imag", "bias", "out"), "*bf16")
-    strides = dict.fromkeys(("x_strides", "y_strides", "o_strides"), pair)
-    constants = {"CONJUGATE": False, "HAS_BIAS": True, "M": 64, "N": 64, "K": 32}
-    yield linear_kernels.product, tensors | strides, constants, {"num_warps": 4, "num_stages": 3}
     tables = {"ids": "*i64", "positions": "*i64", "amplitude": "*bf16", "frequency": "*fp32", "phase": "*fp32"}
     grads = {
         "out": "*bf16",

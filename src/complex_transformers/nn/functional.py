@@ -16,7 +16,6 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Parameter
 
-from ..kernels.accelerator.linear import fused_linear, linear_operands
 from ..kernels.accelerator.switch import use_kernels
 from ..kernels.dispatch import is_plain_cpu, run
 from ..kernels.exporting import halves
@@ -219,11 +218,9 @@ def linear(x: Tensor, real: Tensor, imag: Tensor, bias: Tensor | None = None) ->
     """W z + b with W = A + iB (Thesis 2.16, SynCoNMT Eq. 7): ``[..., 2 in] -> [..., 2 out]``.
 
     A = ``real`` and B = ``imag`` are ``[out, in]``, ``bias`` is ``[b_re | b_im]`` of width ``2 out``. Computed by
-    three real products, one block product, four products or, in half precision, a Triton kernel, whichever is fastest;
-    all agree to the rounding of |W| |z|.
+    three real products, one block product or four products, whichever is fastest; all agree to the rounding of
+    |W| |z|.
     """
-    if (operands := linear_operands(x, real, imag, bias)) is not None:
-        return fused_linear(*operands)
     path = linear_path(x, real)
     if path == "block":
         return block_linear(x, real, imag, bias)
