@@ -97,7 +97,7 @@ class _RealRecurrent(Stepwise):
         """As ``torch.nn`` has it, with a mask as in ``ComplexRNN``: the real steps of each row run as one sequence."""
         if not self.is_torch or is_exporting():  # torch's own loops have a fixed number of steps there
             return super().forward(input, hx, mask)
-        if _autocasts_to_float16_on_cpu(input):
+        if _autocasts_without_a_kernel(input):
             dtype = self._parameters_of("ih", 0)[0].dtype
             with torch.autocast("cpu", enabled=False):
                 return self.forward(_as_dtype(input, dtype), _as_dtype(hx, dtype), mask)
@@ -128,14 +128,17 @@ class _RealRecurrent(Stepwise):
         return reorder(padded, back, time), last
 
 
-def _autocasts_to_float16_on_cpu(x: Tensor | PackedSequence) -> bool:
-    """Where torch's LSTM has no kernel with gradients: it is computed in the dtype of its weights."""
+def _autocasts_without_a_kernel(x: Tensor | PackedSequence) -> bool:
+    """Where torch's LSTM has no kernel, or none with gradients: it is computed in the dtype of its weights.
+
+    That is float16 on a CPU, and bfloat16 on one without such numbers.
+    """
     data = x.data if isinstance(x, PackedSequence) else x
-    return (
-        data.device.type == "cpu"
-        and torch.is_autocast_enabled("cpu")
-        and torch.get_autocast_dtype("cpu") == torch.float16
-    )
+    if data.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
+        return False
+    if torch.get_autocast_dtype("cpu") == torch.float16:
+        return True
+    return torch.backends.mkldnn.is_available() and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 def _keeps_no_gradient(layer: nn.Module, x: Tensor | PackedSequence) -> bool:
