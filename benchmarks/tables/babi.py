@@ -99,9 +99,9 @@ def task_table(folder: str, results: Path) -> str:
 
 
 def plateau(curve: Sequence[float], height: float = 0.1) -> int | None:
-    """The first epoch whose validation accuracy is ``height`` above the median of the five before, if there is one."""
+    """The first epoch whose validation accuracy is ``height`` above the median of the five or more before, or None."""
     for epoch in range(5, len(curve)):
-        if curve[epoch] > statistics.median(curve[epoch - 5 : epoch]) + height:
+        if curve[epoch] > statistics.median(curve[:epoch]) + height:
             return epoch + 1
     return None
 

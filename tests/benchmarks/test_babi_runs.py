@@ -103,4 +103,5 @@ def test_the_digits_of_the_thesis():
 def test_a_plateau_is_left():
     assert plateau([0.5] * 20 + [0.7] * 5) == 21
     assert plateau([0.5] * 20) is None
+    assert plateau([0.5] * 20 + [0.5 + 0.03 * step for step in range(10)]) == 25  # by and by
     assert plateau([0.1, 0.9, 0.9, 0.9, 0.9, 0.9]) is None
