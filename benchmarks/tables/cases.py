@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import BENCH, CASES
+from benchmarks.gpu.contest import PEAK
 from benchmarks.race import race_cells, race_text
 from benchmarks.reporting import ROOT, read_lines
 
 __all__ = ["TABLES"]
-
-PEAK = ", peak"
 
 
 def case_table(results: Path, name: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from benchmarks.gpu.__main__ import CASES, main
 from benchmarks.reporting import read_lines
-from benchmarks.tables.cases import gpu_tables
+from benchmarks.tables.cases import gpu_table, gpu_tables
 
 import interpreter
 from complex_transformers.kernels.accelerator import switch
@@ -67,6 +67,17 @@ def tiny(case: str, folder: Path) -> dict[str, Any]:
 def marked(cases: Iterable[str], quick: Iterable[str]) -> list[Any]:
     """Cases that take a few seconds are in the full set, the others in the slow one."""
     return [pytest.param(case, marks=pytest.mark.full if case in quick else pytest.mark.slow) for case in cases]
+
+
+def test_memory_stands_beside_time() -> None:
+    value = {"median": 2.0, "low": 2.0, "high": 2.0}
+    time = {"group": "8 tokens", "ours": "a", "reference": "b", "ratio": value, "bar": None, "met": None, "unit": "ms"}
+    time |= {"ours_value": value, "reference_value": value}
+    memory = {**time, "group": "8 tokens, peak", "bar": 1.0, "met": False, "unit": "MiB"}
+    machine = {"processor": "", "vector_instructions": "", "threads": 1, "cores": 1, "python": "", "versions": {}}
+    table = gpu_table({"what": "", "rows": [time, memory], "notes": [], "rounds": 2, "machine": machine})
+    row = "| 8 tokens: a / b | 2 ms | 2 ms | 2.00 (2.00 to 2.00) |  | 2 MiB | 2 MiB | 2.00 | 1, **missed** |"
+    assert [line for line in table.splitlines() if "tokens" in line] == [row]
 
 
 @pytest.mark.parametrize("case", marked(KERNELS, ("attention", "dense", "embedding")))

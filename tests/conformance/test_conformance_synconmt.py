@@ -102,7 +102,7 @@ class _Conformance(WritingConformance):
             torch.testing.assert_close(found, expected)
 
     def test_inputs_embeds_matches_input_ids(self):
-        self.test_inputs_embeds()
+        self.skipTest("test_inputs_embeds compares them")
 
     def test_generate_from_inputs_embeds(self):
         for model, inputs in self.generating():

@@ -196,6 +196,11 @@ def gradients(model: PreTrainedModel, inputs: dict[str, Tensor], **options: obje
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
+def flat(values: Row) -> Tensor:
+    """All numbers of the tensors in one vector on the CPU."""
+    return torch.cat([value.float().cpu().flatten() for value in values.values()])
+
+
 def ties(model: PreTrainedModel) -> set[frozenset[str]]:
     """The names that share one tensor."""
     names: dict[int, set[str]] = {}

@@ -6,7 +6,7 @@ import functools
 
 import pytest
 import torch
-from laws import SKIPS, assert_same, gradients, law, loss_of, named
+from laws import SKIPS, assert_same, flat, gradients, law, loss_of, named
 
 import interpreter
 from families import CASES
@@ -28,10 +28,6 @@ def exact_products(monkeypatch):
 
 def moved(values, device="cuda"):
     return {name: value.to(device) for name, value in values.items()}
-
-
-def flat(values):
-    return torch.cat([value.float().cpu().flatten() for value in values.values()])
 
 
 @law

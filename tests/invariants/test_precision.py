@@ -6,7 +6,7 @@ import functools
 
 import pytest
 import torch
-from laws import DEFAULT, LOW, as_dtype, assert_same, gradients, law, loss_of, narrow
+from laws import DEFAULT, LOW, as_dtype, assert_same, flat, gradients, law, loss_of, narrow
 
 from families import CASES
 from family_inputs import batch, checkpoint, embedded, numbers_of, results, rows
@@ -53,10 +53,6 @@ def test_autocast_is_near_float32(case):
         assert got.isfinite().all()
         # Rounding moves a few units over the kink of a ReLU, or from one maximum to the next.
         assert torch.cosine_similarity(got, want, dim=0) > 0.9
-
-
-def flat(values):
-    return torch.cat([value.float().flatten() for value in values.values()])
 
 
 @law
