@@ -129,6 +129,9 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
     (("embeddings_stand_for_ids", "positions_are_counted_where_none_are_given"), READS_STORIES): (
         "each table of words is read in its own hop, and places are counted inside sentences"
     ),
+    (("weights_on_a_disk_come_when_they_are_called",), ("synconmt: real",)): (
+        "a cell of torch.nn that reads a context goes step by step, and is not called"
+    ),
     (("embeddings_stand_for_ids",), SPEECH_ENCODERS): "features are what is read: there are no ids",
 }
 SKIPS = {(name, place): reason for (names, places), reason in _SKIPPED.items() for name in names for place in places}

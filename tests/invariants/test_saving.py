@@ -11,6 +11,7 @@ import transformers
 from laws import LOW, as_dtype, assert_same, law, law_of_families, narrow, ties
 from torch import nn
 
+import accelerate
 from complex_transformers.models import model_families
 from complex_transformers.nn import AttentiveRecurrent, ComplexGRU, ComplexLSTM, ComplexRNN
 from family_inputs import batch, results, rows
@@ -116,6 +117,17 @@ def test_copies_are_equal(case):
     for parameter in changed.parameters():
         parameter.data.zero_()
     assert all(value.any() for name, value in model.named_parameters() if "bias" not in name)
+
+
+@law
+def test_weights_on_a_disk_come_when_they_are_called(case, tmp_path):
+    model = case.own()
+    inputs = batch(rows(model), "left")
+    expected = results(model, inputs)
+    accelerate.disk_offload(model, str(tmp_path), execution_device=torch.device("cpu"), offload_buffers=True)
+    assert all(value.is_meta for value in model.parameters())
+    for found, row in zip(results(model, inputs), expected, strict=True):
+        assert_same(found, row, 1e-5)
 
 
 @law

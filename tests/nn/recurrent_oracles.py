@@ -82,9 +82,9 @@ def gate_of(layer, index):
     """v and the number of a gate -> the gate."""
     w = [None] * 3
     if layer.gate == "projected":
-        w = z(layer.gate_weight[index].transpose(0, 1).flatten(1))
+        w = z(layer.gate_weight(index).transpose(0, 1).flatten(1))
     elif layer.gate == "biased_modulus":
-        w = r(layer.gate_weight[index][0])
+        w = r(layer.gate_weight(index)[0])
     return lambda v, number: GATE[layer.gate](v, w[number])
 
 

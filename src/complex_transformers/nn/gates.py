@@ -8,11 +8,11 @@ Numbers of a step have their parts on axis 1: ``[B, 2, ...]``, in the real field
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from .activation import get_activation
 from .arithmetic import arithmetic
@@ -62,6 +62,23 @@ LEARNED_READINGS = {"projected": (2, math.sqrt(0.5)), "biased_modulus": (1, -1.0
 GATES = (*READINGS, "split")
 GATED_CELLS = ("lstm", "gru")
 DEFAULT_GATE = "projected"  # docs/decisions/0004-gates.md
+
+
+class GateWeights(nn.Module):
+    """What the gates of each layer and direction learn besides the products: ``[numbers, gates, d]``.
+
+    Not ``nn.ParameterList``, which is not called: weights that are offloaded come back at a call.
+    """
+
+    def __init__(self, weights: Iterable[Tensor]) -> None:
+        super().__init__()
+        for index, weight in enumerate(weights):
+            self.register_parameter(str(index), nn.Parameter(weight))
+
+    def forward(self, index: int) -> Tensor:
+        """Those of one layer and direction."""
+        weight: Tensor = getattr(self, str(index))
+        return weight
 
 
 def real_gate(gate: str, parts: tuple[Tensor, Tensor], weight: Tensor | None) -> Tensor:

@@ -232,7 +232,7 @@ class Measurement(nn.Module):
         """v_k, ``[num_outcomes, width]``, float32 or better."""
         if self.measurement == "projectors":
             return unit_norm(CF.wide(self.vectors))
-        rows = self.generator.columns(self.num_features)
+        rows = self.generator(self.num_features)
         return rows if self.numbers.num_parts == 1 else CF.conj(CF.join(*rows.chunk(2)))
 
     def amplitudes(self, x: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from .gates import (
     LEARNED_READINGS,
     LINEAR_READINGS,
     READINGS,
+    GateWeights,
     check_recurrent,
     default_gate,
     real_gate,
@@ -89,9 +90,10 @@ class _ComplexRecurrent(Stepwise, nn.Module):
                 self.recurrent_proj.append(
                     ComplexLinear(hidden_size, gates, bias=bias and self.recurrent_bias, **factory)
                 )
+        self.gate_weight: GateWeights | None = None
         if gate in LEARNED_READINGS and self.num_gates > 1:
             shape = (LEARNED_READINGS[gate][0], self.num_gates - 1, hidden_size // 2)  # the candidate has none
-            self.gate_weight = nn.ParameterList(torch.empty(shape, **factory) for _ in self.input_proj)
+            self.gate_weight = GateWeights(torch.empty(shape, **factory) for _ in self.input_proj)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -100,7 +102,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         A projected gate reads both parts alike, with the weights sqrt(1/2) that keep their variance; a biased
         modulus starts below one half, at sigmoid(-1).
         """
-        for weight in getattr(self, "gate_weight", ()):
+        for weight in self.gate_weight.parameters() if self.gate_weight is not None else ():
             torch.nn.init.constant_(weight, LEARNED_READINGS[self.gate][1])
         modules = [("glorot", module) for module in self.input_proj]
         modules += [("unitary", module) for module in self.recurrent_proj]
@@ -127,7 +129,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
 
     def gate_parameter(self, index: int) -> Tensor | None:
         """What the gates of a layer and direction learn besides the products: ``[numbers, gates, d]``."""
-        return self.gate_weight[index] if self.gate in LEARNED_READINGS else None
+        return None if self.gate_weight is None else self.gate_weight(index)
 
     def input_products(self, x: Tensor, index: int = 0, num_steps: int | None = None) -> Tensor:
         """W x + b of layer and direction ``index`` for ``step``, ``[..., width] -> [..., rows]``; see ``product``."""

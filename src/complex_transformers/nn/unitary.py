@@ -121,8 +121,8 @@ class CayleyMatrix(nn.Module):
         if self.symmetric is not None:
             torch.nn.init.normal_(self.symmetric, std=self.std)
 
-    def columns(self, count: int | None = None) -> Tensor:
-        """Columns of W, as ``cayley`` returns them; never in half precision, whatever autocast asks for."""
+    def forward(self, count: int | None = None) -> Tensor:
+        """The first ``count`` columns of W, as ``cayley`` returns them; not in half precision, even under autocast."""
         with torch.autocast(self.skew.device.type, enabled=False):
             return cayley(self.skew, self.symmetric, self.size, count)
 
@@ -172,7 +172,8 @@ class UnitaryLinear(nn.Module):
 
         With ``num_maps`` all of them, ``[num_maps, d or 2d, d]``.
         """
-        return self.generator.columns()
+        matrix: Tensor = self.generator()
+        return matrix
 
     def forward(self, x: Tensor, map_ids: Tensor | None = None) -> Tensor:
         """States ``[..., features]`` and, with ``num_maps``, the map of each, ``[...]``."""

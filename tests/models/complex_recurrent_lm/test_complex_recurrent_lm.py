@@ -111,7 +111,7 @@ def cell(model, rnn, values):
     else:
         parts = tuple(r(getattr(rnn, name)) for name in ("weight_ih_l0", "bias_ih_l0", "weight_hh_l0", "bias_hh_l0"))
     gates = {
-        "projected": lambda v, n: sigmoid(np.sum(r(rnn.gate_weight[0])[:, n] * [v.real, v.imag], 0)),
+        "projected": lambda v, n: sigmoid(np.sum(r(rnn.gate_weight(0))[:, n] * [v.real, v.imag], 0)),
         "amplitude": lambda v, n: np.abs(v) ** 2 / (1 + np.abs(v) ** 2),
         "split": lambda v, n: sigmoid(v),
     }
