@@ -41,7 +41,7 @@ def mcnemar(first: str, second: str) -> tuple[int, int, float]:
 
 def _find(results: Path, grid: str, prefix: str) -> Found:
     found: dict[str, dict[int, list[Run]]] = defaultdict(lambda: defaultdict(list))
-    for run in read_lines(results / f"{grid}.jsonl"):
+    for run in sorted(read_lines(results / f"{grid}.jsonl"), key=lambda run: run["seed"]):
         if run["row"].startswith(prefix):
             task, row = run["row"].removeprefix(prefix).split(",", 1)
             found[row][int(task)].append(run)

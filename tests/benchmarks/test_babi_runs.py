@@ -105,3 +105,17 @@ def test_a_plateau_is_left():
     assert plateau([0.5] * 20) is None
     assert plateau([0.5] * 20 + [0.5 + 0.03 * step for step in range(10)]) == 25  # by and by
     assert plateau([0.1, 0.9, 0.9, 0.9, 0.9, 0.9]) is None
+
+
+def test_the_table_of_words_has_seeds_in_their_order(tmp_path):
+    def result(row, seed, wrong, jump):
+        curve = [0.5] * jump + [0.9] * 3
+        return {"row": row, "seed": seed, "test": 1 - wrong / 10, "unseen": 0.5, "curve": curve, "train_loss": wrong}
+
+    runs = [result("4,R32", 2, 1, 30), result("4,R32", 0, 3, 10), result("4,C21", 0, 2, 20)]
+    wrong = ["1", "7", "6"]  # questions: the first; the first three; the second and the third
+    for found, questions in zip(runs, wrong, strict=True):
+        add_line(tmp_path / "thesis-babi-words.jsonl", found | {"wrong": questions})
+    *_, real, other = tables.word_table(tmp_path).splitlines()
+    assert real == "| 4 | R32 | 80.0 ± 14.1 | 50.0 ± 0.0 | 90.0 | 11 31 |  | 80.1 | 2 |"
+    assert other == "| 4 | C21 | 80.0 | 50.0 | 80.0 | 21 | 1.000 | 80.9 | 1 |"
