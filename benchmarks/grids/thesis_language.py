@@ -4,6 +4,7 @@
 
     python -m benchmarks.grid thesis-language-models            # some rows: thesis-language-models LM-R LRU
     python -m benchmarks.grid thesis-language-gates             # gates and sizes of words, 500 steps each
+    python -m benchmarks.grid thesis-language-printed           # the printed form part by part, 500 steps each
 
 The tables go to ``docs/thesis.md``.
 """
@@ -12,12 +13,15 @@ from __future__ import annotations
 
 from benchmarks.grid import Commands
 
-__all__ = ["GATES", "GATE_ROWS", "GRIDS", "LANGUAGE_MODELS", "READS_AHEAD", "SCALES"]
+__all__ = ["GATES", "GATE_ROWS", "GRIDS", "LANGUAGE_MODELS", "PRINTED_PARTS", "READS_AHEAD", "SCALES"]
 
 REAL_WORDS = "--word_parts real"
 TWICE = "--hidden_size 512 --recurrent_size 512"
 SLOTS, PHASES = "--embedding_type slot_position", "--embedding_type phase_position"
-AS_PRINTED = "--gate modulus --state_activation hirose_tanh --lm_readout squared_modulus --lm_bias false"
+PRINTED_GATE, PRINTED_STATE = "--gate modulus", "--state_activation hirose_tanh"
+PRINTED_HEAD = "--lm_readout squared_modulus --lm_bias false"
+AS_PRINTED = f"{PRINTED_GATE} {PRINTED_STATE} {PRINTED_HEAD}"
+ADAPTIVE = "--cutoffs 2000"
 LARGE_WORDS = "--initializer_range 1.0"
 ALL_WORDS = "--number_field real --vocab_size 33278 --cutoffs 2000 10000"
 LRU = "--rnn_type lru --num_hidden_layers 6"
@@ -57,17 +61,28 @@ READS_AHEAD = ("slots-by-sentence", "phases-by-sentence", "Fourier-sequence")
 # Every gate that closes or is printed, and the sizes that words begin with.
 GATES, SCALES = ("modulus", "split", "real_part", "projected"), ("0.1", "0.5", "1.0")
 GATE_ROWS = {f"{gate},{scale}": f"--gate {gate} --initializer_range {scale}" for gate in GATES for scale in SCALES}
+# The default network with one part of the printed one each; the printed head has no adaptive softmax.
+PRINTED_PARTS = {
+    "none": ADAPTIVE,
+    "gate": f"{PRINTED_GATE} {ADAPTIVE}",
+    "state-activation": f"{PRINTED_STATE} {ADAPTIVE}",
+    "full-softmax": "",
+    "head": PRINTED_HEAD,
+    "all": AS_PRINTED,
+}
+
+
+def _adaptive(rows: dict[str, str]) -> dict[str, str]:
+    """Rows with an adaptive softmax but where the printed head or another one is asked for."""
+    own = (PRINTED_HEAD, "--cutoffs")
+    return {row: words if any(one in words for one in own) else f"{words} {ADAPTIVE}" for row, words in rows.items()}
 
 
 def _commands(name: str, rows: dict[str, str], seeds: tuple[int, ...], length: str) -> Commands:
-    """Rows of WikiText-2, with an adaptive softmax but where the printed head or another one is asked for."""
-    own = ("squared_modulus", "--cutoffs")
+    """Rows of WikiText-2."""
     return Commands(
         name,
-        {
-            row: f"{words}{'' if any(one in words for one in own) else ' --cutoffs 2000'}"
-            for row, words in rows.items()
-        },
+        rows,
         seeds=seeds,
         script="examples/language-modeling/run_clm_rnn.py",
         common=(
@@ -80,17 +95,14 @@ def _commands(name: str, rows: dict[str, str], seeds: tuple[int, ...], length: s
     )
 
 
+SHORT = "--max_steps 500 --eval_strategy steps --eval_steps 500 --save_strategy steps --save_steps 500"
 GRIDS = (
     _commands(
         "thesis-language-models",
-        LANGUAGE_MODELS,
+        _adaptive(LANGUAGE_MODELS),
         (0, 1),
         "--num_train_epochs 1 --eval_strategy epoch --save_strategy epoch --position_segments 200",
     ),
-    _commands(
-        "thesis-language-gates",
-        GATE_ROWS,
-        (0,),
-        "--max_steps 500 --eval_strategy steps --eval_steps 500 --save_strategy steps --save_steps 500",
-    ),
+    _commands("thesis-language-gates", _adaptive(GATE_ROWS), (0,), SHORT),
+    _commands("thesis-language-printed", PRINTED_PARTS, (0,), SHORT),
 )

@@ -3,6 +3,7 @@
 """The memory networks of chapter 4.4 of the thesis on the tasks of bAbI: of words, as run, and of sentences.
 
     python -m benchmarks.grid thesis-babi "en-10k,*,real" "en-10k,*,complex"      # 3 restarts of each
+    python -m benchmarks.grid thesis-babi "en-10k,2,*,two-hops"
     python -m benchmarks.grid thesis-babi-words
 
 The tables go to ``docs/thesis.md``.
@@ -24,6 +25,7 @@ LINEAR_EPOCHS = {"en": 20, "en-10k": 5}
 # Stored numbers of a sentence, 20 in the paper; a complex network of as many weights has 20 complex ones.
 WIDTH = 40
 NOISE = ("time_noise", 0.1)
+TWO_HOPS = ("num_hops", 2)  # as many as sentences that answer a question of task 2
 # Field, whether answers are words of the last table (as in the paper) or have a head beside it, options.
 SENTENCE_ROWS = {
     "real": ("real", True, (NOISE,)),
@@ -31,6 +33,8 @@ SENTENCE_ROWS = {
     "real,head": ("real", False, (NOISE,)),
     "complex,head": ("complex", False, (NOISE,)),
     "complex,modulus": ("complex", True, (NOISE, ("attention_score", "modulus"))),
+    "real,two-hops": ("real", True, (NOISE, TWO_HOPS)),
+    "complex,two-hops": ("complex", True, (NOISE, TWO_HOPS)),
     "complex,phases": ("complex", True, (NOISE, ("sentence_encoding", "complex_order"), ("temporal", "phase"))),
 }
 # Thesis Table 4.3: R32 has 32 units, C21 has 21 complex ones and about as many weights.

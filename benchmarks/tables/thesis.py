@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.grids.thesis import DEPTHS, FAILING, FIELDS
-from benchmarks.grids.thesis_language import GATE_ROWS, GATES, LANGUAGE_MODELS, READS_AHEAD, SCALES
+from benchmarks.grids.thesis_language import GATE_ROWS, GATES, LANGUAGE_MODELS, PRINTED_PARTS, READS_AHEAD, SCALES
 from benchmarks.reporting import markdown_table, read_lines
 from benchmarks.tables.runs import MISSING, SIZE, Column, Runs, find_runs, parameters, run_table, score, seeds, spread
 from benchmarks.thesis.printed import PRINTED
@@ -279,6 +279,14 @@ def language_gates_table(results: Path) -> str:
     return markdown_table(["gate", *(f"words of {scale}" for scale in SCALES)], rows) if found else MISSING
 
 
+def language_parts_table(results: Path) -> str:
+    """The complex LSTM language model with one part of the printed form each, after 500 steps."""
+    found = find_runs(results / "thesis-language-printed.jsonl", PRINTED_PARTS)
+    labels = {row: [row, f"`{options}`" if options else "none"] for row, options in PRINTED_PARTS.items()}
+    columns = {"validation": _exponential("validation"), "parameters": parameters, "training": SIZE["training"]}
+    return run_table(["as printed", "options"], columns, labels, found) if found else MISSING
+
+
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/thesis.md": {
         **{
@@ -302,5 +310,6 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "thesis-dynamics": dynamics_table,
         "thesis-language-models": language_model_table,
         "thesis-language-gates": language_gates_table,
+        "thesis-language-printed": language_parts_table,
     }
 }
