@@ -226,6 +226,17 @@ def test_language_models_that_see_words_to_come_are_marked(tmp_path):
     assert rows[1].endswith(" | 0 | 2.7 | 7.4 | 1.500 |  |  | 0.00 M | 7 s |")
 
 
+def test_parts_of_the_printed_language_model(tmp_path):
+    assert TABLES["docs/thesis.md"]["thesis-language-printed"](tmp_path) == "not measured yet"
+    for row, loss in (("head", 2.0), ("full-softmax", 1.0)):
+        write(tmp_path, "language-printed", row, 0, validation={"loss": loss}, seconds=7.0, resumed=False)
+    rows = TABLES["docs/thesis.md"]["thesis-language-printed"](tmp_path).splitlines()[2:]
+    assert rows == [
+        "| full-softmax | none | 2.7 | 0.00 M | 7 s |",
+        "| head | `--lm_readout squared_modulus --lm_bias false` | 7.4 | 0.00 M | 7 s |",
+    ]
+
+
 def test_a_symmetry_of_real_inputs():
     """Exchanged parts of the first weight and conjugated later ones: what makes both means move alike."""
     torch.manual_seed(0)
