@@ -26,6 +26,7 @@ LARGE_WORDS = "--initializer_range 1.0"
 ALL_WORDS = "--number_field real --vocab_size 33278 --cutoffs 2000 10000"
 LRU = "--rnn_type lru --num_hidden_layers 6"
 LONGER = "--num_train_epochs 3"
+SHORT = "--max_steps 500 --eval_strategy steps --eval_steps 500 --save_strategy steps --save_steps 500"
 LANGUAGE_MODELS = {
     "LM-R": "--number_field real",
     "LM-R-equal-parameters": "--number_field real --hidden_size 236 --recurrent_size 236",
@@ -95,7 +96,6 @@ def _commands(name: str, rows: dict[str, str], seeds: tuple[int, ...], length: s
     )
 
 
-SHORT = "--max_steps 500 --eval_strategy steps --eval_steps 500 --save_strategy steps --save_steps 500"
 GRIDS = (
     _commands(
         "thesis-language-models",
