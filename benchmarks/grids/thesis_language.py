@@ -5,6 +5,7 @@
     python -m benchmarks.grid thesis-language-models            # some rows: thesis-language-models LM-R LRU
     python -m benchmarks.grid thesis-language-gates             # gates and sizes of words, 500 steps each
     python -m benchmarks.grid thesis-language-printed           # the printed form part by part, 500 steps each
+    python -m benchmarks.grid thesis-language-states            # what these networks keep from where training ended
 
 The tables go to ``docs/thesis.md``.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from benchmarks.grid import Commands
 
-__all__ = ["GATES", "GATE_ROWS", "GRIDS", "LANGUAGE_MODELS", "PRINTED_PARTS", "READS_AHEAD", "SCALES"]
+__all__ = ["GATES", "GATE_ROWS", "GRIDS", "LANGUAGE_MODELS", "PRINTED_PARTS", "READS_AHEAD", "SCALES", "STATES"]
 
 REAL_WORDS = "--word_parts real"
 TWICE = "--hidden_size 512 --recurrent_size 512"
@@ -71,6 +72,14 @@ PRINTED_PARTS = {
     "head": PRINTED_HEAD,
     "all": AS_PRINTED,
 }
+# Models whose text is read from empty states, and from those of their training.
+STATES = {
+    "none": "@thesis-language-printed/none",
+    "gate": "@thesis-language-printed/gate",
+    "all": "@thesis-language-printed/all",
+    "LM-C-as-printed": "@thesis-language-models/LM-C-as-printed",
+}
+_TRAIN = "--train_file $DATA/lm/wikitext-2/train.txt.gz --validation_file $DATA/lm/wikitext-2/valid.txt.gz"
 
 
 def _adaptive(rows: dict[str, str]) -> dict[str, str]:
@@ -87,8 +96,7 @@ def _commands(name: str, rows: dict[str, str], seeds: tuple[int, ...], length: s
         seeds=seeds,
         script="examples/language-modeling/run_clm_rnn.py",
         common=(
-            "--train_file $DATA/lm/wikitext-2/train.txt.gz --validation_file $DATA/lm/wikitext-2/valid.txt.gz "
-            "--test_file $DATA/lm/wikitext-2/test.txt.gz --tokenizer whitespace --vocab_size 10000 "
+            f"{_TRAIN} --test_file $DATA/lm/wikitext-2/test.txt.gz --tokenizer whitespace --vocab_size 10000 "
             "--segment_length 35 --per_device_train_batch_size 16 --per_device_eval_batch_size 16 "
             f"--learning_rate 2e-3 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 {length} --hidden_size 256 "
             "--recurrent_size 256 --save_total_limit 1"
@@ -105,4 +113,11 @@ GRIDS = (
     ),
     _commands("thesis-language-gates", _adaptive(GATE_ROWS), (0,), SHORT),
     _commands("thesis-language-printed", PRINTED_PARTS, (0,), SHORT),
+    Commands(
+        "thesis-language-states",
+        {row: f"--model {model}" for row, model in STATES.items()},
+        script="-m benchmarks.carried_states",
+        common=f"{_TRAIN} --segment_length 35",
+        seed_options="",
+    ),
 )

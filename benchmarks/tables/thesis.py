@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.grids.thesis import DEPTHS, FAILING, FIELDS
-from benchmarks.grids.thesis_language import GATE_ROWS, GATES, LANGUAGE_MODELS, PRINTED_PARTS, READS_AHEAD, SCALES
+from benchmarks.grids.thesis_language import (
+    GATE_ROWS,
+    GATES,
+    LANGUAGE_MODELS,
+    PRINTED_PARTS,
+    READS_AHEAD,
+    SCALES,
+    STATES,
+)
 from benchmarks.reporting import markdown_table, read_lines
 from benchmarks.tables.runs import MISSING, SIZE, Column, Runs, find_runs, parameters, run_table, score, seeds, spread
 from benchmarks.thesis.printed import PRINTED
@@ -287,6 +295,23 @@ def language_parts_table(results: Path) -> str:
     return run_table(["as printed", "options"], columns, labels, found) if found else MISSING
 
 
+def language_states_table(results: Path) -> str:
+    """A text read from empty states, and from those that training ended with: perplexity, and how large states are."""
+    found = find_runs(results / "thesis-language-states.jsonl", STATES)
+
+    def perplexity(start: str) -> Column:
+        return lambda runs: spread((math.exp(run[f"loss_from_{start}"]) for run in runs), 1)
+
+    columns = {
+        "seeds": seeds,
+        "from empty states": perplexity("empty"),
+        "from those of training": perplexity("training"),
+        "largest state of training": score("largest_of_training", 0, 1),
+        "after the text, from empty ones": score("largest_from_empty", 0, 1),
+    }
+    return run_table(["as printed"], columns, {row: [row] for row in STATES}, found) if found else MISSING
+
+
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/thesis.md": {
         **{
@@ -311,5 +336,6 @@ TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
         "thesis-language-models": language_model_table,
         "thesis-language-gates": language_gates_table,
         "thesis-language-printed": language_parts_table,
+        "thesis-language-states": language_states_table,
     }
 }

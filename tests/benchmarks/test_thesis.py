@@ -237,6 +237,14 @@ def test_parts_of_the_printed_language_model(tmp_path):
     ]
 
 
+def test_states_of_the_printed_language_model(tmp_path):
+    assert TABLES["docs/thesis.md"]["thesis-language-states"](tmp_path) == "not measured yet"
+    losses = {"loss_from_empty": 2.0, "loss_from_training": 1.0}
+    write(tmp_path, "language-states", "gate", 0, largest_of_training=155.4, largest_from_empty=462.9, **losses)
+    rows = TABLES["docs/thesis.md"]["thesis-language-states"](tmp_path).splitlines()[2:]
+    assert rows == ["| gate | 0 | 7.4 | 2.7 | 155 | 463 |"]
+
+
 def test_a_symmetry_of_real_inputs():
     """Exchanged parts of the first weight and conjugated later ones: what makes both means move alike."""
     torch.manual_seed(0)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.carried_states import measure
 from example_runs import ONE_EPOCH, TINY, assert_refused, load_example
 from transformers import AutoTokenizer, EvalPrediction, pipeline
 
@@ -230,6 +231,16 @@ def test_a_saved_tokenizer_says_whether_tokens_are_characters(run: Callable[...,
     results = run(RNN, *files, *TINY_RNN, *given)
     assert results["tokens"]["validation"] == len(encode_stream(lines, tokenizer))  # no line breaks beside </s>
     assert "bits_per_character" in results["validation"]
+
+
+def test_states_of_training_go_on_where_it_ended(run: Callable[..., Any], tmp_path: Path) -> None:
+    files = character_files(tmp_path)
+    steps = [word for name in ("max_steps", "save_steps", "eval_steps") for word in (f"--{name}", "5")]
+    results = run(RNN, *files, *TINY_RNN, "--per_device_eval_batch_size", "4", *steps, "--tokenizer", "whitespace")
+    found = measure(tmp_path / "out", dict(zip(("train_file", "validation_file"), files[1:4:2], strict=True)), 8)
+    assert found["loss_from_empty"] == pytest.approx(results["validation"]["loss"], abs=1e-5)
+    assert found["loss_from_training"] != found["loss_from_empty"]
+    assert min(found[f"largest_{states}"] for states in ("of_training", "from_empty", "from_training")) > 0
 
 
 @pytest.mark.full
