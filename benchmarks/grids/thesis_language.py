@@ -63,19 +63,23 @@ READS_AHEAD = ("slots-by-sentence", "phases-by-sentence", "Fourier-sequence")
 # Every gate that closes or is printed, and the sizes that words begin with.
 GATES, SCALES = ("modulus", "split", "real_part", "projected"), ("0.1", "0.5", "1.0")
 GATE_ROWS = {f"{gate},{scale}": f"--gate {gate} --initializer_range {scale}" for gate in GATES for scale in SCALES}
-# The default network with one part of the printed one each; the printed head has no adaptive softmax.
+# The default network with one part of the printed one each, or two; the printed head has no adaptive softmax.
 PRINTED_PARTS = {
     "none": ADAPTIVE,
     "gate": f"{PRINTED_GATE} {ADAPTIVE}",
     "state-activation": f"{PRINTED_STATE} {ADAPTIVE}",
     "full-softmax": "",
     "head": PRINTED_HEAD,
+    "gate-and-state-activation": f"{PRINTED_GATE} {PRINTED_STATE} {ADAPTIVE}",
+    "gate-and-head": f"{PRINTED_GATE} {PRINTED_HEAD}",
     "all": AS_PRINTED,
 }
 # Models whose text is read from empty states, and from those of their training.
 STATES = {
     "none": "@thesis-language-printed/none",
     "gate": "@thesis-language-printed/gate",
+    "gate-and-state-activation": "@thesis-language-printed/gate-and-state-activation",
+    "gate-and-head": "@thesis-language-printed/gate-and-head",
     "all": "@thesis-language-printed/all",
     "LM-C-as-printed": "@thesis-language-models/LM-C-as-printed",
 }
