@@ -18,6 +18,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.trainer_utils import get_last_checkpoint
 
 from complex_transformers import StreamDataset, command_line, encode_stream, load_plain_text, write_results
 
@@ -43,12 +44,15 @@ def largest(states: dict[str, Tensor]) -> float:
 @torch.no_grad()
 def measure(folder: Path, texts: dict[str, str], segment_length: int) -> dict[str, float]:
     """Loss of the validation part from both beginnings, and the largest number in the states before and after it."""
-    [checkpoint] = folder.glob("checkpoint-*")  # the memory of training lies beside the weights it was made by
+    checkpoint = get_last_checkpoint(str(folder))  # the memory of training lies beside the weights it was made by
+    if checkpoint is None:
+        raise FileNotFoundError(f"{folder} has no checkpoint: name the folder of a run of run_clm_rnn.py")
     model = AutoModelForCausalLM.from_pretrained(checkpoint).eval()
-    states = load_file(checkpoint / "memory-0-of-1.safetensors")
+    states = load_file(Path(checkpoint) / "memory-0-of-1.safetensors")
     states.pop("stream")
+    lanes = len(next(state for name, state in states.items() if name.startswith("layers.")))
     stream = encode_stream(load_plain_text(**texts)["validation"]["text"], AutoTokenizer.from_pretrained(checkpoint))
-    text = StreamDataset(stream, len(states["layers.0.hidden"]), segment_length)
+    text = StreamDataset(stream, lanes, segment_length)
     found = {"largest_of_training": largest(states)}
     for start, before in (("empty", {}), ("training", states)):
         found[f"loss_from_{start}"], after = read(model, text, before)

@@ -233,6 +233,7 @@ def test_a_saved_tokenizer_says_whether_tokens_are_characters(run: Callable[...,
     assert "bits_per_character" in results["validation"]
 
 
+@pytest.mark.full
 def test_states_of_training_go_on_where_it_ended(run: Callable[..., Any], tmp_path: Path) -> None:
     files = character_files(tmp_path)
     steps = [word for name in ("max_steps", "save_steps", "eval_steps") for word in (f"--{name}", "5")]
@@ -241,6 +242,8 @@ def test_states_of_training_go_on_where_it_ended(run: Callable[..., Any], tmp_pa
     assert found["loss_from_empty"] == pytest.approx(results["validation"]["loss"], abs=1e-5)
     assert found["loss_from_training"] != found["loss_from_empty"]
     assert min(found[f"largest_{states}"] for states in ("of_training", "from_empty", "from_training")) > 0
+    with pytest.raises(FileNotFoundError, match="has no checkpoint"):
+        measure(tmp_path, {}, 8)
 
 
 @pytest.mark.full
