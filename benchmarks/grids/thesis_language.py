@@ -75,15 +75,12 @@ PRINTED_PARTS = {
     "all": AS_PRINTED,
 }
 # Models whose text is read from empty states, and from those of their training.
+_OF_PARTS = ("none", "gate", "gate-and-state-activation", "gate-and-head", "all")
 STATES = {
-    "none": "@thesis-language-printed/none",
-    "gate": "@thesis-language-printed/gate",
-    "gate-and-state-activation": "@thesis-language-printed/gate-and-state-activation",
-    "gate-and-head": "@thesis-language-printed/gate-and-head",
-    "all": "@thesis-language-printed/all",
-    "LM-C-as-printed": "@thesis-language-models/LM-C-as-printed",
+    **{row: f"--model @thesis-language-printed/{row}" for row in _OF_PARTS},
+    "LM-C-as-printed": "--model @thesis-language-models/LM-C-as-printed",
 }
-_TRAIN = "--train_file $DATA/lm/wikitext-2/train.txt.gz --validation_file $DATA/lm/wikitext-2/valid.txt.gz"
+TEXTS = "--train_file $DATA/lm/wikitext-2/train.txt.gz --validation_file $DATA/lm/wikitext-2/valid.txt.gz"
 
 
 def _adaptive(rows: dict[str, str]) -> dict[str, str]:
@@ -100,7 +97,7 @@ def _commands(name: str, rows: dict[str, str], seeds: tuple[int, ...], length: s
         seeds=seeds,
         script="examples/language-modeling/run_clm_rnn.py",
         common=(
-            f"{_TRAIN} --test_file $DATA/lm/wikitext-2/test.txt.gz --tokenizer whitespace --vocab_size 10000 "
+            f"{TEXTS} --test_file $DATA/lm/wikitext-2/test.txt.gz --tokenizer whitespace --vocab_size 10000 "
             "--segment_length 35 --per_device_train_batch_size 16 --per_device_eval_batch_size 16 "
             f"--learning_rate 2e-3 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 {length} --hidden_size 256 "
             "--recurrent_size 256 --save_total_limit 1"
@@ -119,9 +116,9 @@ GRIDS = (
     _commands("thesis-language-printed", PRINTED_PARTS, (0,), SHORT),
     Commands(
         "thesis-language-states",
-        {row: f"--model {model}" for row, model in STATES.items()},
+        STATES,
         script="-m benchmarks.carried_states",
-        common=f"{_TRAIN} --segment_length 35",
+        common=f"{TEXTS} --segment_length 35",
         seed_options="",
     ),
 )
