@@ -32,7 +32,7 @@ def read(model: Any, text: StreamDataset, states: dict[str, Tensor]) -> tuple[fl
     for segment in range(len(text)):
         inputs = text[segment]
         del inputs["segment"]
-        loss += model(**inputs, past_key_values=memory, use_cache=True, num_items_in_batch=1).loss.item()
+        loss += model(**inputs, cache=memory, use_cache=True, num_items_in_batch=1).loss.item()
     return loss / text.num_predicted, memory.state_dict()
 
 

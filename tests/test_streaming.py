@@ -54,8 +54,8 @@ def test_training_is_the_loop_that_carries_the_memory(tmp_path, accumulation):
             count = sum(int((segment["shift_labels"] != -100).sum()) for segment in segments)
             total = 0.0
             for segment in segments:
-                out = plain(segment["input_ids"], past_key_values=memory, use_cache=True)
-                memory = out.past_key_values
+                out = plain(segment["input_ids"], cache=memory, use_cache=True)
+                memory = out.cache
                 loss = torch.nn.functional.cross_entropy(
                     out.logits.flatten(0, 1), segment["shift_labels"].flatten(), reduction="sum"
                 )
@@ -367,5 +367,5 @@ def test_a_saved_model_is_the_trained_one_without_its_memory(tmp_path):
     assert not list((tmp_path / "saved").glob("memory*"))
     loaded = ComplexTransfoXLForCausalLM.from_pretrained(tmp_path / "saved")
     assert_same_weights(run.model, loaded)
-    assert isinstance(loaded(tokens(5)[None].long(), use_cache=True).past_key_values, MemoryCache)
+    assert isinstance(loaded(tokens(5)[None].long(), use_cache=True).cache, MemoryCache)
     shutil.rmtree(tmp_path / "saved")

@@ -33,12 +33,12 @@ def make(**fields: object) -> ComplexRecurrentLMForCausalLM:
 def token_step(model: ComplexRecurrentLMForCausalLM, read: int) -> Step:
     """Read one token more, behind ``read`` ones."""
     with torch.no_grad():
-        states = model(torch.randint(VOCABULARY, (1, read)), use_cache=True).past_key_values
+        states = model(torch.randint(VOCABULARY, (1, read)), use_cache=True).cache
     token = torch.randint(VOCABULARY, (1, 1))
 
     def step() -> None:
         with torch.no_grad():
-            model(token, past_key_values=states, use_cache=True)
+            model(token, cache=states, use_cache=True)
 
     return step
 

@@ -80,7 +80,7 @@ def continuation(model: SynCoNMTForConditionalGeneration, batch: dict[str, Tenso
     begun_text = {"decoder_input_ids": text, "decoder_attention_mask": torch.ones_like(text)}
 
     def inputs() -> dict[str, Any]:
-        return {**_source(batch), **begun_text, "past_key_values": copy.deepcopy(out.past_key_values)}
+        return {**_source(batch), **begun_text, "cache": copy.deepcopy(out.cache)}
 
     return writing_step(model, place + 1, NEW_WORDS, inputs)
 
@@ -109,8 +109,8 @@ def check_twins(models: dict[str, SynCoNMTForConditionalGeneration]) -> None:
         cache, steps = None, []
         for place in range(6):
             piece = {name: value[:, place : place + 1] for name, value in target.items()}
-            out = model(**_source(batch), **piece, past_key_values=cache, use_cache=True)
-            cache = out.past_key_values
+            out = model(**_source(batch), **piece, cache=cache, use_cache=True)
+            cache = out.cache
             steps.append(out.logits)
         torch.testing.assert_close(torch.cat(steps, dim=1), whole, rtol=1e-4, atol=1e-4)
 

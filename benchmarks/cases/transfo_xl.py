@@ -149,12 +149,12 @@ def training(model: nn.Module, streams: Tensor) -> Step:
             return F.cross_entropy(logits.flatten(0, 1), following.flatten())
     else:
         with torch.no_grad():
-            state = model(first, use_cache=True).past_key_values.state_dict()
+            state = model(first, use_cache=True).cache.state_dict()
 
         def loss() -> Tensor:
             memory = MemoryCache(model.config, keeps="states")
             memory.load_state_dict(state)
-            return model(segment, shift_labels=following, past_key_values=memory).loss
+            return model(segment, shift_labels=following, cache=memory).loss
 
     def step() -> Tensor:
         model.zero_grad(set_to_none=True)
@@ -169,7 +169,7 @@ def _memory_after(model: ComplexTransfoXLForCausalLM, ids: Tensor) -> MemoryCach
     memory = MemoryCache(model.config)
     with torch.no_grad():
         for segment in ids.split(SEGMENT, dim=1):
-            model(segment, past_key_values=memory)
+            model(segment, cache=memory)
     return memory
 
 
@@ -187,7 +187,7 @@ def reading(model: ComplexTransfoXLForCausalLM, tokens: int, times: int) -> Step
             memory = MemoryCache(model.config)
             memory.load_state_dict(state)
             for segment, labels in zip(segments, following, strict=True):
-                total += model(segment, shift_labels=labels.contiguous(), past_key_values=memory).loss.item()
+                total += model(segment, shift_labels=labels.contiguous(), cache=memory).loss.item()
         return total
 
     return step
@@ -202,7 +202,7 @@ def generation(model: ComplexTransfoXLForCausalLM, place: int, tokens: int) -> S
 
     def step() -> Tensor:
         memory.load_state_dict(state)
-        out = model.generate(prompt, past_key_values=memory, max_new_tokens=tokens, do_sample=False)
+        out = model.generate(prompt, cache=memory, max_new_tokens=tokens, do_sample=False)
         if out.shape[1] != place + tokens or memory.get_seq_length() != place + tokens - 1:
             raise AssertionError(f"{out.shape[1] - place} letters were written, not {tokens}")
         return out
@@ -236,7 +236,7 @@ def check_reading(model: ComplexTransfoXLForCausalLM) -> None:
     whole = model(ids, use_cache=False).logits
     for length in (16, 1):
         memory = MemoryCache(model.config)
-        pieces = [model(segment, past_key_values=memory).logits for segment in ids.split(length, dim=1)]
+        pieces = [model(segment, cache=memory).logits for segment in ids.split(length, dim=1)]
         torch.testing.assert_close(torch.cat(pieces, dim=1), whole, rtol=1e-3, atol=1e-3)
 
 

@@ -117,14 +117,14 @@ class _Conformance(WritingConformance):
         for model, inputs in self.generating():
             whole = self.generate(model, inputs, return_dict_in_generate=True)
             first = self.generate(model, inputs, max_new_tokens=3, return_dict_in_generate=True)
-            self.assertIsInstance(first.past_key_values, RecurrentCache)
+            self.assertIsInstance(first.cache, RecurrentCache)
             texts = {"decoder_input_ids": first.sequences, "decoder_attention_mask": torch.ones_like(first.sequences)}
             given = [texts, {**texts, "decoder_relation_ids": first.relations}] if self.has_relations else [texts]
             for begun in given:
                 rest = self.generate(
                     model,
                     {**inputs, **begun},
-                    past_key_values=copy.deepcopy(first.past_key_values),
+                    cache=copy.deepcopy(first.cache),
                     max_new_tokens=NEW_TOKENS - 3,
                     return_dict_in_generate=True,
                 )

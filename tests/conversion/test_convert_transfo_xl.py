@@ -37,8 +37,8 @@ def stream(length=15):
 def ours(model, ids, cuts=(), memory=None):
     pieces = []
     for start, end in zip((0, *cuts), (*cuts, len(ids)), strict=True):
-        out = model(ids[None, start:end], past_key_values=memory, use_cache=True)
-        memory = out.past_key_values
+        out = model(ids[None, start:end], cache=memory, use_cache=True)
+        memory = out.cache
         pieces.append(out.logits[0].log_softmax(-1))
     return torch.cat(pieces)
 

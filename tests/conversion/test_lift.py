@@ -63,7 +63,7 @@ def test_layers_are_those_of_the_original(kind):
     theirs, ours = (network(ids, use_cache=True, output_hidden_states=True) for network in (model, lifted))
     for found, expected in zip(ours.hidden_states, theirs.hidden_states, strict=True):
         assert_equal(found, expected)
-    for found, expected in zip(ours.past_key_values.layers, theirs.past_key_values.layers, strict=True):
+    for found, expected in zip(ours.cache.layers, theirs.cache.layers, strict=True):
         assert_equal(found.keys, expected.keys)
         assert_equal(found.values, expected.values)
 

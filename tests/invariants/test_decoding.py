@@ -42,15 +42,15 @@ def test_steps_equal_one_pass(case):
         mask_name = "decoder_attention_mask" if model.config.is_encoder_decoder else "attention_mask"
         mask, length = inputs[mask_name], inputs[names[0]].shape[1]
         once = model(**inputs, use_cache=False)
-        assert once.past_key_values is None
+        assert once.cache is None
         for cuts in ((4, 5), tuple(range(1, length))):  # a prompt, a step, several words; every word
             cache, pieces = None, []
             for start, end in zip((0, *cuts), (*cuts, length), strict=True):
                 part = {name: inputs[name][:, start:end] for name in names}
                 given = {**inputs, **part, mask_name: mask[:, :end]}
                 with torch.no_grad():
-                    out = model(**given, past_key_values=cache, use_cache=True)
-                cache = out.past_key_values
+                    out = model(**given, cache=cache, use_cache=True)
+                cache = out.cache
                 assert cache.get_seq_length() == end
                 pieces.append(out.logits)
             found, real = torch.cat(pieces, 1), mask.bool()
@@ -119,12 +119,10 @@ def test_an_assistant_does_not_go_on_from_a_cache():
     model = Case("complex_llama", "complex").model()
     ids = torch.tensor([[3, 4, 5, 6, 7]])
     with torch.no_grad():
-        cache = model(ids[:, :3]).past_key_values
+        cache = model(ids[:, :3]).cache
     options = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-    with pytest.raises(ValueError, match="cannot go on from past_key_values, which have read 3 tokens"):
-        model.generate(
-            ids, past_key_values=cache, attention_mask=torch.ones_like(ids), prompt_lookup_num_tokens=2, **options
-        )
+    with pytest.raises(ValueError, match="cannot go on from cache, which have read 3 tokens"):
+        model.generate(ids, cache=cache, attention_mask=torch.ones_like(ids), prompt_lookup_num_tokens=2, **options)
     assert torch.equal(model.generate(ids, prompt_lookup_num_tokens=2, **options), model.generate(ids, **options))
 
 

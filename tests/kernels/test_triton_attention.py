@@ -441,7 +441,7 @@ def test_a_decoder_layer_with_a_cache(launched, score):
             return self.held
 
     cache = Cache()
-    parts = [layer(part, past_key_values=cache, need_weights=False)[0] for part in x.split([2, 2, 1], dim=1)]
+    parts = [layer(part, cache=cache, need_weights=False)[0] for part in x.split([2, 2, 1], dim=1)]
     torch.testing.assert_close(torch.cat(parts, dim=1), expected, rtol=0.0, atol=1e-5)
     assert launched == 4 * FORWARD
 

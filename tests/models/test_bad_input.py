@@ -318,19 +318,19 @@ def test_caches_of_other_texts(head):
         ("another source", {**inputs, **source_of(head, length=5)}),
         ("another source", {**inputs, **source_of(head)}),
     ):
-        cache = model(**inputs, use_cache=True).past_key_values
+        cache = model(**inputs, use_cache=True).cache
         step = {name: value[:, -1:] if name.startswith("decoder") else value for name, value in wrong.items()}
         with pytest.raises(ValueError, match=words):
-            model(**step, past_key_values=cache)
-    cache = model(**inputs, use_cache=True).past_key_values
-    assert model(**inputs, past_key_values=cache).logits.isfinite().all()
+            model(**step, cache=cache)
+    cache = model(**inputs, use_cache=True).cache
+    assert model(**inputs, cache=cache).logits.isfinite().all()
 
 
 def test_a_plain_cache_of_other_streams():
     model, cache = build("language"), DynamicCache()
-    model(**source_of("language"), past_key_values=cache)
+    model(**source_of("language"), cache=cache)
     with pytest.raises(ValueError, match="hold 2 texts, the input 1"):
-        model(**source_of("language", batch=1), past_key_values=cache)
+        model(**source_of("language", batch=1), cache=cache)
 
 
 def test_targets_of_several_labels():

@@ -333,10 +333,10 @@ class ComplexMultiheadAttention(HeadedAttention):
         self.v_proj = linear(embed_dim, embed_dim, bias=bias, **shared)
         self.out_proj = linear(embed_dim, embed_dim, bias=bias)
 
-    def keys_and_values(self, source: Tensor, past_key_values: Any) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, source: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
         """Those of ``source [B, S, 2d]``, ``[B, H, S, 2 d_h]``, after those of the cache."""
         key, value = self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
-        return (key, value) if past_key_values is None else past_key_values.update(key, value, self.layer_idx)
+        return (key, value) if cache is None else cache.update(key, value, self.layer_idx)
 
     def _split_heads(self, x: Tensor) -> Tensor:
         return split_heads(x, self.num_heads, self.numbers.num_parts)
@@ -349,18 +349,18 @@ class ComplexMultiheadAttention(HeadedAttention):
         hidden_states: Tensor,
         attention_mask: Tensor | None = None,
         key_value_states: Tensor | None = None,
-        past_key_values: Any = None,
+        cache: Any = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from ``hidden_states [B, T, 2d]`` to itself or to ``key_value_states [B, S, 2d]``.
 
-        ``past_key_values`` is a cache with ``update(key, value, layer_idx)``, extended by this call.
+        ``cache`` is a cache with ``update(key, value, layer_idx)``, extended by this call.
 
         Returns:
             The output ``[B, T, 2d]`` and the weights, or None where the attention function has none.
         """
         source = hidden_states if key_value_states is None else key_value_states
         query = self._split_heads(self.q_proj(hidden_states))
-        key, value = self.keys_and_values(source, past_key_values)
+        key, value = self.keys_and_values(source, cache)
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         return self.out_proj(self._merge_heads(context)), weights

@@ -108,7 +108,7 @@ class GroupedQueryAttention(HeadedAttention):
         hidden_states: Tensor,
         attention_mask: Tensor | None = None,
         factors: Tensor | None = None,
-        past_key_values: Any = None,
+        cache: Any = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from ``hidden_states [B, T, 2d]`` to itself and to what the cache holds.
@@ -118,7 +118,7 @@ class GroupedQueryAttention(HeadedAttention):
             attention_mask: as in ``complex_attention``; None for the causal mask alone.
             factors: ``[B or 1, 1, T, 2D]`` of ``RotaryPositions``, which queries and keys are multiplied by; None for
                 no positions.
-            past_key_values: a cache with ``update(key, value, layer_idx)``, extended by this call; its keys are
+            cache: a cache with ``update(key, value, layer_idx)``, extended by this call; its keys are
                 those that have been turned.
             kwargs: for the attention function.
 
@@ -132,8 +132,8 @@ class GroupedQueryAttention(HeadedAttention):
         if factors is not None:
             factors = factors.to(query.dtype)
             query, key = CF.multiply(query, factors), CF.multiply(key, factors)
-        if past_key_values is not None:
-            key, value = past_key_values.update(key, value, self.layer_idx)
+        if cache is not None:
+            key, value = cache.update(key, value, self.layer_idx)
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         context = merge_heads(context, self.numbers.num_parts)
         context = context if self.sub_norm is None else self.sub_norm(context)

@@ -164,11 +164,11 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         torch.nn.init.normal_(self.content_bias, std=self.bias_std)
         torch.nn.init.normal_(self.position_bias, std=self.bias_std)
 
-    def keys_and_values(self, source: Tensor, past_key_values: Any) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, source: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
         """Those of the memory and of ``source``; a memory of states is projected by today's weights."""
-        if getattr(past_key_values, "keeps", "keys") == "states":
-            source, past_key_values = past_key_values.update_states(source, self.layer_idx), None
-        return super().keys_and_values(source, past_key_values)
+        if getattr(cache, "keeps", "keys") == "states":
+            source, cache = cache.update_states(source, self.layer_idx), None
+        return super().keys_and_values(source, cache)
 
     def relative_scores(self, query: Tensor, key: Tensor, positions: Tensor) -> Tensor:
         """The real scores ``[B, H, T, S]``; what stands after a query is left to the mask.
@@ -232,7 +232,7 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         hidden_states: Tensor,
         attention_mask: Tensor | None = None,
         positions: Tensor | None = None,
-        past_key_values: Any = None,
+        cache: Any = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor]:
         """Attend from ``hidden_states [B, T, 2d]`` to the S - T tokens of a cache, and to itself.
@@ -242,7 +242,7 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
             attention_mask: additive or boolean (true attends), broadcast to ``[B, H, T, S]``; it must hide the keys
                 after each query. None: it hides these alone.
             positions: R of ``relative_positions(S, 2d)``; None: computed here.
-            past_key_values: a cache with ``update(key, value, layer_idx)``, extended by this call; where its
+            cache: a cache with ``update(key, value, layer_idx)``, extended by this call; where its
                 ``keeps`` is ``"states"``, with ``update_states(hidden_states, layer_idx)``.
 
         Returns:
@@ -252,7 +252,7 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
             ValueError: ``positions`` of another number of keys.
         """
         query = self._split_heads(self.q_proj(hidden_states))
-        key, value = self.keys_and_values(hidden_states, past_key_values)
+        key, value = self.keys_and_values(hidden_states, cache)
         length, size = query.shape[-2], key.shape[-2]
         if positions is None:
             positions = relative_positions(size, self.embed_dim, dtype=query.dtype, device=query.device)

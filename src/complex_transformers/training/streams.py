@@ -148,9 +148,9 @@ class ComplexStreamTrainer(ComplexTrainer):
         """The loss of one segment, after those that the memory has read."""
         inputs = dict(inputs)
         memory = self._memory_before(int(inputs.pop("segment")))
-        inputs |= {"past_key_values": memory, "use_cache": True}
+        inputs |= {"cache": memory, "use_cache": True}
         loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
-        self.memory = outputs.past_key_values
+        self.memory = outputs.cache
         return (loss, outputs) if return_outputs else loss
 
     def _memory_before(self, segment: int) -> StreamCache:
@@ -221,7 +221,7 @@ class ComplexStreamTrainer(ComplexTrainer):
             del inputs["segment"]
             with torch.no_grad(), self.compute_loss_context_manager():
                 # One item in the batch: the loss is the sum over all tokens.
-                outputs = model(**inputs, past_key_values=memory, use_cache=True, num_items_in_batch=1)
+                outputs = model(**inputs, cache=memory, use_cache=True, num_items_in_batch=1)
             total += outputs.loss
             tokens += (inputs["shift_labels"] != -100).sum()
             self.callback_handler.on_prediction_step(self.args, self.state, self.control)

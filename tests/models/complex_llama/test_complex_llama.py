@@ -75,10 +75,10 @@ def test_logits_are_those_of_llama(changes):
     caches, pieces = (None, None), []
     for start, end in ((0, 5), (5, 6), (6, 9)):
         outs = [
-            network(ids[:, start:end], past_key_values=cache, use_cache=True)
+            network(ids[:, start:end], cache=cache, use_cache=True)
             for network, cache in zip((model, twin), caches, strict=True)
         ]
-        caches = tuple(out.past_key_values for out in outs)
+        caches = tuple(out.cache for out in outs)
         pieces.append(outs[1].logits)
         for ours, theirs in zip(caches[1].layers, caches[0].layers, strict=True):
             assert_equal(ours.keys, theirs.keys)
@@ -318,10 +318,10 @@ def test_positions_are_counted_along_masks_of_scores():
     window = masks_of_scores(9)["causal"].triu(-2)
     model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES)).eval()
     refused("attention_mask hides keys from a token that the token before it sees", model, ids, attention_mask=window)
-    cache = model(ids[:, :4], use_cache=True).past_key_values
+    cache = model(ids[:, :4], use_cache=True).cache
     short = torch.ones(1, 1, 5, 5, dtype=torch.bool)
     words = r"here \[batch, 1, 5, 9 or more\], got \(1, 1, 5, 5\)"
-    refused(words, model, ids[:, 4:], attention_mask=short, past_key_values=cache)
+    refused(words, model, ids[:, 4:], attention_mask=short, cache=cache)
     refused(r"here \[batch, 1, 9, 9 or more\], got \(1, 1, 5, 5\)", model, ids, attention_mask=short)
 
 

@@ -319,20 +319,18 @@ def test_states_carried_on_are_one_long_text(variant):
     whole = model(ids, use_cache=True)
     cache, parts = None, []
     for piece in ids.split([1, 7, 1, 11], dim=1):
-        out = model(piece, past_key_values=cache, use_cache=True)
+        out = model(piece, cache=cache, use_cache=True)
         parts.append(out.logits)
-        cache = out.past_key_values
+        cache = out.cache
     torch.testing.assert_close(torch.cat(parts, dim=1), whole.logits, rtol=0, atol=1e-12)
     assert cache.get_seq_length() == 20
     saved = cache.state_dict()
-    for name, value in whole.past_key_values.state_dict().items():
+    for name, value in whole.cache.state_dict().items():
         torch.testing.assert_close(saved[name], value, rtol=0, atol=1e-12)
     again = RecurrentCache(model.config)
     again.load_state_dict(saved)
     more = texts(3)
-    torch.testing.assert_close(
-        model(more, past_key_values=again).logits, model(more, past_key_values=cache).logits, rtol=0, atol=0
-    )
+    torch.testing.assert_close(model(more, cache=again).logits, model(more, cache=cache).logits, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("embedding", ["learned_position", "sinusoidal_position", "complex_order"])
@@ -340,13 +338,13 @@ def test_positions_begin_anew_along_a_stream(embedding):
     model = make(embedding_type=embedding, position_period=4)
     words, states = texts(11), None
     for start in (0, 3, 6):
-        out = model(words[:, start : start + 3], past_key_values=states, use_cache=True)
-        states = out.past_key_values
+        out = model(words[:, start : start + 3], cache=states, use_cache=True)
+        states = out.cache
     position = torch.tensor([[3, 4, 1]])  # of tokens 7, 8 and 9
-    again = model(words[:, 6:9], past_key_values=carried(model, words[:, :6]))
+    again = model(words[:, 6:9], cache=carried(model, words[:, :6]))
     torch.testing.assert_close(out.logits, again.logits)
     embeds = model.model.embed_tokens(words[:, 6:9], position_ids=position)
-    other = model(inputs_embeds=embeds, past_key_values=carried(model, words[:, :6]))
+    other = model(inputs_embeds=embeds, cache=carried(model, words[:, :6]))
     torch.testing.assert_close(out.logits, other.logits)
     runs_on = make(embedding_type="complex_order", position_period=None)
     assert not torch.allclose(runs_on.model.embed(words, None, None, 4), runs_on.model.embed(words, None, None, 0))
@@ -361,48 +359,48 @@ def test_texts_get_longer_than_a_table_of_positions_that_begin_anew():
 
 
 def carried(model, words):
-    return model(words, use_cache=True).past_key_values
+    return model(words, use_cache=True).cache
 
 
 def test_generation_reads_nothing_twice():
     model, words = make(), texts(6, 1)
     plain = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
     expected = model.generate(words, **plain)
-    assert torch.equal(model.generate(words, past_key_values=carried(model, words[:, :-1]), **plain), expected)
+    assert torch.equal(model.generate(words, cache=carried(model, words[:, :-1]), **plain), expected)
     with pytest.raises(
         ValueError, match="have read 6 tokens, the beginning has 6: give all that was read and one new"
     ):
-        model.generate(words, past_key_values=carried(model, words), **plain)
+        model.generate(words, cache=carried(model, words), **plain)
     with pytest.raises(ValueError, match="have read 6 tokens, the beginning has 3"):
-        model.generate(words[:, :3], past_key_values=carried(model, words), **plain)
+        model.generate(words[:, :3], cache=carried(model, words), **plain)
     embeds = model.model.embed_tokens(words)
     with pytest.raises(ValueError, match="have read 6 tokens, the beginning has 6"):
-        model.generate(inputs_embeds=embeds, past_key_values=carried(model, words), **plain)
+        model.generate(inputs_embeds=embeds, cache=carried(model, words), **plain)
     with pytest.raises(TypeError, match="must be a cache that a model returned, got tuple"):
-        model.generate(words, past_key_values=((words,),), **plain)
+        model.generate(words, cache=((words,),), **plain)
 
 
 def test_gradients_end_where_a_call_begins():
     model = make().train()
-    cache = copy.deepcopy(model(texts(), use_cache=True).past_key_values)  # which has no graph
+    cache = copy.deepcopy(model(texts(), use_cache=True).cache)  # which has no graph
     model.zero_grad()
-    model(texts(), past_key_values=cache).logits.sum().backward()
+    model(texts(), cache=cache).logits.sum().backward()
     before = {name: value.grad.clone() for name, value in model.named_parameters()}
     detached = RecurrentCache(model.config)
     model.zero_grad()
-    detached.load_state_dict(model(texts(), use_cache=True).past_key_values.state_dict())
-    model(texts(), past_key_values=detached).logits.sum().backward()
+    detached.load_state_dict(model(texts(), use_cache=True).cache.state_dict())
+    model(texts(), cache=detached).logits.sum().backward()
     for name, value in model.named_parameters():
         torch.testing.assert_close(value.grad, before[name])
 
 
 def test_caches_that_do_not_fit():
     model, deep = make(), make(num_hidden_layers=3)
-    cache = model(texts(), use_cache=True).past_key_values
+    cache = model(texts(), use_cache=True).cache
     with pytest.raises(ValueError, match=r"hold 2 texts, the input 3: give the texts of the cache"):
-        model(texts(count=3), past_key_values=cache)
+        model(texts(count=3), cache=cache)
     with pytest.raises(ValueError, match=r"states of 2 layers, the model has 3: begin with a new cache"):
-        deep(texts(), past_key_values=cache)
+        deep(texts(), cache=cache)
     with pytest.raises(ValueError, match=r"num_layers=2 \(here 3\); make a RecurrentCache with the same settings"):
         RecurrentCache(deep.config).load_state_dict(cache.state_dict())
     with pytest.raises(ValueError, match=r"this is not the state of a RecurrentCache: \['tokens_read'\] missing"):
@@ -414,7 +412,7 @@ def test_caches_that_do_not_fit():
     with pytest.raises(ValueError, match=r"layers\.0\.hidden should hold finite floating-point numbers"):
         RecurrentCache(model.config).load_state_dict(no_number)
     with pytest.raises(TypeError, match="must be a RecurrentCache, got tuple"):
-        model(texts(), past_key_values=(1, 2))
+        model(texts(), cache=(1, 2))
     with pytest.raises(ValueError, match=r"cache_implementation='static' is not for this model"):
         model.generate(texts(), max_new_tokens=2, cache_implementation="static")
 
@@ -432,9 +430,9 @@ def test_caches_that_do_not_fit():
     ids=str,
 )
 def test_states_of_another_cell_width_or_transform_are_refused(changes, foreign, states):
-    model, cache = make(**changes), make(**foreign)(texts(), use_cache=True).past_key_values
+    model, cache = make(**changes), make(**foreign)(texts(), use_cache=True).cache
     with pytest.raises(ValueError, match=rf"hold the states .*{states}\}} of a layer .*: begin with a new cache"):
-        model(texts(), past_key_values=cache)
+        model(texts(), cache=cache)
     empty = RecurrentCache(model.config)
     with pytest.raises(ValueError, match=rf"of layer 0, .* it holds .*{states}\}}: it is that of another model"):
         empty.load_state_dict(cache.state_dict())
@@ -443,8 +441,8 @@ def test_states_of_another_cell_width_or_transform_are_refused(changes, foreign,
 @pytest.mark.parametrize("changes", [{}, {"rnn_type": "lru", "transform": "causal_z"}, REAL], ids=str)
 def test_states_go_into_a_model_of_another_precision(changes):
     model, narrow = make(**changes), make(torch.float32, **changes)
-    cache = model(texts(), use_cache=True).past_key_values
-    logits = narrow(texts(), past_key_values=cache).logits
+    cache = model(texts(), use_cache=True).cache
+    logits = narrow(texts(), cache=cache).logits
     expected = model(texts().repeat(1, 2)).logits[:, 9:]
     torch.testing.assert_close(logits, expected.float(), rtol=0, atol=1e-5)
 

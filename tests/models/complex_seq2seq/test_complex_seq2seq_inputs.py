@@ -89,4 +89,4 @@ def test_beginnings_behind_padding_go_on_with_the_first_word_or_without():
 def test_caches_of_the_target_alone_are_refused():
     model = build()
     with pytest.raises(TypeError, match="must be an EncoderDecoderCache, got DynamicCache"):
-        model(words(5, 2), decoder_input_ids=words(4, 2), past_key_values=DynamicCache(config=model.config))
+        model(words(5, 2), decoder_input_ids=words(4, 2), cache=DynamicCache(config=model.config))

@@ -15,8 +15,8 @@ def in_segments(model, ids, cuts, memory=None, mask=None):
     pieces = []
     for start, end in zip((0, *cuts), (*cuts, ids.shape[1]), strict=True):
         seen = None if mask is None else mask[:, :end]
-        out = model(ids[:, start:end], attention_mask=seen, past_key_values=memory, use_cache=True)
-        memory = out.past_key_values
+        out = model(ids[:, start:end], attention_mask=seen, cache=memory, use_cache=True)
+        memory = out.cache
         pieces.append(out.logits)
     return torch.cat(pieces, 1)
 

@@ -40,10 +40,10 @@ def test_logits_are_kept_for_the_last_tokens_only():
 
 def test_a_mask_must_cover_the_stream():
     model, ids = build(), words(8, 2)
-    memory = model(ids[:, :5]).past_key_values
+    memory = model(ids[:, :5]).cache
     message = r"all tokens read so far and the new ones\] = \(2, 8\), got \(2, 3\)"
     with pytest.raises(ValueError, match=message):
-        model(ids[:, 5:], attention_mask=torch.ones(2, 3), past_key_values=memory)
+        model(ids[:, 5:], attention_mask=torch.ones(2, 3), cache=memory)
 
 
 def test_a_cache_of_a_fixed_length_is_refused():

@@ -100,12 +100,12 @@ def test_states_and_keys_are_the_same_memory_in_evaluation(changes):
 def test_a_new_memory_is_of_states_in_training_and_of_keys_in_evaluation():
     model = build(mem_len=3)
     ids = words(5, 2)
-    assert model(ids).past_key_values.keeps == "keys"
-    memory = model.train()(ids).past_key_values
+    assert model(ids).cache.keeps == "keys"
+    memory = model.train()(ids).cache
     assert memory.keeps == "states"
     assert [tuple(layer.states.shape) for layer in memory.layers] == [(2, 3, 16)] * 2
     assert all(layer.keys is None and layer.values is None for layer in memory.layers)
-    assert model.eval()(ids, past_key_values=memory).past_key_values is memory
+    assert model.eval()(ids, cache=memory).cache is memory
     assert memory.keeps == "states"
 
 
@@ -115,7 +115,7 @@ def test_streams_can_be_chosen_repeated_and_ended(keeps):
     ids = words(12, 3)
 
     def first_half():
-        return model(ids[:, :6], past_key_values=MemoryCache(model.config, keeps=keeps)).past_key_values
+        return model(ids[:, :6], cache=MemoryCache(model.config, keeps=keeps)).cache
 
     for order in ([2, 0], [1], [0, 0, 1, 1, 2, 2], [2, 1, 1]):
         memory = first_half()
@@ -125,10 +125,10 @@ def test_streams_can_be_chosen_repeated_and_ended(keeps):
             memory.reorder_cache(torch.tensor(order))
         else:
             memory.batch_select_indices(torch.tensor(order))
-        rest = model(ids[order, 6:], past_key_values=memory).logits
+        rest = model(ids[order, 6:], cache=memory).logits
         torch.testing.assert_close(rest, at_once(model, ids[order])[:, 6:], rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="the memory holds 3 streams, the segment 2"):
-        model(ids[:2, 6:], past_key_values=first_half())
+        model(ids[:2, 6:], cache=first_half())
     empty = MemoryCache(model.config, keeps=keeps)
     empty.batch_repeat_interleave(2)
     empty.reorder_cache(torch.tensor([0]))
@@ -140,7 +140,7 @@ def test_beams_read_and_reorder_either_memory(keeps):
     model = build(mem_len=4, same_length=True)
     options = {"max_new_tokens": 8, "num_beams": 3, "do_sample": False}
     prompt = words(6, 2)
-    out = model.generate(prompt, past_key_values=MemoryCache(model.config, keeps=keeps), **options)
+    out = model.generate(prompt, cache=MemoryCache(model.config, keeps=keeps), **options)
     assert out.tolist() == model.generate(prompt, use_cache=False, **options).tolist()
 
 
@@ -161,7 +161,7 @@ def test_a_saved_memory_goes_on_bit_for_bit(keeps, tmp_path):
         assert again.get_mask_sizes(2, 0) == memory.get_mask_sizes(2, 0)
         for start in (cut, cut + 1, cut + 7):
             segment = ids[:, start : start + 5]
-            outputs = [model(segment, past_key_values=m).logits for m in (memory, again)]
+            outputs = [model(segment, cache=m).logits for m in (memory, again)]
             assert torch.equal(*outputs)
         assert again.state_dict().keys() == memory.state_dict().keys()
         for name, tensor in memory.state_dict().items():
@@ -170,7 +170,7 @@ def test_a_saved_memory_goes_on_bit_for_bit(keeps, tmp_path):
 
 def test_a_state_shares_nothing_with_its_memory():
     model = build()
-    memory = model(words(5)).past_key_values
+    memory = model(words(5)).cache
     state = memory.state_dict()
     again = MemoryCache(model.config)
     again.load_state_dict(state)
@@ -181,7 +181,7 @@ def test_a_state_shares_nothing_with_its_memory():
 
 def test_states_of_other_memories_are_refused():
     model = build(mem_len=4)
-    state = model(words(6, 2)).past_key_values.state_dict()
+    state = model(words(6, 2)).cache.state_dict()
     for other, message in (
         (MemoryCache(build(num_hidden_layers=3).config, mem_len=4), r"num_layers=2 \(here 3\)"),
         (MemoryCache(model.config, mem_len=7), r"mem_len=4 \(here 7\)"),
@@ -212,12 +212,12 @@ def test_memories_of_other_models_are_refused():
         ({"num_attention_heads": 4}, r"holds \(4, 4\) features of a token, the segment \(2, 8\)"),
         ({"mem_len": 3}, "sees the 4 tokens before it, and with a memory of mem_len=3 results would depend on how"),
     ):
-        memory = build(**changes)(ids).past_key_values
+        memory = build(**changes)(ids).cache
         with pytest.raises(ValueError, match=message):
-            model(ids, past_key_values=memory)
+            model(ids, cache=memory)
     for nothing in ([], ()):
         with pytest.raises(TypeError, match=f"must be a MemoryCache, got {type(nothing).__name__}"):
-            model(ids, past_key_values=nothing)
+            model(ids, cache=nothing)
 
 
 def test_a_memory_of_another_length():
@@ -252,17 +252,17 @@ def test_shifted_labels_count_the_first_token_of_the_next_segment():
         out = model(
             ids[:, start : start + 4],
             shift_labels=ids[:, start + 1 : start + 5].contiguous(),
-            past_key_values=memory,
+            cache=memory,
             use_cache=True,
         )
-        memory, total = out.past_key_values, total + out.loss / 2
+        memory, total = out.cache, total + out.loss / 2
     torch.testing.assert_close(total, whole)
 
 
 def test_generating_goes_on_without_end_at_constant_size():
     model = build(mem_len=4, same_length=True)
     out = model.generate(words(6), max_new_tokens=40, do_sample=False, return_dict_in_generate=True)
-    memory = out.past_key_values
+    memory = out.cache
     assert memory.get_seq_length() == 45
     assert all(layer.keys.shape[-2] == 4 for layer in memory.layers)
     expected = model.generate(out.sequences[:, :6], max_new_tokens=40, do_sample=False, use_cache=False)
@@ -283,7 +283,7 @@ def test_checkpointing_learns_the_same_and_writes_once(keeps, reentrant):
         memory = None if keeps is None else MemoryCache(model.config, keeps=keeps)
         loss = 0.0
         for segment in ids.split(6, dim=1):
-            out = model(segment, labels=segment, past_key_values=memory, use_cache=keeps is not None)
+            out = model(segment, labels=segment, cache=memory, use_cache=keeps is not None)
             loss = loss + out.loss
         loss.backward()
         gradients = {name: p.grad for name, p in model.named_parameters()}
@@ -298,7 +298,7 @@ def test_checkpointing_refuses_a_cache_that_would_be_written_twice():
     model = build().train()
     checkpoint(model)
     with pytest.raises(ValueError, match="would write to a DynamicCache twice: give a MemoryCache"):
-        model(words(8), past_key_values=DynamicCache())
+        model(words(8), cache=DynamicCache())
 
 
 @pytest.mark.parametrize("keeps", MEMORY_KINDS)

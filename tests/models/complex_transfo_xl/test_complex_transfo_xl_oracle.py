@@ -146,8 +146,8 @@ def train(model, ids, targets, memory=None):
     loss = 0.0
     for start in range(0, ids.shape[1], LENGTH):
         part = slice(start, start + LENGTH)
-        out = model(ids[:, part], past_key_values=memory, use_cache=True)
-        memory, loss = out.past_key_values, loss + loss_of(out.logits, targets[:, part])
+        out = model(ids[:, part], cache=memory, use_cache=True)
+        memory, loss = out.cache, loss + loss_of(out.logits, targets[:, part])
     return loss
 
 
@@ -176,13 +176,13 @@ def test_training_is_that_of_the_paper(changes):
 def test_gradients_are_slopes_of_the_loss_with_a_constant_memory(changes, keeps):
     model, ids, targets = setting(changes)
     read = MemoryCache(model.config, keeps=keeps)
-    model(ids[:, :LENGTH], past_key_values=read)
+    model(ids[:, :LENGTH], cache=read)
 
     def loss():
         memory = MemoryCache(model.config, keeps=keeps)
         memory.load_state_dict(read.state_dict())
         part = slice(LENGTH, 2 * LENGTH)
-        return loss_of(model(ids[:, part], past_key_values=memory).logits, targets[:, part])
+        return loss_of(model(ids[:, part], cache=memory).logits, targets[:, part])
 
     assert_slopes(model, loss)
 

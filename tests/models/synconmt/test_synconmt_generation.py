@@ -15,12 +15,12 @@ def test_the_state_does_not_grow_but_for_the_ids_of_relations():
     model = build(rnn_type="lstm", decoder_layers=2)
     source, target = source_of(model, 6, 2), target_of(model, 9, 2)
     out = run(model, **source, **cut(target, columns=slice(1)))
-    sizes = [{name: value.shape for name, value in layer.states.items()} for layer in out.past_key_values.layers]
-    keys = out.past_key_values.layers[0].source["keys"]
+    sizes = [{name: value.shape for name, value in layer.states.items()} for layer in out.cache.layers]
+    keys = out.cache.layers[0].source["keys"]
     for step in range(1, 9):
         word = cut(target, columns=slice(step, step + 1))
-        out = run(model, **source, **word, past_key_values=out.past_key_values)
-    layers = out.past_key_values.layers
+        out = run(model, **source, **word, cache=out.cache)
+    layers = out.cache.layers
     assert layers[0].states.pop("relations").shape == (2, 10)
     assert sizes[0].pop("relations") == (2, 2)
     assert sizes == [{name: value.shape for name, value in layer.states.items()} for layer in layers]
@@ -123,10 +123,10 @@ def test_caches_of_other_models_are_refused():
     model = build()
     source = source_of(model, 4)
     with pytest.raises(ValueError, match="must be a RecurrentCache, as this model returns it, got DynamicCache"):
-        run(model, **source, **target_of(model, 3), past_key_values=DynamicCache(config=model.config))
+        run(model, **source, **target_of(model, 3), cache=DynamicCache(config=model.config))
     with pytest.raises(ValueError, match="cache_implementation='static' is not for this model"):
         model.generate(**source, cache_implementation="static")
-    cache = run(model, **source, **target_of(model, 3)).past_key_values
+    cache = run(model, **source, **target_of(model, 3)).cache
     with pytest.raises(ValueError, match="cannot be rolled back"):
         cache.crop(-1)
     cache.crop(0)
@@ -136,18 +136,18 @@ def test_texts_of_a_cache_can_be_repeated_selected_and_forgotten():
     model = build(decoder_layers=2)
     source, target = source_of(model, 5, 3), target_of(model, 4, 3)
     expected = run(model, **source, **target).logits[:, 3:]
-    cache = run(model, **source, **cut(target, columns=slice(3))).past_key_values
+    cache = run(model, **source, **cut(target, columns=slice(3))).cache
     cache.batch_repeat_interleave(2)
     cache.batch_select_indices(torch.tensor([4, 1]))
     part = torch.tensor([2, 0])
     last = cut(target, part, slice(3, 4))
-    found = run(model, **cut(source, part), **last, past_key_values=cache).logits
+    found = run(model, **cut(source, part), **last, cache=cache).logits
     torch.testing.assert_close(found, expected[part])
     cache.reorder_cache(torch.tensor([1, 0]))
     assert torch.equal(cache.layers[0].states["relations"][:, :3], target["decoder_relation_ids"][[0, 2], :3])
     cache.reset()
     assert cache.get_seq_length() == 0
-    again = run(model, **source, **target, past_key_values=cache).logits[:, 3:]
+    again = run(model, **source, **target, cache=cache).logits[:, 3:]
     torch.testing.assert_close(again, expected)
     with pytest.raises(TypeError, match="use advance"):
         cache.update(torch.zeros(1), torch.zeros(1), 0)
@@ -177,6 +177,6 @@ def test_a_seed_of_words_that_were_embedded_goes_on_too():
     expected = run(model, **source, **target)
     torch.testing.assert_close(out.logits, expected.logits)
     word = torch.tensor([[5], [6]])
-    following = run(model, **source, decoder_input_ids=word, past_key_values=out.past_key_values)
-    again = run(model, **source, decoder_input_ids=word, past_key_values=expected.past_key_values)
+    following = run(model, **source, decoder_input_ids=word, cache=out.cache)
+    again = run(model, **source, decoder_input_ids=word, cache=expected.cache)
     torch.testing.assert_close(following.logits, again.logits)

@@ -69,7 +69,7 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
         bos_token_id, eos_token_id: for tokenizers that have them, and for ``generate()``, which takes several ends.
     """
 
-    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["cache"]
     # Widths of halves and other counts of a subclass, checked by `validate_sizes`.
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size",)
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size",)

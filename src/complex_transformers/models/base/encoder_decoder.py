@@ -31,7 +31,7 @@ def join_outputs(source: BaseModelOutput, target: BaseModelOutputWithPastAndCros
     """The outputs of an encoder and of its decoder under the names of ``Seq2SeqModelOutput``."""
     return Seq2SeqModelOutput(
         last_hidden_state=target.last_hidden_state,
-        past_key_values=target.past_key_values,
+        cache=target.cache,
         decoder_hidden_states=target.hidden_states,
         decoder_attentions=target.attentions,
         cross_attentions=target.cross_attentions,

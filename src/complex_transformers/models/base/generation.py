@@ -42,7 +42,7 @@ def refuse_chunks(generation_config: GenerationConfig) -> None:
 def mark_given_cache(given: Any) -> None:
     """Note that the caller of ``generate()`` has made this cache, as Transformers does; raise for what is none."""
     if not isinstance(given, Cache):
-        raise TypeError(f"past_key_values must be a cache that a model returned, got {type(given).__name__}")
+        raise TypeError(f"cache must be a cache that a model returned, got {type(given).__name__}")
     given._is_user_defined = True
 
 
@@ -65,7 +65,7 @@ class OpenEndedGenerationMixin(GenerationMixin):
         if next_sequence_length is not None and next_sequence_length < 1:
             length = (input_ids if inputs_embeds is None else inputs_embeds).shape[1]
             raise ValueError(
-                f"past_key_values have read {length - next_sequence_length} tokens, the beginning has {length}: give "
+                f"cache has read {length - next_sequence_length} tokens, the beginning has {length}: give "
                 "all that was read and one new token or more"
             )
         kwargs.pop("tokenizer", None)  # of stop strings, which Transformers hands to every model
@@ -76,11 +76,11 @@ class OpenEndedGenerationMixin(GenerationMixin):
 
     def _get_candidate_generator(self, *args: Any, model_kwargs: dict[str, Any], **kwargs: Any) -> Any:
         """As in Transformers, which reads all of a beginning whatever its cache has read."""
-        cache = model_kwargs.get("past_key_values")
+        cache = model_kwargs.get("cache")
         if cache is not None and (read := cache.get_seq_length()):
             raise ValueError(
-                f"generation with an assistant or by lookup cannot go on from past_key_values, which have read {read} "
-                "tokens: leave out past_key_values, or assistant_model and prompt_lookup_num_tokens"
+                f"generation with an assistant or by lookup cannot go on from cache, which have read {read} "
+                "tokens: leave out cache, or assistant_model and prompt_lookup_num_tokens"
             )
         return super()._get_candidate_generator(*args, model_kwargs=model_kwargs, **kwargs)
 

@@ -1,27 +1,21 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What goes into a model: keywords, ids, masks, positions and caches, refused where no model can use them.
+"""Checks of the inputs of a model: ids, masks, positions and caches, refused where no model can use them.
 
 Shapes are looked at everywhere, values on the CPU only: elsewhere a look would wait for the device.
 """
 
 from __future__ import annotations
 
-import difflib
-import inspect
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, EncoderDecoderCache
-from transformers.utils import TransformersKwargs
 
 __all__ = [
     "check_cache_batch",
-    "check_call",
     "check_mask",
     "check_position_ids",
     "check_source",
@@ -34,49 +28,6 @@ __all__ = [
 ]
 
 EMPTY = "leave out empty texts, or use a tokenizer that adds a token to every text"
-# What Transformers passes to any model besides the arguments of its forward: of `TransformersKwargs` all but positions
-# and packed texts, which would be read as one, and `is_causal`, which some attentions read where there is no mask;
-# what its decorators of forward take; what tokenizers of BERT return.
-_COMMON = frozenset(
-    {name for name in TransformersKwargs.__annotations__ if name.startswith(("output_", "num_items"))}
-    | {"return_dict", "output_cross_attentions", "debug_io", "debug_io_dir", "prune_layers", "token_type_ids"}
-)
-
-
-@cache
-def _arguments(model_class: type) -> tuple[str, ...]:
-    """Names of the arguments of ``forward``, in order, without ``self`` and ``**kwargs``."""
-    parameters = inspect.signature(model_class.forward).parameters.values()  # type: ignore[attr-defined]
-    return tuple(p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD)[1:]
-
-
-def check_call(model_class: type, args: tuple[Any, ...], kwargs: Mapping[str, Any], more: tuple[str, ...]) -> None:
-    """Raise for arguments that the ``forward`` of a model, which also reads ``more``, would ignore or misread.
-
-    Raises:
-        TypeError: a keyword that nothing reads, unless it is None; numpy arrays.
-    """
-    names = _arguments(model_class)
-    for name, value in (*zip(names, args, strict=False), *kwargs.items()):
-        if isinstance(value, np.ndarray):
-            raise TypeError(
-                f"{name} must be a torch.Tensor, got a numpy array: use torch.from_numpy({name}), or "
-                "return_tensors='pt' in a tokenizer, feature extractor or data collator"
-            )
-    for name in kwargs.keys() - {*names, *more} - _COMMON:
-        if kwargs[name] is None:
-            continue
-        known = (*names, *more)
-        near = difflib.get_close_matches(name, known)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"it reads {', '.join(known)}"
-        if name == "position_ids":
-            hint = "this model counts positions itself, along the mask: leave them out"
-        if name == "is_causal":
-            hint = (
-                "whether a token sees those that follow is up to the model: leave it out, or give a model with "
-                "attention an attention_mask [batch, 1, queries, keys]"
-            )
-        raise TypeError(f"{model_class.__name__} has no argument {name!r}: {hint}")
 
 
 def shows_values(tensor: Tensor) -> bool:
@@ -156,17 +107,17 @@ def check_position_ids(position_ids: Tensor | None, shape: tuple[int, ...], name
         raise TypeError(f"{name} must be integers (int64 or int32), got dtype {position_ids.dtype}")
 
 
-def check_cache_batch(past_key_values: Cache | None, batch: int) -> None:
+def check_cache_batch(cache: Cache | None, batch: int) -> None:
     """Raise if a cache of keys and values is that of another number of texts."""
-    if isinstance(past_key_values, EncoderDecoderCache):
-        check_cache_batch(past_key_values.self_attention_cache, batch)
-        check_cache_batch(past_key_values.cross_attention_cache, batch)
+    if isinstance(cache, EncoderDecoderCache):
+        check_cache_batch(cache.self_attention_cache, batch)
+        check_cache_batch(cache.cross_attention_cache, batch)
         return
-    for layer in getattr(past_key_values, "layers", ()):
+    for layer in getattr(cache, "layers", ()):
         keys = getattr(layer, "keys", None)
         if isinstance(keys, Tensor) and keys.dim() == 4 and len(keys) != batch:
             raise ValueError(
-                f"past_key_values hold {len(keys)} texts, the input {batch}: give the texts of the cache, or begin "
+                f"cache holds {len(keys)} texts, the input {batch}: give the texts of the cache, or begin "
                 "with a new one"
             )
 
@@ -184,7 +135,7 @@ def check_source(keys: Tensor, source: Tensor, project: Callable[[Tensor], Tenso
         wrong = bool(difference.abs().max() > tolerance * keys.abs().max())
     if wrong:
         raise ValueError(
-            "past_key_values hold another source than the encoder's states: give the source of the cache, or begin "
+            "cache holds another source than the encoder's states: give the source of the cache, or begin "
             "with a new one"
         )
 

@@ -10,6 +10,7 @@ from transformers import GenerationConfig
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import CausalLMOutputWithPast
 from transformers.utils import TransformersKwargs
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import AdaptiveReadout, Readout
@@ -36,8 +37,6 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
 
     config: WritingConfig
     model_class: ClassVar[type[nn.Module]]
-    # No name of `forward`: `Trainer` looks there for what every batch has to hold before it has a loss.
-    more_arguments = ("shift_labels",)
 
     def __init__(self, config: WritingConfig) -> None:
         super().__init__(config)
@@ -67,12 +66,13 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
         named = {"name": label_name(**kwargs), "shift_labels": following}
         return logits, self.token_loss(logits, following, **{**kwargs, **named})
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @can_return_tuple
     def forward(
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
         use_cache: bool | None = None,
@@ -85,15 +85,16 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
         none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
         ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in the model.
         """
-        given = {name: kwargs.pop(name) for name in self.more_arguments if name in kwargs}
-        outputs = self.model(input_ids, attention_mask, past_key_values, inputs_embeds, use_cache=use_cache, **kwargs)
+        # Not named in the signature: `Trainer` would then expect `shift_labels` in every batch before it has a loss.
+        shift_labels = kwargs.pop("shift_labels", None)
+        outputs = self.model(input_ids, attention_mask, cache, inputs_embeds, use_cache=use_cache, **kwargs)
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
-        following = self.following(labels, **given)
-        logits, loss = self.predict(outputs.last_hidden_state[:, kept], following, **kwargs, **given)
+        following = self.following(labels, shift_labels)
+        logits, loss = self.predict(outputs.last_hidden_state[:, kept], following, shift_labels=shift_labels, **kwargs)
         return CausalLMOutputWithPast(
             loss=loss,
             logits=logits,
-            past_key_values=outputs.past_key_values,
+            cache=outputs.cache,
             hidden_states=outputs.hidden_states,
             attentions=getattr(outputs, "attentions", None),
         )
@@ -151,10 +152,10 @@ class CausalLanguageModel(CausalHead):
                 f"cache_implementation={generation_config.cache_implementation!r} is not for this model, whose cache "
                 "is its memory; leave it out"
             )
-        if (given := model_kwargs.get("past_key_values")) is not None:
+        if (given := model_kwargs.get("cache")) is not None:
             mark_given_cache(given)
         elif generation_config.use_cache is not False:
-            model_kwargs["past_key_values"] = self.new_memory()
+            model_kwargs["cache"] = self.new_memory()
         return False
 
     def predict(

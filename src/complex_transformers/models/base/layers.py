@@ -21,6 +21,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPastAndCrossAttentions
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.utils import TransformersKwargs
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
@@ -127,17 +128,17 @@ class Attention(AttentionByInterface, ComplexMultiheadAttention):
         self.config = config
         self.is_cross_attention = is_cross_attention
 
-    def keys_and_values(self, source: Tensor, past_key_values: Cache | None) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, source: Tensor, cache: Cache | None) -> tuple[Tensor, Tensor]:
         """As in the base class; of an ``EncoderDecoderCache`` the half this layer belongs to."""
-        if not isinstance(past_key_values, EncoderDecoderCache):
-            return super().keys_and_values(source, past_key_values)
+        if not isinstance(cache, EncoderDecoderCache):
+            return super().keys_and_values(source, cache)
         if not self.is_cross_attention:
-            return super().keys_and_values(source, past_key_values.self_attention_cache)
-        cache = past_key_values.cross_attention_cache
-        if past_key_values.is_updated.get(self.layer_idx):
-            return cache.layers[self.layer_idx].keys, cache.layers[self.layer_idx].values
-        past_key_values.is_updated[self.layer_idx] = True
-        return super().keys_and_values(source, cache)
+            return super().keys_and_values(source, cache.self_attention_cache)
+        if cache.is_updated.get(self.layer_idx):
+            layer = cache.cross_attention_cache.layers[self.layer_idx]
+            return layer.keys, layer.values
+        cache.is_updated[self.layer_idx] = True
+        return super().keys_and_values(source, cache.cross_attention_cache)
 
 
 class FeedForward(nn.Module):
@@ -248,16 +249,16 @@ class DecoderLayer(EncoderLayer):
         attention_mask: Tensor | None,
         encoder_hidden_states: Tensor,
         encoder_attention_mask: Tensor | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         **kwargs: Any,
     ) -> Tensor:
         """``[B, T, 2d] -> [B, T, 2d]`` with the encoder's ``[B, S, 2d]``; both masks are masks of scores."""
 
         def attend(x: Tensor) -> Tensor:
-            return self.self_attn(x, attention_mask, past_key_values=past_key_values, **kwargs)[0]
+            return self.self_attn(x, attention_mask, cache=cache, **kwargs)[0]
 
         def attend_source(x: Tensor) -> Tensor:
-            options = {**kwargs, "past_key_values": past_key_values}
+            options = {**kwargs, "cache": cache}
             return self.cross_attn(x, encoder_attention_mask, encoder_hidden_states, **options)[0]
 
         hidden_states = self.residual(self.self_attn_norm, attend, hidden_states)
@@ -374,6 +375,7 @@ class TransformerDecoder(TransformerStack):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config, DecoderLayer, config.decoder_layers)
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @merge_with_config_defaults
     @capture_outputs
     def forward(
@@ -382,7 +384,7 @@ class TransformerDecoder(TransformerStack):
         attention_mask: Tensor | None = None,
         encoder_hidden_states: Tensor | None = None,
         encoder_attention_mask: Tensor | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
@@ -395,7 +397,7 @@ class TransformerDecoder(TransformerStack):
                 ``token_positions``.
             encoder_hidden_states: ``[B, S, hidden_size]`` of the encoder.
             encoder_attention_mask: ``[B, S]``, as given to the encoder.
-            past_key_values: an ``EncoderDecoderCache``, extended by this call.
+            cache: an ``EncoderDecoderCache``, extended by this call.
             inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
             use_cache: make a cache where none is given, and return it.
 
@@ -413,16 +415,16 @@ class TransformerDecoder(TransformerStack):
                 f"there are {encoder_hidden_states.shape[0]} encoded source texts but {target.shape[0]} targets: "  # type: ignore[union-attr]
                 "give as many of each"
             )
-        if use_cache and past_key_values is None:
-            past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
-        if past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
+        if use_cache and cache is None:
+            cache = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
+        if cache is not None and not isinstance(cache, EncoderDecoderCache):
             raise TypeError(
-                f"past_key_values must be an EncoderDecoderCache, got {type(past_key_values).__name__}, in which the "
+                f"cache must be an EncoderDecoderCache, got {type(cache).__name__}, in which the "
                 "keys of the source would follow those of the target"
             )
-        check_cache_batch(past_key_values, encoder_hidden_states.shape[0])
-        self.check_source(past_key_values, encoder_hidden_states)
-        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        check_cache_batch(cache, encoder_hidden_states.shape[0])
+        self.check_source(cache, encoder_hidden_states)
+        past_length = 0 if cache is None else cache.get_seq_length()
         if not torch.compiler.is_compiling():
             covered = (target.shape[0], int(past_length) + target.shape[1])  # type: ignore[union-attr]
             check_mask(attention_mask, covered, "decoder_attention_mask", "[batch, cached and new tokens]")
@@ -431,9 +433,9 @@ class TransformerDecoder(TransformerStack):
             positions = token_positions(input_ids, attention_mask, past_length)
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         inputs_embeds = without_padding(inputs_embeds, attention_mask)
-        own_cache = None if past_key_values is None else past_key_values.self_attention_cache
+        own_cache = None if cache is None else cache.self_attention_cache
         score_mask = create_causal_mask(
-            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask, past_key_values=own_cache
+            config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask, cache=own_cache
         )
         source_mask = create_bidirectional_mask(
             config=self.config,
@@ -448,21 +450,19 @@ class TransformerDecoder(TransformerStack):
                 score_mask,
                 encoder_hidden_states,
                 encoder_attention_mask=source_mask,
-                past_key_values=past_key_values,
+                cache=cache,
                 **kwargs,
             )
         hidden_states = self.last_norm(hidden_states)
-        return BaseModelOutputWithPastAndCrossAttentions(
-            last_hidden_state=hidden_states, past_key_values=past_key_values
-        )
+        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=hidden_states, cache=cache)
 
-    def check_source(self, past_key_values: Cache | None, encoder_hidden_states: Tensor) -> None:
+    def check_source(self, cache: Cache | None, encoder_hidden_states: Tensor) -> None:
         """Raise if the cache holds the keys of another source; dropout makes one source another in training."""
-        if self.training or not isinstance(past_key_values, EncoderDecoderCache):
+        if self.training or not isinstance(cache, EncoderDecoderCache):
             return
-        if past_key_values.is_updated.get(0):
+        if cache.is_updated.get(0):
             attention: Any = self.layers[0].cross_attn
-            keys = past_key_values.cross_attention_cache.layers[0].keys
+            keys = cache.cross_attention_cache.layers[0].keys
             check_source(keys, encoder_hidden_states, lambda source: attention.keys_and_values(source, None)[0])
 
 

@@ -161,7 +161,7 @@ class MemoryLayer(CacheLayerMixin):
 
 
 class MemoryCache(StreamCache):
-    """A ``MemoryLayer`` for every layer of a model: the ``past_key_values`` of a Transformer-XL.
+    """A ``MemoryLayer`` for every layer of a model: the ``cache`` of a Transformer-XL.
 
     ``keeps="states"`` is the memory of Dai et al.: h~ = [SG(memory), h], k = W_k h~, v = W_v h~. Every segment
     projects the old states again, by today's weights, which get a gradient from what they make of them. ``"keys"``

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,6 @@ from typing_extensions import Self
 from ...nn import ComplexLinear, PackedLinear, Readout, initialize_
 from ...nn.embedding import TableEmbedding
 from .hub import ModelHubMixin
-from .inputs import check_call
 from .loss import check_labels, classification_labels, label_count
 from .parallel import tensor_parallel_plan
 
@@ -32,26 +31,13 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     input_modalities = ("text",)
     supports_gradient_checkpointing = True
     _no_split_modules = ["EncoderLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
+    _skip_keys_device_placement = ["cache"]
     _supports_sdpa = True
     _supports_attention_backend = True
     _can_compile_fullgraph = True
     # Phases of bf16 frequencies would be off by whole turns after a few hundred positions; the rounded covariance of
     # related parts has no inverse root.
     _keep_in_fp32_modules_strict = {"frequency", "phase", "damping", "log_modulus", "running_mean", "running_var"}
-
-    # What `forward` hands on by `**kwargs`, besides what Transformers passes to any model.
-    more_arguments: ClassVar[tuple[str, ...]] = ()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """``forward``, where every argument has a meaning.
-
-        Raises:
-            TypeError: a keyword that the model does not read, a numpy array.
-        """
-        if not torch.compiler.is_compiling():
-            check_call(type(self), args, kwargs, self.more_arguments)
-        return super().__call__(*args, **kwargs)
 
     def _flex_attn_can_dispatch(self, is_init_check: bool = False) -> bool:
         """As in Transformers; ``flex_attention`` computes the softmax of dot products, and no other attention."""

@@ -240,8 +240,6 @@ class SequenceClassifier(TextHead):
 class DecoderHead(TextHead):
     """A head that reads whole texts by a decoder: without a cache, and without positions from outside."""
 
-    more_arguments = ("use_cache",)
-
     def read(
         self,
         input_ids: Tensor | None,

@@ -11,6 +11,7 @@ from transformers.masking_utils import create_causal_mask
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPast, TokenClassifierOutput
 from transformers.utils import TransformersKwargs
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
@@ -131,13 +132,14 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         self.gradient_checkpointing = False
         self.post_init()
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @merge_with_config_defaults
     @capture_outputs
     def forward(
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
@@ -148,7 +150,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             input_ids: ``[B, T]`` the tokens that are not in the cache; or give ``inputs_embeds``.
             attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; or ``[B, 1, T, keys]``, the
                 keys that each token sees (True, or 0 where -1e4 and less hide): positions count those up to its own.
-            past_key_values: a cache of keys and values, extended by this call.
+            cache: a cache of keys and values, extended by this call.
             inputs_embeds: ``[B, T, hidden_size]`` embeddings as halves; those of ``position_type="complex_order"``
                 hold the positions.
             use_cache: make a cache where none is given, and return it.
@@ -158,12 +160,12 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
                 embeddings where every word has its own frequencies.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
-        if use_cache and past_key_values is None:
-            past_key_values = DynamicCache(config=self.config)
+        if use_cache and cache is None:
+            cache = DynamicCache(config=self.config)
         first = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
         assert first is not None
-        check_cache_batch(past_key_values, first.shape[0])
-        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        check_cache_batch(cache, first.shape[0])
+        past_length = 0 if cache is None else cache.get_seq_length()
         if not torch.compiler.is_compiling():
             covered = (first.shape[0], int(past_length) + first.shape[1])
             check_mask(attention_mask, covered, layout="[batch, cached and new tokens]")
@@ -176,13 +178,13 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
-            past_key_values=past_key_values,
+            cache=cache,
         )
         factors = self.factors(input_ids, positions, inputs_embeds.dtype)
         hidden_states = self.dropout(inputs_embeds)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, score_mask, factors, past_key_values=past_key_values, **kwargs)
-        return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values)
+            hidden_states = layer(hidden_states, score_mask, factors, cache=cache, **kwargs)
+        return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), cache=cache)
 
     def factors(self, input_ids: Tensor | None, positions: Tensor, dtype: torch.dtype) -> Tensor | None:
         """What queries and keys are multiplied by, ``[B or 1, 1, T, 2D]``; None without rotary positions."""

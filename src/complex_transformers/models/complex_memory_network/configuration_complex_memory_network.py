@@ -71,7 +71,7 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
     """
 
     model_type = "complex_memory_network"
-    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values", "memory_weights"]
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["cache", "memory_weights"]
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "recurrent_size")
     positive_sizes: ClassVar[tuple[str, ...]] = (
         *("vocab_size", "num_hops", "memory_size", "story_length", "question_length"),

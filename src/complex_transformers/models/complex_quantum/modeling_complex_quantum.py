@@ -102,7 +102,6 @@ class ComplexQuantumPreTrainedModel(ClassicPreTrainedModel):
     """Base of the family: its configuration and what it reads."""
 
     config: ComplexQuantumConfig
-    more_arguments = ("token_type_ids", "relation_ids")
 
 
 class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):

@@ -9,6 +9,7 @@ from transformers.cache_utils import Cache
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutputWithPast
 from transformers.utils import TransformersKwargs
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
@@ -98,7 +99,7 @@ class ComplexRecurrentLMPreTrainedModel(ComplexPreTrainedModel):
 class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
     """Words, a transform of them, and recurrent layers that carry their states from segment to segment.
 
-    ``past_key_values`` of one call, a ``RecurrentCache``, is given to the next; gradients end where a call begins.
+    ``cache`` of one call, a ``RecurrentCache``, is given to the next; gradients end where a call begins.
     """
 
     _can_record_outputs = {"hidden_states": StateLayer}
@@ -136,13 +137,14 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
             )
         return None
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @merge_with_config_defaults
     @capture_outputs
     def forward(
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
@@ -153,21 +155,21 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
             input_ids: ``[B, T]`` the new tokens; or give ``inputs_embeds``.
             attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; it covers all tokens read so
                 far. None where nothing is padded.
-            past_key_values: the states, replaced by this call: a ``RecurrentCache``.
+            cache: the states, replaced by this call: a ``RecurrentCache``.
             inputs_embeds: ``[B, T, hidden_size]`` embeddings (position included, transform not), as halves.
             use_cache: make a cache where none is given, and return it.
 
         Raises:
-            TypeError: ``past_key_values`` that is no ``RecurrentCache``.
+            TypeError: ``cache`` that is no ``RecurrentCache``.
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, a cache of another batch or
                 model.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         batch, length = (input_ids if inputs_embeds is None else inputs_embeds).shape[:2]  # type: ignore[union-attr]
-        if use_cache and past_key_values is None:
-            past_key_values = RecurrentCache(self.config)
-        self.check_cache(past_key_values, batch)
-        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        if use_cache and cache is None:
+            cache = RecurrentCache(self.config)
+        self.check_cache(cache, batch)
+        past_length = 0 if cache is None else cache.get_seq_length()
         layout = "[batch, all tokens read so far and the new ones]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
         mask = None if attention_mask is None else padding_mask(attention_mask[:, -length:])
@@ -175,41 +177,41 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
             assert input_ids is not None
             inputs_embeds = self.embed(input_ids, attention_mask, mask, past_length)
         words = without_padding(inputs_embeds, mask)
-        hidden_states, carried = self.transformed(words, mask, states_of(past_key_values, 0, "transform"))
+        hidden_states, carried = self.transformed(words, mask, states_of(cache, 0, "transform"))
         if self.is_residual:
             hidden_states = self.dropout(hidden_states)
         for index, layer in enumerate(self.layers):
-            hidden_states, *last = layer(hidden_states, mask, *states_of(past_key_values, index, "hidden", "cell"))
-            if past_key_values is not None:
+            hidden_states, *last = layer(hidden_states, mask, *states_of(cache, index, "hidden", "cell"))
+            if cache is not None:
                 carried |= dict(zip(("hidden", "cell"), last, strict=False))
                 kept = {name: state.detach() for name, state in carried.items()}  # not the graph of this call
-                past_key_values.layers[index].advance(length, **kept)
+                cache.layers[index].advance(length, **kept)
                 carried = {}
         hidden_states = self.dropout(self.last_norm(hidden_states))
-        return BaseModelOutputWithPast(last_hidden_state=hidden_states, past_key_values=past_key_values)
+        return BaseModelOutputWithPast(last_hidden_state=hidden_states, cache=cache)
 
-    def check_cache(self, past_key_values: Cache | None, batch: int) -> None:
+    def check_cache(self, cache: Cache | None, batch: int) -> None:
         """Raise unless a cache holds the states of as many texts, and those of this model's layers."""
-        if past_key_values is None:
+        if cache is None:
             return
-        if not isinstance(past_key_values, RecurrentCache):
-            raise TypeError(f"past_key_values must be a RecurrentCache, got {type(past_key_values).__name__}")
-        if len(past_key_values.layers) != self.config.num_hidden_layers:
+        if not isinstance(cache, RecurrentCache):
+            raise TypeError(f"cache must be a RecurrentCache, got {type(cache).__name__}")
+        if len(cache.layers) != self.config.num_hidden_layers:
             raise ValueError(
-                f"past_key_values hold the states of {len(past_key_values.layers)} layers, the model has "
+                f"cache holds the states of {len(cache.layers)} layers, the model has "
                 f"{self.config.num_hidden_layers}: begin with a new cache"
             )
-        read = past_key_values.get_seq_length()
-        for layer, sizes in zip(past_key_values.layers, self.config.state_sizes, strict=True):
+        read = cache.get_seq_length()
+        for layer, sizes in zip(cache.layers, self.config.state_sizes, strict=True):
             if (found := stored_sizes(layer.states)) != (sizes if read else {}):
                 raise ValueError(
-                    f"past_key_values hold the states {found} of a layer after {read} tokens, name and width, those "
+                    f"cache holds the states {found} of a layer after {read} tokens, name and width, those "
                     f"of this model are {sizes}: begin with a new cache"
                 )
             for state in layer.states.values():
                 if len(state) != batch:
                     raise ValueError(
-                        f"past_key_values hold {len(state)} texts, the input {batch}: give the texts of the cache, "
+                        f"cache holds {len(state)} texts, the input {batch}: give the texts of the cache, "
                         "or begin with a new one"
                     )
 
@@ -235,9 +237,9 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
         return words, {}
 
 
-def states_of(past_key_values: Cache | None, index: int, *names: str) -> States:
+def states_of(cache: Cache | None, index: int, *names: str) -> States:
     """Those states of a layer that a cache has."""
-    found = {} if past_key_values is None else past_key_values.layers[index].states
+    found = {} if cache is None else cache.layers[index].states
     return tuple(found[name] for name in names if name in found)
 
 

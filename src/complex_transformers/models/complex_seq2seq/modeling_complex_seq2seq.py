@@ -6,6 +6,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils import TransformersKwargs
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import Readout
@@ -35,8 +36,6 @@ class ComplexSeq2SeqPreTrainedModel(ComplexPreTrainedModel):
 class ComplexSeq2SeqEncoder(TransformerEncoder, ComplexSeq2SeqPreTrainedModel):
     """The encoder of ``ComplexOrderModel`` with ``config.encoder_layers`` layers."""
 
-    more_arguments = ("labels",)  # that a trainer gives to `generate`, and it to every encoder
-
 
 class ComplexSeq2SeqDecoder(TransformerDecoder, ComplexSeq2SeqPreTrainedModel):
     """Causal layers with attention to the encoder; see ``TransformerDecoder``."""
@@ -48,6 +47,7 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
     encoder_class = ComplexSeq2SeqEncoder
     decoder_class = ComplexSeq2SeqDecoder
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @can_return_tuple
     def forward(
         self,
@@ -56,7 +56,7 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
         decoder_input_ids: Tensor | None = None,
         decoder_attention_mask: Tensor | None = None,
         encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         decoder_inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
@@ -69,7 +69,7 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
             decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds: the target, as in
                 ``ComplexSeq2SeqDecoder``.
             encoder_outputs: of an earlier call with the same source.
-            past_key_values, use_cache: of the decoder.
+            cache, use_cache: of the decoder.
 
         Raises:
             ValueError: no target, empty input, shapes that do not match, ids outside the vocabulary, a cache
@@ -79,7 +79,7 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
         target = {
             "input_ids": decoder_input_ids,
             "attention_mask": decoder_attention_mask,
-            "past_key_values": past_key_values,
+            "cache": cache,
             "inputs_embeds": decoder_inputs_embeds,
             "use_cache": use_cache,
         }
@@ -98,6 +98,7 @@ class ComplexSeq2SeqForConditionalGeneration(
         self.tie_head_to("model.encoder.embed_tokens" if config.share_embeddings else "model.decoder.embed_tokens")
         self.post_init()
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @can_return_tuple
     def forward(
         self,
@@ -106,7 +107,7 @@ class ComplexSeq2SeqForConditionalGeneration(
         decoder_input_ids: Tensor | None = None,
         decoder_attention_mask: Tensor | None = None,
         encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         decoder_inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
@@ -126,7 +127,7 @@ class ComplexSeq2SeqForConditionalGeneration(
             decoder_input_ids=decoder_input_ids,
             decoder_attention_mask=decoder_attention_mask,
             encoder_outputs=encoder_outputs,
-            past_key_values=past_key_values,
+            cache=cache,
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache,

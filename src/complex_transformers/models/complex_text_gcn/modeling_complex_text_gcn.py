@@ -37,7 +37,6 @@ class ComplexTextGCNPreTrainedModel(ClassicPreTrainedModel):
     config: ComplexTextGCNConfig
     supports_gradient_checkpointing = True
     _no_split_modules = ["GraphLayer"]
-    more_arguments = ("adjacency",)
 
 
 class ComplexTextGCNModel(ClassicTextModel, ComplexTextGCNPreTrainedModel):

@@ -8,6 +8,7 @@ from transformers.cache_utils import Cache
 from transformers.masking_utils import create_causal_mask
 from transformers.modeling_outputs import BaseModelOutputWithPast
 from transformers.utils import TransformersKwargs
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
@@ -66,7 +67,7 @@ class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
 class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
     """Embedding and ``config.num_hidden_layers`` causal layers with relative positions and a memory.
 
-    A stream is read in segments: ``past_key_values`` of one call, a ``MemoryCache``, is given to the next. Relative
+    A stream is read in segments: ``cache`` of one call, a ``MemoryCache``, is given to the next. Relative
     positions are distances between tokens. The position of a word's wave (ComplexOrder Eq. 4) counts from 1 to
     ``config.position_period`` along the stream, padding not counted: it does not depend on where the stream is cut.
     """
@@ -76,13 +77,14 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
     def __init__(self, config: ComplexTransfoXLConfig) -> None:
         super().__init__(config, TransfoXLLayer, config.num_hidden_layers)
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @merge_with_config_defaults
     @capture_outputs
     def forward(
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
@@ -93,22 +95,22 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
             input_ids: ``[B, T]`` the new tokens; or give ``inputs_embeds``.
             attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side of a stream; it covers all
                 tokens read so far, forgotten ones too. None where nothing is padded.
-            past_key_values: the memory, extended by this call: a ``MemoryCache`` of either kind.
+            cache: the memory, extended by this call: a ``MemoryCache`` of either kind.
             inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
             use_cache: make a memory where none is given, and return it: of states in training mode, as in the paper,
                 of keys and values in evaluation.
 
         Raises:
-            TypeError: ``past_key_values`` that is no cache.
+            TypeError: ``cache`` that is no cache.
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch or
                 model, one too short for ``same_length``, another cache than a ``MemoryCache`` with gradient
                 checkpointing.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
-        past_key_values = self.memory(past_key_values, use_cache)
-        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        cache = self.memory(cache, use_cache)
+        past_length = 0 if cache is None else cache.get_seq_length()
         batch, length = (input_ids if inputs_embeds is None else inputs_embeds).shape[:2]  # type: ignore[union-attr]
-        check_cache_batch(None if isinstance(past_key_values, MemoryCache) else past_key_values, batch)
+        check_cache_batch(None if isinstance(cache, MemoryCache) else cache, batch)
         # A stream may begin in a later segment: its mask covers what the others have read.
         layout = "[batch, all tokens read so far and the new ones]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
@@ -118,42 +120,42 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
             positions = periodic(positions, self.config.position_period)
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         inputs_embeds = without_padding(inputs_embeds, attention_mask)
-        keys = length if past_key_values is None else past_key_values.get_mask_sizes(length, 0)[0]
-        mask = self.score_mask(inputs_embeds, attention_mask, past_key_values, keys)
+        keys = length if cache is None else cache.get_mask_sizes(length, 0)[0]
+        mask = self.score_mask(inputs_embeds, attention_mask, cache, keys)
         relative = relative_positions(
             keys, self.config.hidden_size, self.config.clamp_len, inputs_embeds.dtype, inputs_embeds.device
         )
         relative = self.dropout(relative)
         hidden_states = self.dropout(inputs_embeds)
-        written = self.written_once(past_key_values)
+        written = self.written_once(cache)
         for layer in self.layers:
-            hidden_states = layer(hidden_states, mask, positions=relative, past_key_values=written, **kwargs)
+            hidden_states = layer(hidden_states, mask, positions=relative, cache=written, **kwargs)
         hidden_states = self.last_norm(hidden_states)
-        return BaseModelOutputWithPast(last_hidden_state=self.dropout(hidden_states), past_key_values=past_key_values)
+        return BaseModelOutputWithPast(last_hidden_state=self.dropout(hidden_states), cache=cache)
 
-    def memory(self, past_key_values: Cache | None, use_cache: bool | None) -> Cache | None:
+    def memory(self, cache: Cache | None, use_cache: bool | None) -> Cache | None:
         """The memory of this call: the given one, a new one (of states in training, else of keys), or none."""
-        if use_cache and past_key_values is None:
+        if use_cache and cache is None:
             return MemoryCache(self.config, keeps="states" if self.training else "keys")
-        if isinstance(past_key_values, MemoryCache):
-            past_key_values.check(self.config)
-        elif not isinstance(past_key_values, Cache | None):
-            raise TypeError(f"past_key_values must be a MemoryCache, got {type(past_key_values).__name__}")
-        return past_key_values
+        if isinstance(cache, MemoryCache):
+            cache.check(self.config)
+        elif not isinstance(cache, Cache | None):
+            raise TypeError(f"cache must be a MemoryCache, got {type(cache).__name__}")
+        return cache
 
-    def written_once(self, past_key_values: Cache | None) -> Cache | None:
+    def written_once(self, cache: Cache | None) -> Cache | None:
         """The memory for the layers, which gradient checkpointing computes twice."""
-        if past_key_values is None or not (self.gradient_checkpointing and self.training):
-            return past_key_values
-        if not isinstance(past_key_values, MemoryCache):
+        if cache is None or not (self.gradient_checkpointing and self.training):
+            return cache
+        if not isinstance(cache, MemoryCache):
             raise ValueError(
                 "gradient checkpointing computes every layer twice and would write to a "
-                f"{type(past_key_values).__name__} twice: give a MemoryCache"
+                f"{type(cache).__name__} twice: give a MemoryCache"
             )
-        return past_key_values.written_once()
+        return cache.written_once()
 
     def score_mask(
-        self, inputs_embeds: Tensor, attention_mask: Tensor | None, past_key_values: Cache | None, keys: int
+        self, inputs_embeds: Tensor, attention_mask: Tensor | None, cache: Cache | None, keys: int
     ) -> Tensor:
         """The additive mask ``[B or 1, 1, T, keys]``: keys after a query, padding, and with ``same_length`` far ones.
 
@@ -163,7 +165,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
-            past_key_values=past_key_values,
+            cache=cache,
         )
         mask = mask[:1] if attention_mask is None else mask  # the same for all streams
         key = torch.arange(keys, device=mask.device)

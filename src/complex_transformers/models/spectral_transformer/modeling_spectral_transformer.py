@@ -11,6 +11,7 @@ from transformers.cache_utils import Cache
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput, Seq2SeqLMOutput, SequenceClassifierOutput
 from transformers.utils import TransformersKwargs
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
@@ -88,7 +89,6 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
     """
 
     _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": AttentionByInterface}
-    more_arguments = ("labels",)  # that a trainer gives to `generate`, and it to every encoder
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__(config)
@@ -300,6 +300,7 @@ class SpectralTransformerForConditionalGeneration(
         """The decoder's."""
         return self.config.decoder
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @can_return_tuple
     def forward(
         self,
@@ -308,7 +309,7 @@ class SpectralTransformerForConditionalGeneration(
         decoder_input_ids: Tensor | None = None,
         decoder_attention_mask: Tensor | None = None,
         encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         decoder_inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
         use_cache: bool | None = None,
@@ -319,7 +320,7 @@ class SpectralTransformerForConditionalGeneration(
         Args:
             input_features, attention_mask: as in ``SpectralTransformerModel``.
             encoder_outputs: of an earlier call, instead of ``input_features``, with the same mask.
-            decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds, past_key_values, use_cache: the target,
+            decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds, cache, use_cache: the target,
                 as in ``ComplexSeq2SeqModel``.
             labels: the symbols that follow ``decoder_input_ids``, which are made from them where they are missing.
 
@@ -345,7 +346,7 @@ class SpectralTransformerForConditionalGeneration(
             attention_mask=decoder_attention_mask,
             encoder_hidden_states=source.last_hidden_state,
             encoder_attention_mask=frames,
-            past_key_values=past_key_values,
+            cache=cache,
             inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache,
             **kwargs,

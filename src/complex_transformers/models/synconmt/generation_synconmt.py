@@ -70,12 +70,12 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
                 "is the state of its decoder; leave it out"
             )
         refuse_chunks(generation_config)
-        if (given := model_kwargs.get("past_key_values")) is not None:
+        if (given := model_kwargs.get("cache")) is not None:
             mark_given_cache(given)
         elif generation_config.use_cache is not False:
-            model_kwargs["past_key_values"] = RecurrentCache(self.config)
+            model_kwargs["cache"] = RecurrentCache(self.config)
         elif self.config.use_relations:
-            model_kwargs["past_key_values"] = RelationHistory(self.config)
+            model_kwargs["cache"] = RelationHistory(self.config)
         return False
 
     def _prepare_decoder_input_ids_for_generation(
@@ -119,7 +119,7 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
         """As in Transformers; notes the relation predicted with the next word, before beams are reordered."""
         model_kwargs = super()._update_model_kwargs_for_generation(outputs, model_kwargs, *args, **kwargs)
         if (record := model_kwargs.get("relation_record")) is not None:
-            record.append(stored_relations(model_kwargs["past_key_values"])[:, -1])
+            record.append(stored_relations(model_kwargs["cache"])[:, -1])
         return model_kwargs
 
     def _sample(self, *args: Any, **kwargs: Any) -> Any:
@@ -158,7 +158,7 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
         if self.config.use_relations:
             prompt = kwargs.get("decoder_relation_ids")
             if prompt is None:  # a text that goes on: its relations are in the cache
-                prompt = relations_so_far(kwargs["past_key_values"], input_ids)
+                prompt = relations_so_far(kwargs["cache"], input_ids)
             kwargs["relation_record"] = record
         output = decode(input_ids, *args, **kwargs)
         beams = isinstance(output, GenerateBeamEncoderDecoderOutput)

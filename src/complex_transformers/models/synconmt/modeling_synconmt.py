@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqModelOutput
 from transformers.utils import ModelOutput, TransformersKwargs, logging
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import Readout, number_field
@@ -34,7 +35,7 @@ class SynCoNMTOutput(ModelOutput):
         loss: of ``labels`` and ``relation_labels`` (S 17).
         logits: of words, ``[B, T, target words]`` (S 15).
         relation_logits: of relations, ``[B, T, target relations]`` (S 16); None without relations.
-        past_key_values: the decoder's state.
+        cache: the decoder's state.
         decoder_hidden_states, encoder_hidden_states, encoder_last_hidden_state: of the two sides.
         cross_attentions: one ``[B, 1, T, S]`` of real weights, or ``[B, 1, T, 2S]``, ``[real | imag]`` halves.
         decoder_attentions, encoder_attentions: empty; there is no self-attention.
@@ -43,7 +44,7 @@ class SynCoNMTOutput(ModelOutput):
     loss: Tensor | None = None
     logits: Tensor | None = None
     relation_logits: Tensor | None = None
-    past_key_values: Cache | None = None
+    cache: Cache | None = None
     decoder_hidden_states: tuple[Tensor, ...] | None = None
     decoder_attentions: tuple[Tensor, ...] | None = None
     cross_attentions: tuple[Tensor, ...] | None = None
@@ -70,6 +71,7 @@ class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
     encoder_class = SynCoNMTEncoder
     decoder_class = SynCoNMTDecoder
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @can_return_tuple
     def forward(
         self,
@@ -80,7 +82,7 @@ class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
         relation_ids: Tensor | None = None,
         decoder_relation_ids: Tensor | None = None,
         encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         decoder_inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
@@ -95,7 +97,7 @@ class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
             decoder_attention_mask: ``[B, past + T]``, 1 for words, 0 for padding on either side.
             decoder_relation_ids: ``[B, T]``, the dependency relation of every word of ``decoder_input_ids``.
             encoder_outputs: of an earlier call with the same source.
-            past_key_values: a ``RecurrentCache``, extended by this call.
+            cache: a ``RecurrentCache``, extended by this call.
             decoder_inputs_embeds: ``[B, T, hidden_size]``, words and relations as halves.
             use_cache: return a cache.
 
@@ -113,7 +115,7 @@ class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
             "input_ids": decoder_input_ids,
             "attention_mask": decoder_attention_mask,
             "relation_ids": decoder_relation_ids,
-            "past_key_values": past_key_values,
+            "cache": cache,
             "inputs_embeds": decoder_inputs_embeds,
             "use_cache": use_cache,
         }
@@ -161,6 +163,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         lowest = torch.finfo(relation_logits.dtype).min
         return relation_logits.masked_fill(~allowed, lowest).argmax(-1)
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @can_return_tuple
     def forward(
         self,
@@ -171,7 +174,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         relation_ids: Tensor | None = None,
         decoder_relation_ids: Tensor | None = None,
         encoder_outputs: BaseModelOutput | tuple[Tensor, ...] | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         decoder_inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
@@ -199,8 +202,8 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         if decoder_relation_ids is None and decoder_input_ids is not None and self.config.use_relations:
             if relation_labels is not None:
                 decoder_relation_ids = self.prepare_decoder_relation_ids_from_labels(relation_labels)
-            elif past_key_values is not None:
-                decoder_relation_ids = known_relations(past_key_values, decoder_input_ids)
+            elif cache is not None:
+                decoder_relation_ids = known_relations(cache, decoder_input_ids)
         if relation_labels is not None and decoder_input_ids is not None and self.config.relation_feedback != "gold":
             assert decoder_relation_ids is not None  # made from the labels where none were given
             decoder_relation_ids = self.feed_back(
@@ -213,8 +216,8 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
                 decoder_attention_mask=decoder_attention_mask,
                 encoder_outputs=encoder_outputs,
             )
-        history = past_key_values if isinstance(past_key_values, RelationHistory) else None
-        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        history = cache if isinstance(cache, RelationHistory) else None
+        past_length = 0 if cache is None else cache.get_seq_length()
         outputs = self.model(
             input_ids,
             attention_mask=attention_mask,
@@ -223,7 +226,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
             decoder_attention_mask=decoder_attention_mask,
             decoder_relation_ids=decoder_relation_ids,
             encoder_outputs=encoder_outputs,
-            past_key_values=past_key_values if history is None else None,
+            cache=cache if history is None else None,
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache if history is None else False,
@@ -232,7 +235,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         hidden_states = self.dropout(outputs.last_hidden_state)
         logits = self.lm_head(hidden_states)
         relation_logits = None if self.relation_head is None else self.relation_head(hidden_states)
-        cache = outputs.past_key_values if history is None else history
+        cache = outputs.cache if history is None else history
         if cache is not None and relation_logits is not None:
             self.remember_relations(cache, past_length, decoder_relation_ids, relation_logits)
         loss = None

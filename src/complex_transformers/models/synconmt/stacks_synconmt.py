@@ -10,6 +10,7 @@ from transformers.cache_utils import Cache
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPastAndCrossAttentions
 from transformers.utils import TransformersKwargs
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
@@ -169,7 +170,6 @@ class SynCoNMTEncoder(_SyntaxStack):
     """Syntax embedding (S 11) and recurrent layers in one or both directions (S 12)."""
 
     _can_record_outputs = {"hidden_states": SynCoNMTEncoderLayer}
-    more_arguments = ("labels", "relation_labels")  # that a trainer gives to `generate`, and it to every encoder
 
     def __init__(self, config: SynCoNMTConfig) -> None:
         super().__init__(config, side=0)
@@ -225,6 +225,7 @@ class SynCoNMTDecoder(_SyntaxStack):
         self.first_state_proj = nn.ModuleList(linear(config.hidden_size, config.hidden_size) for _ in range(count))
         self.post_init()
 
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @merge_with_config_defaults
     @capture_outputs
     def forward(
@@ -234,7 +235,7 @@ class SynCoNMTDecoder(_SyntaxStack):
         relation_ids: Tensor | None = None,
         encoder_hidden_states: Tensor | None = None,
         encoder_attention_mask: Tensor | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
@@ -247,7 +248,7 @@ class SynCoNMTDecoder(_SyntaxStack):
             relation_ids: ``[B, T]``, the dependency relation of every word.
             encoder_hidden_states: ``[B, S, hidden_size]`` of the encoder.
             encoder_attention_mask: ``[B, S]``, as given to the encoder.
-            past_key_values: a ``RecurrentCache``, extended by this call.
+            cache: a ``RecurrentCache``, extended by this call.
             inputs_embeds: ``[B, T, hidden_size]``, words and relations as halves.
             use_cache: make a cache where none is given, and return it.
 
@@ -261,12 +262,12 @@ class SynCoNMTDecoder(_SyntaxStack):
         batch, length = inputs_embeds.shape[:2]
         if encoder_hidden_states.shape[0] != batch:
             raise ValueError(f"{encoder_hidden_states.shape[0]} source texts, but {batch} target texts: give as many")
-        if use_cache and past_key_values is None:
-            past_key_values = RecurrentCache(self.config)
-        if past_key_values is not None and not isinstance(past_key_values, RecurrentCache):
-            kind = type(past_key_values).__name__
-            raise ValueError(f"past_key_values must be a RecurrentCache, as this model returns it, got {kind}")
-        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        if use_cache and cache is None:
+            cache = RecurrentCache(self.config)
+        if cache is not None and not isinstance(cache, RecurrentCache):
+            kind = type(cache).__name__
+            raise ValueError(f"cache must be a RecurrentCache, as this model returns it, got {kind}")
+        past_length = 0 if cache is None else cache.get_seq_length()
         covered = (batch, past_length + length)
         check_mask(attention_mask, covered, "decoder_attention_mask", "[batch, cached and new words]", scores=False)
         check_mask(encoder_attention_mask, tuple(encoder_hidden_states.shape[:2]), scores=False)
@@ -276,7 +277,7 @@ class SynCoNMTDecoder(_SyntaxStack):
         known: Tensor | None = None
         hidden_states = inputs_embeds
         for index, layer in enumerate(self.layers):
-            memory = None if past_key_values is None else past_key_values.layers[index]
+            memory = None if cache is None else cache.layers[index]
             state = self.stored_state(memory, batch)
             if state is None:
                 if known is None:
@@ -295,9 +296,7 @@ class SynCoNMTDecoder(_SyntaxStack):
                 memory.advance(length, **dict(zip(self.state_names, last, strict=True)))
                 if keys is not None:
                     memory.source["keys"] = keys
-        return BaseModelOutputWithPastAndCrossAttentions(
-            last_hidden_state=hidden_states, past_key_values=past_key_values
-        )
+        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=hidden_states, cache=cache)
 
     def stored_state(self, memory: RecurrentStateLayer | None, batch: int) -> tuple[Tensor, ...] | None:
         """The state in a layer of the cache, where there is one."""
@@ -306,7 +305,7 @@ class SynCoNMTDecoder(_SyntaxStack):
         state = tuple(memory.states[name] for name in self.state_names)
         if state[0].shape[0] != batch:
             raise ValueError(
-                f"past_key_values hold {state[0].shape[0]} texts, the input {batch}: give the texts of the cache, or "
+                f"cache holds {state[0].shape[0]} texts, the input {batch}: give the texts of the cache, or "
                 "begin with a new one"
             )
         return state

@@ -100,7 +100,7 @@ class GenerationTesterMixin:
             states = out.decoder_hidden_states if model.config.is_encoder_decoder else out.hidden_states
             self.assertEqual(len(states), NEW_TOKENS)
             self.assertEqual(states[1][-1].shape, (3, 1, model.config.hidden_size))
-            self.assertEqual(out.past_key_values.get_seq_length(), out.sequences.shape[1] - 1)
+            self.assertEqual(out.cache.get_seq_length(), out.sequences.shape[1] - 1)
             if self.has_attentions and model.config.is_encoder_decoder:
                 self.assertEqual(len(out.cross_attentions), NEW_TOKENS)
                 self.assertEqual(out.decoder_attentions[1][0].shape[-1], 2)
@@ -112,7 +112,7 @@ class GenerationTesterMixin:
             rest = self.generate(
                 model,
                 {**inputs, **self.prompt(model, first.sequences, self.mask_of(model, inputs, first.sequences))},
-                past_key_values=first.past_key_values,
+                cache=first.cache,
                 max_new_tokens=NEW_TOKENS - 3,
             )
             self.assertEqual(rest.tolist(), whole.tolist())
