@@ -33,6 +33,7 @@ from complex_transformers import (
     repeated_questions,
 )
 from complex_transformers.analysis import plot_memories
+from complex_transformers.data.parts import hold_out_end
 
 NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
 LENGTHS = ("story_length", "question_length")
@@ -49,7 +50,7 @@ class DataArguments(arguments_of(load_babi)):
 
     archive: str = field(default="", metadata={"help": "tasks_1-20_v1-2.tar.gz, or the folder it was unpacked to"})
     task: int = field(default=1, metadata={"help": "1 to 20"})
-    validation_share: float = field(default=0.1, metadata={"help": "of the training part, its end"})
+    validation_split: float = field(default=0.1, metadata={"help": "of the training part, its end"})
     length_margin: float | None = field(
         default=None,
         metadata={
@@ -65,16 +66,9 @@ class DataArguments(arguments_of(load_babi)):
         """``train``, ``validation`` and ``test``."""
         if not self.archive:
             raise ValueError("give --archive, the file tasks_1-20_v1-2.tar.gz or its folder")
-        if not 0.0 < self.validation_share < 1.0:
-            raise ValueError(f"--validation_share must be in (0, 1), got {self.validation_share}")
         loaded = load_babi(self.archive, self.task, self.folder)
-        count = max(1, round(len(loaded["train"]) * self.validation_share))
-        if count >= len(loaded["train"]):
-            raise ValueError(
-                f"task {self.task} has {len(loaded['train'])} training question(s): none is left to train"
-            )
-        split = loaded["train"].train_test_split(count, shuffle=False)
-        return DatasetDict(train=split["train"], validation=split["test"], test=loaded["test"])
+        train, validation = hold_out_end(loaded["train"], self.validation_split)
+        return DatasetDict(train=train, validation=validation, test=loaded["test"])
 
 
 @dataclass

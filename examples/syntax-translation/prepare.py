@@ -5,7 +5,7 @@
 Text files are parsed by a spaCy pipeline for each language; CoNLL-U files (``.conllu``, ``.conllu.gz``) are parsed
 already.
 
-    python examples/syntax-translation/prepare.py --train_files train.en train.de --validation_files val.en val.de \
+    python examples/syntax-translation/prepare.py --train_file train.en train.de --validation_file val.en val.de \
         --source_parser outputs/parser-en --target_parser outputs/parser-de --output_dir outputs/parsed
 """
 
@@ -55,7 +55,7 @@ class Arguments(arguments_of(load_parallel_dataset, load_parallel_conllu)):
 
     def is_conllu(self) -> bool:
         """True if all files are CoNLL-U, False if none is."""
-        files = [file for part in (self.train_files, self.validation_files, self.test_files) for file in part or ()]
+        files = [file for part in (self.train_file, self.validation_file, self.test_file) for file in part or ()]
         parsed = [file for file in files if file.removesuffix(".gz").endswith(".conllu")]
         if parsed and len(parsed) < len(files):
             other = next(file for file in files if file not in parsed)
@@ -67,7 +67,7 @@ def load_parsed(args: Arguments) -> DatasetDict:
     """Pairs out of CoNLL-U files."""
     if args.source_parser is not None or args.target_parser is not None:
         raise ValueError("CoNLL-U files are parsed already: leave out --source_parser and --target_parser")
-    return load_parallel_conllu(args.train_files or [], **args.given(load_parallel_conllu))
+    return load_parallel_conllu(args.train_file or [], **args.given(load_parallel_conllu))
 
 
 def make_parsers(args: Arguments) -> dict[str, SyntaxParser]:

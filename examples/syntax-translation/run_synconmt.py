@@ -86,7 +86,7 @@ def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
         )
     parts = load_from_disk(str(folder))
     if missing := {"train", "validation"} - set(parts):
-        raise ValueError(f"{folder} has no part {sorted(missing)}: give prepare.py --validation_files or a split")
+        raise ValueError(f"{folder} has no part {sorted(missing)}: give prepare.py --validation_file or a split")
     parts = sample_training(parts, data_args.max_train_samples, data_args.sample_seed)
     known = folder / "parsers.json"
     return parts, json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}

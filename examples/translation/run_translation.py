@@ -5,8 +5,8 @@
 The best epoch is chosen on the validation part, by BLEU or by loss; the test part, where there is one, is translated
 once at the end with beam search.
 
-    python examples/translation/run_translation.py --train_files train.en train.de --validation_files val.en val.de \
-        --test_files test.en test.de
+    python examples/translation/run_translation.py --train_file train.en train.de --validation_file val.en val.de \
+        --test_file test.en test.de
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def main() -> dict[str, Any]:
         metric=TranslationMetric(data_args.lowercase, data_args.bleu_tokenize),
     )
     results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
-    run.save(results, training_data=data_args.dataset_name or data_args.train_files[0])
+    run.save(results, training_data=data_args.dataset_name or data_args.train_file[0])
     return results
 
 

@@ -186,12 +186,33 @@ def separate(parts: dict[str, Dataset], overlap: str, columns: Sequence[str], no
     return parts
 
 
+def check_validation_split(fraction: float) -> None:
+    """Raise unless ``fraction`` is in (0, 1)."""
+    if not 0.0 < fraction < 1.0:
+        raise ValueError(f"validation_split must be between 0 and 1, got {fraction}")
+
+
+def hold_out_end(part: Dataset, fraction: float) -> tuple[Dataset, Dataset]:
+    """Split off the last ``fraction`` of the rows, for data whose order counts.
+
+    Raises:
+        ValueError: a fraction outside (0, 1), or one that leaves a split without rows.
+    """
+    check_validation_split(fraction)
+    kept = len(part) - round(fraction * len(part))
+    if not 0 < kept < len(part):
+        raise ValueError(
+            f"validation_split={fraction} of {len(part)} rows leaves a split empty: choose another "
+            "share, or give a validation file"
+        )
+    return part.select(range(kept)), part.select(range(kept, len(part)))
+
+
 def hold_out(
     part: Dataset, keys: Sequence[Hashable], groups: Sequence[str], fraction: float, seed: int
 ) -> tuple[Dataset, Dataset]:
     """Two parts, the second of size ``fraction`` with equal shares of all groups; equal keys stay together."""
-    if not 0.0 < fraction < 1.0:
-        raise ValueError(f"validation_split must be between 0 and 1, got {fraction}")
+    check_validation_split(fraction)
     group_of: dict[Hashable, str] = {}
     for key, group in zip(keys, groups, strict=True):
         group_of.setdefault(key, group)
@@ -213,16 +234,9 @@ def hold_out(
     )
 
 
-def with_validation(
-    parts: dict[str, Dataset], columns: Sequence[str], fraction: float | None, seed: int
-) -> DatasetDict:
-    """The parts in their order; a validation part of pairs is held out of the training part where there is none."""
+def with_validation(parts: dict[str, Dataset], columns: Sequence[str], fraction: float, seed: int) -> DatasetDict:
+    """Return the splits in their order; without a validation split, hold one out of the training pairs."""
     if "validation" not in parts:
-        if fraction is None:
-            raise ValueError(
-                f"there is no part 'validation', only {list(parts)}: give validation_files, or "
-                "validation_split (a share of the training pairs)"
-            )
         train = parts["train"]
         keys = row_keys(train, columns)
         parts["train"], parts["validation"] = hold_out(train, keys, [""] * len(keys), fraction, seed)

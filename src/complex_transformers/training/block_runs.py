@@ -90,7 +90,7 @@ def _parts(data_args: BlockDataArguments, by_character: bool) -> tuple[Callable[
     """What begins to read the training texts, the texts of the other parts, and the number that tells the first."""
     options = {**data_args.given(), "keep_linebreaks": by_character}
     if data_args.streaming:
-        del options["cache_dir"]
+        del options["cache_dir"], options["validation_split"]  # the stream is read once: nothing is set aside
         return stream_plain_text(**options)
     parts = load_plain_text(**options)
     train = parts.pop("train")
