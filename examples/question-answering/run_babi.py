@@ -34,6 +34,7 @@ from complex_transformers import (
 )
 from complex_transformers.analysis import plot_memories
 from complex_transformers.data.parts import hold_out_end
+from complex_transformers.training.arguments import own_default
 
 NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
 LENGTHS = ("story_length", "question_length")
@@ -73,17 +74,15 @@ class DataArguments(arguments_of(load_babi)):
 
 @dataclass
 class TrainingArguments(RunArguments):
-    """``RunArguments`` with defaults that fit small memory networks."""
+    """``RunArguments`` with defaults for small memory networks."""
 
     output_dir: str | None = "outputs/babi"
-    num_train_epochs: float = 40
-    learning_rate: float = 5e-3
-    per_device_eval_batch_size: int = 500
-    per_device_train_batch_size: int = 32
-    max_grad_norm: float = 40.0
-    metric_for_best_model: str | None = "loss"
-    greater_is_better: bool | None = False
-    remove_unused_columns: bool = field(default=False, metadata={"help": "stories become words when they are read"})
+    num_train_epochs: float = own_default("num_train_epochs", 40, "a task has 1,000 or 10,000 questions")
+    learning_rate: float = own_default("learning_rate", 5e-3, "the networks are small")
+    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 500, "evaluation keeps no gradients")
+    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 32, "as in Sukhbaatar et al. (2015)")
+    max_grad_norm: float = own_default("max_grad_norm", 40.0, "as in Sukhbaatar et al. (2015)")
+    remove_unused_columns: bool = own_default("remove_unused_columns", False, "the collator reads the stories")
     linear_start: bool | None = field(
         default=None, metadata={"help": "of sentence_memory: begin without a softmax; default: from two epochs on"}
     )

@@ -41,7 +41,6 @@ class BlockDataArguments(TextDataArguments):
 class BlockRunArguments(StreamRunArguments):
     """``StreamRunArguments``; a batch is a number of blocks."""
 
-    learning_rate: float = 1e-3
     max_grad_norm: float = 1.0
 
 
