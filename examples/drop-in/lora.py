@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification, HfArgumentParser, set_seed
 
@@ -27,6 +26,9 @@ from complex_transformers import (
     limit_progress_bars,
     word_order_dataset,
 )
+from complex_transformers.data.parts import require
+
+peft = require("peft", "LoRA needs PEFT", "train", "peft")
 
 
 @dataclass
@@ -60,14 +62,14 @@ def main() -> dict[str, float]:
     )
     base.save_pretrained(output_dir / "base")
 
-    lora = LoraConfig(
+    lora = peft.LoraConfig(
         task_type="SEQ_CLS",
         r=args.rank,
         lora_alpha=2 * args.rank,
         target_modules=["real", "imag"],  # both parts of every complex layer of the encoder ...
         modules_to_save=["classifier"],  # ... and the classifier in full
     )
-    model = get_peft_model(base, lora)
+    model = peft.get_peft_model(base, lora)
     model.print_trainable_parameters()
     trainer = ComplexTrainer(
         model,
@@ -93,7 +95,7 @@ def main() -> dict[str, float]:
     trained = logits_of(model, batch)
     untouched = AutoModelForSequenceClassification.from_pretrained(output_dir / "base").to(model.device)
     before = logits_of(untouched, batch)
-    loaded = PeftModel.from_pretrained(untouched, output_dir / "adapter")
+    loaded = peft.PeftModel.from_pretrained(untouched, output_dir / "adapter")
     after_loading = logits_of(loaded, batch)
     merged = loaded.merge_and_unload()
     merged.save_pretrained(output_dir / "merged")

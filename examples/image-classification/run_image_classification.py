@@ -12,9 +12,8 @@ The best epoch is chosen on the validation part; the test part, where there is o
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict
 from transformers import EvalPrediction, HfArgumentParser
 
 from complex_transformers import (
@@ -29,6 +28,9 @@ from complex_transformers import (
 )
 from complex_transformers.data.parts import check_labels, sample_training
 from complex_transformers.training.arguments import own_default
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 NETWORKS = ("complex_mlp", "complex_convnet")
 ModelArguments = arguments_of_networks(

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from datasets import Dataset, DatasetDict
 from torch import Tensor
 from transformers import (
     DataCollatorForLanguageModeling,
@@ -38,6 +37,9 @@ from complex_transformers import (
     prepare_run,
 )
 from complex_transformers.training.arguments import own_default
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
 
 # ``--hidden_size`` and the other fields of the network, with defaults that train in minutes.
 ModelArguments = arguments_of(ComplexOrderConfig, hidden_size=256, num_hidden_layers=2, num_attention_heads=4)
@@ -111,7 +113,7 @@ def mask_once(name: str, part: Dataset, tokenizer: PreTrainedTokenizerFast, data
     rows = [{key: block[key][0].tolist() for key in ("input_ids", "labels")} for block in blocks]
     if all(label == -100 for row in rows for label in row["labels"]):
         raise ValueError(f"no token of the {name} data is masked: give more text or raise --mlm_probability")
-    return Dataset.from_list(rows)
+    return part.from_list(rows)
 
 
 def token_scores(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from datasets import Dataset, DatasetDict
 from transformers import EvalPrediction, HfArgumentParser, pipeline
 
 from complex_transformers import (
@@ -35,6 +34,9 @@ from complex_transformers import (
 from complex_transformers.analysis import plot_memories
 from complex_transformers.data.parts import hold_out_end
 from complex_transformers.training.arguments import own_default
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
 
 NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
 LENGTHS = ("story_length", "question_length")
@@ -68,8 +70,8 @@ class DataArguments(arguments_of(load_babi)):
         if not self.archive:
             raise ValueError("give --archive, the file tasks_1-20_v1-2.tar.gz or its folder")
         loaded = load_babi(self.archive, self.task, self.folder)
-        train, validation = hold_out_end(loaded["train"], self.validation_split)
-        return DatasetDict(train=train, validation=validation, test=loaded["test"])
+        loaded["train"], loaded["validation"] = hold_out_end(loaded["train"], self.validation_split)
+        return loaded
 
 
 @dataclass

@@ -18,9 +18,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from datasets import Dataset, DatasetDict
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedTokenizerFast, set_seed
 
 from complex_transformers import (
@@ -36,6 +36,9 @@ from complex_transformers import (
     write_model_card,
 )
 from complex_transformers.analysis import plot_waves
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
 
 
 @dataclass

@@ -15,9 +15,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict, load_from_disk
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
@@ -29,6 +28,10 @@ from complex_transformers import (
     load_parallel_dataset,
     parse_parallel_dataset,
 )
+from complex_transformers.data.parts import require_datasets
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 SIDES = ("source", "target")
 PARSERS = "parsers.json"  # parsers and their relations: what a processor has to know besides the sentences
@@ -118,7 +121,7 @@ def main() -> DatasetDict:
         words = {side: sum(map(len, part[f"{side}_tokens"])) for side in SIDES}
         print(f"{name}: {len(part)} pairs, words: " + ", ".join(f"{side} {count}" for side, count in words.items()))
     print(f"parsed: {args.output_dir}")
-    return load_from_disk(args.output_dir)
+    return require_datasets().load_from_disk(args.output_dir)
 
 
 if __name__ == "__main__":

@@ -18,18 +18,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import spacy
-from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.training import Example
-from spacy.training.batchers import minibatch_by_words
-from spacy.util import compounding, fix_random_seed
-from thinc.api import Optimizer
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
 from complex_transformers import command_line, read_conllu, write_results
-from complex_transformers.data.parts import check_validation_split
+from complex_transformers.data.parts import check_validation_split, install_command
+
+try:
+    import spacy
+    from spacy.language import Language
+    from spacy.tokens import Doc
+    from spacy.training import Example
+    from spacy.training.batchers import minibatch_by_words
+    from spacy.util import compounding, fix_random_seed
+    from thinc.api import Optimizer
+except ModuleNotFoundError as error:
+    raise ImportError(f"training a parser needs {error.name}: {install_command('train', 'syntax')}") from error
 
 SEGMENTERS = ("char", "jieba", "pkuseg")
 PACKAGES = {"ja": "spacy[ja]", "ko": "spacy[ko]", "th": "spacy[th]", "vi": "pyvi"}  # of languages without spaces

@@ -15,9 +15,8 @@ import copy
 import statistics
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedModel, PreTrainedTokenizerFast
 
 from complex_transformers import (
@@ -34,6 +33,9 @@ from complex_transformers import (
 from complex_transformers.data.parts import check_labels, sample_training
 from complex_transformers.nn import read_vectors
 from complex_transformers.training.arguments import own_default
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 NETWORKS = (
     "complex_order",

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict
 from transformers import (
     AutoConfig,
     AutoModelForSeq2SeqLM,
@@ -40,6 +39,9 @@ from complex_transformers import (
 )
 from complex_transformers.data.parts import sample_training
 from complex_transformers.models.base.generation import learned_positions
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 
 @dataclass

@@ -25,7 +25,7 @@ from families import FAMILIES, Case
 from refusals import refused
 
 for package in ("matplotlib", "scipy"):
-    pytest.importorskip(package, reason="needs the extra analysis: pip install complex_transformers[analysis]")
+    pytest.importorskip(package, reason='needs the extra analysis: pip install -e ".[analysis]"')
 
 TOKENIZER = build_tokenizer(["bird ant cat dog"], "whitespace")
 VOCABULARY = TOKENIZER.get_vocab()

@@ -21,14 +21,36 @@ if TYPE_CHECKING:
 
 PARTS = ("train", "validation", "test")
 OVERLAPS = ("error", "allow", "drop")
+# The extras of packages that modules import at their beginning.
+_EXTRAS = {"accelerate": "train", "datasets": "train", "PIL": "vision"}
 
 
-def require(package: str, why: str, extra: str) -> Any:
-    """An optional package, or an ImportError that says why it is needed and names the extra."""
+def install_command(*extras: str) -> str:
+    """Return the command that installs extras in a clone of the repository."""
+    return f'pip install -e ".[{",".join(extras)}]"'
+
+
+def with_extra(error: ImportError, name: str) -> ImportError:
+    """Return the error of importing ``name`` with the command that installs what is missing, where an extra has it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        package = (getattr(cause, "name", None) or "").partition(".")[0]
+        if package in _EXTRAS:
+            return ImportError(f"{name} needs {package}: {install_command(_EXTRAS[package])}")
+        cause = cause.__cause__ or cause.__context__
+    return error
+
+
+def require(package: str, why: str, *extras: str) -> Any:
+    """Import an optional package.
+
+    Raises:
+        ImportError: the package is missing; the message says why it is needed and how to install the ``extras``.
+    """
     try:
         return import_module(package)
     except ImportError as error:
-        raise ImportError(f"{why}: pip install complex_transformers[{extra}]") from error
+        raise ImportError(f"{why}: {install_command(*extras)}") from error
 
 
 def require_datasets(why: str = "reading data sets needs datasets") -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from datasets import Dataset
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from ..data.blocks import BlockCollator, BlockStream, check_block_size, stream_plain_text
+from ..data.parts import require_datasets
 from ..data.plain_text import load_plain_text
 from ..metrics.language_modeling import language_model_scores
 from ..models.base.language_modeling import CausalLanguageModel
@@ -132,7 +132,7 @@ def train_blocks(
     texts = held if data_args.streaming else {"train": read_train(), **held}
     streams = {name: make_stream(part, tokenizer, name, by_character) for name, part in texts.items()}
     data: dict[str, Any] = {
-        name: Dataset.from_dict({"input_ids": split_blocks(stream, data_args.block_size, name)})
+        name: require_datasets().Dataset.from_dict({"input_ids": split_blocks(stream, data_args.block_size, name)})
         for name, stream in streams.items()
     }
     if data_args.streaming:
