@@ -169,7 +169,8 @@ ONCE_DEFAULT = (
 )
 ONCE_CALLED = {
     **{f"{part}_files": f"{part}_file" for part in ("train", "validation", "test")},
-    "dev_files": "validation_file", "dev_split": "validation_split",
+    "dev_files": "validation_file",
+    "dev_split": "validation_split",
 }
 
 
