@@ -18,11 +18,11 @@ PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numpr
 .PHONY: quickstart demo test test-rest test-all test-slow test-tools test-gpu test-oldest test-demo conformance mutations lint format types docs bench bench-gpu stability clean
 
 quickstart: .venv/.run
-	$(BIN)/python examples/quickstart/quickstart.py
+	$(ONE_THREAD) $(BIN)/python examples/quickstart/quickstart.py
 
 demo: .venv-demo/.run
 	$(ONE_THREAD) .venv-demo/bin/python examples/demo/train_demo_models.py
-	.venv-demo/bin/python examples/demo/demo.py $(ARGS)
+	$(ONE_THREAD) .venv-demo/bin/python examples/demo/demo.py $(ARGS)
 
 test: .venv/.develop
 	$(PYTEST) -m "not full and not slow" $(ARGS)
