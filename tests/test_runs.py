@@ -444,18 +444,6 @@ def test_an_interrupted_run_says_how_to_resume(
     assert run.run(checkpoint)["steps"] == 4
 
 
-def test_a_warmup_longer_than_the_run_warns(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
-    def warned(name: str, warmup_steps: float) -> list[str]:
-        recwarn.clear()
-        run, _ = classifier_run(tmp_path / name, steps=4, warmup_steps=warmup_steps)
-        run.trainer.create_optimizer_and_scheduler(4)
-        return [str(each.message) for each in recwarn if "warmup_steps" in str(each.message)]
-
-    (message,) = warned("long", 1000)
-    assert message.startswith("warmup_steps=1000 covers all 4 training steps, so the learning rate never reaches")
-    assert warned("short", 3) == warned("share", 0.99) == warned("none", 0) == []
-
-
 def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path) -> None:
     first, _ = classifier_run(tmp_path)
     second, _ = classifier_run(tmp_path)

@@ -370,7 +370,9 @@ def test_rounding_without_calibration_or_training_warns(recwarn):
         return [str(each.message) for each in recwarn if "calibration" in str(each.message)]
 
     (message,) = warned(decoder(), stages=3)
-    assert message.startswith("Rounding to 3 bit(s) per real weight without calibration or training usually leaves noise")
+    assert message.startswith(
+        "Rounding to 3 bit(s) per real weight without calibration or training usually leaves noise"
+    )
     assert warned(decoder(), stages=1, calibration=[texts()]) == []
     model = decoder()
     assert warned(model, stages=1, training=True) == []

@@ -123,8 +123,8 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
         return
     if not getattr(getattr(model.config, "quantization_config", None), "training", False):
         warnings.warn(
-            f"Rounding to {config.stages} bit(s) per real weight without calibration or training usually leaves noise. "
-            "Give calibration texts, or train with training=True first",
+            f"Rounding to {config.stages} bit(s) per real weight without calibration or training usually leaves "
+            "noise. Give calibration texts, or train with training=True first",
             stacklevel=2,
         )
     options = config.stages, config.granularity

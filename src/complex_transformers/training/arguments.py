@@ -209,6 +209,10 @@ class RunArguments(Seq2SeqTrainingArguments):
 
     Args:
         disable_tqdm: no progress bars; by default they are drawn on a terminal only.
+        learning_rate: 1e-3.
+        eval_strategy, save_strategy, logging_strategy, save_total_limit: every epoch; one checkpoint is kept.
+        load_best_model_at_end: the best epoch by ``metric_for_best_model`` on the validation split.
+        dataloader_pin_memory: only with a GPU.
         frequency_learning_rate, phase_learning_rate: of the frequencies and phases of embeddings, see
             ``optimizer_groups``.
         resume_from_checkpoint: a checkpoint, or ``last``: the newest in ``output_dir``, if there is one.

@@ -31,6 +31,10 @@ class TranslationTrainingArguments(RunArguments):
     """``RunArguments`` with defaults for translation models trained from scratch, and the search at the end.
 
     Args:
+        output_dir, num_train_epochs, lr_scheduler_type, warmup_steps, weight_decay: ``outputs/translation``, 20,
+            ``inverse_sqrt``, a tenth of the run, 0.01.
+        per_device_train_batch_size, per_device_eval_batch_size, train_sampling_strategy: 64, 128,
+            ``group_by_length``.
         predict_with_generate, generation_num_beams, generation_max_length: validation is translated greedily, up to
             10 tokens more than the longest target of training has.
         metric_for_best_model: the best epoch by ``bleu``, or by ``loss``.
