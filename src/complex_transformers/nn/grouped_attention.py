@@ -133,7 +133,7 @@ class GroupedQueryAttention(HeadedAttention):
             factors = factors.to(query.dtype)
             query, key = CF.multiply(query, factors), CF.multiply(key, factors)
         if cache is not None:
-            key, value = cache.update(key, value, self.layer_idx)
+            key, value = cache.update(key, value, self.layer_idx, kwargs=kwargs)  # as Transformers' layers call it
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         context = merge_heads(context, self.numbers.num_parts)
         context = context if self.sub_norm is None else self.sub_norm(context)
