@@ -1,6 +1,6 @@
 # Everything a stranger needs: each target sets up what it uses, from nothing, in .venv.
 PYTHON ?= python3
-PYTHON_OLDEST ?= python3.10
+PYTHON_OLDEST ?= python3.11
 WORKERS ?= 2
 BIN := .venv/bin
 # pip would compile every file of every package, most of which nobody imports, on one core.
@@ -63,7 +63,7 @@ mutations: .venv/.develop
 lint: .venv/.develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/vermin --target=3.10- --eval-annotations --no-tips --quiet src examples benchmarks
+	$(BIN)/vermin --target=3.11- --eval-annotations --no-tips --quiet src examples benchmarks
 
 format: .venv/.develop
 	$(BIN)/ruff check --fix .

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
-from typing_extensions import Self
 
 from . import functional as CF
 from .checks import check_choice, check_positive

@@ -6,11 +6,10 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
-from typing_extensions import Self
 
 from ...nn.activation import ACT2CFN
 from ...nn.arithmetic import arithmetic

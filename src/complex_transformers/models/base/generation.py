@@ -53,9 +53,22 @@ class OpenEndedGenerationMixin(GenerationMixin):
         )
         return inputs
 
+    def init_continuous_batching(self, *args: Any, **kwargs: Any) -> Any:
+        """Start continuous batching, the engine of ``generate_batch``; see ``GenerationMixin``.
+
+        Raises:
+            ValueError: the model is an encoder-decoder, or carries a state instead of a KV cache.
+        """
+        if self.config.is_encoder_decoder or self._is_stateful:
+            raise ValueError(
+                f"generate_batch needs a decoder with a KV cache, got {type(self).__name__}. Use generate() with a "
+                "padded batch."
+            )
+        return super().init_continuous_batching(*args, **kwargs)
+
 
 class EncoderDecoderGenerationMixin(OpenEndedGenerationMixin):
-    """``generate()`` that finds the first token of a beginning behind its padding, and reads it whole."""
+    """``generate()`` for decoder prompts that are padded on the left."""
 
     def _prepare_decoder_input_ids_for_generation(
         self,

@@ -178,10 +178,11 @@ class TextHead(ComplexPreTrainedModel):
         Raises:
             ValueError: rows of several packed sequences, for a head with one output per row.
         """
+        inputs = (input_ids, attention_mask, position_ids)
+        outputs = self.model(*inputs, inputs_embeds=inputs_embeds, return_dict=True, **kwargs)
         if self.one_sequence_per_row:
             check_one_text(position_ids, attention_mask)
-        inputs = (input_ids, attention_mask, position_ids)
-        return self.model(*inputs, inputs_embeds=inputs_embeds, return_dict=True, **kwargs)
+        return outputs
 
     def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
         """The logits of the model's outputs."""

@@ -163,6 +163,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
                 embeddings where every word has its own frequencies.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
+        given_cache = cache
         if use_cache and cache is None:
             cache = DynamicCache(config=self.config)
         first = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
@@ -179,7 +180,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
-            cache=cache,
+            cache=given_cache,  # not a new one, beside which packed sequences would not be told apart
             position_ids=position_ids,
         )
         factors = self.factors(input_ids, positions, inputs_embeds.dtype)

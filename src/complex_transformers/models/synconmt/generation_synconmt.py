@@ -5,7 +5,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -13,7 +13,6 @@ from transformers import GenerationConfig, LogitsProcessorList
 from transformers.cache_utils import Cache
 from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, GenerateEncoderDecoderOutput
 from transformers.utils import ModelOutput
-from typing_extensions import Self
 
 from ..base.generation import EncoderDecoderGenerationMixin
 from ..base.recurrent_cache import RecurrentCache
