@@ -109,7 +109,7 @@ def masked_states(layer, x):
 
 
 def attention(layer, x):
-    return layer(x, mask_for(x)[:, None, None].bool())[0]
+    return layer(x, attention_mask=mask_for(x)[:, None, None].bool())[0]
 
 
 def alignment(layer, x):
