@@ -14,6 +14,7 @@ from complex_transformers import ComplexOrderConfig, ComplexOrderForSequenceClas
 from families import CASES, CLASSIFIER
 from family_inputs import batch, rows
 
+
 CLASSIFIERS = [case for case in CASES if case.head[0] == CLASSIFIER]
 WAVES = next(case for case in CLASSIFIERS if case.family == "complex_order" and case.config().damping == "learned")
 
@@ -38,6 +39,21 @@ def test_vmap_of_gradients_over_token_ids(case):
         return functional_call(model, parameters, (), {name: value[None] for name, value in sample.items()}).loss
 
     found = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), batch(samples))
+    for name, expected in gradients_one_by_one(model, samples).items():
+        torch.testing.assert_close(found[name], expected, rtol=1e-7, atol=1e-9)
+
+
+def test_vmap_over_padded_samples():
+    """A mask of scores for every sample; Transformers reads the values of masks of two axes."""
+    model = WAVES.trained().double()
+    samples = rows(model, (5, 3), labels=True)
+    padded = batch(samples)
+    masks = padded.pop("attention_mask").bool()[:, None, None].expand(2, 1, 5, 5)
+
+    def loss(parameters, sample):
+        return functional_call(model, parameters, (), {name: value[None] for name, value in sample.items()}).loss
+
+    found = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), {**padded, "attention_mask": masks})
     for name, expected in gradients_one_by_one(model, samples).items():
         torch.testing.assert_close(found[name], expected, rtol=1e-7, atol=1e-9)
 
