@@ -14,17 +14,16 @@ from complex_transformers import ComplexOrderConfig, ComplexOrderForSequenceClas
 from families import CASES, CLASSIFIER
 from family_inputs import batch, rows
 
-
 CLASSIFIERS = [case for case in CASES if case.head[0] == CLASSIFIER]
 WAVES = next(case for case in CLASSIFIERS if case.family == "complex_order" and case.config().damping == "learned")
 
 
-def gradients_one_by_one(model, samples):
-    """The gradients of each sample, stacked, by backward passes."""
+def gradients_one_by_one(model, batches):
+    """The gradients of each batch, stacked, by backward passes."""
     found = []
-    for sample in samples:
+    for inputs in batches:
         model.zero_grad()
-        model(**batch([sample])).loss.backward()
+        model(**inputs).loss.backward()
         found.append({name: parameter.grad for name, parameter in model.named_parameters()})
     model.zero_grad()
     return {name: torch.stack([one[name] for one in found]) for name in found[0]}
@@ -39,22 +38,22 @@ def test_vmap_of_gradients_over_token_ids(case):
         return functional_call(model, parameters, (), {name: value[None] for name, value in sample.items()}).loss
 
     found = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), batch(samples))
-    for name, expected in gradients_one_by_one(model, samples).items():
+    for name, expected in gradients_one_by_one(model, [batch([one]) for one in samples]).items():
         torch.testing.assert_close(found[name], expected, rtol=1e-7, atol=1e-9)
 
 
-def test_vmap_over_padded_samples():
-    """A mask of scores for every sample; Transformers reads the values of masks of two axes."""
+def test_vmap_over_masks_of_scores():
+    """Transformers reads the values of masks of two axes, which no transform allows."""
     model = WAVES.trained().double()
-    samples = rows(model, (5, 3), labels=True)
-    padded = batch(samples)
-    masks = padded.pop("attention_mask").bool()[:, None, None].expand(2, 1, 5, 5)
+    padded = batch(rows(model, (5, 3), labels=True))
+    padded["attention_mask"] = padded["attention_mask"].bool()[:, None, None].expand(2, 1, 5, 5)
 
     def loss(parameters, sample):
         return functional_call(model, parameters, (), {name: value[None] for name, value in sample.items()}).loss
 
-    found = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), {**padded, "attention_mask": masks})
-    for name, expected in gradients_one_by_one(model, samples).items():
+    found = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), padded)
+    alone = [{name: value[[row]] for name, value in padded.items()} for row in range(2)]
+    for name, expected in gradients_one_by_one(model, alone).items():
         torch.testing.assert_close(found[name], expected, rtol=1e-7, atol=1e-9)
 
 
@@ -75,7 +74,7 @@ def test_opacus_finds_the_gradient_of_each_sample():
     opacus = pytest.importorskip("opacus", reason="optional: make test-tools")
     model = WAVES.without_dropout().double()
     samples = rows(model, (5, 4), labels=True)
-    expected = gradients_one_by_one(model, samples)
+    expected = gradients_one_by_one(model, [batch([one]) for one in samples])
     inputs = batch(samples)
     assert "attention_mask" in inputs
     logits = opacus.GradSampleModule(model)(**inputs).logits
