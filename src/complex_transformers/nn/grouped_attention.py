@@ -106,6 +106,21 @@ class GroupedQueryAttention(HeadedAttention):
     def forward(
         self,
         hidden_states: Tensor,
+        *,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        factors: Tensor | None = None,
+        cache: Any = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend as ``attend_from``, with the masks of ``ComplexMultiheadAttention``."""
+        masks = self.masks(hidden_states, attention_mask, attn_mask, key_padding_mask)
+        return self.attend_from(hidden_states, factors=factors, cache=cache, need_weights=need_weights, **masks)
+
+    def attend_from(
+        self,
+        hidden_states: Tensor,
         attention_mask: Tensor | None = None,
         factors: Tensor | None = None,
         cache: Any = None,

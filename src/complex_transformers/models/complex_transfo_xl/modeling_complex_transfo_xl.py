@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transformer-XL (Dai et al., ACL 2019) with complex words (Wang et al., ICLR 2020, section 3.3)."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from transformers.cache_utils import Cache
@@ -31,6 +33,21 @@ __all__ = [
 ]
 
 
+class RelativeAttention(RelativeMultiheadAttention):
+    """``nn.RelativeMultiheadAttention`` as an attention layer of Transformers."""
+
+    def forward(  # type: ignore[override]
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend with one mask; further keywords of the model have no effect here."""
+        return self.attend_from(hidden_states, attention_mask, positions, cache)
+
+
 class TransfoXLLayer(EncoderLayer):
     """Relative self-attention and feed-forward network (Dai et al. 2019, section 3.3)."""
 
@@ -39,7 +56,7 @@ class TransfoXLLayer(EncoderLayer):
 
     def make_attention(self, config: TransformerConfig, layer_idx: int | None) -> nn.Module:
         """Attention with relative positions."""
-        return RelativeMultiheadAttention(
+        return RelativeAttention(
             config.hidden_size,
             config.num_attention_heads,
             dropout=config.attention_probs_dropout_prob,
@@ -72,7 +89,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
     ``config.position_period`` along the stream, padding not counted: it does not depend on where the stream is cut.
     """
 
-    _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeMultiheadAttention}
+    _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeAttention}
 
     def __init__(self, config: ComplexTransfoXLConfig) -> None:
         super().__init__(config, TransfoXLLayer, config.num_hidden_layers)
