@@ -20,6 +20,7 @@ from transformers import HfArgumentParser, TrainerCallback
 
 from complex_transformers import (
     AudioClassificationRun,
+    BlockStream,
     ClipDataset,
     ComplexFastTextConfig,
     ComplexFastTextForSequenceClassification,
@@ -36,7 +37,7 @@ from complex_transformers import (
     prepare_run,
 )
 from complex_transformers.training.block_runs import BlockRun, split_blocks
-from complex_transformers.training.folder import checksum, read_mark, write_mark
+from complex_transformers.training.folder import checksum, read_mark, run_mark, write_mark
 from complex_transformers.training.records import (
     command_line,
     portable,
@@ -362,6 +363,65 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
     unknown, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint="last")
     with pytest.raises(ValueError, match="is of an unknown run: choose another output_dir"):
         unknown.run(checkpoint)
+
+
+def test_a_checkpoint_given_by_path_must_be_of_the_same_run(tmp_path: Path) -> None:
+    whole, _ = classifier_run(tmp_path / "whole", load_best_model_at_end=False, save_total_limit=3)
+    whole.run()
+    checkpoint = str(tmp_path / "whole" / "checkpoint-2")
+    for number, (changes, what) in enumerate(
+        [({"learning_rate": 0.5}, "training"), ({"texts": 13}, "data"), ({"hidden_size": 6}, "configuration")]
+    ):
+        other, given = classifier_run(tmp_path / f"other{number}", resume_from_checkpoint=checkpoint, **changes)
+        refused(rf"resume_from_checkpoint must be of the same run, .* with other {what}\.", other.run, given)
+    (tmp_path / "empty").mkdir()
+    nothing, given = classifier_run(tmp_path / "new", resume_from_checkpoint=str(tmp_path / "empty"))
+    refused("got .*empty of an unknown run", nothing.run, given)
+
+    same, given = classifier_run(tmp_path / "same", resume_from_checkpoint=checkpoint, load_best_model_at_end=False)
+    assert same.run(given)["resumed"]
+    assert all(map(torch.equal, weights(same), weights(whole)))
+
+
+@pytest.mark.parametrize("content", [{}, {"run.json": "{", "trainer_state.json": ""}])
+def test_a_checkpoint_that_is_not_whole_hinders_nobody(tmp_path: Path, content: dict[str, str]) -> None:
+    first, _ = classifier_run(tmp_path)
+    first.run()
+    half = tmp_path / "checkpoint-9"
+    half.mkdir()
+    for name, text in content.items():
+        (half / name).write_text(text)
+    with pytest.warns(UserWarning, match="checkpoint-9 was not written to its end"):
+        resumed, checkpoint = classifier_run(tmp_path, steps=6, resume_from_checkpoint="last")
+    assert checkpoint == str(tmp_path / "checkpoint-4")
+    assert resumed.run(checkpoint)["steps"] == 6
+    new, _ = classifier_run(tmp_path)
+    new.run()
+    assert not half.exists()
+
+
+@pytest.mark.parametrize("stop", [2, 4])
+def test_the_training_loss_of_a_resumed_run_is_that_of_an_undisturbed_one(tmp_path: Path, stop: int) -> None:
+    options = {"steps": 5, "load_best_model_at_end": False, "save_total_limit": 3}  # an epoch is three steps
+    whole, _ = classifier_run(tmp_path / "whole", **options)
+    results = whole.run()
+    checkpoint = str(tmp_path / "whole" / f"checkpoint-{stop}")
+    resumed, given = classifier_run(tmp_path / "again", resume_from_checkpoint=checkpoint, **options)
+    assert resumed.run(given)["train_loss"] == results["train_loss"]
+    losses = [[log["loss"] for log in run.trainer.state.log_history if "loss" in log] for run in (whole, resumed)]
+    assert losses[0] == losses[1]
+
+
+def test_the_batches_of_a_stream_depend_on_its_workers() -> None:
+    part = Dataset.from_dict({"input_ids": [[1, 2]]})
+    stream = BlockStream(lambda: ["a b"], None, 2)  # type: ignore[arg-type]
+
+    def mark(train: Any, workers: int) -> dict[str, Any]:
+        args = RunArguments(output_dir="out", use_cpu=True, dataloader_num_workers=workers)
+        return {**run_mark(args, {}, {"train": train, "validation": part}), "run": None}
+
+    assert mark(part, 0) == mark(part, 2)
+    assert mark(stream, 0) != mark(stream, 2)
 
 
 @pytest.mark.full
