@@ -84,7 +84,7 @@ def test_comments_are_no_pairs(header, tmp_path):
         ("word1\tword2\tsimilarity\na\t\t1\n", "line 2"),
         ("a b 1\n\na b nan\n", "line 3 must have the 3 fields word1 word2 score"),
         ("a b 1\na b 1_0\n", "line 2"),
-        ("a b 1e999\na b 1\nb c x", "line 3"),
+        ("a b 1e999\na b 1\nb c x", "line 1"),
         ("a b 1\na b c 2\n", "line 2"),
         ("a b\n", "line 1"),
         ("cat dog NA\ncat mouse 3\n", "line 1 must have .* got 'cat dog NA': mend or remove it"),
