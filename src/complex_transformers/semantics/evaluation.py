@@ -14,7 +14,7 @@ import numpy
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from ..data.files import read_lines
+from ..data.files import read_lines, uncompressed_name
 
 __all__ = ["Difference", "RatedPairs", "Scores", "bootstrap_difference", "read_rated_pairs", "score_pairs"]
 
@@ -71,7 +71,7 @@ class RatedPairs:
 
 
 def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -> RatedPairs:
-    """Pairs and ratings of a file, also ``.gz``.
+    """Pairs and ratings of a file, also compressed (``.gz``, ``.bz2``, ``.xz``).
 
     A table with tabs whose header is that of ratings of word pairs (``word1 word2 similarity``), of two phrases of two
     words (Mitchell & Lapata 2010), of a verb and its landmark (Grefenstette & Sadrzadeh 2011) or of two sentences
@@ -114,7 +114,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
     if not ratings:
         raise ValueError(f"{path} has a header and no pairs")
     return RatedPairs(
-        os.path.basename(path).removesuffix(".gz").rsplit(".", 1)[0],
+        os.path.basename(uncompressed_name(path)).rsplit(".", 1)[0],
         tuple(places),
         numpy.array(of_pairs),
         numpy.array(ratings),

@@ -141,6 +141,7 @@ class ComplexTrainer(Trainer):
     """
 
     label_smoother: Any
+    train_dataset: Any
     mark: Mapping[str, Any] | None = None  # of the run, written into its checkpoints
 
     def __init__(
