@@ -90,6 +90,7 @@ def test_a_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Pa
     run(CLM, *files, *SMALL, *steps(2), "--output_dir", tmp_path / "first")
     arguments = [CLM, *files, *SMALL, "--streaming", "--tokenizer_name_or_path", tmp_path / "first"]
     arguments += ["--max_steps", "8", "--save_steps", "4", "--eval_steps", "4", "--resume_from_checkpoint", "last"]
+    arguments += ["--per_device_train_batch_size", "16"]  # a pass is three steps and a half: 4 steps are in the second
     arguments += ["--save_total_limit", "3"]
     whole = run(*arguments)
     shutil.copytree(tmp_path / "out" / "checkpoint-4", tmp_path / "again" / "checkpoint-4")
