@@ -108,11 +108,11 @@ class _LengthSampler(LengthGroupedSampler):
 class _SameLearningRates(TrainerCallback):
     """Raise for learning rates that the scheduler of a checkpoint has replaced."""
 
-    rates: list[float] | None = None  # of the scheduler as the arguments make it
+    rates: list[float] | None = None  # of the optimizer as the arguments make it
 
     def on_train_begin(self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **kwargs: Any) -> None:
         """Compare them with those of the scheduler, which has been loaded."""
-        loaded = getattr(lr_scheduler, "base_lrs", None)
+        loaded = getattr(lr_scheduler, "base_lrs", self.rates)
         if self.rates is not None and loaded != self.rates:
             raise ValueError(
                 f"learning_rate must stay as in the checkpoint, {loaded}, got {self.rates}. To change it, load the "
@@ -193,13 +193,8 @@ class ComplexTrainer(Trainer):
             network = self.model if model is None else model
             for group in _with_own_rates(optimizer.param_groups, network, *self.own_rates):
                 optimizer.add_param_group(group)
+            self.same_rates.rates = [group["lr"] for group in optimizer.param_groups]
         return optimizer
-
-    def create_scheduler(self, *args: Any, **kwargs: Any) -> Any:
-        """Create the scheduler as ``transformers.Trainer`` does; a resumed training must not change its rates."""
-        scheduler = super().create_scheduler(*args, **kwargs)
-        self.same_rates.rates = getattr(scheduler, "base_lrs", None)
-        return scheduler
 
     def create_model_card(self, **kwargs: Any) -> None:
         """The card of the model with what Transformers' would say of its training, which alone says less.
