@@ -91,3 +91,15 @@ def test_every_public_name_beside_a_sample_of_theirs(ours_first: bool) -> None:
     assert len(THEIRS) >= 60
     pairs = [(ours, THEIRS[number % len(THEIRS)]) for number, ours in enumerate(OURS)]
     check(pairs if ours_first else [(theirs, ours) for ours, theirs in pairs])
+
+
+def test_peft_knows_complex_layers_whichever_is_imported_first() -> None:
+    pytest.importorskip("peft")
+    adapt = (
+        "from torch.nn import Sequential",
+        "layer = complex_transformers.nn.ComplexLinear(4, 4)",
+        "assert len(list(peft.inject_adapter_in_model(peft.LoraConfig(target_modules=['0']), "
+        "Sequential(layer)).parameters())) == 5",
+    )
+    imports = ("import peft", "import complex_transformers", "import complex_transformers.nn")
+    check([(*imports, *adapt), (*imports[1:], imports[0], *adapt)])

@@ -91,8 +91,7 @@ class _ComplexConv(Initialized):
         # One product with [[A, -B], [B, A]] (Thesis 2.7). Grouped halves would be interleaved: those go apart.
         if self.groups == 1 and is_plain(self.real) and is_plain(self.imag):
             return self.real._conv_forward(x, CF.block_matrix(self.real.weight, self.imag.weight), self.bias)
-        parts = x.unflatten(1, (2, -1)).transpose(0, 1).flatten(0, 1)  # [2B, C, ...], all real parts first
-        (a_real, a_imag), (b_real, b_imag) = halves(self.real(parts), 0), halves(self.imag(parts), 0)
+        a_real, a_imag, b_real, b_imag = (layer(part) for layer in (self.real, self.imag) for part in halves(x, 1))
         out = torch.cat([a_real - b_imag, a_imag + b_real], dim=1)
         return out if self.bias is None else out + self.bias.to(out.dtype).view(-1, *[1] * self.num_dims)
 
