@@ -147,7 +147,8 @@ class _Up(nn.Linear):
     """The factor B: ``in_features`` complex numbers, as halves, to halves of width ``out_features``."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return CF.linear(x, *self.weight.chunk(2, dim=0), bias=self.bias)
+        real, imag = self.weight.chunk(2, dim=0)
+        return CF.linear(x, real, imag, self.bias)
 
 
 def _down(layer: nn.Module) -> type[_Down]:

@@ -27,6 +27,8 @@ class PromptedEmbedding(nn.Module):
         peft_model: the model whose active prompt comes first.
     """
 
+    peft_model: PeftModel
+
     def __init__(self, embedding: TableEmbedding, peft_model: PeftModel) -> None:
         super().__init__()
         self.embedding = embedding
@@ -40,7 +42,7 @@ class PromptedEmbedding(nn.Module):
     @property
     def weight(self) -> Tensor:
         """Return the word table, whose device PEFT reads."""
-        return self.embedding.weight
+        return self.embedding.weight  # type: ignore[return-value]
 
     def forward(self, input_ids: Tensor) -> Tensor:
         """Embed the ids ``[B, N]`` of texts, or the ids ``[k]`` from which a prompt is initialised."""

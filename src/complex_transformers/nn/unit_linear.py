@@ -118,6 +118,7 @@ class PackedLinear(nn.Module):
     """
 
     bias: nn.Parameter | None
+    codes: Tensor
 
     def __init__(
         self,
