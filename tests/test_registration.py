@@ -10,6 +10,7 @@ import pytest
 import transformers
 
 import complex_transformers
+from complex_transformers import auto
 
 # Runs pairs of import statements, each pair in a process of its own: forked after the import of what both sides need,
 # which saves its seconds, but before that of either side. Prints what went wrong, by pair.
@@ -103,3 +104,9 @@ def test_peft_knows_complex_layers_whichever_is_imported_first(ours_first: bool)
     )
     statements = "; ".join([*(imports if ours_first else reversed(imports)), adapt])
     subprocess.run([sys.executable, "-c", statements], check=True, timeout=300)
+
+
+def test_an_old_peft_is_named_and_goes_without_complex_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.18.1")
+    with pytest.warns(UserWarning, match="peft must be 0.21 or later .* got 0.18.1"):
+        auto._register_adapters()

@@ -12,9 +12,11 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
@@ -25,7 +27,7 @@ __all__ = ["register_all", "register_when_imported"]
 
 _PIPELINES = "transformers.pipelines"
 _QUANTIZERS = "transformers.quantizers.auto"
-_PEFT = "peft"
+_PEFT, _OLDEST_PEFT = "peft", "0.21"
 # The modules that have been registered with. Registering twice does no harm, but takes time.
 _registered: set[str] = set()
 
@@ -75,6 +77,11 @@ def _register_quantizer() -> None:
 
 
 def _register_adapters() -> None:
+    from packaging.version import Version  # which Transformers depends on
+
+    if Version(found := importlib.metadata.version(_PEFT)) < Version(_OLDEST_PEFT):
+        warnings.warn(f"peft must be {_OLDEST_PEFT} or later to adapt complex layers, got {found}.", stacklevel=2)
+        return
     from .adapters import register
 
     register()

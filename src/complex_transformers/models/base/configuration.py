@@ -71,6 +71,10 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     ``complex_size = hidden_size // 2`` complex features. A complex model costs what a real one of the same widths
     costs and has half its weights in each layer.
 
+    ``attention_dropout`` is another name of ``attention_probs_dropout_prob``, and ``rms_norm_eps`` and
+    ``layer_norm_eps`` are names of one field. A field of ``LlamaConfig`` or ``BertConfig`` that a family does not have
+    raises; any other unknown name that resembles a field warns.
+
     Args:
         vocab_size: words.
         hidden_size: width of the embedding and the hidden states, even.
