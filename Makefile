@@ -1,6 +1,8 @@
 # Everything a stranger needs: each target sets up what it uses, from nothing, in .venv.
 PYTHON ?= python3
-PYTHON_OLDEST ?= python3.10
+PYTHON_OLDEST ?= python3.11
+# PyPI's newest torch is a CPU build on some systems (macOS, Linux on Arm): there, use TORCH_NEWEST=torch.
+TORCH_NEWEST ?= $(shell grep '^torch==' constraints.txt)
 WORKERS ?= 2
 BIN := .venv/bin
 # pip would compile every file of every package, most of which nobody imports, on one core.
@@ -10,12 +12,14 @@ PIP_DEMO := .venv-demo/bin/python $(INSTALL) --constraint .venv-demo/constraints
 	--constraint examples/demo/constraints.txt
 # What is imported everywhere is compiled once, here, also where PYTHONDONTWRITEBYTECODE would have each process do it.
 COMPILE := PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "from transformers import Trainer, pipeline; import complex_transformers"
+# The extras that the tests, lint, types and docs need.
+DEVELOP := train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,evaluate,onnx,gguf,kernels,test,quality,docs
 # One thread for each worker: two would fight for the same cores.
 ONE_THREAD := OMP_NUM_THREADS=1
 # Compiled tests are kept: without them every worker and every process of a test compiles them anew.
 PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: quickstart demo test test-rest test-all test-slow test-tools test-gpu test-oldest test-demo conformance mutations lint format types docs bench bench-gpu stability clean
+.PHONY: quickstart demo test test-rest test-all test-slow test-tools test-gpu test-oldest test-newest test-demo conformance mutations lint format types docs bench bench-gpu stability clean
 
 quickstart: .venv/.run
 	$(ONE_THREAD) $(BIN)/python examples/quickstart/quickstart.py
@@ -50,6 +54,11 @@ test-oldest: .venv-oldest/.develop
 	$(ONE_THREAD) .venv-oldest/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal \
 		-m "not full and not slow" $(ARGS)
 
+# The default tests with the newest releases of everything but torch.
+test-newest: .venv-newest/.develop
+	$(ONE_THREAD) .venv-newest/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal \
+		-m "not full and not slow" $(ARGS)
+
 # The demo with its page, in a browser: a chromium that is installed already.
 test-demo: .venv-demo/.test
 	$(ONE_THREAD) .venv-demo/bin/python -m pytest tests/examples/test_demo.py $(ARGS)
@@ -63,7 +72,7 @@ mutations: .venv/.develop
 lint: .venv/.develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/vermin --target=3.10- --eval-annotations --no-tips --quiet src examples benchmarks
+	$(BIN)/vermin --target=3.11- --eval-annotations --no-tips --quiet src examples benchmarks
 
 format: .venv/.develop
 	$(BIN)/ruff check --fix .
@@ -97,7 +106,7 @@ stability: .venv/.run
 	touch $@
 
 .venv/.develop: .venv/.python pyproject.toml constraints.txt
-	$(PIP) --editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,evaluate,onnx,gguf,kernels,test,quality,docs]"
+	$(PIP) --editable ".[$(DEVELOP)]"
 	$(COMPILE)
 	touch $@ .venv/.run .venv/.docs
 
@@ -109,6 +118,11 @@ stability: .venv/.run
 	$(PYTHON_OLDEST) -m venv .venv-oldest
 	.venv-oldest/bin/python $(INSTALL) --constraint constraints-oldest.txt \
 		--editable ".[train,analysis,vectors,semantics,syntax,peft,translation,speech,vision,test]"
+	touch $@
+
+.venv-newest/.develop: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python $(INSTALL) --upgrade "$(TORCH_NEWEST)" --editable ".[$(DEVELOP)]"
 	touch $@
 
 # Not in .venv: gradio wants another pillow than the tests, whose other versions it gets.
@@ -135,4 +149,4 @@ stability: .venv/.run
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-demo .cache build site outputs
+	rm -rf .venv .venv-oldest .venv-newest .venv-demo .cache build site outputs

@@ -74,7 +74,17 @@ MUTATIONS = {
     "heads of the real twin merged as halves": Mutation(
         "return x.flatten(-2)",
         "return x.unflatten(-1, (2, -1)).transpose(-2, -3).flatten(-3)",
-        "tests/nn/test_attention.py::test_real_twin_is_torch_multihead_attention",
+        "tests/nn/test_attention_masks.py::test_real_layer_is_torch_multihead_attention",
+    ),
+    "a mask of torch read as one of Transformers": Mutation(
+        "return ~mask if mask.dtype == torch.bool else mask",
+        "return mask",
+        "tests/nn/test_attention_masks.py::test_real_layer_is_torch_multihead_attention",
+    ),
+    "a transposed convolution by the conjugate kernel": Mutation(
+        "CF.block_matrix(self.real.weight, -self.imag.weight)",
+        "CF.block_matrix(self.real.weight, self.imag.weight)",
+        "tests/nn/test_convolution.py::test_transposed_layer_spreads_the_kernel",
     ),
     "an initialiser of twice the variance": Mutation(
         "gain**2 * 2.0 / (fan_in + fan_out)",

@@ -16,7 +16,7 @@ FLOORS = (
     ("kernels", "data", "metrics"),
     ("nn", "semantics"),
     ("models",),
-    ("training", "pipelines", "analysis", "conversion", "quantization"),
+    ("adapters", "training", "pipelines", "analysis", "conversion", "quantization"),
     ("auto",),
     ("__init__",),
 )

@@ -11,6 +11,10 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import Seq2SeqTrainingArguments, Trainer, TrainingArguments
 
 from complex_transformers import (
+    BlockCollator,
+    BlockStream,
+    ComplexLlamaConfig,
+    ComplexLlamaForCausalLM,
     ComplexOrderConfig,
     ComplexOrderForMaskedLM,
     ComplexOrderForSequenceClassification,
@@ -21,10 +25,12 @@ from complex_transformers import (
     ComplexTrainer,
     ComplexTransfoXLConfig,
     ComplexTransfoXLForCausalLM,
+    build_tokenizer,
     decay_parameter_names,
     last_complete_checkpoint,
     optimizer_groups,
 )
+from refusals import refused
 
 pytest.importorskip("accelerate")
 
@@ -173,6 +179,68 @@ def test_training_killed_at_any_step_ends_with_the_same_weights(tmp_path, strate
         losses = [[log["loss"] for log in each.state.log_history if "loss" in log] for each in (straight, resumed)]
         assert len(losses[0]) == 8
         assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_a_stream_is_resumed_in_any_pass(tmp_path, accumulation):
+    texts = [f"a{number % 4} b{number % 3}" for number in range(15)]
+    tokenizer = build_tokenizer(texts, "whitespace")
+    blocks = BlockStream(lambda: texts, tokenizer, 4)
+    assert [len(block["input_ids"]) for block in blocks] == [4] * 7 + [2]  # eight blocks are a pass
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16, "num_hidden_layers": 1}
+
+    def train(folder, checkpoint=None):
+        torch.manual_seed(0)
+        model = ComplexLlamaForCausalLM(ComplexLlamaConfig(vocab_size=len(tokenizer), **sizes))
+        changes = {"max_steps": 12, "per_device_train_batch_size": 3, "gradient_accumulation_steps": accumulation}
+        settings = arguments(folder, save_steps=1, save_strategy="steps", **changes)
+        trainer = ComplexTrainer(model, settings, train_dataset=blocks, data_collator=BlockCollator())
+        trainer.train(resume_from_checkpoint=checkpoint)
+        losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
+        return losses, model.state_dict()
+
+    losses, weights = train(tmp_path / "whole")
+    assert len(losses) == 12
+    for step in (2, 5, 11):
+        again = train(tmp_path / "again", str(tmp_path / "whole" / f"checkpoint-{step}"))
+        assert again[0] == losses
+        assert all(torch.equal(weights[name], value) for name, value in again[1].items())
+
+
+def test_learning_rates_that_would_be_ignored_are_refused(tmp_path):
+    def trainer(**changes):
+        settings = arguments(tmp_path, save_steps=2, save_strategy="steps", **changes)
+        return ComplexTrainer(build(), settings, train_dataset=rows("sequence"))
+
+    trainer(max_steps=2).train()
+    refused(
+        r"learning_rate must stay as in the checkpoint, \[0.01, 0.01\], got \[0.5, 0.5\]",
+        trainer(learning_rate=0.5).train,
+        resume_from_checkpoint=str(tmp_path / "checkpoint-2"),
+    )
+    assert trainer(max_steps=4).train(resume_from_checkpoint=str(tmp_path / "checkpoint-2")).global_step == 4
+    model = build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    refused(
+        r"frequency_learning_rate .* must be None beside optimizers, got \[0.2, None\]",
+        ComplexTrainer,
+        model,
+        arguments(tmp_path),
+        optimizers=(optimizer, None),
+        frequency_learning_rate=0.2,
+    )
+
+
+def test_a_resumed_training_skips_a_checkpoint_that_is_not_whole(tmp_path, monkeypatch):
+    settings = arguments(tmp_path, save_steps=2, save_strategy="steps", max_steps=4)
+    ComplexTrainer(build(), settings, train_dataset=rows("sequence")).train()
+    (tmp_path / "checkpoint-4" / "trainer_state.json").write_text('{"epo')
+    trainer = ComplexTrainer(build(), settings, train_dataset=rows("sequence"))
+    steps = []
+    monkeypatch.setattr(trainer, "training_step", lambda *args: steps.append(args) or torch.zeros(()))
+    with pytest.warns(UserWarning, match="checkpoint-4 was not written to its end"):
+        trainer.train(resume_from_checkpoint=True)
+    assert len(steps) == 2
 
 
 def test_a_checkpoint_that_is_killed_while_it_is_written_anew_is_no_mixture(tmp_path, monkeypatch):

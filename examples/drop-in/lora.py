@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""LoRA on complex layers with PEFT: W = A + iB is two ``nn.Linear`` layers, ``real`` and ``imag``, which PEFT wraps.
+"""LoRA on complex layers with PEFT: the update of a complex weight is a complex matrix of low rank.
 
 A small ComplexOrder classifier is adapted to the embedded word-order data set, its adapter saved, loaded onto the
 untouched base model and merged; the merged model has plain complex layers again and gives the same logits.
@@ -66,7 +66,7 @@ def main() -> dict[str, float]:
         task_type="SEQ_CLS",
         r=args.rank,
         lora_alpha=2 * args.rank,
-        target_modules=["real", "imag"],  # both parts of every complex layer of the encoder ...
+        target_modules=["q_proj", "k_proj", "v_proj", "out_proj", "up_proj", "down_proj"],  # of the encoder ...
         modules_to_save=["classifier"],  # ... and the classifier in full
     )
     model = peft.get_peft_model(base, lora)

@@ -137,7 +137,7 @@ def main() -> dict[str, Any]:
     parser = HfArgumentParser((ModelArguments, DataArguments, TranslationTrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     checkpoint = prepare_run(args)
-    given = checkpoint or data_args.tokenizer_name_or_path or model_args.model_name_or_path
+    given = data_args.tokenizer_name_or_path or checkpoint or model_args.model_name_or_path
     parts, tokenizer = load_data(data_args, given)
     model = model_args.model(tokenizer)
     if (positions := learned_positions(model)) is not None:

@@ -147,6 +147,18 @@ def test_half_a_flac_file_is_refused():
     refused(r"truncated|can read", read_audio, data[: len(data) // 2], RATE)
 
 
+def test_mp3_without_an_info_frame_is_read_whole():
+    """Streams and recorders write none, and libsndfile guesses the number of samples."""
+    pytest.importorskip("soundfile", minversion="0.13")  # whose encoder has a bit rate
+    noise = 0.1 * np.random.default_rng(0).standard_normal(2 * 44100)
+    data = encoded(noise, 44100, format="MP3", bitrate_mode="CONSTANT", compression_level=0.5)
+    stream = data[data.index(data[:3], 4) :]  # every frame begins like the first, which is that of the encoder
+    with soundfile.SoundFile(io.BytesIO(stream)) as file:
+        guessed, samples = file.frames, file.read()
+    assert len(samples) < guessed
+    assert np.allclose(read_audio(stream, 44100), samples, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("kind", "subtype"),
     [("AIFF", "PCM_16"), ("AU", "PCM_16"), ("CAF", "ALAC_16"), ("W64", "PCM_U8"), ("RF64", "PCM_16")],

@@ -134,6 +134,25 @@ def test_a_file_that_is_no_text_is_named(archive, tmp_path):
         load_babi(path, 1, "en")
 
 
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE])
+def test_members_that_are_no_files_are_refused(tmp_path, kind):
+    path = tmp_path / "tasks.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for part, type_ in (("train", tarfile.REGTYPE), ("test", kind)):
+            info = tarfile.TarInfo(f"tasks/en/qa1_one_{part}.txt")
+            info.type, info.linkname = type_, "qa1_one_train.txt"
+            info.size = len(STORY) if type_ == tarfile.REGTYPE else 0
+            archive.addfile(info, io.BytesIO(STORY.encode()))
+    with pytest.raises(ValueError, match=r"en/qa1_one_test\.txt must be a regular file of at most 67,108,864 bytes"):
+        load_babi(path, 1, "en")
+
+
+def test_members_that_fill_the_memory_are_refused(tmp_path):
+    path = write_archive(tmp_path, {"en/qa1_one_test.txt": STORY, "en/qa1_one_train.txt": "\n" * (2**26 + 1)})
+    with pytest.raises(ValueError, match=r"qa1_one_train\.txt must be .*, got type b'0' and 67,108,865 bytes"):
+        load_babi(path, 1, "en")
+
+
 def test_what_an_archive_does_not_have(archive, tmp_path):
     with pytest.raises(ValueError, match=r"has no folder 'en-10k', only \['en'\]"):
         load_babi(archive, 1)

@@ -3,6 +3,7 @@
 """Texts packed into blocks: every token once and in order, whatever is read at once; batches; streams of files."""
 
 import random
+from itertools import islice
 
 import pytest
 import torch
@@ -62,6 +63,16 @@ def test_a_stream_begins_anew_and_is_shared_among_workers():
     assert first[0] == [once[0], once[2]]  # of the first worker
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_repeated_stream_reads_the_same_blocks_in_every_pass(workers):
+    data = BlockStream(lambda: iter(TEXTS), TOKENIZER, 6)
+    once = [block["input_ids"].tolist() for block in data]
+    read = DataLoader(data.repeat(), batch_size=None, num_workers=workers)
+    blocks = [block["input_ids"].tolist() for block in islice(read, 3 * len(once))]
+    assert blocks == once * 3
+    assert len(list(data)) == len(once)  # the stream itself has an end
+
+
 def test_batches():
     batch = BlockCollator(pad_token_id=9)([{"input_ids": [4, 5, 6]}, {"input_ids": torch.tensor([7, 9])}])
     assert batch["input_ids"].tolist() == [[4, 5, 6], [7, 9, 9]]
@@ -110,7 +121,10 @@ def test_bad_input(tmp_path):
     rows = [*TEXTS * 6, None]  # beyond those that are tokenized together
     refused("got None in row 300", lambda: list(pack_blocks(rows, TOKENIZER, 2)), error=TypeError)
     refused("got None in row 300", encode_stream, rows, TOKENIZER, error=TypeError)
-    refused("the texts hold no token", lambda: list(pack_blocks([], TOKENIZER, 4)))
+    for texts, total in (([], 0), ([""], 1)):  # the second is </s> alone
+        refused(f"must have 2 tokens or more, got {total}", lambda texts=texts: list(pack_blocks(texts, TOKENIZER, 4)))
+    endless = BlockStream(list, TOKENIZER, 4).repeat()
+    refused("must have 2 tokens or more, got 0", lambda: next(iter(endless)))
     plain = build_tokenizer(["ab"], "character", special_tokens="end")
     refused(
         r"2 symbol\(s\) that are not in the vocabulary: \['c', 'd'\]", lambda: list(pack_blocks(["acd"], plain, 4))

@@ -4,14 +4,21 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
+import shutil
 import socket
+import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from complex_transformers import (
     load_audio_dataset,
@@ -19,11 +26,13 @@ from complex_transformers import (
     load_plain_text,
     load_text_dataset,
     read_conllu,
+    stream_plain_text,
 )
 from complex_transformers.data import files
 from complex_transformers.data.files import whole_file
 from complex_transformers.data.parts import read_table
 from complex_transformers.data.vectors import read_vectors
+from complex_transformers.semantics import read_rated_pairs
 from refusals import refused
 from table_files import write_table
 
@@ -226,3 +235,68 @@ def test_what_is_no_file_is_written_as_it_comes(capsys: pytest.CaptureFixture[st
 def test_small_archives_may_hold_what_they_like(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n" * 2**20))  # 1000 times smaller
     assert sum(1 for _ in files.read_lines(tmp_path / "a.gz")) == 2**20
+
+
+COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("ending", COMPRESS)
+def test_compressed_files_are_read_by_their_ending(tmp_path: Path, ending: str) -> None:
+    def write(name: str, text: str) -> str:
+        path = tmp_path / f"{name}.{ending}"
+        path.write_bytes(COMPRESS[ending](text.encode()))
+        return str(path)
+
+    text = write("a.txt", "one\ntwo\n" * 20_000)
+    parts = load_plain_text(text, write("b.txt", "three\n"))
+    assert parts["train"]["text"][:] == ["one", "two"] * 20_000
+    train, held, _ = stream_plain_text(text, str(tmp_path / f"b.txt.{ending}"))
+    assert next(train()) == "one"
+    assert held == {"validation": ["three"]}
+    for name, content in (("a.csv", "text,label\ngood,1\n"), ("a.jsonl", '{"text": "good", "label": 1}')):
+        assert read_table(write(name, content), ["text"])["text"][:] == ["good"]
+    assert list(read_vectors(write("v.txt", "a 1 2\nb 3 4\n"))) == ["a", "b"]
+    assert read_rated_pairs(write("pairs.csv", "a,b,1\n")).name == "pairs"
+
+
+def test_parquet_tables_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "train[1].parquet"
+    parquet.write_table(pyarrow.table({"text": ["good", "bad"], "label": [1, 0], "more": [[], [2]]}), path)
+    assert read_table(str(path), ["text", "label"]).to_dict() == {"text": ["good", "bad"], "label": [1, 0]}
+    assert load_text_dataset(str(path), str(path), overlap="allow")["train"]["label"][:] == ["1", "0"]
+    refused("must be a text file, got a Parquet table. Give its folder", load_plain_text, str(path), __file__)
+    path.write_bytes(b"text")
+    refused(r"train\[1\]\.parquet is no readable parquet table", read_table, str(path), ["text"])
+
+
+@pytest.mark.parametrize("ending", ["tar", "tar.gz", "tar.xz", "tgz", "zip"])
+def test_archives_of_several_files_are_named(tmp_path: Path, ending: str) -> None:
+    member, path, csv = tmp_path / "a.txt", str(tmp_path / f"corpus.{ending}"), str(tmp_path / f"corpus.csv.{ending}")
+    member.write_text("one\n" * 200)
+    if ending == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.write(member, "a.txt")
+    else:
+        with tarfile.open(path, f"w:{ending.removeprefix('tar').strip('.')[-2:]}") as archive:
+            archive.add(member, "a.txt")
+    shutil.copy(path, csv)
+    words = f"must be a single file, got a {ending[:3].replace('tgz', 'tar')} archive. Unpack it"
+    refused(words, load_plain_text, path, str(member))
+    refused(words, read_vectors, path)
+    if ending in ("zip", "tar.gz"):
+        refused(r"must end in \.csv|" + words, read_table, csv, ["text"])
+
+
+def test_files_of_zeros_are_no_archives(tmp_path: Path) -> None:
+    (tmp_path / "zeros.bin").write_bytes(bytes(2048))
+    with files.open_file(tmp_path / "zeros.bin") as file:
+        assert file.read() == bytes(2048)
+
+
+@pytest.mark.parametrize("ending", COMPRESS)
+def test_damaged_files_are_named(tmp_path: Path, ending: str) -> None:
+    whole = COMPRESS[ending]("\n".join(map(str, range(50_000))).encode())
+    path = tmp_path / f"a.txt.{ending}"
+    for damaged in (whole[: len(whole) // 2], b"no archive", whole[:20] + b"?" * 20 + whole[40:]):
+        path.write_bytes(damaged)
+        refused(rf"a\.txt\.{ending} is no \w+ archive, or a damaged one", load_plain_text, str(path), __file__)

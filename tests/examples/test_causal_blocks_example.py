@@ -58,7 +58,7 @@ def test_blocks_are_learnt_streamed_and_written_on(run: Callable[..., Any], tmp_
     write = pipeline("text-generation", model=str(tmp_path / "first"))
     assert write("the cat", do_sample=False)[0]["generated_text"] == "the cat sat on the mat"  # a prompt has no end
 
-    further = ["--streaming", "--model_name_or_path", tmp_path / "first", "--tokenizer", "character"]  # it has its own
+    further = ["--streaming", "--model_name_or_path", tmp_path / "first"]  # with the tokenizer of the model
     more = run(CLM, *files, *SMALL, *steps(2), *further)
     assert more["tokens"]["validation"] == 140
     assert set(more["blocks"]) == {"validation", "test"}  # nobody has counted those of a stream
@@ -90,12 +90,15 @@ def test_a_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Pa
     run(CLM, *files, *SMALL, *steps(2), "--output_dir", tmp_path / "first")
     arguments = [CLM, *files, *SMALL, "--streaming", "--tokenizer_name_or_path", tmp_path / "first"]
     arguments += ["--max_steps", "8", "--save_steps", "4", "--eval_steps", "4", "--resume_from_checkpoint", "last"]
+    arguments += ["--per_device_train_batch_size", "16"]  # a pass is three steps and a half: 4 steps are in the second
     arguments += ["--save_total_limit", "3"]
     whole = run(*arguments)
     shutil.copytree(tmp_path / "out" / "checkpoint-4", tmp_path / "again" / "checkpoint-4")
     again = run(*arguments, "--output_dir", tmp_path / "again")
     assert again["resumed"]
     assert again["test"] == whole["test"]
+    with pytest.raises(ValueError, match=r"--tokenizer must be whitespace with the tokenizer of .*first, got bpe"):
+        run(*arguments, "--tokenizer", "bpe", "--output_dir", tmp_path / "again")
     (tmp_path / "train.txt").write_text("another text\n" * 99)
     shutil.copytree(tmp_path / "out" / "checkpoint-4", tmp_path / "other" / "checkpoint-4")
     with pytest.raises(ValueError, match="with other data"):

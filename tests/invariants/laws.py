@@ -94,7 +94,7 @@ _SKIPPED: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {
             *("complex_llama", "complex_seq2seq", "complex_transfo_xl", "complex_recurrent_lm", "synconmt"),
             "spectral_transformer",
         ),
-    ): "forward takes no position_ids: a decoder counts from its cache, frames and recurrent steps are in order",
+    ): "positions of a decoder count from 0, or it carries a state and counts by itself; frames are in order",
     (
         ("a_resized_vocabulary_keeps_its_words",),
         ("spectral_transformer",),

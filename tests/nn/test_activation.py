@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 from scipy.special import erf
 from torch.autograd import gradcheck
 
-from complex_transformers.nn import ACT2CFN, NUMBER_FIELDS, HiroseTanh, get_activation
+from complex_transformers.nn import ACT2CFN, NUMBER_FIELDS, HiroseTanh, SplitPReLU, get_activation
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, numbers, of_parts, randn, z
 
-B = np.array([0.25, -0.375, 0.0])  # the bias of modrelu, exact in every dtype
+B = np.array([0.25, -0.375, 0.0])  # the bias of modrelu and the slopes of split_prelu, exact in every dtype
 
 
 def _parts(function):
@@ -34,6 +34,7 @@ ORACLES = {
     "split_silu": _parts(lambda v: v * _sigmoid(v)),
     "split_tanh": _parts(np.tanh),
     "split_sigmoid": _parts(_sigmoid),
+    "split_prelu": _parts(lambda v: np.where(v > 0, v, B * v)),
     "tanh": lambda v: np.sinh(v) / np.cosh(v),
     "modrelu": lambda v: np.maximum(np.abs(v) + B, 0.0) * v / np.abs(v),
     "hirose_tanh": lambda v: np.tanh(np.abs(v)) * v / np.abs(v),
@@ -47,9 +48,9 @@ ORACLES = {
 
 def make(name, field="complex", dtype=torch.float64):
     activation = get_activation(name, 6 if field == "complex" else 3, field)
-    if name == "modrelu":
-        with torch.no_grad():
-            activation.bias.copy_(torch.from_numpy(B))
+    with torch.no_grad():
+        for parameter in activation.parameters():
+            parameter.copy_(torch.from_numpy(B))
     return activation.to(dtype)
 
 
@@ -113,6 +114,25 @@ def test_modrelu_starts_as_the_identity_and_resets():
     assert not activation(x).any()
     activation.reset_parameters()
     assert not activation.bias.any()
+
+
+def test_prelu_learns_the_slopes_of_torch():
+    x, twin = randn(5, 6, grad=True), torch.nn.PReLU(dtype=torch.float64)
+    one, several = SplitPReLU().double(), get_activation("split_prelu", 6).double()
+    assert (one.weight.shape, several.weight.shape) == ((1,), (3,))
+    assert one.no_weight_decay == ("weight",)
+    expected = twin(x)
+    (slope,) = torch.autograd.grad(expected.square().sum(), twin.weight)
+    for activation in (one, several):
+        out = activation(x)
+        torch.testing.assert_close(out, expected)
+        (found,) = torch.autograd.grad(out.square().sum(), activation.weight)
+        torch.testing.assert_close(found.sum(0, keepdim=True), slope)
+    torch.testing.assert_close(get_activation("split_prelu", 6, "real")(x.float()), expected.float())
+    with torch.no_grad():
+        one.weight.fill_(7.0)
+    one.reset_parameters()
+    assert one.weight.item() == 0.25
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

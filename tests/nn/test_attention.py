@@ -322,7 +322,7 @@ def test_layer(score, normalization, field, t, s, kind, is_causal, share, data):
     mask = torch.from_numpy(keep).expand(2, 1, t, -1)  # takes the place of causality
     if kind == "causal":
         keep, mask = np.tri(t, dtype=bool), None
-    out, weights = layer(x, mask, key_value_states=states)
+    out, weights = layer(x, states, attention_mask=mask)
     for i in range(2):
         expected, w = layer_oracle(layer, numbers(layer, x[i]), numbers(layer, source[i]), keep)
         assert_close(numbers(layer, out[i]), expected)
@@ -341,22 +341,9 @@ def test_row_that_attends_to_nothing_is_finite(score, normalization, field):
     x = torch.randn(2, 3, 12, requires_grad=True)
     mask = torch.zeros(2, 1, 3, 3, dtype=torch.bool)
     mask[1] = True
-    out, weights = layer(x, mask)
+    out, weights = layer(x, attention_mask=mask)
     out.sum().backward()
     assert finite(out, weights, x.grad)
-
-
-def test_real_twin_is_torch_multihead_attention():
-    layer = make("real", "softmax", "real", is_causal=True)
-    twin = nn.MultiheadAttention(12, 3, batch_first=True, dtype=torch.float64)
-    with torch.no_grad():
-        projections = [layer.q_proj, layer.k_proj, layer.v_proj]
-        twin.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
-        twin.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
-        twin.out_proj.load_state_dict(layer.out_proj.state_dict())
-    x = randn(2, 5, 12)
-    expected, _ = twin(x, x, x, attn_mask=torch.ones(5, 5).triu(1).bool())
-    torch.testing.assert_close(layer(x)[0], expected)
 
 
 def test_bad_values():
@@ -374,9 +361,6 @@ def test_bad_values():
     for score, normalization in (("modulus", "softmax"), ("real", "split_softmax")):
         assert_refused("number_field='complex'", check_attention, score, normalization, "real")
     assert_refused("not 'real'", check_attention, "real", "split_softmax")
-    layer, x = ComplexMultiheadAttention(12, 2), torch.randn(1, 3, 12)
-    with pytest.raises(TypeError, match=r"attention_mask is of torch.int64, .* give a boolean one"):
-        layer(x, attention_mask=torch.ones(3, 3, dtype=torch.long))
 
 
 # --- second derivatives, and masks that are learned ------------------------------------------------------------------

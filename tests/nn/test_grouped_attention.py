@@ -104,7 +104,7 @@ def test_attention(field, changes):
     factors = RotaryPositions(layer.head_dim // 2, 50.0)(torch.arange(5)[None], torch.float64)
     d = layer.head_dim // 2 if field == "complex" else layer.head_dim
     scale, norm_scale = changes.get("scaling", d**-0.5), changes.get("norm_scale")
-    out, weights = layer(x, None, factors)
+    out, weights = layer(x, factors=factors)
     assert weights.shape == (2, 4, 5, 5)
     for text, found in zip(numbers(field, x), numbers(field, out), strict=True):
         assert_close(found, attention_oracle(layer, text, field, scale, norm_scale, 50.0), 1e-10)

@@ -90,6 +90,12 @@ def images(layer, x):
     return layer(torch.stack([x.transpose(1, 2)] * 2, dim=-1)).transpose(1, 2)
 
 
+def volumes(layer, x):
+    """Of four equal columns."""
+    volume = torch.stack([torch.stack([x.transpose(1, 2)] * 2, dim=-1)] * 2, dim=-1)
+    return layer(volume).transpose(1, 2)
+
+
 def masked_images(layer, x):
     image, mask = torch.stack([x.transpose(1, 2)] * 2, dim=-1), torch.stack([mask_for(x)] * 2, dim=-1)
     return layer(image, mask).transpose(1, 2)
@@ -109,7 +115,7 @@ def masked_states(layer, x):
 
 
 def attention(layer, x):
-    return layer(x, mask_for(x)[:, None, None].bool())[0]
+    return layer(x, attention_mask=mask_for(x)[:, None, None].bool())[0]
 
 
 def alignment(layer, x):
@@ -188,6 +194,11 @@ def blocks(field: str) -> dict[str, Block]:
         "convolution, groups": Block(Adapted(channels, of.Conv1d(8, 4, 2, groups=2))),
         "convolution, images": Block(Adapted(images, of.Conv2d(8, 6, (2, 1), padding=1))),
         "convolution, groups of images": Block(Adapted(images, of.Conv2d(8, 4, (2, 1), groups=2))),
+        "convolution, volumes": Block(Adapted(volumes, of.Conv3d(8, 6, (2, 1, 2), padding=1))),
+        "convolution, transposed": Block(Adapted(channels, of.ConvTranspose1d(8, 6, 2, stride=2))),
+        "convolution, transposed groups": Block(Adapted(channels, of.ConvTranspose1d(8, 4, 2, groups=2))),
+        "convolution, transposed images": Block(Adapted(images, of.ConvTranspose2d(8, 6, (2, 1), padding=(1, 0)))),
+        "upsampling": Block(Adapted(images, of.Upsample(scale_factor=2, mode="bilinear")), True),
         "graph convolution": Block(Adapted(graph, cnn.GraphConvolution(8, 6, number_field=field)), padding=1e6),
         "masked mean": Block(Adapted(lambda x: CF.masked_mean(x, mask_for(x, [[1, 1, 0], [0, 0, 0]]))), True, nothing),
     }
@@ -363,9 +374,12 @@ def patched_forward(layer, name):
     part.forward = lambda x: type(part).forward(part, x)
 
 
+CALLED = ["linear", "convolution", "convolution, images", "convolution, volumes", "convolution, transposed"]
+
+
 @pytest.mark.parametrize("change", [hook, pre_hook, replace, subclass, patched_forward])
 @pytest.mark.parametrize("part", ["real", "imag"])
-@pytest.mark.parametrize("name", ["linear", "convolution", "convolution, images"])
+@pytest.mark.parametrize("name", CALLED)
 def test_changed_sublayers_are_called(name, part, change, monkeypatch):
     layer, x, results = randomize(layer_of("complex", name)).double(), randn(2, 3, 8, grad=True), []
     for changed in (False, True):
@@ -431,6 +445,11 @@ TURNED = [
     "convolution",
     "convolution, groups",
     "convolution, images",
+    "convolution, volumes",
+    "convolution, transposed",
+    "convolution, transposed groups",
+    "convolution, transposed images",
+    "upsampling",
     "graph convolution",
     "rms norm",
     "unit norm",
@@ -453,8 +472,8 @@ def test_a_turn_of_the_input_turns_the_output_or_nothing(name):
             if path.endswith("bias") and name != "activation modrelu":
                 parameter.zero_()
     turned, plain = layer(halves(z(x) * angle)), layer(x)
-    if "images" in name:
-        turned, plain = turned.transpose(2, 3), plain.transpose(2, 3)
+    if turned.dim() > 3:
+        turned, plain = turned.movedim(2, -1), plain.movedim(2, -1)
     assert_close(z(turned), z(plain) * (angle if name in TURNED else 1.0))
 
 

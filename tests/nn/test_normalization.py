@@ -336,6 +336,16 @@ def test_a_batch_without_rows_that_count_moves_no_statistics(norm, tracked):
         torch.testing.assert_close(layer.state_dict(), before, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("layer", [ComplexLayerNorm, ComplexRMSNorm])
+def test_shapes_of_torch(layer):
+    x = torch.randn(2, 8)
+    norms = [layer(shape) for shape in (8, [8], (8,), torch.Size([8]))]
+    assert {norm.normalized_shape for norm in norms} == {(8,)}
+    assert all(torch.equal(norm(x), norms[0](x)) for norm in norms)
+    for shape in ((), (4, 8)):
+        assert_refused(r"normalized_shape must have one axis, .* got \(", layer, shape)
+
+
 def test_bad_values():
     for layer in (ComplexLayerNorm, ComplexRMSNorm, ComplexBatchNorm1d):
         assert_refused("even, got 5; use 6", layer, 5)

@@ -14,7 +14,7 @@ import complex_transformers.nn.functional as CF
 from complex_transformers.nn import NUMBER_FIELDS, arithmetic, number_field
 from oracles import assert_close, assert_refused, finite, r, randn, z
 
-VECTORS, SEQUENCES, IMAGES, STEPS = (5, 8), (3, 8, 7), (3, 8, 6, 5), (3, 7, 8)
+VECTORS, SEQUENCES, IMAGES, VOLUMES, STEPS = (5, 8), (3, 8, 7), (3, 8, 6, 5), (2, 8, 5, 4, 4), (3, 7, 8)
 TWINS = [
     ("Linear", (8, 6), {}, VECTORS),
     ("Linear", (8, 6), {"bias": False}, VECTORS),
@@ -27,6 +27,13 @@ TWINS = [
     ("Conv1d", (8, 6, 3), {"groups": 2, "dilation": 2, "bias": False}, SEQUENCES),
     ("Conv2d", (8, 6, (3, 1)), {"stride": 2, "padding": 1}, IMAGES),
     ("Conv2d", (8, 6, 3), {"groups": 2, "dilation": 2, "bias": False}, IMAGES),
+    ("Conv3d", (8, 6, (3, 1, 2)), {"stride": 2, "padding": 1}, VOLUMES),
+    ("Conv3d", (8, 6, 2), {"groups": 2, "dilation": 2, "bias": False}, VOLUMES),
+    ("ConvTranspose1d", (8, 6, 3), {"stride": 2, "padding": 1, "output_padding": 1}, SEQUENCES),
+    ("ConvTranspose1d", (8, 6, 3, 1, 0, 0, 2, False, 2), {}, SEQUENCES),
+    ("ConvTranspose2d", (8, 6, (3, 1)), {"stride": 2, "padding": (1, 0)}, IMAGES),
+    ("Upsample", (), {"scale_factor": 2}, SEQUENCES),
+    ("Upsample", ((7, 9), None, "bilinear"), {}, IMAGES),
     ("MaxPool1d", (2,), {}, SEQUENCES),
     ("MaxPool2d", ((2, 3), 1), {}, IMAGES),
     ("AvgPool1d", (3, 1), {}, SEQUENCES),
@@ -87,6 +94,9 @@ def test_complex_layers_have_half_the_weights_of_their_twins_of_equal_width():
         ("Linear", (64, 32), 64 * 32),
         ("Conv1d", (64, 32, 5), 64 * 32 * 5),
         ("Conv2d", (64, 32, (3, 2)), 64 * 32 * 6),
+        ("Conv3d", (64, 32, (3, 2, 1)), 64 * 32 * 6),
+        ("ConvTranspose1d", (64, 32, 5), 64 * 32 * 5),
+        ("ConvTranspose2d", (64, 32, (3, 2)), 64 * 32 * 6),
         ("RNN", (64, 32), 96 * 32),
         ("LSTM", (64, 32), 4 * 96 * 32),
         ("GRU", (64, 32), 3 * 96 * 32),

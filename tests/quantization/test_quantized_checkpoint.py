@@ -148,6 +148,14 @@ def test_files_that_lack_weights(tmp_path, change):
     refused(f"no packed weights of 1 of 14 layers, such as {NAME}: .*save the quantised model again", load, tmp_path)
 
 
+@pytest.mark.parametrize("name", ["codes", "scales"])
+def test_packed_weights_of_another_dtype(tmp_path, name):
+    quantize(decoder(), ComplexQuantizationConfig(stages=2)).save_pretrained(tmp_path)
+    edit(tmp_path, lambda state: state.update({f"{NAME}.{name}": state[f"{NAME}.{name}"].float()}))
+    words = rf"holds {NAME}.{name} of shape \(2, .*\) F32, and the layer .* describes has \(2, .*\) (U8|F16)"
+    refused(words, load, tmp_path)
+
+
 def test_files_of_another_configuration(tmp_path):
     quantize(decoder(), ComplexQuantizationConfig(stages=2)).save_pretrained(tmp_path)
     path = tmp_path / "config.json"
@@ -166,6 +174,8 @@ def test_files_of_another_configuration(tmp_path):
     refused(saved.format("up_proj.*codes", "none"), load, tmp_path)
     path.write_text(json.dumps({**written, "linear_type": "complex"}))
     refused(saved.format("conj_codes", "none"), load, tmp_path)
+    rewrite(training=True)  # would load random weights
+    refused(saved.format("codes", "none"), load, tmp_path)
     rewrite(groups=4)
     refused(r"unknown arguments \['groups'\]: the file may be of a newer version", load, tmp_path)
     rewrite(stages=4)

@@ -66,6 +66,14 @@ def test_any_pairs(mark, header, tmp_path):
     assert rated.ratings.tolist() == [6.77, -7.0, 7.0]
 
 
+@pytest.mark.parametrize("header", ["", "Word 1\tWord 2\tHuman (mean)\n"])
+def test_comments_are_no_pairs(header, tmp_path):
+    text = f"# WordSim-353\n{header}cat\tdog\t7\n#cat\tmouse\t1\ncat\tmouse\t3\n"
+    rated = read_rated_pairs(write_text(tmp_path / "pairs.tsv", text))
+    assert rated.pairs == ((("cat",), ("dog",)), (("cat",), ("mouse",)))
+    assert rated.ratings.tolist() == [7.0, 3.0]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -76,11 +84,16 @@ def test_any_pairs(mark, header, tmp_path):
         ("word1\tword2\tsimilarity\na\t\t1\n", "line 2"),
         ("a b 1\n\na b nan\n", "line 3 must have the 3 fields word1 word2 score"),
         ("a b 1\na b 1_0\n", "line 2"),
-        ("a b 1e999\na b 1\nb c x", "line 3"),
+        ("a b 1e999\na b 1\nb c x", "line 1"),
         ("a b 1\na b c 2\n", "line 2"),
         ("a b\n", "line 1"),
         ("cat dog NA\ncat mouse 3\n", "line 1 must have .* got 'cat dog NA': mend or remove it"),
         ("cat,dog,\ncat,mouse,3\n", "line 1"),
+        *(
+            (f"cat dog {bad}\ncat mouse 3\n", f"line 1 must .*{bad}")
+            for bad in ("7,5", "1e999", "inf", "7..5", "high")
+        ),
+        ("# pairs\n\ncat dog x\n", "line 3 must have .* got 'cat dog x'"),
         (
             "\t".join(ML.split()) + "\n" + "\t".join(["7", "0", "old", "dog", "new", "1"]),
             "line 2 must have the 7 fields",

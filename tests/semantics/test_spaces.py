@@ -263,6 +263,33 @@ def test_folders_that_are_no_space(counts, tmp_path):
     refused("no vectors yet", SemanticSpace().save, tmp_path / "new")
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("indptr", [0, -4, 0, 0, 0, 0]),  # ends in 0: scipy takes it for a matrix without a number
+        ("indptr", [0, 9**9, 0, 0, 0, 0]),
+        ("indices", [-1] * 12),
+        ("indices", [10**6] * 12),
+    ],
+)
+def test_indices_outside_the_arrays(name, values, counts, tmp_path):
+    space = SemanticSpace("raw", normalize=False).fit(counts)
+    space.save(tmp_path)
+    arrays = dict(numpy.load(tmp_path / "space.npz"))
+    changed = numpy.resize(numpy.array(values, arrays[name].dtype), arrays[name].shape)
+    numpy.savez(tmp_path / "space.npz", **{**arrays, name: changed})
+    refused("is no saved SemanticSpace: (indptr|indices)", SemanticSpace.load, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["similarity", "_rows", "__class__"])
+def test_a_file_sets_no_attribute_but_parameters(name, counts, tmp_path):
+    SemanticSpace().fit(counts).save(tmp_path)
+    facts = json.loads((tmp_path / "space.json").read_text())
+    facts["parameters"][name] = "changed"
+    (tmp_path / "space.json").write_text(json.dumps(facts))
+    refused(rf"parameters must be among .*, got \['{name}'\]", SemanticSpace.load, tmp_path)
+
+
 def test_the_room_needs_no_torch_and_names_its_extra():
     code = """
 import sys

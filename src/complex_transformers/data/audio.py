@@ -97,6 +97,7 @@ def _decode(source: Any, sampling_rate: int, mix_channels: bool) -> tuple[np.nda
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             rate, expected = file.samplerate, file.frames
+            is_estimate = file.format == "MP3"  # without an Info frame the length follows from size and bit rate
             read, blocks = 0, list[np.ndarray]()
             while not blocks or len(blocks[-1]):
                 shape = (max(read, expected), file.channels)  # some formats hold more than they say
@@ -106,7 +107,7 @@ def _decode(source: Any, sampling_rate: int, mix_channels: bool) -> tuple[np.nda
     except soundfile.LibsndfileError as error:
         raise ValueError(f"{name} is no audio file that soundfile can read: {error.error_string}") from error
     samples = np.concatenate(blocks)
-    if len(samples) < expected:
+    if len(samples) < expected and not is_estimate:
         raise ValueError(f"{name} is truncated: it has {len(samples)} samples of {expected}; copy it again")
     return samples, rate, name
 

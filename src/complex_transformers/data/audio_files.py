@@ -52,8 +52,8 @@ def load_audio_dataset(
     """Columns ``audio`` (for ``read_audio``) and ``label`` or ``text`` of train, validation and, where given, test.
 
     Args:
-        train_file, validation_file, test_file: csv, tsv (no quoting), json or jsonl, also with .gz; paths of audio
-            are relative to the folder of the table.
+        train_file, validation_file, test_file: csv, tsv (no quoting), json, jsonl or parquet, also compressed (.gz,
+            .bz2, .xz); paths of audio are relative to the folder of the table.
         data_dir: a folder with one folder of audio files for each label; the training part.
         dataset_name, dataset_config_name: a data set of the Hub; its audio is left encoded.
         audio_column: name of the column; ``path`` in a table, ``audio`` on the Hub.

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from .parts import require_datasets
 
@@ -22,6 +22,7 @@ __all__ = ["BabiQuestion", "load_babi", "read_babi", "repeated_questions"]
 
 _LINE = re.compile(r"(\d+) +(\S.*)")
 _MEMBER = re.compile(r"([^/]+)/qa(\d+)_(?:[^/]*_)?(train|valid|test)\.txt$")
+_LARGEST = 2**26  # bytes of a file in an archive; those of bAbI have less than 10 million
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,8 @@ def load_babi(archive: str | Path, task: int, folder: str = "en-10k") -> Dataset
 
     Raises:
         FileNotFoundError: no such archive.
-        ValueError: a file that is no whole archive, a folder or task that it does not have, a part that is missing or
-            no UTF-8 or was cut off, a broken line.
+        ValueError: a file that is no whole archive, a folder or task that it does not have, a part that is missing, no
+            regular file, larger than 64 MiB, no UTF-8 or cut off, a broken line.
     """
     texts = _texts(Path(archive), folder, task)
     if missing := {"train", "test"} - texts.keys():
@@ -144,11 +145,21 @@ def _texts(archive: Path, folder: str, task: int) -> dict[str, str]:
             while opened.fileobj is not None and opened.fileobj.read(2**20):  # its check sum stands behind the files
                 pass
             names = _members(listed, archive, folder, task)
-            files = {part: opened.extractfile(name) for part, name in names.items()}
-            texts = {part: file.read() for part, file in files.items() if file is not None}
+            texts = {part: _content(opened, name) for part, name in names.items()}
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{archive} is no whole archive of the bAbI tasks ({error}): fetch it again") from error
     return {part: _decoded(text, f"{archive}, {names[part]}") for part, text in texts.items()}
+
+
+def _content(archive: tarfile.TarFile, name: str) -> bytes:
+    """Return the bytes of a member that is a file of a size that a task can have."""
+    member = archive.getmember(name)
+    if not member.isreg() or member.size > _LARGEST:
+        raise ValueError(
+            f"{name} must be a regular file of at most {_LARGEST:,} bytes, got type {member.type!r} and "
+            f"{member.size:,} bytes. Fetch the archive again."
+        )
+    return cast(IO[bytes], archive.extractfile(member)).read()
 
 
 def _decoded(text: bytes, name: object) -> str:

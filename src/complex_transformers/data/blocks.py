@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, repeat
 from typing import Any
 
 import torch
@@ -60,8 +61,8 @@ def pack_blocks(
         whole = len(rest) - len(rest) % block_size
         yield from rest[:whole].split(block_size) if whole else ()
         rest = rest[whole:]
-    if not total:
-        raise ValueError("the texts hold no token")
+    if total < 2:
+        raise ValueError(f"the texts must have 2 tokens or more, got {total}")
     if len(rest) > 1:
         yield rest
 
@@ -117,9 +118,10 @@ def _column(part: Any, name: str, text_column: str) -> Callable[[], Iterator[str
 
 
 class BlockStream(IterableDataset[dict[str, Tensor]]):
-    """Blocks of texts that are read while they are trained on; each pass begins anew, in the same order.
+    """Blocks of texts that are read during training, in the same order in every pass.
 
-    Each of several workers reads all texts and gives its share of the blocks: batches hold other blocks than without.
+    ``ComplexTrainer`` repeats them until ``max_steps``, so that a resumed run finds its place in any pass. With
+    several workers, each reads all texts and yields its share of the blocks: batches differ from those without.
 
     Args:
         texts: begins to read them.
@@ -139,9 +141,19 @@ class BlockStream(IterableDataset[dict[str, Tensor]]):
         self.texts, self.tokenizer, self.by_character = texts, tokenizer, by_character
         self.block_size = block_size
         self.checksum = checksum
+        self.is_endless = False
+
+    def repeat(self) -> BlockStream:
+        """Return a stream that reads the texts again and again; whoever iterates over it must stop by itself."""
+        stream = copy.copy(self)
+        stream.is_endless = True
+        return stream
+
+    def _blocks(self) -> Iterator[Tensor]:
+        return pack_blocks(self.texts(), self.tokenizer, self.block_size, self.by_character)
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
-        blocks = pack_blocks(self.texts(), self.tokenizer, self.block_size, self.by_character)
+        blocks = chain.from_iterable(self._blocks() for _ in repeat(None)) if self.is_endless else self._blocks()
         worker = get_worker_info()
         if worker is not None:  # each loads its share
             blocks = islice(blocks, worker.id, None, worker.num_workers)

@@ -1,33 +1,45 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Local files: taken by their very name, unpacked where they are gzipped, never more than a file may hold."""
+"""Local files: taken by their very name, decompressed by their ending, never more than a file may hold."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import shutil
 import sys
-import zlib
+import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-__all__ = ["check_file", "check_own_files", "decode_lines", "open_file", "read_lines", "whole_file"]
+from fsspec.core import OpenFile
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.utils import infer_compression
+
+__all__ = [
+    "check_file",
+    "check_own_files",
+    "decode_lines",
+    "open_file",
+    "read_lines",
+    "uncompressed_name",
+    "whole_file",
+]
 
 # gzip packs bytes up to 1030 times smaller, texts 3 to 20 times: what goes beyond is made to fill a memory.
 _MOST_TIMES = 250
 _ALWAYS_ALLOWED = 2**26  # bytes, whatever the size of the archive
 
 
-class _Unpacked(io.RawIOBase):
-    """What a gzip file holds; errors name the file."""
+class _Decompressed(io.RawIOBase):
+    """The content of a compressed file; errors name the file."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path, self._count = path, 0
-        self._file = gzip.GzipFile(path)
+    def __init__(self, path: str | os.PathLike[str], compression: str) -> None:
+        self._path, self._compression, self._count = path, compression, 0
+        self._opened = OpenFile(LocalFileSystem(), str(Path(path).absolute()), compression=compression)
+        self._file = self._opened.open()
         self._limit = max(_ALWAYS_ALLOWED, _MOST_TIMES * os.path.getsize(path))
 
     def readable(self) -> bool:
@@ -35,19 +47,20 @@ class _Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            count = self._file.readinto(buffer)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{self._path} is no gzip archive, or a damaged one: {error}") from error
-        self._count += count
+            data = self._file.read(len(buffer))
+        except Exception as error:  # every format has errors of its own
+            raise ValueError(f"{self._path} is no {self._compression} archive, or a damaged one: {error}") from error
+        buffer[: len(data)] = data
+        self._count += len(data)
         if self._count > self._limit:
             raise ValueError(
                 f"{self._path} unpacks to more than {self._limit:,} bytes, {_MOST_TIMES} times its size: no text is "
                 "packed so small; if it is meant to be, unpack it and give the unpacked file"
             )
-        return count
+        return len(data)
 
     def close(self) -> None:
-        self._file.close()
+        self._opened.close()
         super().close()
 
 
@@ -65,15 +78,36 @@ def check_own_files(paths: Mapping[str, str | os.PathLike[str]]) -> None:
         raise ValueError(f"the parts share a file: {paths}")
 
 
+def uncompressed_name(path: str | os.PathLike[str]) -> str:
+    """Return a path without the ending of its compression, such as ``.gz``."""
+    return os.path.splitext(path)[0] if infer_compression(os.fspath(path)) else os.fspath(path)
+
+
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """The bytes of a file, unpacked where its name ends in ``.gz``.
+    """Open a file to read its bytes, decompressed by its ending (``.gz``, ``.bz2``, ``.xz`` and what fsspec knows).
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: when it is read: a damaged archive, or one of more than 64 MiB and 250 times its own size.
+        ValueError: a tar or zip archive; a damaged file, or one of more than 64 MiB and 250 times its own size.
     """
     check_file(path)
-    return cast(BinaryIO, io.BufferedReader(_Unpacked(path), 2**16)) if str(path).endswith(".gz") else open(path, "rb")
+    if kind := _archive_kind(path):
+        raise ValueError(f"{path} must be a single file, got a {kind} archive. Unpack it and give one of its files.")
+    if compression := infer_compression(os.fspath(path)):
+        return cast(BinaryIO, io.BufferedReader(_Decompressed(path, compression), 2**16))
+    return open(path, "rb")
+
+
+def _archive_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return zip or tar if a file holds several files, whatever its name and compression."""
+    with open(path, "rb") as file:
+        if file.read(4) == b"PK\3\4":
+            return "zip"
+    try:
+        with tarfile.open(path) as archive:
+            return "tar" if archive.next() else None
+    except Exception:  # not an archive; a damaged file is reported when it is read
+        return None
 
 
 def decode_lines(file: Iterable[bytes], name: str, keep_linebreaks: bool = False) -> Iterator[str]:
@@ -102,12 +136,14 @@ def decode_lines(file: Iterable[bytes], name: str, keep_linebreaks: bool = False
 
 
 def read_lines(path: str | os.PathLike[str], keep_linebreaks: bool = False) -> Iterator[str]:
-    """Lines of a file, also ``.gz``, as ``decode_lines`` gives them.
+    """Read the lines of a text file, compressed or not, as ``decode_lines`` gives them.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: no UTF-8, or what ``open_file`` raises.
+        ValueError: no UTF-8, a Parquet table, or what ``open_file`` raises.
     """
+    if str(path).endswith(".parquet"):
+        raise ValueError(f"{path} must be a text file, got a Parquet table. Give its folder as dataset_name.")
     with open_file(path) as file:
         yield from decode_lines(file, str(path), keep_linebreaks)
 

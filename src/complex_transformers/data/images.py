@@ -61,7 +61,8 @@ def load_image_dataset(
         validation_split: share of the training part, by label, set aside where no validation part is given.
         split_seed: of that split.
         overlap: what to do with an image in two parts: ``error``, ``drop`` it from the earlier part, or ``allow``.
-        broken: what to do with files that are no images: ``error``, or ``drop`` them and print their names.
+        broken: what to do with files that are no images or decompression bombs: ``error``, or ``drop`` them and print
+            their names.
         cache_dir: folder for what ``datasets`` keeps of ``dataset_name``, by default its own.
 
     Raises:
@@ -124,11 +125,12 @@ def _named(name: str, part: Dataset, columns: Mapping[str, str], broken: str) ->
             "another with image_column"
         )
     labels = strings_of(name, part, columns["label_column"], "label")
+    bomb = require("PIL.Image", "reading images needs Pillow", "vision").DecompressionBombError
     rows, failures = [], []
     for number, image in enumerate(part.cast_column(image_column, datasets.Image(decode=False))[image_column]):
         try:
             rows.append({"image": image, "label": labels[number], "key": _decoded_key(image)})
-        except (OSError, ValueError, SyntaxError, TypeError) as error:  # Pillow raises all of them
+        except (OSError, ValueError, SyntaxError, TypeError, bomb) as error:  # Pillow raises all of them
             failures.append(f"{(image or {}).get('path') or f'row {number}'}: {error}")
     if failures:
         found = f"{len(failures)} image(s) of the {name} data cannot be decoded: {'; '.join(failures[:5])}"

@@ -9,12 +9,13 @@ import io
 import json
 import random
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .files import open_file
+from .files import open_file, uncompressed_name
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict, IterableDataset
@@ -96,28 +97,27 @@ def load_hub_parts(name: str, config_name: str | None, cache_dir: str | None) ->
 
 
 def read_table(path: str, columns: Sequence[str]) -> Dataset:
-    """The ``columns`` of one file by its ending, or all columns where one of them is missing; read into memory.
+    """Read the ``columns`` of one file by its ending into memory, or all columns if one of them is missing.
 
     Cells of csv and tsv are strings: "1", "None" and "01" mean what they say. Json is one list of objects, or an
     object a line.
     """
+    kind = uncompressed_name(path).rsplit(".", 1)[-1]
+    if kind not in _TABLES:
+        raise ValueError(f"{path} must end in {', '.join(f'.{name}' for name in _TABLES)} (and .gz, .bz2 or .xz)")
     with open_file(path) as file:
         data = file.read()
-    kind = path.removesuffix(".gz").rsplit(".", 1)[-1]
-    if kind not in ("csv", "tsv", "json", "jsonl"):
-        raise ValueError(f"{path} must end in .csv, .tsv, .json or .jsonl (and .gz)")
     try:
-        table = _json_columns(data) if kind.startswith("json") else _csv_columns(data, kind == "tsv")
+        table = _TABLES[kind](data)
         picked = {name: table[name] for name in columns} if set(columns) <= set(table) else table
         return require_datasets().Dataset.from_dict(picked)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:  # pandas' and pyarrow's are ValueErrors
         raise ValueError(f"{path} is no readable {kind} table in UTF-8: {error}") from error
 
 
-def _csv_columns(data: bytes, tabs: bool) -> dict[str, list[str]]:
+def _csv_columns(data: bytes, **options: Any) -> dict[str, list[str]]:
     import pandas  # datasets needs it as well
 
-    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if tabs else {}
     # The names are read as a row: pandas takes cells without a name for an index, and moves all others.
     cells = pandas.read_csv(io.BytesIO(data), header=None, dtype=str, na_filter=False, encoding="utf-8", **options)
     names = cells.iloc[0].tolist()
@@ -143,6 +143,21 @@ def _json_column(values: list[Any]) -> list[Any]:
     values = [None if value != value else value for value in values]
     kinds = {type(value) for value in values if value is not None}
     return [value if value is None else str(value) for value in values] if kinds == {int, float} else values
+
+
+def _parquet_columns(data: bytes) -> dict[str, list[Any]]:
+    from pyarrow import parquet  # of which datasets is made
+
+    return dict(parquet.read_table(io.BytesIO(data)).to_pydict())
+
+
+_TABLES: dict[str, Callable[[bytes], dict[str, list[Any]]]] = {
+    "csv": _csv_columns,
+    "tsv": partial(_csv_columns, delimiter="\t", quoting=csv.QUOTE_NONE),
+    "json": _json_columns,
+    "jsonl": _json_columns,
+    "parquet": _parquet_columns,
+}
 
 
 def check_columns(name: str, part: Dataset | IterableDataset, columns: dict[str, str]) -> None:

@@ -38,7 +38,8 @@ def load_plain_text(
     r"""Column ``text`` of the parts train, validation and, where given, test; a row is a line, in its order.
 
     Args:
-        train_file, validation_file, test_file: plain text, also with .gz; lines end at ``\n`` or ``\r\n``.
+        train_file, validation_file, test_file: plain text, also compressed (.gz, .bz2, .xz); lines end at ``\n`` or
+            ``\r\n``.
         dataset_name, dataset_config_name: a data set of the Hub, or a folder ``datasets`` can read.
         text_column: of that data set; files have ``text``.
         keep_linebreaks: lines of files end in their line break, for models of characters.

@@ -65,7 +65,7 @@ class _CountedLines(io.TextIOBase):
 
 
 def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> Iterator[dict[str, Any]]:
-    """Sentences of a CoNLL-U file, also ``.gz``, one after the other.
+    """Sentences of a CoNLL-U file, also compressed, one after the other.
 
     Args:
         path: the file.

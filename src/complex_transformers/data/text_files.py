@@ -55,7 +55,8 @@ def load_text_dataset(
     """Columns ``text`` and ``label`` (strings) of the parts train, validation and, where given, test.
 
     Args:
-        train_file, validation_file, test_file: csv, tsv (no quoting), json or jsonl, also with .gz.
+        train_file, validation_file, test_file: csv, tsv (no quoting), json, jsonl or parquet, also compressed (.gz,
+            .bz2, .xz).
         dataset_name, dataset_config_name: a data set of the Hub, or a folder ``datasets`` can read.
         text_column, label_column: names of the columns.
         validation_split: share of the training part, by label, set aside where no validation part is given.

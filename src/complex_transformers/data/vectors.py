@@ -14,7 +14,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from .files import open_file
+from .files import open_file, uncompressed_name
 
 __all__ = ["read_vectors", "vector_rows"]
 
@@ -25,8 +25,8 @@ _LONGEST_WORD, _MOST_DIMENSIONS = 10_000, 100_000
 def read_vectors(path: str | os.PathLike[str]) -> dict[str, numpy.ndarray]:
     """Words with their vectors, of a word2vec (text, or binary where the name ends in ``.bin``) or GloVe file.
 
-    The file may end in ``.gz``. Words may hold spaces, as some of GloVe do: the numbers are counted from the end of a
-    line. Of a word that stands there twice, the first vector counts.
+    The file may be compressed (``.gz``, ``.bz2``, ``.xz``). Words may hold spaces, as some of GloVe do: the numbers
+    are counted from the end of a line. If a word occurs twice, the first vector counts.
 
     Raises:
         FileNotFoundError: no such file.
@@ -34,7 +34,7 @@ def read_vectors(path: str | os.PathLike[str]) -> dict[str, numpy.ndarray]:
     """
     with open_file(path) as file:
         try:
-            words, values, dimension = (_binary if str(path).removesuffix(".gz").endswith(".bin") else _text)(file)
+            words, values, dimension = (_binary if uncompressed_name(path).endswith(".bin") else _text)(file)
         except ValueError as error:
             raise ValueError(
                 f"{path} is no readable file of word vectors: {error}; expected word2vec text or binary (*.bin), or "

@@ -19,6 +19,7 @@ __all__ = [
     "is_plain_cpu",
     "is_transformed",
     "run",
+    "shows_values",
     "without_autocast",
 ]
 
@@ -46,6 +47,11 @@ def is_transformed() -> bool:
 def _in_transform() -> bool:
     # As torch.autograd.Function and forward_ad ask it: a tenth of a microsecond.
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def shows_values(tensor: Tensor) -> bool:
+    """Return whether a check may read the values: on the CPU, not compiled, outside of ``torch.func``."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling() and not _in_transform()
 
 
 def by_formula(*grads: Tensor | None) -> bool:

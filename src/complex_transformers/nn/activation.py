@@ -28,6 +28,7 @@ __all__ = [
     "ModReLU",
     "Modulus",
     "Split",
+    "SplitPReLU",
     "SquaredModulus",
     "SquaredReLU",
     "ZReLU",
@@ -67,6 +68,32 @@ class Split(_Activation):
 
     def extra_repr(self) -> str:
         return f"{getattr(self.function, '__name__', self.function)}"
+
+
+class SplitPReLU(_Activation):
+    """re and im where they are positive, a re and a im where not, with learned a (He et al. 2015, for both parts).
+
+    One slope a for each feature, for both parts alike; without ``num_features`` a single one as in ``torch.nn.PReLU``.
+    Domain C, unbounded, not holomorphic; singular on the two axes. a starts at 0.25.
+    """
+
+    no_weight_decay = ("weight",)
+
+    def __init__(self, num_features: int | None = None, number_field: str = "complex") -> None:
+        super().__init__(num_features, number_field)
+        slopes = 1 if num_features is None else self.numbers.num_features(num_features)
+        self.weight = nn.Parameter(torch.empty(slopes))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """a = 0.25."""
+        torch.nn.init.constant_(self.weight, 0.25)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.number_field == "complex":
+            CF.check_halves(x)
+        slopes = (self.weight if len(self.weight) == 1 else self.weight.repeat(self.numbers.num_parts)).to(x.dtype)
+        return torch.where(x > 0, x, slopes * x)
 
 
 class _Quotient(_Activation):
@@ -202,6 +229,7 @@ ACT2CFN: dict[str, Callable[..., nn.Module]] = {
     "split_silu": partial(Split, F.silu),
     "split_tanh": partial(Split, torch.tanh),
     "split_sigmoid": partial(Split, torch.sigmoid),
+    "split_prelu": SplitPReLU,
     "tanh": HolomorphicTanh,
     "modrelu": ModReLU,
     "hirose_tanh": HiroseTanh,

@@ -9,8 +9,9 @@ there as they are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any, ClassVar
 
 import torch
@@ -115,17 +116,58 @@ def merge_heads(x: Tensor, num_parts: int = 2) -> Tensor:
 # --- attention ----------------------------------------------------------------------------------------------------
 
 
-def additive_mask(mask: Tensor | None, module: nn.Module, length: int, size: int, like: Tensor) -> Tensor | None:
-    """A mask as Transformers passes it (None, boolean with true = attend, or additive) as an additive one."""
-    if mask is None:
-        if not getattr(module, "is_causal", False) or length == 1:
-            return None
-        mask = torch.ones(length, size, dtype=torch.bool, device=like.device).tril(size - length)
-    if not (mask.is_floating_point() or mask.dtype == torch.bool):
+def join_masks(*masks: Tensor | None) -> Tensor | None:
+    """Return one mask that hides what any of ``masks`` (boolean with True = attend, or additive) hides."""
+    given = [mask for mask in masks if mask is not None]
+    if len(given) < 2:
+        return given[0] if given else None
+    if all(mask.dtype == torch.bool for mask in given):
+        return reduce(torch.logical_and, given)
+    zero = next(mask.new_zeros(()) for mask in given if mask.dtype != torch.bool)
+    return reduce(torch.add, [zero.where(mask, -math.inf) if mask.dtype == torch.bool else mask for mask in given])
+
+
+def check_mask_dtype(name: str, mask: Tensor, meaning: str) -> None:
+    """Raise for an integer mask: conventions differ on what 1 means."""
+    if mask.dtype != torch.bool and not mask.is_floating_point():
         raise TypeError(
-            f"attention_mask is of {mask.dtype}, which could mean either: give a boolean one, where true attends, or "
-            "floating numbers, which are added to the scores"
+            f"{name} must be boolean (True {meaning}) or floating point (added to scores), got {mask.dtype}. "
+            f"Use {name}.bool() if 1 {meaning}."
         )
+
+
+def torch_mask(name: str, mask: Tensor | None) -> Tensor | None:
+    """Return a mask of ``torch.nn``, where True hides, as one where True attends; floating-point masks stay."""
+    if mask is None:
+        return None
+    check_mask_dtype(name, mask, "hides")
+    return ~mask if mask.dtype == torch.bool else mask
+
+
+def causal_mask(length: int, size: int, device: torch.device) -> Tensor:
+    """Return which of ``size`` keys each of the last ``length`` positions attends to, ``[length, size]``."""
+    return torch.ones(length, size, dtype=torch.bool, device=device).tril(size - length)
+
+
+def resolve_causality(
+    module: nn.Module, mask: Tensor | None, is_causal: bool | None, query: Tensor, key: Tensor
+) -> tuple[Tensor | None, bool]:
+    """Return the mask, and whether later keys must be hidden besides: only where there is no mask to hide them."""
+    length, size = query.shape[-2], key.shape[-2]
+    if is_causal is None:
+        is_causal = mask is None and getattr(module, "is_causal", False)
+    if is_causal and mask is not None:
+        return join_masks(mask, causal_mask(length, size, query.device)), False
+    return mask, is_causal and length > 1
+
+
+def additive_mask(mask: Tensor | None, is_causal: bool, length: int, size: int, like: Tensor) -> Tensor | None:
+    """Return a mask (None, boolean with True = attend, or additive) as an additive one of the dtype of ``like``."""
+    if mask is None:
+        if not is_causal:
+            return None
+        mask = causal_mask(length, size, like.device)
+    check_mask_dtype("attention_mask", mask, "attends")
     if mask.dtype == torch.bool:
         removed, mask = ~mask, torch.zeros(mask.shape, dtype=like.dtype, device=mask.device)
     else:  # the lowest number of a narrow dtype is not low beside wide scores
@@ -152,6 +194,7 @@ def complex_attention(
     score: str = "modulus",
     normalization: str = "softmax",
     need_weights: bool = True,
+    is_causal: bool | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """softmax(|q k^H| scaling + mask) v (ComplexOrder Eq. 13, 14), and the other scores and normalisations.
@@ -173,6 +216,8 @@ def complex_attention(
         need_weights: False allows ``softmax`` to be computed block by block, on the CPU for modulus scores, by a
             Triton kernel for all: memory linear in the length, sums in float32 or better whatever the dtype and
             autocast, no weights returned.
+        is_causal: hide the keys after each query, in addition to the mask; default: ``module.is_causal`` where no mask
+            is given.
 
     Returns:
         The context ``[B, T, H, D_v]`` and the weights ``[B, H, T, S]`` (``[real | imag]`` halves, ``[B, H, T, 2S]``,
@@ -182,21 +227,19 @@ def complex_attention(
     groups = getattr(module, "num_key_value_groups", 1)
     bilinear = score == "bilinear_modulus"
     dropout = dropout if module.training else 0.0
-    if not need_weights and normalization == "softmax":
-        # Without a mask a causal query attends to the keys up to its own, which stands at their end.
-        is_causal = attention_mask is None and getattr(module, "is_causal", False) and query.shape[-2] > 1
-        if takes_attention(query, key, value, attention_mask, groups, score, is_causal):
-            given = query, key, value, attention_mask
-            return attention(*given, score, scaling, groups, is_causal=is_causal, dropout=dropout), None
+    attention_mask, is_causal = resolve_causality(module, attention_mask, is_causal, query, key)
+    given = query, key, value, attention_mask
+    if not need_weights and normalization == "softmax" and takes_attention(*given, groups, score, is_causal):
+        return attention(*given, score, scaling, groups, is_causal=is_causal, dropout=dropout), None
     if groups > 1:
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     query = query * scaling  # before the product: fp16 scores of long heads stay in range
     learned = attention_mask is not None and attention_mask.requires_grad  # blocks have no gradient for it
     if not (need_weights or learned) and score != "real" and normalization == "softmax" and is_eager_cpu(query):
-        return blocked_attention(module, query, key, value, attention_mask, bilinear, dropout), None
+        return blocked_attention(query, key, value, attention_mask, is_causal, bilinear, dropout), None
     if normalization == "split_softmax":
         scores = CF.wide(torch.stack(complex_scores(query, key, bilinear), dim=-3))  # [B, H, 2, T, S]
-        mask = additive_mask(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
+        mask = additive_mask(attention_mask, is_causal, scores.shape[-2], scores.shape[-1], scores)
         scores = scores if mask is None else scores + (mask.unsqueeze(-3) if mask.dim() > 2 else mask)
         parts = torch.softmax(scores, dim=-1).to(value.dtype)
         keep = F.dropout(torch.ones_like(parts[:, :, 0]), dropout)  # one mask for both parts
@@ -207,24 +250,24 @@ def complex_attention(
 
     scores = dot_products(query, key) if score == "real" else score_modulus(query, key, bilinear)
     scores = CF.wide(scores)
-    mask = additive_mask(attention_mask, module, scores.shape[-2], scores.shape[-1], scores)
+    mask = additive_mask(attention_mask, is_causal, scores.shape[-2], scores.shape[-1], scores)
     weights = F.dropout(normalize(scores, mask, normalization).to(value.dtype), dropout)
     return (weights @ value).transpose(1, 2), weights
 
 
 def blocked_attention(
-    module: nn.Module,
     query: Tensor,
     key: Tensor,
     value: Tensor,
     attention_mask: Tensor | None,
+    is_causal: bool,
     bilinear: bool,
     dropout: float,
 ) -> Tensor:
     """softmax(|q k^H| + mask) v block by block, ``[B, T, H, D_v]``; queries are scaled already."""
     query = CF.conj(query) if bilinear else query  # |q k^T| = |conj(q) k^H|
     dtype, parts = value.dtype, [CF.wide(part) for part in (query, key, value)]
-    mask = additive_mask(attention_mask, module, query.shape[-2], key.shape[-2], parts[0])
+    mask = additive_mask(attention_mask, is_causal, query.shape[-2], key.shape[-2], parts[0])
     mask = None if mask is None else mask[(None,) * (4 - mask.dim())]
     seed = int(torch.randint(2**62, ())) if dropout else 0
     with torch.autocast("cpu", enabled=False):  # weights of half precision would cost more than they save
@@ -241,13 +284,18 @@ ATTENTION_FUNCTIONS: dict[tuple[str, str], Callable[..., tuple[Tensor, Tensor | 
 
 
 class HeadedAttention(nn.Module):
-    """What attention layers share: the call of the function that scores, normalises and sums."""
+    """Base of attention layers: masks, and the call of the function that scores, normalises and sums.
+
+    ``forward`` has the masks of ``torch.nn``. ``attend_from`` is the same layer for the models: it takes one mask as
+    Transformers passes it, and hands further keywords to the attention function.
+    """
 
     num_heads: int
     dropout: float
     score: str
     normalization: str
     scaling: float
+    is_causal: bool
 
     def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
         """The function; a subclass may look it up elsewhere."""
@@ -261,6 +309,28 @@ class HeadedAttention(nn.Module):
         function = self.attention_function()
         return function(self, query, key, value, attention_mask, scaling=self.scaling, dropout=dropout, **kwargs)
 
+    def masks(
+        self,
+        query: Tensor,
+        attention_mask: Tensor | None,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> dict[str, Any]:
+        """Return the masks of ``forward`` as ``attention_mask`` and ``is_causal`` of ``attend_from``."""
+        if attention_mask is not None:
+            check_mask_dtype("attention_mask", attention_mask, "attends")
+        attn_mask = torch_mask("attn_mask", attn_mask)
+        key_padding_mask = torch_mask("key_padding_mask", key_padding_mask)
+        if attn_mask is not None and attn_mask.dim() == 3:
+            attn_mask = attn_mask.unflatten(0, (len(query), self.num_heads))
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask[:, None, None]
+        return {
+            "attention_mask": join_masks(attention_mask, attn_mask, key_padding_mask),
+            "is_causal": is_causal or (self.is_causal and attention_mask is None),
+        }
+
     def extra_repr(self) -> str:
         return f"num_heads={self.num_heads}, score={self.score!r}, normalization={self.normalization!r}"
 
@@ -268,7 +338,8 @@ class HeadedAttention(nn.Module):
 class ComplexMultiheadAttention(HeadedAttention):
     """Multi-head attention with complex (or real) projections q, k, v, out (ComplexOrder Eq. 13, Thesis 2.42).
 
-    Self-attention, or cross-attention to ``key_value_states``.
+    Called as ``torch.nn.MultiheadAttention`` with ``batch_first=True``, so that it can take the place of ``self_attn``
+    in a ``torch.nn.TransformerEncoderLayer``; the weights are those of every head.
 
     Args:
         embed_dim: stored width 2d.
@@ -277,7 +348,7 @@ class ComplexMultiheadAttention(HeadedAttention):
         bias: biases of the projections.
         score, normalization: see ``complex_attention``; the score defaults to ``modulus``, in the real field ``real``.
         share_parts: Re(W) = Im(W) in q, k and v (ComplexOrder Table 4).
-        is_causal: position t attends to positions <= t when no mask is given.
+        is_causal: position t attends to positions <= t, unless ``attention_mask`` is given.
         layer_idx: index of this layer in a cache.
         linear_type: of the projections, see ``linear_layer``; ``share_parts`` is for the plain ones.
         scaling: factor of the scores; default 1 / sqrt(features of a head), complex ones in the complex field.
@@ -292,6 +363,10 @@ class ComplexMultiheadAttention(HeadedAttention):
     # Layers of which a process may have a part: of their outputs, of their inputs (tensor parallelism).
     column_parallel: ClassVar[tuple[str, ...]] = ("q_proj", "k_proj", "v_proj")
     row_parallel: ClassVar[tuple[str, ...]] = ("out_proj",)
+    # torch.nn.TransformerEncoder and its layers read these to choose their own fused implementation, never ours.
+    batch_first = True
+    in_proj_bias = None
+    _qkv_same_embed_dim = False
 
     def __init__(
         self,
@@ -333,9 +408,9 @@ class ComplexMultiheadAttention(HeadedAttention):
         self.v_proj = linear(embed_dim, embed_dim, bias=bias, **shared)
         self.out_proj = linear(embed_dim, embed_dim, bias=bias)
 
-    def keys_and_values(self, source: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
-        """Those of ``source [B, S, 2d]``, ``[B, H, S, 2 d_h]``, after those of the cache."""
-        key, value = self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
+    def keys_and_values(self, key: Tensor, value: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        """Return projections of ``key`` and ``value [B, S, 2d]``, ``[B, H, S, 2 d_h]``, after those of the cache."""
+        key, value = self._split_heads(self.k_proj(key)), self._split_heads(self.v_proj(value))
         return (key, value) if cache is None else cache.update(key, value, self.layer_idx)
 
     def _split_heads(self, x: Tensor) -> Tensor:
@@ -346,21 +421,51 @@ class ComplexMultiheadAttention(HeadedAttention):
 
     def forward(
         self,
-        hidden_states: Tensor,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        *,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        is_causal: bool = False,
         attention_mask: Tensor | None = None,
-        key_value_states: Tensor | None = None,
         cache: Any = None,
-        **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from ``hidden_states [B, T, 2d]`` to itself or to ``key_value_states [B, S, 2d]``.
+        """Attend from ``query`` to ``key`` and sum ``value``.
 
-        ``cache`` is a cache with ``update(key, value, layer_idx)``, extended by this call.
+        Masks add up. Boolean masks of ``torch.nn`` hide where they are True, ``attention_mask`` where it is False.
+
+        Args:
+            query: ``[B, T, 2d]``.
+            key: ``[B, S, 2d]``; default ``query`` (self-attention).
+            value: ``[B, S, 2d]``; default ``key``.
+            key_padding_mask: ``[B, S]``, True for keys that are hidden, or added to the scores.
+            need_weights: False allows memory linear in the length, see ``complex_attention``.
+            attn_mask: ``[T, S]`` or ``[B H, T, S]``, True for keys that are hidden, or added to the scores.
+            is_causal: hide the keys after each query.
+            attention_mask: as in ``complex_attention``; it replaces the causality of the layer.
+            cache: a cache with ``update(key, value, layer_idx)``, extended by this call.
 
         Returns:
-            The output ``[B, T, 2d]`` and the weights, or None where the attention function has none.
+            The output ``[B, T, 2d]`` and the weights ``[B, H, T, S]``, or None where the attention function has none.
         """
-        source = hidden_states if key_value_states is None else key_value_states
-        query = self._split_heads(self.q_proj(hidden_states))
-        key, value = self.keys_and_values(source, cache)
+        masks = self.masks(query, attention_mask, attn_mask, key_padding_mask, is_causal)
+        return self.attend_from(query, key=key, value=value, cache=cache, need_weights=need_weights, **masks)
+
+    def attend_from(
+        self,
+        query: Tensor,
+        attention_mask: Tensor | None = None,
+        key: Tensor | None = None,
+        cache: Any = None,
+        value: Tensor | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend with one mask as Transformers passes it; ``kwargs`` are for the attention function."""
+        key = query if key is None else key
+        value = key if value is None else value
+        query = self._split_heads(self.q_proj(query))
+        key, value = self.keys_and_values(key, value, cache)
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         return self.out_proj(self._merge_heads(context)), weights

@@ -9,6 +9,8 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
+from ..kernels.dispatch import shows_values
+
 __all__ = ["check_choice", "check_ids", "check_mask", "check_positive"]
 
 
@@ -28,13 +30,13 @@ def check_positive(**sizes: int) -> None:
 
 
 def check_ids(name: str, ids: Tensor, size: int, remedy: str, or_else: str = "") -> None:
-    """Raise for ids outside ``[0, size)`` (on the CPU; elsewhere the check would wait for the device).
+    """Raise for ids outside ``[0, size)`` where their values can be read (``shows_values``).
 
     ``or_else`` says what else ids may be that are not given here.
     """
     if ids.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"{name} must be integers (int64 or int32), got dtype {ids.dtype}")
-    if torch.compiler.is_compiling() or ids.device.type != "cpu" or ids.numel() == 0:
+    if ids.numel() == 0 or not shows_values(ids):
         return
     low, high = (int(v) for v in torch.aminmax(ids))
     if low < 0 or high >= size:

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..kernels.exporting import halves
@@ -17,24 +19,47 @@ from .checks import check_positive
 from .initialization import Initialized
 from .linear import is_plain
 
-__all__ = ["ComplexConv1d", "ComplexConv2d", "RealConv1d", "RealConv2d", "RealInputConv2d"]
+__all__ = [
+    "ComplexConv1d",
+    "ComplexConv2d",
+    "ComplexConv3d",
+    "ComplexConvTranspose1d",
+    "ComplexConvTranspose2d",
+    "ComplexUpsample",
+    "RealConv1d",
+    "RealConv2d",
+    "RealConv3d",
+    "RealConvTranspose1d",
+    "RealConvTranspose2d",
+    "RealInputConv2d",
+]
 
-_CONVOLUTIONS: dict[int, Any] = {1: nn.Conv1d, 2: nn.Conv2d}
+Sizes = int | Sequence[int]
+
+
+def check_halves_on_axis_1(x: Tensor) -> None:
+    """Raise for complex tensors and integers."""
+    if x.is_complex() or not x.is_floating_point():
+        raise TypeError(
+            f"expected real [real | imag] channels, got dtype {x.dtype}; a complex tensor z [B, C, ...] becomes "
+            "torch.cat([z.real, z.imag], dim=1)"
+        )
 
 
 class _ComplexConv(Initialized):
     """The sub-layers ``real`` (A) and ``imag`` (B) and the product of both; see ``ComplexConv1d``."""
 
     num_dims: int
+    layer_class: Any  # of both sub-layers
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: int | tuple[int, ...],
-        stride: int | tuple[int, ...] = 1,
-        padding: str | int | tuple[int, ...] = 0,
-        dilation: int | tuple[int, ...] = 1,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: str | Sizes = 0,
+        dilation: Sizes = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
@@ -42,6 +67,23 @@ class _ComplexConv(Initialized):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        self.padding = padding if isinstance(padding, str) else self._sizes("padding", padding, least=0)
+        options = {"padding": self.padding, "padding_mode": padding_mode}
+        factory = {"device": device, "dtype": dtype}
+        self._build(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, factory, **options)
+
+    def _build(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes,
+        dilation: Sizes,
+        groups: int,
+        bias: bool,
+        factory: dict[str, Any],
+        **options: Any,
+    ) -> None:
         check_positive(in_channels=in_channels, out_channels=out_channels)
         numbers = arithmetic("complex")
         sizes = numbers.num_features(in_channels), numbers.num_features(out_channels)
@@ -54,22 +96,19 @@ class _ComplexConv(Initialized):
         self.out_channels = out_channels
         self.kernel_size = self._sizes("kernel_size", kernel_size)
         self.stride = self._sizes("stride", stride)
-        self.padding = padding if isinstance(padding, str) else self._sizes("padding", padding, least=0)
         self.dilation = self._sizes("dilation", dilation)
         self.groups = groups
-        options = {"padding": self.padding, "padding_mode": padding_mode, "device": device, "dtype": dtype}
-        geometry = (*sizes, self.kernel_size, self.stride)
-        convolution = _CONVOLUTIONS[self.num_dims]
-        self.real = convolution(*geometry, dilation=self.dilation, groups=groups, bias=False, **options)
-        self.imag = convolution(*geometry, dilation=self.dilation, groups=groups, bias=False, **options)
-        self.register_bias(out_channels if bias else None, device=device, dtype=dtype)
+        options |= {"dilation": self.dilation, "groups": groups, "bias": False, **factory}
+        self.real = self.layer_class(*sizes, self.kernel_size, self.stride, **options)
+        self.imag = self.layer_class(*sizes, self.kernel_size, self.stride, **options)
+        self.register_bias(out_channels if bias else None, **factory)
         self.reset_parameters()
 
     def weight_parts(self) -> tuple[Tensor, ...]:
         """The kernels A and B."""
         return self.real.weight, self.imag.weight
 
-    def _sizes(self, name: str, value: int | tuple[int, ...], least: int = 1) -> tuple[int, ...]:
+    def _sizes(self, name: str, value: Sizes, least: int = 1) -> tuple[int, ...]:
         sizes = (value,) * self.num_dims if isinstance(value, int) else tuple(value)
         if len(sizes) != self.num_dims or min(sizes) < least:
             raise ValueError(f"{name} must be {least} or more, one for each of {self.num_dims} axes, got {value}")
@@ -77,24 +116,29 @@ class _ComplexConv(Initialized):
 
     def forward(self, x: Tensor) -> Tensor:
         """``[B, in_channels, ...] -> [B, out_channels, ...]``, halves on axis 1; the sizes of ``torch.nn``."""
-        if x.is_complex() or not x.is_floating_point():
-            raise TypeError(
-                f"expected real [real | imag] channels, got dtype {x.dtype}; a complex tensor z [B, C, ...] becomes "
-                "torch.cat([z.real, z.imag], dim=1)"
-            )
+        self._check_shape(x)
+        self._check_kernel_fits(x)
+        return self._product(x)
+
+    def _check_shape(self, x: Tensor) -> None:
+        check_halves_on_axis_1(x)
         if x.dim() != self.num_dims + 2 or x.shape[1] != self.in_channels:
             raise ValueError(
                 f"expected [batch, {self.in_channels} channels, {self.num_dims} axes], got shape {tuple(x.shape)}; "
                 "channels count real and imaginary parts, twice the complex channels"
             )
-        self._check_kernel_fits(x)
+
+    def _product(self, x: Tensor, *output_size: Any) -> Tensor:
         # One product with [[A, -B], [B, A]] (Thesis 2.7). Grouped halves would be interleaved: those go apart.
-        if self.groups == 1 and is_plain(self.real) and is_plain(self.imag):
-            return self.real._conv_forward(x, CF.block_matrix(self.real.weight, self.imag.weight), self.bias)
-        parts = x.unflatten(1, (2, -1)).transpose(0, 1).flatten(0, 1)  # [2B, C, ...], all real parts first
-        (a_real, a_imag), (b_real, b_imag) = halves(self.real(parts), 0), halves(self.imag(parts), 0)
+        if self.groups == 1 and is_plain(self.real) and is_plain(self.imag) and not output_size:
+            return self._whole_product(x)
+        layers = self.real, self.imag
+        a_real, a_imag, b_real, b_imag = (layer(part, *output_size) for layer in layers for part in halves(x, 1))
         out = torch.cat([a_real - b_imag, a_imag + b_real], dim=1)
         return out if self.bias is None else out + self.bias.to(out.dtype).view(-1, *[1] * self.num_dims)
+
+    def _whole_product(self, x: Tensor) -> Tensor:
+        return self.real._conv_forward(x, CF.block_matrix(self.real.weight, self.imag.weight), self.bias)
 
     def _check_kernel_fits(self, x: Tensor) -> None:
         if self.padding == "same":
@@ -130,12 +174,106 @@ class ComplexConv1d(_ComplexConv):
     """
 
     num_dims = 1
+    layer_class = nn.Conv1d
 
 
 class ComplexConv2d(_ComplexConv):
     """``ComplexConv1d`` over two axes, ``[B, 2C, H, W]``; arguments as in ``torch.nn.Conv2d``."""
 
     num_dims = 2
+    layer_class = nn.Conv2d
+
+
+class ComplexConv3d(_ComplexConv):
+    """``ComplexConv1d`` over three axes, ``[B, 2C, D, H, W]``; arguments as in ``torch.nn.Conv3d``."""
+
+    num_dims = 3
+    layer_class = nn.Conv3d
+
+
+class _ComplexConvTranspose(_ComplexConv):
+    """The transposed product of both kernels; see ``ComplexConvTranspose1d``."""
+
+    transposed: Any  # the function of torch.nn.functional
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Sizes = 1,
+        padding_mode: str = "zeros",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        Initialized.__init__(self)
+        self.padding = self._sizes("padding", padding, least=0)
+        self.output_padding = self._sizes("output_padding", output_padding, least=0)
+        options = {"padding": self.padding, "output_padding": self.output_padding, "padding_mode": padding_mode}
+        factory = {"device": device, "dtype": dtype}
+        self._build(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, factory, **options)
+
+    def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
+        """``[B, in_channels, ...] -> [B, out_channels, ...]``, halves on axis 1; the sizes of ``torch.nn``."""
+        self._check_shape(x)
+        return self._product(x) if output_size is None else self._product(x, output_size)
+
+    def _whole_product(self, x: Tensor) -> Tensor:
+        weight = CF.block_matrix(self.real.weight, -self.imag.weight)  # [[A, B], [-B, A]]: rows are inputs
+        geometry = self.stride, self.padding, self.output_padding, self.groups, self.dilation
+        return type(self).transposed(x, weight, self.bias, *geometry)
+
+
+class ComplexConvTranspose1d(_ComplexConvTranspose):
+    """Complex transposed convolution over one axis: every z_n adds W_j z_n at n stride + j, then b.
+
+    As in ``torch.nn.ConvTranspose1d``, kernels are transposed and not conjugated: the gradient of a
+    ``ComplexConv1d`` with the conjugate kernel.
+
+    Args:
+        in_channels, out_channels: stored channels ``[real | imag]``, twice the complex ones.
+        kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode: as in
+            ``torch.nn.ConvTranspose1d``; ``groups`` divides the complex channels.
+
+    Raises:
+        ValueError: odd channels, groups that do not divide.
+        TypeError: an input that is not made of real halves.
+    """
+
+    num_dims = 1
+    layer_class = nn.ConvTranspose1d
+    transposed = staticmethod(F.conv_transpose1d)
+
+
+class ComplexConvTranspose2d(_ComplexConvTranspose):
+    """``ComplexConvTranspose1d`` over two axes; arguments as in ``torch.nn.ConvTranspose2d``."""
+
+    num_dims = 2
+    layer_class = nn.ConvTranspose2d
+    transposed = staticmethod(F.conv_transpose2d)
+
+
+class ComplexUpsample(nn.Upsample):
+    """Upsampling of complex channels ``[B, 2C, ...]``, halves on axis 1; arguments as in ``torch.nn.Upsample``.
+
+    Every mode interpolates linearly in z, alike for both parts.
+
+    Raises:
+        ValueError: odd channels.
+        TypeError: an input that is not made of real halves.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """``[B, 2C, sizes] -> [B, 2C, upsampled sizes]``."""
+        check_halves_on_axis_1(input)
+        if input.shape[1] % 2:
+            raise ValueError(f"input must have an even number of channels on axis 1, got shape {tuple(input.shape)}")
+        return super().forward(input)
 
 
 class RealInputConv2d(ComplexConv2d):
@@ -153,9 +291,7 @@ class RealInputConv2d(ComplexConv2d):
         ValueError: odd ``out_channels``, groups that do not divide, a kernel that does not fit the input.
     """
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], **options: Any
-    ) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, **options: Any) -> None:
         super().__init__(2 * in_channels, out_channels, kernel_size, **options)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -176,3 +312,15 @@ class RealConv1d(Initialized, nn.Conv1d):
 
 class RealConv2d(Initialized, nn.Conv2d):
     """``nn.Conv2d`` with the initialiser of ``ComplexConv2d``: its real twin of the same width."""
+
+
+class RealConv3d(Initialized, nn.Conv3d):
+    """``nn.Conv3d`` with the initialiser of ``ComplexConv3d``: its real twin of the same width."""
+
+
+class RealConvTranspose1d(Initialized, nn.ConvTranspose1d):
+    """``nn.ConvTranspose1d`` with the initialiser of ``ComplexConvTranspose1d``: its real twin."""
+
+
+class RealConvTranspose2d(Initialized, nn.ConvTranspose2d):
+    """``nn.ConvTranspose2d`` with the initialiser of ``ComplexConvTranspose2d``: its real twin."""

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from ..data.vectors import vector_rows
 from ..kernels.accelerator.waves import takes_waves, waves
+from ..kernels.dispatch import is_transformed
 from ..kernels.exporting import is_exporting
 from ..kernels.waves import wave_phase
 from . import functional as CF
@@ -450,7 +451,7 @@ class WordPositionEmbedding(TableEmbedding):
         if positions.device.type == "cpu":
             # Positions counted along a mask can exceed the limit only in a long row, and a long row may be padding.
             check = positions.numel() > 0 and (positions.shape[-1] > limit or given)
-            if not check or is_exporting() or (given and torch.compiler.is_compiling()):
+            if not check or is_exporting() or is_transformed() or (given and torch.compiler.is_compiling()):
                 return
             low, high = (int(v) for v in torch.aminmax(positions))
             if low >= 1 and high <= limit:

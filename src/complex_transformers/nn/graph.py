@@ -7,6 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ..kernels.dispatch import shows_values
 from .arithmetic import arithmetic
 from .linear import ComplexLinear, RealLinear
 
@@ -47,7 +48,7 @@ def normalize_adjacency(adjacency: Tensor, mask: Tensor | None = None) -> Tensor
             f"{tuple(adjacency.shape)}"
         )
     adjacency = adjacency if adjacency.is_floating_point() else adjacency.to(torch.get_default_dtype())
-    if adjacency.device.type == "cpu" and not torch.compiler.is_compiling():
+    if shows_values(adjacency):
         weights = adjacency if mask is None else adjacency.masked_fill(~_pairs(mask), 0.0)
         if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
             raise ValueError("the weights of adjacency must be finite and not negative")

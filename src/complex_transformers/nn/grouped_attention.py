@@ -106,6 +106,21 @@ class GroupedQueryAttention(HeadedAttention):
     def forward(
         self,
         hidden_states: Tensor,
+        *,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        factors: Tensor | None = None,
+        cache: Any = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend as ``attend_from``, with the masks of ``ComplexMultiheadAttention``."""
+        masks = self.masks(hidden_states, attention_mask, attn_mask, key_padding_mask)
+        return self.attend_from(hidden_states, factors=factors, cache=cache, need_weights=need_weights, **masks)
+
+    def attend_from(
+        self,
+        hidden_states: Tensor,
         attention_mask: Tensor | None = None,
         factors: Tensor | None = None,
         cache: Any = None,
@@ -133,7 +148,7 @@ class GroupedQueryAttention(HeadedAttention):
             factors = factors.to(query.dtype)
             query, key = CF.multiply(query, factors), CF.multiply(key, factors)
         if cache is not None:
-            key, value = cache.update(key, value, self.layer_idx)
+            key, value = cache.update(key, value, self.layer_idx, kwargs=kwargs)  # as Transformers' layers call it
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         context = merge_heads(context, self.numbers.num_parts)
         context = context if self.sub_norm is None else self.sub_norm(context)

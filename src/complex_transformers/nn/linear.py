@@ -127,10 +127,13 @@ def check_width(x: Tensor, width: int) -> None:
         )
 
 
+PLAIN_LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d)
+
+
 def is_plain(layer: nn.Module) -> bool:
     """True when calling ``layer`` does nothing but multiply by (or convolve with) its weight."""
     return (
-        type(layer) in (nn.Linear, nn.Conv1d, nn.Conv2d)
+        type(layer) in PLAIN_LAYERS
         and type(layer.weight) in (nn.Parameter, Tensor)
         and layer.bias is None
         and not is_hooked(layer)

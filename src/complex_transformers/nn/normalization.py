@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -39,6 +40,14 @@ def check_norm_scale(norm_scale: str, number_field: str) -> None:
     arithmetic(number_field)
     if number_field == "real" and norm_scale == "modulus":
         raise ValueError("norm_scale='modulus' needs number_field='complex'; the real field has norm_scale='stored'")
+
+
+def last_axis(normalized_shape: int | Sequence[int]) -> int:
+    """Return the size of the one axis of a ``normalized_shape`` of ``torch.nn``: halves are on the last axis alone."""
+    sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    if len(sizes) != 1:
+        raise ValueError(f"normalized_shape must have one axis, that of the halves, got {normalized_shape}")
+    return sizes[0]
 
 
 def rms_norm(width: int, eps: float, norm_scale: str | None = None, number_field: str = "complex") -> nn.Module:
@@ -160,7 +169,7 @@ class ComplexLayerNorm(_AffineNorm):
     are those it starts with; ``ComplexRMSNorm`` always commutes.
 
     Args:
-        normalized_shape: width 2d of the stored tensor.
+        normalized_shape: stored width 2d, as an int or a shape of one axis such as ``[2d]``.
         eps: added to the variances.
         elementwise_affine: learn gain and bias.
         norm: ``"split"`` or ``"whitening"``.
@@ -168,16 +177,17 @@ class ComplexLayerNorm(_AffineNorm):
 
     def __init__(
         self,
-        normalized_shape: int,
+        normalized_shape: int | Sequence[int],
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         norm: str = "split",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(normalized_shape, eps, elementwise_affine, norm, "complex", device=device, dtype=dtype)
-        self.num_features = normalized_shape // 2
-        self.normalized_shape = normalized_shape
+        width = last_axis(normalized_shape)
+        super().__init__(width, eps, elementwise_affine, norm, "complex", device=device, dtype=dtype)
+        self.num_features = width // 2
+        self.normalized_shape = (width,)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., 2d] -> [..., 2d]``; raises for complex tensors and odd widths."""
@@ -210,7 +220,7 @@ class ComplexRMSNorm(nn.Module):
     stored numbers of the result have a mean square of 1/2, those of ``torch.nn.RMSNorm`` of the same width of 1.
 
     Args:
-        normalized_shape: width 2d of the stored tensor.
+        normalized_shape: stored width 2d, as an int or a shape of one axis such as ``[2d]``.
         eps: added to the mean squared modulus.
         elementwise_affine: learn the weight.
         gain: ``"features"``, one weight for each complex feature; ``"parts"``, one for each stored number (iFairy),
@@ -221,7 +231,7 @@ class ComplexRMSNorm(nn.Module):
 
     def __init__(
         self,
-        normalized_shape: int,
+        normalized_shape: int | Sequence[int],
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         device: torch.device | str | None = None,
@@ -230,12 +240,13 @@ class ComplexRMSNorm(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("gain", gain, _GAINS)
-        self.num_features = arithmetic("complex").num_features(normalized_shape)
-        self.normalized_shape = normalized_shape
+        width = last_axis(normalized_shape)
+        self.num_features = arithmetic("complex").num_features(width)
+        self.normalized_shape = (width,)
         self.eps = eps
         self.gain = gain
         if elementwise_affine:
-            gains = self.num_features if gain == "features" else normalized_shape
+            gains = self.num_features if gain == "features" else width
             self.weight = nn.Parameter(torch.ones(gains, device=device, dtype=dtype))
         else:
             self.register_parameter("weight", None)
@@ -248,7 +259,7 @@ class ComplexRMSNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         CF.check_halves(x)
         # mean_j |z_j|^2 over d features is twice the mean of squares over the 2d stored numbers.
-        out = F.rms_norm(x, (self.normalized_shape,), eps=self.eps / 2.0) * math.sqrt(0.5)
+        out = F.rms_norm(x, self.normalized_shape, eps=self.eps / 2.0) * math.sqrt(0.5)
         if self.weight is None:
             return out
         return out * (self.weight.repeat(2) if self.gain == "features" else self.weight)

@@ -16,7 +16,20 @@ from torch import nn
 from .activation import get_activation
 from .arithmetic import Arithmetic, arithmetic
 from .attention import ComplexMultiheadAttention
-from .convolution import ComplexConv1d, ComplexConv2d, RealConv1d, RealConv2d, RealInputConv2d
+from .convolution import (
+    ComplexConv1d,
+    ComplexConv2d,
+    ComplexConv3d,
+    ComplexConvTranspose1d,
+    ComplexConvTranspose2d,
+    ComplexUpsample,
+    RealConv1d,
+    RealConv2d,
+    RealConv3d,
+    RealConvTranspose1d,
+    RealConvTranspose2d,
+    RealInputConv2d,
+)
 from .dropout import ComplexDropout
 from .embedding import ComplexEmbedding
 from .linear import ComplexLinear, RealInputLinear, RealLinear
@@ -42,8 +55,8 @@ class NumberField:
 
     Attributes:
         numbers: elementary functions (modulus, parts, ...).
-        Linear, Embedding, Conv1d, Conv2d, RNN, LSTM, GRU, LayerNorm, RMSNorm, BatchNorm1d, BatchNorm2d, Dropout:
-            layer classes.
+        Linear, Embedding, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, Upsample, RNN, LSTM, GRU,
+            LayerNorm, RMSNorm, BatchNorm1d, BatchNorm2d, Dropout: layer classes.
         RealInputLinear, RealInputConv2d: layers of real numbers, the inputs of which are counted as they are.
         MultiheadAttention, Readout, activation, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d: constructors with the
             field filled in.
@@ -56,6 +69,10 @@ class NumberField:
     Embedding: type[nn.Module]
     Conv1d: type[nn.Module]
     Conv2d: type[nn.Module]
+    Conv3d: type[nn.Module]
+    ConvTranspose1d: type[nn.Module]
+    ConvTranspose2d: type[nn.Module]
+    Upsample: type[nn.Module]
     RealInputConv2d: type[nn.Module]
     RNN: type[nn.Module]
     LSTM: type[nn.Module]
@@ -86,6 +103,10 @@ def number_field(name: str) -> NumberField:
         Embedding=ComplexEmbedding if is_complex else nn.Embedding,
         Conv1d=ComplexConv1d if is_complex else RealConv1d,
         Conv2d=ComplexConv2d if is_complex else RealConv2d,
+        Conv3d=ComplexConv3d if is_complex else RealConv3d,
+        ConvTranspose1d=ComplexConvTranspose1d if is_complex else RealConvTranspose1d,
+        ConvTranspose2d=ComplexConvTranspose2d if is_complex else RealConvTranspose2d,
+        Upsample=ComplexUpsample if is_complex else nn.Upsample,
         RealInputConv2d=RealInputConv2d if is_complex else RealConv2d,
         RNN=ComplexRNN if is_complex else RealRNN,
         LSTM=ComplexLSTM if is_complex else RealLSTM,

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from ..kernels.dispatch import is_transformed
 from ..kernels.exporting import is_exporting
 from .gates import check_recurrent
 from .initialization import initialize_
@@ -95,7 +96,8 @@ class _RealRecurrent(Stepwise):
         self, input: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None
     ) -> tuple[Tensor | PackedSequence, Any]:
         """As ``torch.nn`` has it, with a mask as in ``ComplexRNN``: the real steps of each row run as one sequence."""
-        if not self.is_torch or is_exporting():  # torch's own loops have a fixed number of steps there
+        # torch's own loops have a fixed number of steps in an export, and no rule for torch.func.vmap.
+        if not self.is_torch or is_exporting() or is_transformed():
             return super().forward(input, hx, mask)
         if _autocasts_without_a_kernel(input):
             dtype = self._parameters_of("ih", 0)[0].dtype

@@ -20,6 +20,7 @@ from .attention import (
     complex_scores,
     dot_products,
     normalize,
+    resolve_causality,
     score_modulus,
 )
 from .linear import ComplexLinear, RealLinear, is_hooked, is_plain
@@ -164,11 +165,12 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         torch.nn.init.normal_(self.content_bias, std=self.bias_std)
         torch.nn.init.normal_(self.position_bias, std=self.bias_std)
 
-    def keys_and_values(self, source: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
-        """Those of the memory and of ``source``; a memory of states is projected by today's weights."""
+    def keys_and_values(self, key: Tensor, value: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
+        """Return keys and values of the memory and of the new states; a memory of states is projected anew."""
         if getattr(cache, "keeps", "keys") == "states":
-            source, cache = cache.update_states(source, self.layer_idx), None
-        return super().keys_and_values(source, cache)
+            key = value = cache.update_states(key, self.layer_idx)
+            cache = None
+        return super().keys_and_values(key, value, cache)
 
     def relative_scores(self, query: Tensor, key: Tensor, positions: Tensor) -> Tensor:
         """The real scores ``[B, H, T, S]``; what stands after a query is left to the mask.
@@ -230,16 +232,19 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
     def forward(  # type: ignore[override]
         self,
         hidden_states: Tensor,
+        *,
+        key_padding_mask: Tensor | None = None,
+        attn_mask: Tensor | None = None,
         attention_mask: Tensor | None = None,
         positions: Tensor | None = None,
         cache: Any = None,
-        **kwargs: Any,
     ) -> tuple[Tensor, Tensor]:
         """Attend from ``hidden_states [B, T, 2d]`` to the S - T tokens of a cache, and to itself.
 
         Args:
             hidden_states: the new tokens.
-            attention_mask: additive or boolean (true attends), broadcast to ``[B, H, T, S]``; it must hide the keys
+            key_padding_mask, attn_mask: as in ``ComplexMultiheadAttention``, in addition to causality.
+            attention_mask: additive or boolean (True attends), broadcast to ``[B, H, T, S]``; it must hide the keys
                 after each query. None: it hides these alone.
             positions: R of ``relative_positions(S, 2d)``; None: computed here.
             cache: a cache with ``update(key, value, layer_idx)``, extended by this call; where its
@@ -251,15 +256,28 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         Raises:
             ValueError: ``positions`` of another number of keys.
         """
+        masks = self.masks(hidden_states, attention_mask, attn_mask, key_padding_mask)
+        return self.attend_from(hidden_states, positions=positions, cache=cache, **masks)
+
+    def attend_from(  # type: ignore[override]
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Any = None,
+        is_causal: bool | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend as ``forward``, with one mask as Transformers passes it."""
         query = self._split_heads(self.q_proj(hidden_states))
-        key, value = self.keys_and_values(hidden_states, cache)
+        key, value = self.keys_and_values(hidden_states, hidden_states, cache)
         length, size = query.shape[-2], key.shape[-2]
         if positions is None:
             positions = relative_positions(size, self.embed_dim, dtype=query.dtype, device=query.device)
         if positions.shape[0] != size + 1:
             raise ValueError(f"positions must be those of {size} keys, [{size + 1}, ...], got {positions.shape[0]}")
         scores = self.relative_scores(query, key, positions)
-        mask = additive_mask(attention_mask, self, length, size, scores)
+        attention_mask, is_causal = resolve_causality(self, attention_mask, is_causal, query, key)
+        mask = additive_mask(attention_mask, is_causal, length, size, scores)
         weights = normalize(scores, mask, self.normalization).to(value.dtype)
         weights = F.dropout(weights, self.dropout, self.training)
         return self.out_proj(self._merge_heads((weights @ value).transpose(1, 2))), weights

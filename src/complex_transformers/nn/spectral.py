@@ -106,9 +106,23 @@ class SpectralScaledAttention(HeadedAttention):
         return parts.unflatten(-1, (self.num_heads, -1)).permute(0, 3, 1, 2, 4).flatten(-2)
 
     def forward(
+        self,
+        hidden_states: Tensor,
+        *,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        is_causal: bool = False,
+        attention_mask: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from ``hidden_states [B, T, d]`` to itself; masks as in ``ComplexMultiheadAttention``."""
+        masks = self.masks(hidden_states, attention_mask, attn_mask, key_padding_mask, is_causal)
+        return self.attend_from(hidden_states, need_weights=need_weights, **masks)
+
+    def attend_from(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
     ) -> tuple[Tensor, Tensor | None]:
-        """Output ``[B, T, d]`` of ``hidden_states [B, T, d]`` and weights or None, as in ``complex_attention``."""
+        """Attend with one mask as Transformers passes it; ``kwargs`` are for the attention function."""
         spectrum = self.spectrum(hidden_states)
         query = self._complex_heads(self.q_proj, spectrum)
         key = self._complex_heads(self.k_proj, spectrum)

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
-from typing_extensions import Self
 
 from . import functional as CF
 from .arithmetic import arithmetic

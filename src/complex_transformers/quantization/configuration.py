@@ -8,10 +8,9 @@ import copy
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 from transformers.utils.quantization_config import QuantizationConfigMixin
-from typing_extensions import Self
 
 from ..nn.unit_linear import check_rounding
 

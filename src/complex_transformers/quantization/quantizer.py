@@ -59,9 +59,10 @@ class ComplexQuantizer(HfQuantizer):
     def _process_model_before_weight_loading(self, model: PreTrainedModel, **kwargs: Any) -> None:
         if self.pre_quantized and not self.quantization_config.training:
             empty_layers(model, self.quantization_config)
-            check_files(model, kwargs.get("checkpoint_files"))
         else:
             prepare(model, self.quantization_config)
+        if self.pre_quantized:
+            check_files(model, kwargs.get("checkpoint_files"))
 
     def _process_model_after_weight_loading(self, model: PreTrainedModel, **kwargs: Any) -> PreTrainedModel:
         if self.pre_quantized and not self.quantization_config.training:

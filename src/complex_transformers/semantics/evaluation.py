@@ -14,13 +14,13 @@ import numpy
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from ..data.files import read_lines
+from ..data.files import read_lines, uncompressed_name
 
 __all__ = ["Difference", "RatedPairs", "Scores", "bootstrap_difference", "read_rated_pairs", "score_pairs"]
 
 Phrase = tuple[str, ...]
 _DRAWS_AT_ONCE = 500
-_NO_RATING = ("", "-", "?", "na", "n/a", "nan", "none", "null")  # in place of a number: no name of a column
+_SCORES = ("score", "rating", "similarity", "relatedness", "mean", "human (mean)")  # names of the third column
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,13 @@ class RatedPairs:
 
 
 def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -> RatedPairs:
-    """Pairs and ratings of a file, also ``.gz``.
+    """Pairs and ratings of a file, also compressed (``.gz``, ``.bz2``, ``.xz``).
 
     A table with tabs whose header is that of ratings of word pairs (``word1 word2 similarity``), of two phrases of two
     words (Mitchell & Lapata 2010), of a verb and its landmark (Grefenstette & Sadrzadeh 2011) or of two sentences
     (Kartsaklis & Sadrzadeh 2014); or any file of lines ``word1 word2 score`` with tabs, commas, semicolons or spaces
-    between, as WordSim-353 is, with a header or without.
+    between, as WordSim-353 is. It may have a header whose third column is called score, rating, similarity,
+    relatedness, mean or Human (mean). Lines that begin with ``#`` are comments.
 
     Args:
         path: of the file.
@@ -86,7 +87,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
         FileNotFoundError: no such file.
         ValueError: no UTF-8, a row with too few or too many fields, an empty word, a rating that is no number, no row.
     """
-    lines = [(number, line) for number, line in enumerate(read_lines(path), 1) if line.strip()]
+    lines = [(n, line) for n, line in enumerate(read_lines(path), 1) if line.strip() and not line.startswith("#")]
     if not lines:
         raise ValueError(f"{path} has no pairs: expected lines of two words and a score")
     layout = _TABLES.get(" ".join(lines[0][1].split("\t")))
@@ -113,7 +114,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
     if not ratings:
         raise ValueError(f"{path} has a header and no pairs")
     return RatedPairs(
-        os.path.basename(path).removesuffix(".gz").rsplit(".", 1)[0],
+        os.path.basename(uncompressed_name(path)).rsplit(".", 1)[0],
         tuple(places),
         numpy.array(of_pairs),
         numpy.array(ratings),
@@ -122,7 +123,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
 
 
 def _is_header(row: Sequence[str]) -> bool:
-    return len(row) == 3 and _number(row[2]) is None and row[2].lower() not in _NO_RATING
+    return len(row) == 3 and row[2].lower() in _SCORES
 
 
 def _fields(line: str, known: bool) -> list[str]:

@@ -76,6 +76,7 @@ class SemanticSpace(BaseEstimator, WordSpace):
         0.5
     """
 
+    _PARAMETERS = ("weighting", "normalize", "phases")
     _KEPT = ("contexts_", "context_sums_", "context_frequencies_", "total_", "num_tokens_", "clipped_")
 
     def __init__(self, weighting: str = "npmi_b", normalize: bool = True, phases: str = "none") -> None:
@@ -130,9 +131,6 @@ class SemanticSpace(BaseEstimator, WordSpace):
             y: not used.
         """
         return self.fit(counts, y).vectors_
-
-    def _parameters(self) -> dict[str, Any]:
-        return dict(self.get_params())
 
     def _vectors(self, counts: Cooccurrences) -> tuple[sparse.csr_matrix, int]:
         """Weighted counts, and how many were clipped."""

@@ -138,6 +138,8 @@ class TopicSpace(BaseEstimator, WordSpace):
         ValueError: at ``fit``: an unknown weighting.
     """
 
+    _PARAMETERS = ("weighting", "normalize")
+
     def __init__(self, weighting: str = "probability_amplitude", normalize: bool = False) -> None:
         self.weighting = weighting
         self.normalize = normalize
@@ -154,6 +156,3 @@ class TopicSpace(BaseEstimator, WordSpace):
         vectors = sparse.csr_matrix(numpy.sqrt(values) if self.weighting == "probability_amplitude" else values)
         self._set(topics.words, unit_rows(vectors) if self.normalize else vectors)
         return self
-
-    def _parameters(self) -> dict[str, Any]:
-        return dict(self.get_params())

@@ -91,6 +91,7 @@ class WordSpace:
 
     words_: tuple[str, ...]
     vectors_: sparse.csr_matrix
+    _PARAMETERS: tuple[str, ...] = ()  # of the constructor, that a file has
     _KEPT: tuple[str, ...] = ()  # further attributes that a file has: tuples, numbers and arrays
 
     def __init__(self, words: Sequence[str], vectors: Any) -> None:
@@ -234,7 +235,7 @@ class WordSpace:
         vectors = self._fitted()
         arrays = {name: getattr(vectors, name) for name in ("data", "indices", "indptr")}
         facts: dict[str, Any] = {"class": type(self).__name__, "size": vectors.shape[1], "words": self.words_}
-        facts["parameters"] = self._parameters()
+        facts["parameters"] = {name: getattr(self, name) for name in self._PARAMETERS}
         for name in self._KEPT:
             value = getattr(self, name)
             (arrays if isinstance(value, numpy.ndarray) else facts)[name] = value
@@ -243,16 +244,13 @@ class WordSpace:
         numpy.savez_compressed(path / "space.npz", **arrays)
         (path / "space.json").write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
 
-    def _parameters(self) -> dict[str, Any]:
-        return {}
-
     @classmethod
     def load(cls: type[Space], folder: str | Path) -> Space:
         """Read what ``save`` wrote; nothing of it is code.
 
         Raises:
             FileNotFoundError: a file is missing.
-            ValueError: a file that is broken or of another class.
+            ValueError: a file that is broken or of another class, indices outside its arrays, an unknown parameter.
         """
         path = Path(folder)
         try:
@@ -264,9 +262,13 @@ class WordSpace:
             rows = (arrays.pop("data"), arrays.pop("indices"), arrays.pop("indptr"))
             vectors = sparse.csr_matrix(rows, shape=(len(facts["words"]), facts["size"]))
             vectors.check_format()  # columns beyond the size
+            if (numpy.diff(vectors.indptr) < 0).any():  # scipy does not look where there is no number
+                raise ValueError("indptr must not decrease")
             space = cls.__new__(cls)
-            for name, value in facts["parameters"].items():
-                setattr(space, name, value)
+            if unknown := set(facts["parameters"]) - set(cls._PARAMETERS):
+                raise ValueError(f"parameters must be among {cls._PARAMETERS}, got {sorted(unknown)}")
+            for name in cls._PARAMETERS:
+                setattr(space, name, facts["parameters"][name])
             space._set(facts["words"], vectors)
             for name in cls._KEPT:
                 value = arrays[name] if name in arrays else facts[name]

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,8 +27,10 @@ __all__ = ["BlockDataArguments", "BlockRunArguments", "train_blocks"]
 class BlockDataArguments(TextDataArguments):
     """``TextDataArguments``, the length of a block, and whether the training part is held."""
 
-    tokenizer: str = field(
-        default="bpe", metadata={"help": "bpe, whitespace or word (a line ends in </s>), or character"}
+    default_tokenizer: ClassVar[str] = "bpe"
+
+    tokenizer: str | None = field(
+        default=None, metadata={"help": "bpe (default), whitespace or word (a line ends in </s>), or character"}
     )
     block_size: int = field(default=256, metadata={"help": "tokens of a training example; lines are joined"})
     streaming: bool = field(
@@ -119,15 +121,16 @@ def train_blocks(
     """
     check_block_size(data_args.block_size)
     checkpoint = prepare_run(args)
-    given = checkpoint or data_args.tokenizer_name_or_path or name_or_path
+    given = data_args.tokenizer_name_or_path or checkpoint or name_or_path
     if data_args.streaming and (given is None or args.max_steps < 1):
         raise ValueError(
             "streaming never sees the whole training part: give tokenizer_name_or_path (or model_name_or_path), as no "
             f"tokenizer can be made of it, and max_steps, now {args.max_steps}, as its length is not known"
         )
-    by_character = data_args.reads_characters(given)
+    saved = data_args.saved_tokenizer(checkpoint, name_or_path)
+    by_character = data_args.reads_characters(saved)
     read_train, held, checksum = _parts(data_args, by_character)
-    tokenizer = make_tokenizer(() if given else read_train(), data_args, given)
+    tokenizer = make_tokenizer(read_train(), data_args) if saved is None else saved
     prompts = make_prompts(data_args, tokenizer)
     texts = held if data_args.streaming else {"train": read_train(), **held}
     streams = {name: make_stream(part, tokenizer, name, by_character) for name, part in texts.items()}

@@ -66,12 +66,13 @@ def checksum(part: Any) -> int:
 
 
 def run_mark(args: TrainingArguments, config: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells one run from another: a name drawn for it, and checksums of data, configuration, training, optimizer.
+    """Return what a resumed run must share with its checkpoint: checksums of data, configuration, training, optimizer.
 
     Args:
-        args: of the training. How long it is, where it runs and what it writes may change when it goes on.
-        config: of the model.
-        parts: ``train`` and ``validation`` count; a test part may be added later.
+        args: the training arguments. Length, device and logging may change on resume. So may the processes and
+            workers, unless the training data is a stream, whose batches depend on them.
+        config: the configuration of the model.
+        parts: the data; only ``train`` and ``validation`` count, since a test split may be added later.
     """
     config = portable({name: value for name, value in config.items() if name != "transformers_version"})
 
@@ -79,8 +80,10 @@ def run_mark(args: TrainingArguments, config: Mapping[str, Any], parts: Mapping[
         values = {name: str(getattr(args, name, None)) for name in names}
         return f"{zlib.crc32(json.dumps(values).encode()):08x}"
 
+    stream = {"processes": args.world_size, "workers": args.dataloader_num_workers}
     return {
         "run": uuid.uuid4().hex[:12],
+        **({} if hasattr(parts["train"], "__len__") else stream),
         "data": "-".join(f"{checksum(parts[name]):08x}" for name in ("train", "validation")),
         "configuration": f"{zlib.crc32(json.dumps(config, sort_keys=True, default=str).encode()):08x}",
         "training": settings(_SAME),
@@ -108,19 +111,24 @@ def clear_checkpoint(folder: str | Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def last_complete_checkpoint(output_dir: str | Path) -> str | None:
-    """The newest checkpoint of a ``Trainer`` in ``output_dir`` to resume from; None where there is none.
+def _is_complete(checkpoint: str | Path) -> bool:
+    """Whether a checkpoint was written to its end: the state of the ``Trainer`` is what it writes last."""
+    try:
+        json.loads((Path(checkpoint) / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
 
-    A run that is killed while it writes leaves half a checkpoint, which would be taken for the newest. The state of
-    the Trainer is what it writes last: a folder without it, or with half of it, is passed over with a warning.
+
+def last_complete_checkpoint(output_dir: str | Path) -> str | None:
+    """Return the newest checkpoint in ``output_dir`` that was written to its end, or None.
+
+    A run that is killed while it saves leaves half a checkpoint: it is skipped with a warning.
     """
     for checkpoint in reversed(_checkpoints(output_dir)):
-        try:
-            json.loads((Path(checkpoint) / STATE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            warnings.warn(f"{checkpoint} was not written to its end and is passed over", stacklevel=2)
-        else:
+        if _is_complete(checkpoint):
             return checkpoint
+        warnings.warn(f"{checkpoint} was not written to its end and is passed over", stacklevel=2)
     return None
 
 
@@ -130,14 +138,33 @@ def _checkpoints(output_dir: str | Path) -> list[str]:
     return sorted(found, key=lambda path: int(path.rsplit("-", 1)[-1]))
 
 
+def _other_run(checkpoint: str, mark: Mapping[str, Any]) -> str | None:
+    """Describe the run of a checkpoint if it is another one; what the checkpoint does not record counts as equal."""
+    found = read_mark(checkpoint)
+    if not found:
+        return "an unknown run"
+    other = [name for name in mark if name != "run" and found.get(name, mark[name]) != mark[name]]
+    return f"run {found['run']}, with other {' and '.join(other)}" if other else None
+
+
+def _check_folder(folder: Path, mark: Mapping[str, Any], resumes: bool) -> None:
+    """Raise for complete checkpoints of another run, unless that run has finished and this one starts."""
+    before = read_mark(folder)
+    for path in filter(_is_complete, _checkpoints(folder)):
+        is_finished = before == {**read_mark(path), "finished": True}
+        if (other := _other_run(path, mark)) and (resumes or not is_finished):
+            raise ValueError(f"{path} is of {other}: choose another output_dir, or remove the checkpoints in {folder}")
+
+
 @contextmanager
 def run_folder(output_dir: str | Path, mark: Mapping[str, Any], checkpoint: str | None) -> Iterator[dict[str, Any]]:
-    """Have the folder of a run to oneself; gives the mark of the run, that of ``checkpoint`` where it goes on.
+    """Lock the folder of a run; yield the mark of the run, taken from ``checkpoint`` where it resumes.
 
-    A run that begins anew removes the checkpoints of an earlier one that came to its end or has the same mark.
+    A run that starts removes the checkpoints of an earlier one that has finished or has the same mark, and those that
+    were not written to their end.
 
     Raises:
-        ValueError: another run is at work in the folder, or checkpoints of another lie there.
+        ValueError: another run is at work in the folder, its checkpoints lie there, or ``checkpoint`` is of another.
     """
     folder = Path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
@@ -147,20 +174,19 @@ def run_folder(output_dir: str | Path, mark: Mapping[str, Any], checkpoint: str 
     except Timeout as error:
         raise ValueError(f"another run is at work in {folder}: choose another output_dir, or wait for it") from error
     try:
-        before = read_mark(folder)
-        for path in _checkpoints(folder):
-            found = read_mark(path)
-            finished = found and checkpoint is None and before == {**found, "finished": True}
-            same = found and {**mark, **found}
-            other = [name for name in mark if name != "run" and same.get(name) != mark[name]]
-            if other and not finished:
-                what = f"of run {found['run']}, with other {' and '.join(other)}" if found else "of an unknown run"
-                raise ValueError(f"{path} is {what}: choose another output_dir, or remove the checkpoints in {folder}")
-            if checkpoint is None:
+        _check_folder(folder, mark, checkpoint is not None)
+        if checkpoint is None:
+            for path in _checkpoints(folder):
                 clear_checkpoint(path)
-        mark = {**mark, "run": read_mark(checkpoint or "").get("run", mark["run"])}
+        elif other := _other_run(checkpoint, mark):
+            raise ValueError(
+                f"resume_from_checkpoint must be of the same run, got {checkpoint} of {other}. Resume with the data "
+                "and arguments of that run."
+            )
+        else:
+            mark = {**mark, "run": read_mark(checkpoint)["run"]}
         write_mark(folder, mark)
-        yield mark
+        yield dict(mark)
         write_mark(folder, {**mark, "finished": True})
     finally:
         (folder / "run.lock").unlink(missing_ok=True)

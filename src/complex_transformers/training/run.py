@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import transformers
-from transformers import EarlyStoppingCallback, PreTrainedModel, Trainer, TrainerState, TrainingArguments
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    Trainer,
+    TrainerCallback,
+    TrainerState,
+    TrainingArguments,
+)
 
 from .arguments import RunArguments
 from .folder import STATE, last_complete_checkpoint, run_folder, run_mark
@@ -69,6 +76,16 @@ class Patience(EarlyStoppingCallback):
         return int(own.get("attributes", {}).get("early_stopping_patience_counter", 0))
 
 
+class LogBeforeSaving(TrainerCallback):
+    """Log the loss before each checkpoint and evaluation: a resumed run then averages it over the same steps."""
+
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """Ask for a log where a checkpoint or an evaluation follows."""
+        control.should_log |= control.should_save or control.should_evaluate
+
+    on_epoch_end = on_step_end
+
+
 class Run:
     """A model with its data, its ``trainer`` and its scores; tasks that score in another way override ``evaluate``.
 
@@ -95,7 +112,7 @@ class Run:
             train_dataset=parts["train"],
             eval_dataset=parts["validation"],
             processing_class=processing,
-            callbacks=[] if patience is None else [Patience(patience)],
+            callbacks=[LogBeforeSaving(), *([] if patience is None else [Patience(patience)])],
             **options,
         )
 

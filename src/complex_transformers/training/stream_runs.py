@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -20,27 +20,54 @@ from .streams import ComplexStreamTrainer
 
 __all__ = ["StreamDataArguments", "StreamRunArguments", "train_stream"]
 
+_KIND = "kind"  # saved with a tokenizer: how it was built
+
 
 @dataclass
 class TextDataArguments(arguments_of(load_plain_text, without=("keep_linebreaks",))):  # type: ignore[misc]
     """The data: text files or a name on the Hub, how text becomes tokens, and what is written at the end."""
 
-    tokenizer: str = field(
-        default="character", metadata={"help": "character, whitespace or word (a line ends in </s>), or bpe"}
+    default_tokenizer: ClassVar[str] = "character"
+
+    tokenizer: str | None = field(
+        default=None, metadata={"help": "character (default), whitespace or word (a line ends in </s>), or bpe"}
     )
     tokenizer_name_or_path: str | None = field(
-        default=None, metadata={"help": "instead of one from the training part"}
+        default=None, metadata={"help": "a saved tokenizer, instead of one built from the training data"}
     )
     vocab_size: int = field(default=50_000, metadata={"help": "at most; the rest is <unk>, of characters an error"})
     lowercase: bool = False
     prompt: list[str] = field(default_factory=list, metadata={"help": "texts to go on with at the end"})
     max_new_tokens: int = field(default=200, metadata={"help": "of each continuation, drawn with top_k 40"})
 
-    def reads_characters(self, name_or_path: str | None) -> bool:
-        """Whether a token is a character, line breaks among them: of a saved tokenizer, or of the one to be made."""
-        if name_or_path is None:
-            return self.tokenizer == "character"
-        return reads_characters(AutoTokenizer.from_pretrained(name_or_path))
+    @property
+    def kind(self) -> str:
+        """The kind of tokenizer to build."""
+        return self.tokenizer or self.default_tokenizer
+
+    def saved_tokenizer(self, *folders: str | None) -> PreTrainedTokenizerFast | None:
+        """Return the tokenizer of ``tokenizer_name_or_path`` or else of the first folder; None: build one.
+
+        Args:
+            *folders: of a checkpoint and of a model; None where there is none.
+
+        Raises:
+            ValueError: ``tokenizer`` names another kind, which would have no effect.
+        """
+        source = next(filter(None, (self.tokenizer_name_or_path, *folders)), None)
+        if source is None:
+            return None
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        if self.tokenizer not in (None, found := tokenizer.init_kwargs.get(_KIND)):
+            raise ValueError(
+                f"--tokenizer must be {found or 'left out'} with the tokenizer of {source}, got {self.tokenizer}. It "
+                "only applies to a new tokenizer."
+            )
+        return tokenizer
+
+    def reads_characters(self, saved: PreTrainedTokenizerFast | None) -> bool:
+        """Whether each token is a character, line breaks included, of a saved tokenizer or of the one to build."""
+        return self.kind == "character" if saved is None else reads_characters(saved)
 
 
 @dataclass
@@ -70,21 +97,19 @@ class StreamRunArguments(RunArguments):
     logging_steps: float = own_default("logging_steps", 100, "progress is seen within a minute")
 
 
-def make_tokenizer(
-    texts: Iterable[str], data_args: TextDataArguments, name_or_path: str | None
-) -> PreTrainedTokenizerFast:
-    """The tokenizer given, or one from the training part: for characters exactly its symbols."""
-    if name_or_path is not None:
-        return AutoTokenizer.from_pretrained(name_or_path)
-    by_character = data_args.reads_characters(None)
-    return build_tokenizer(
+def make_tokenizer(texts: Iterable[str], data_args: TextDataArguments) -> PreTrainedTokenizerFast:
+    """Build a tokenizer from the training data; one of characters has exactly its symbols."""
+    by_character = data_args.kind == "character"
+    tokenizer = build_tokenizer(
         texts,
-        data_args.tokenizer,
+        data_args.kind,
         vocab_size=data_args.vocab_size,
         lowercase=data_args.lowercase,
         append_eos=False if by_character else "stream",
         special_tokens="end" if by_character else True,  # libraries that train further or score ask for an end token
     )
+    tokenizer.init_kwargs[_KIND] = data_args.kind
+    return tokenizer
 
 
 def make_stream(texts: Iterable[str], tokenizer: PreTrainedTokenizerFast, name: str, by_character: bool) -> Tensor:
@@ -175,10 +200,10 @@ def train_stream(
         raise ValueError(f"max_train_tokens must be 1 or more, got {data_args.max_train_tokens}")
     checkpoint = prepare_run(args)
 
-    given = checkpoint or data_args.tokenizer_name_or_path or name_or_path
-    by_character = data_args.reads_characters(given)
+    saved = data_args.saved_tokenizer(checkpoint, name_or_path)
+    by_character = data_args.reads_characters(saved)
     parts = load_plain_text(**data_args.given(), keep_linebreaks=by_character)
-    tokenizer = make_tokenizer(parts["train"]["text"], data_args, given)
+    tokenizer = make_tokenizer(parts["train"]["text"], data_args) if saved is None else saved
     prompts = make_prompts(data_args, tokenizer)
     streams = {name: make_stream(part["text"], tokenizer, name, by_character) for name, part in parts.items()}
     streams["train"] = streams["train"][: data_args.max_train_tokens]

@@ -16,14 +16,15 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import Seq2SeqTrainer, Trainer
+from transformers import Seq2SeqTrainer, Trainer, TrainerCallback
 from transformers.modelcard import TrainingSummary
 from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_grouped_indices, get_parameter_names
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils.generic import find_labels
 
+from ..data.blocks import BlockStream
 from ..models.base.hub import ModelHubMixin, complete_card
-from .folder import clear_checkpoint, read_mark, write_mark
+from .folder import clear_checkpoint, last_complete_checkpoint, read_mark, write_mark
 
 __all__ = ["ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"]
 
@@ -105,21 +106,43 @@ class _LengthSampler(LengthGroupedSampler):
         return iter(get_length_grouped_indices(self.lengths, self.batch_size, generator=generator))
 
 
+class _SameLearningRates(TrainerCallback):
+    """Raise for learning rates that the scheduler of a checkpoint has replaced."""
+
+    rates: list[float] | None = None  # of the optimizer as the arguments make it
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **kwargs: Any) -> None:
+        """Compare them with those of the scheduler, which has been loaded."""
+        loaded = getattr(lr_scheduler, "base_lrs", self.rates)
+        if self.rates is not None and loaded != self.rates:
+            raise ValueError(
+                f"learning_rate must stay as in the checkpoint, {loaded}, got {self.rates}. To change it, load the "
+                "checkpoint as a model."
+            )
+
+
 class ComplexTrainer(Trainer):
     """``transformers.Trainer`` without weight decay on frequencies, phases and dampings.
 
-    ``label_smoothing_factor`` smooths the labels of the next token for every causal language model. With
-    ``train_sampling_strategy="group_by_length"`` the order of the rows is a function of seed and epoch, so that
-    training resumed in the middle of an epoch ends with the weights of an uninterrupted one. A checkpoint that is
-    there already is removed before it is written anew: one that is killed on the way is no mixture of two.
+    ``label_smoothing_factor`` smooths the labels of the next token for every causal language model.
+
+    A resumed training ends with the weights of an uninterrupted one: with
+    ``train_sampling_strategy="group_by_length"`` the order of the rows is a function of seed and epoch, and a
+    ``BlockStream`` is repeated until ``max_steps``. A changed ``learning_rate``, which the checkpoint would override,
+    is an error. ``train(resume_from_checkpoint=True)`` skips checkpoints that were not written to their end. An
+    existing checkpoint is removed before it is written anew, so that a killed run leaves no mixture of two.
 
     Args:
         *args, **kwargs: of ``transformers.Trainer``.
         frequency_learning_rate, phase_learning_rate: see ``optimizer_groups``; default those of ``RunArguments``, or
             the learning rate of all.
+
+    Raises:
+        ValueError: one of these rates beside ``optimizers``, which would ignore it.
     """
 
     label_smoother: Any
+    train_dataset: Any
     mark: Mapping[str, Any] | None = None  # of the run, written into its checkpoints
 
     def __init__(
@@ -132,6 +155,15 @@ class ComplexTrainer(Trainer):
         super().__init__(*args, **kwargs)
         given = {"frequency_learning_rate": frequency_learning_rate, "phase_learning_rate": phase_learning_rate}
         self.own_rates = [getattr(self.args, name, None) if rate is None else rate for name, rate in given.items()]
+        if self.optimizer is not None and any(rate is not None for rate in self.own_rates):
+            raise ValueError(
+                "frequency_learning_rate and phase_learning_rate must be None beside optimizers, got "
+                f"{self.own_rates}. Give them to optimizer_groups."
+            )
+        self.same_rates = _SameLearningRates()
+        self.add_callback(self.same_rates)
+        if isinstance(self.train_dataset, BlockStream):
+            self.train_dataset = self.train_dataset.repeat()
         network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter
         found = find_labels(type(network)) if hasattr(getattr(network, "config", None), "label_smoothing") else []
         if self.label_smoother is not None and len(found) > 1:
@@ -143,6 +175,12 @@ class ComplexTrainer(Trainer):
         if self.label_smoother is not None and getattr(network, "loss_type", None) == "ForCausalLM":
             # Transformers shifts the labels of its own classes alone: others would learn to copy their input.
             self.label_smoother = partial(self.label_smoother, shift_labels=True)
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        """Train as ``transformers.Trainer`` does; True resumes from the last checkpoint that is complete."""
+        if resume_from_checkpoint is True:
+            resume_from_checkpoint = last_complete_checkpoint(str(self.args.output_dir)) or True
+        return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
         """See ``decay_parameter_names``."""
@@ -166,6 +204,7 @@ class ComplexTrainer(Trainer):
             network = self.model if model is None else model
             for group in _with_own_rates(optimizer.param_groups, network, *self.own_rates):
                 optimizer.add_param_group(group)
+            self.same_rates.rates = [group["lr"] for group in optimizer.param_groups]
         return optimizer
 
     def create_model_card(self, **kwargs: Any) -> None:

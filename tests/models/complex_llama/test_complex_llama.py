@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import DataCollatorWithFlattening, LlamaConfig, LlamaForCausalLM
 
 from complex_transformers import (
     ComplexLlamaConfig,
@@ -274,8 +274,9 @@ def test_the_last_token_is_classified():
     last = states[torch.arange(3), torch.tensor([5, 5, 2])]
     torch.testing.assert_close(model(ids, attention_mask=mask).logits, model.classifier(last))
     torch.testing.assert_close(model(ids).logits, model.classifier(model.model(ids).last_hidden_state[:, -1]))
-    with pytest.raises(ValueError, match="counts positions itself, along the mask: leave out position_ids"):
-        model(ids, position_ids=torch.arange(6)[None])
+    assert torch.equal(model(ids, position_ids=torch.arange(6)[None]).logits, model(ids).logits)
+    with pytest.raises(ValueError, match="position_ids restart within a row"):
+        model(ids, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]))
 
 
 def masks_of_scores(length):
@@ -390,10 +391,38 @@ def test_what_follows_from_the_field_and_old_names():
     assert not ComplexLlamaConfig(attention_bias=True, attention_output_bias=False).attention_output_bias
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("head", [ComplexLlamaForSequenceClassification, ComplexLlamaForTokenClassification])
-def test_heads_of_whole_texts_keep_no_cache(head):
+def test_a_classifier_continues_from_a_cache(head):
     model = head(ComplexLlamaConfig(**SIZES, num_labels=3)).eval()
-    ids = torch.tensor([[3, 4, 5]])
-    assert torch.equal(model(ids, use_cache=False).logits, model(ids).logits)
-    with pytest.raises(ValueError, match="reads whole texts, and keeps no cache of them"):
-        model(ids, use_cache=True)
+    ids = torch.tensor([[3, 4, 5, 6]])
+    whole = model(ids).logits
+    cache = model.model(ids[:, :2], use_cache=True).cache
+    found = model(ids[:, 2:], cache=cache).logits
+    torch.testing.assert_close(found, whole[:, 2:] if whole.dim() == 3 else whole)
+    assert "cache" not in model(ids)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("position_type", ["rotary", "rotary_word", "complex_order"])
+@pytest.mark.parametrize("score", ["real", "modulus"])
+def test_packed_rows_equal_rows_of_their_own(position_type, score):
+    sizes = {name: value for name, value in SIZES.items() if name != "rope_parameters"}
+    model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**sizes, position_type=position_type, attention_score=score))
+    texts = [torch.randint(1, 40, (1, length)) for length in (3, 5, 2)]
+    expected = torch.cat([model.eval()(text).logits for text in texts], dim=1)
+    collated = DataCollatorWithFlattening(return_flash_attn_kwargs=True)([{"input_ids": t[0].tolist()} for t in texts])
+    ids, boundaries = collated["input_ids"], collated["cu_seq_lens_q"]
+    for given in ({"position_ids": collated["position_ids"]}, {"cu_seq_lens_q": boundaries}):
+        torch.testing.assert_close(model(ids, **given).logits, expected)
+    assert (model(ids).logits - expected).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_positions_from_outside_turn_as_those_of_llama():
+    model = llama()
+    twin, ids = twin_of(model), torch.randint(1, 40, (2, 6))
+    mask = torch.ones_like(ids)
+    for positions in (torch.arange(6)[None], torch.arange(7, 13)[None], torch.tensor([[0, 2, 4, 6, 8, 10]] * 2)):
+        given = {"attention_mask": mask, "position_ids": positions}
+        assert_equal(twin(ids, **given).logits, model(ids, **given).logits)

@@ -352,10 +352,11 @@ def test_positions_begin_anew_along_a_stream(embedding):
 
 def test_texts_get_longer_than_a_table_of_positions_that_begin_anew():
     model = make(embedding_type="learned_position", max_position_embeddings=8, position_period=8)
-    assert model.generate(texts(9, 1), do_sample=False, eos_token_id=None, pad_token_id=0).shape[1] == 9 + 20
+    plain = {"do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    assert model.generate(texts(9, 1), max_new_tokens=20, **plain).shape[1] == 9 + 20
     model = make(embedding_type="learned_position", max_position_embeddings=8, position_period=None)
     with pytest.raises(ValueError, match="but `max_length` is set to 8"):
-        model.generate(texts(9, 1), do_sample=False, eos_token_id=None, pad_token_id=0)
+        model.generate(texts(9, 1), **plain)
 
 
 def carried(model, words):
@@ -367,16 +368,14 @@ def test_generation_reads_nothing_twice():
     plain = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
     expected = model.generate(words, **plain)
     assert torch.equal(model.generate(words, cache=carried(model, words[:, :-1]), **plain), expected)
-    with pytest.raises(
-        ValueError, match="have read 6 tokens, the beginning has 6: give all that was read and one new"
-    ):
+    with pytest.raises(ValueError, match="cache already covers 6 tokens and the prompt has only 6"):
         model.generate(words, cache=carried(model, words), **plain)
-    with pytest.raises(ValueError, match="have read 6 tokens, the beginning has 3"):
+    with pytest.raises(ValueError, match="covers 6 tokens and the prompt has only 3"):
         model.generate(words[:, :3], cache=carried(model, words), **plain)
     embeds = model.model.embed_tokens(words)
-    with pytest.raises(ValueError, match="have read 6 tokens, the beginning has 6"):
+    with pytest.raises(ValueError, match="covers 6 tokens and the prompt has only 6"):
         model.generate(inputs_embeds=embeds, cache=carried(model, words), **plain)
-    with pytest.raises(TypeError, match="must be a cache that a model returned, got tuple"):
+    with pytest.raises(ValueError, match="Passing a tuple for `cache` is not supported"):
         model.generate(words, cache=((words,),), **plain)
 
 
@@ -397,7 +396,7 @@ def test_gradients_end_where_a_call_begins():
 def test_caches_that_do_not_fit():
     model, deep = make(), make(num_hidden_layers=3)
     cache = model(texts(), use_cache=True).cache
-    with pytest.raises(ValueError, match=r"hold 2 texts, the input 3: give the texts of the cache"):
+    with pytest.raises(ValueError, match=r"holds 2 texts, the input 3: give the texts of the cache"):
         model(texts(count=3), cache=cache)
     with pytest.raises(ValueError, match=r"states of 2 layers, the model has 3: begin with a new cache"):
         deep(texts(), cache=cache)
@@ -413,7 +412,7 @@ def test_caches_that_do_not_fit():
         RecurrentCache(model.config).load_state_dict(no_number)
     with pytest.raises(TypeError, match="must be a RecurrentCache, got tuple"):
         model(texts(), cache=(1, 2))
-    with pytest.raises(ValueError, match=r"cache_implementation='static' is not for this model"):
+    with pytest.raises(ValueError, match=r"cache_implementation"):
         model.generate(texts(), max_new_tokens=2, cache_implementation="static")
 
 
@@ -431,7 +430,7 @@ def test_caches_that_do_not_fit():
 )
 def test_states_of_another_cell_width_or_transform_are_refused(changes, foreign, states):
     model, cache = make(**changes), make(**foreign)(texts(), use_cache=True).cache
-    with pytest.raises(ValueError, match=rf"hold the states .*{states}\}} of a layer .*: begin with a new cache"):
+    with pytest.raises(ValueError, match=rf"holds the states .*{states}\}} of a layer .*: begin with a new cache"):
         model(texts(), cache=cache)
     empty = RecurrentCache(model.config)
     with pytest.raises(ValueError, match=rf"of layer 0, .* it holds .*{states}\}}: it is that of another model"):
@@ -488,3 +487,16 @@ def test_the_real_twin_leaves_out_the_transforms_of_complex_numbers():
     words = make(word_parts="real")
     twin = ComplexRecurrentLMForCausalLM(words.config.real_twin())
     assert twin.get_input_embeddings().weight.numel() == 2 * words.get_input_embeddings().weight.numel()
+
+
+@torch.no_grad()
+def test_positions_that_number_the_stream_are_accepted():
+    model, words = make(), texts(6, 2)
+    mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1] * 6])
+    expected = model(words, attention_mask=mask).logits
+    positions = torch.tensor([[7, 7, 0, 1, 2, 3], [0, 1, 2, 3, 4, 5]])
+    assert torch.equal(model(words, attention_mask=mask, position_ids=positions).logits, expected)
+    cache = model(words[:, :4], use_cache=True, position_ids=torch.arange(4)[None]).cache
+    model(words[:, 4:], cache=cache, position_ids=torch.tensor([[4, 5]]))
+    with pytest.raises(ValueError, match="position_ids must number the tokens of a stream"):
+        model(words, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]))

@@ -7,5 +7,5 @@ from transformers.utils.versions import require_version
 __all__: list[str] = []
 
 # Here, where models are first used: with an older version their imports fail by names that say nothing of it.
-_NEEDED = "transformers>=5.17,<6"
+_NEEDED = "transformers>=5.24,<6"
 require_version(_NEEDED, f"complex_transformers needs it: pip install --upgrade '{_NEEDED}'")

@@ -78,11 +78,16 @@ class EncoderDecoderModel(ComplexPreTrainedModel):
         """
         if target["input_ids"] is None and target["inputs_embeds"] is None:
             raise ValueError("the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels")
-        encoded = self.encoder(**source, **kwargs) if encoder_outputs is None else as_encoder_output(encoder_outputs)
+        encoded = (
+            self.encoder(**source, return_dict=True, **kwargs)
+            if encoder_outputs is None
+            else as_encoder_output(encoder_outputs)
+        )
         decoded = self.decoder(
             **target,
             encoder_hidden_states=encoded.last_hidden_state,
             encoder_attention_mask=source["attention_mask"],
+            return_dict=True,
             **kwargs,
         )
         return join_outputs(encoded, decoded)

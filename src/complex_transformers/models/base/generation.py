@@ -1,21 +1,18 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""``generate()``: how long a text may get, and, of encoder-decoder models, padded beginnings of targets."""
+"""What ``generate()`` needs beside Transformers' ``GenerationMixin``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import GenerationConfig, GenerationMixin, MaxLengthCriteria, PreTrainedModel, StoppingCriteriaList
-from transformers.cache_utils import Cache
+from transformers import GenerationMixin, PreTrainedModel
 
 __all__ = [
     "EncoderDecoderGenerationMixin",
     "OpenEndedGenerationMixin",
     "learned_positions",
-    "mark_given_cache",
-    "refuse_chunks",
 ]
 
 
@@ -31,27 +28,10 @@ def learned_positions(model: PreTrainedModel) -> int | None:
     return getattr(config, "max_position_embeddings", None) if limited else None
 
 
-def refuse_chunks(generation_config: GenerationConfig) -> None:
-    """Raise for ``prefill_chunk_size``."""
-    if generation_config.prefill_chunk_size is not None:
-        raise ValueError(
-            f"prefill_chunk_size={generation_config.prefill_chunk_size} is for models without an encoder: leave it out"
-        )
-
-
-def mark_given_cache(given: Any) -> None:
-    """Note that the caller of ``generate()`` has made this cache, as Transformers does; raise for what is none."""
-    if not isinstance(given, Cache):
-        raise TypeError(f"cache must be a cache that a model returned, got {type(given).__name__}")
-    given._is_user_defined = True
-
-
 class OpenEndedGenerationMixin(GenerationMixin):
-    """``generate()`` that knows a longest text only where a table of positions ends, and reads no text twice.
+    """``generate()`` that rejects a cache which already covers the whole prompt.
 
-    Transformers takes ``max_position_embeddings`` for that whatever the positions are: it cuts its default length
-    there, so that longer beginnings are refused, and says of longer texts that they may fail. Of a cache that has read
-    a beginning to its end it reads the beginning again.
+    Transformers would process the prompt a second time, behind its own cached states.
     """
 
     def prepare_inputs_for_generation(
@@ -61,51 +41,34 @@ class OpenEndedGenerationMixin(GenerationMixin):
         inputs_embeds: Tensor | None = None,  # Transformers looks for this name
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """As in Transformers; there must be something that the cache has not read."""
+        """Return the inputs of the next forward pass; see ``GenerationMixin``."""
         if next_sequence_length is not None and next_sequence_length < 1:
             length = (input_ids if inputs_embeds is None else inputs_embeds).shape[1]
             raise ValueError(
-                f"cache has read {length - next_sequence_length} tokens, the beginning has {length}: give "
-                "all that was read and one new token or more"
+                f"cache already covers {length - next_sequence_length} tokens and the prompt has only {length}. "
+                "Pass the full prompt plus at least one new token."
             )
-        kwargs.pop("tokenizer", None)  # of stop strings, which Transformers hands to every model
         inputs: dict[str, Any] = super().prepare_inputs_for_generation(
             input_ids, next_sequence_length=next_sequence_length, inputs_embeds=inputs_embeds, **kwargs
         )
         return inputs
 
-    def _get_candidate_generator(self, *args: Any, model_kwargs: dict[str, Any], **kwargs: Any) -> Any:
-        """As in Transformers, which reads all of a beginning whatever its cache has read."""
-        cache = model_kwargs.get("cache")
-        if cache is not None and (read := cache.get_seq_length()):
+    def init_continuous_batching(self, *args: Any, **kwargs: Any) -> Any:
+        """Start continuous batching, the engine of ``generate_batch``; see ``GenerationMixin``.
+
+        Raises:
+            ValueError: the model is an encoder-decoder, or carries a state instead of a KV cache.
+        """
+        if self.config.is_encoder_decoder or self._is_stateful:
             raise ValueError(
-                f"generation with an assistant or by lookup cannot go on from cache, which have read {read} "
-                "tokens: leave out cache, or assistant_model and prompt_lookup_num_tokens"
+                f"generate_batch needs a decoder with a KV cache, got {type(self).__name__}. Use generate() with a "
+                "padded batch."
             )
-        return super()._get_candidate_generator(*args, model_kwargs=model_kwargs, **kwargs)
-
-    def _prepare_generated_length(
-        self, generation_config: GenerationConfig, has_default_max_length: bool, *args: Any, **kwargs: Any
-    ) -> GenerationConfig:
-        """As in Transformers; by default as many new tokens after a long beginning as after a short one."""
-        added = generation_config.max_length
-        prepared = super()._prepare_generated_length(generation_config, has_default_max_length, *args, **kwargs)
-        is_default = has_default_max_length and prepared.max_new_tokens is None
-        if is_default and added is not None and learned_positions(self) is None:
-            prepared.max_length = added + kwargs["input_ids_length"]
-        return prepared
-
-    def _get_stopping_criteria(self, *args: Any, **kwargs: Any) -> StoppingCriteriaList:
-        """As in Transformers; without its warning where positions do not end."""
-        criteria = super()._get_stopping_criteria(*args, **kwargs)
-        for criterion in criteria:
-            if isinstance(criterion, MaxLengthCriteria):
-                criterion.max_position_embeddings = learned_positions(self)
-        return criteria
+        return super().init_continuous_batching(*args, **kwargs)
 
 
 class EncoderDecoderGenerationMixin(OpenEndedGenerationMixin):
-    """``generate()`` that finds the first token of a beginning behind its padding, and reads it whole."""
+    """``generate()`` for decoder prompts that are padded on the left."""
 
     def _prepare_decoder_input_ids_for_generation(
         self,
@@ -139,8 +102,3 @@ class EncoderDecoderGenerationMixin(OpenEndedGenerationMixin):
             batch_size, model_input_name, model_kwargs, decoder_start_token_id, *args, **kwargs
         )
         return (given if ids is looked_at and given is not None else ids), model_kwargs
-
-    def _prepare_cache_for_generation(self, generation_config: GenerationConfig, *args: Any, **kwargs: Any) -> Any:
-        """As in Transformers, whose chunks are those of a model without an encoder."""
-        refuse_chunks(generation_config)
-        return super()._prepare_cache_for_generation(generation_config, *args, **kwargs)

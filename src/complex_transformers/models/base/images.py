@@ -106,7 +106,7 @@ class ImageClassifier(ImagePreTrainedModel):
 
         Other arguments as in the model.
         """
-        return self.classify(self.model(pixel_values, **kwargs), labels)
+        return self.classify(self.model(pixel_values, return_dict=True, **kwargs), labels)
 
     def classify(self, outputs: BaseModelOutputWithPoolingAndNoAttention, labels: Tensor | None) -> ModelOutput:
         """The readout of the pooled features and its loss."""

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, EncoderDecoderCache
 
+from ...kernels.dispatch import shows_values
+
 __all__ = [
     "check_cache_batch",
     "check_mask",
@@ -28,11 +30,6 @@ __all__ = [
 ]
 
 EMPTY = "leave out empty texts, or use a tokenizer that adds a token to every text"
-
-
-def shows_values(tensor: Tensor) -> bool:
-    """Whether a check may look at the values of a tensor."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def check_text_inputs(

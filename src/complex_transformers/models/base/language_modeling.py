@@ -15,7 +15,7 @@ from transformers.utils.generic import can_return_tuple
 
 from ...nn import AdaptiveReadout, Readout
 from .configuration import WritingConfig
-from .generation import OpenEndedGenerationMixin, mark_given_cache
+from .generation import OpenEndedGenerationMixin
 from .layers import LanguageModelHead
 from .loss import check_labels, label_count
 from .stream_cache import StreamCache
@@ -72,6 +72,7 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
@@ -87,7 +88,16 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
         """
         # Not named in the signature: `Trainer` would then expect `shift_labels` in every batch before it has a loss.
         shift_labels = kwargs.pop("shift_labels", None)
-        outputs = self.model(input_ids, attention_mask, cache, inputs_embeds, use_cache=use_cache, **kwargs)
+        outputs = self.model(
+            input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            cache=cache,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+            return_dict=True,
+            **kwargs,
+        )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         following = self.following(labels, shift_labels)
         logits, loss = self.predict(outputs.last_hidden_state[:, kept], following, shift_labels=shift_labels, **kwargs)
@@ -145,18 +155,11 @@ class CausalLanguageModel(CausalHead):
 
     def _prepare_cache_for_generation(
         self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> bool:
-        """The memory of the model where none is given: Transformers would make one that forgets nothing."""
-        if generation_config.cache_implementation is not None:
-            raise ValueError(
-                f"cache_implementation={generation_config.cache_implementation!r} is not for this model, whose cache "
-                "is its memory; leave it out"
-            )
-        if (given := model_kwargs.get("cache")) is not None:
-            mark_given_cache(given)
-        elif generation_config.use_cache is not False:
+    ) -> Any:
+        """Create the memory of the model where no cache is given; Transformers would create a KV cache."""
+        if model_kwargs.get("cache") is None and generation_config.use_cache is not False:
             model_kwargs["cache"] = self.new_memory()
-        return False
+        return super()._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)
 
     def predict(
         self, hidden_states: Tensor, following: Tensor | None, **kwargs: Any

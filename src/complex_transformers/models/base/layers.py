@@ -77,7 +77,7 @@ class AttentionByInterface(nn.Module):
         """As in the layer; weights are kept for ``eager`` attention or when they are asked for."""
         wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
         kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
-        return super().forward(hidden_states, *args, **kwargs)
+        return super().attend_from(hidden_states, *args, **kwargs)  # type: ignore[misc]
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
@@ -98,7 +98,7 @@ class AttentionByInterface(nn.Module):
         return ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
 
 
-class Attention(AttentionByInterface, ComplexMultiheadAttention):
+class Attention(AttentionByInterface, ComplexMultiheadAttention):  # type: ignore[misc]
     """``nn.ComplexMultiheadAttention`` with Transformers' ``AttentionInterface`` and caches.
 
     Cross-attention projects the encoder's states once and then takes keys and values from the cache. ``options`` are
@@ -128,17 +128,17 @@ class Attention(AttentionByInterface, ComplexMultiheadAttention):
         self.config = config
         self.is_cross_attention = is_cross_attention
 
-    def keys_and_values(self, source: Tensor, cache: Cache | None) -> tuple[Tensor, Tensor]:
-        """As in the base class; of an ``EncoderDecoderCache`` the half this layer belongs to."""
+    def keys_and_values(self, key: Tensor, value: Tensor, cache: Cache | None) -> tuple[Tensor, Tensor]:
+        """Return keys and values as the base class, with this layer's part of an ``EncoderDecoderCache``."""
         if not isinstance(cache, EncoderDecoderCache):
-            return super().keys_and_values(source, cache)
+            return super().keys_and_values(key, value, cache)
         if not self.is_cross_attention:
-            return super().keys_and_values(source, cache.self_attention_cache)
+            return super().keys_and_values(key, value, cache.self_attention_cache)
         if cache.is_updated.get(self.layer_idx):
             layer = cache.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values
         cache.is_updated[self.layer_idx] = True
-        return super().keys_and_values(source, cache.cross_attention_cache)
+        return super().keys_and_values(key, value, cache.cross_attention_cache)
 
 
 class FeedForward(nn.Module):
@@ -463,7 +463,7 @@ class TransformerDecoder(TransformerStack):
         if cache.is_updated.get(0):
             attention: Any = self.layers[0].cross_attn
             keys = cache.cross_attention_cache.layers[0].keys
-            check_source(keys, encoder_hidden_states, lambda source: attention.keys_and_values(source, None)[0])
+            check_source(keys, encoder_hidden_states, lambda x: attention.keys_and_values(x, x, None)[0])
 
 
 class LanguageModelHead(ComplexPreTrainedModel):

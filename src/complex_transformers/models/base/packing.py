@@ -41,6 +41,6 @@ def check_one_text(position_ids: Tensor | None, attention_mask: Tensor | None) -
     """Raise where a row has several texts: what is said of a whole row is said of one text."""
     if not torch.compiler.is_compiling() and text_numbers(position_ids, attention_mask) is not None:
         raise ValueError(
-            "position_ids return to the first one, so that a row has several texts, and this head says one thing of "
-            "each row: give every text a row of its own, with padding"
+            "This head gives one output per row, but position_ids restart within a row (packed sequences). "
+            "Pad instead: one sequence per row."
         )

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from ...nn.embedding import positions_from_mask
-from .inputs import shows_values
+from .inputs import check_position_ids, padding_mask, shows_values
 
-__all__ = ["periodic", "token_positions"]
+__all__ = ["check_stream_positions", "packed_positions", "periodic", "token_positions"]
 
 # What is added to the score of a key that is not seen, or less: exp(-1e4) is 0 in every dtype.
 HIDDEN = -1e4
@@ -41,6 +41,30 @@ def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_lengt
     if shows_values(seen):
         _check_windows(seen[:, 1:], own[1:], positions.diff())
     return positions
+
+
+def packed_positions(cu_seq_lens: Tensor, length: int) -> Tensor:
+    """Return positions ``[1, length]`` from 0 that restart at each of ``cu_seq_lens [sequences + 1]``."""
+    index = torch.arange(length, device=cu_seq_lens.device)
+    sequence = torch.searchsorted(cu_seq_lens.long(), index, right=True) - 1
+    return (index - cu_seq_lens[sequence]).unsqueeze(0)
+
+
+def check_stream_positions(
+    position_ids: Tensor | None, input_ids: Tensor, attention_mask: Tensor | None, past_length: int
+) -> None:
+    """Raise unless ``position_ids [B or 1, T]`` number the tokens of a stream from 0, as the model does itself."""
+    if position_ids is None or torch.compiler.is_compiling():
+        return
+    check_position_ids(position_ids, tuple(input_ids.shape))
+    expected = token_positions(input_ids, attention_mask, past_length) - 1
+    differs = position_ids != expected
+    mask = padding_mask(attention_mask)
+    if bool((differs if mask is None else differs & mask[:, -input_ids.shape[1] :]).any()):
+        raise ValueError(
+            "position_ids must number the tokens of a stream 0, 1, 2, ... without restarts: this model carries a "
+            "state. Leave position_ids out, and pad instead of packing sequences."
+        )
 
 
 def periodic(positions: Tensor, period: int | None) -> Tensor:

@@ -5,12 +5,11 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
-from typing_extensions import Self
 
 from ...nn import ComplexLinear, PackedLinear, Readout, initialize_
 from ...nn.embedding import TableEmbedding

@@ -6,8 +6,15 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPooling, SequenceClassifierOutput
+from transformers.cache_utils import Cache
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPooling,
+    SequenceClassifierOutput,
+    SequenceClassifierOutputWithPast,
+)
 from transformers.utils import ModelOutput, TransformersKwargs
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
@@ -22,6 +29,7 @@ from ...nn import (
 from ...nn.embedding import TableEmbedding
 from .configuration import NetworkConfig, TextConfig
 from .inputs import check_mask, check_position_ids, check_text_inputs, padding_mask, without_padding
+from .packing import check_one_text
 from .pretrained import ComplexPreTrainedModel
 
 __all__ = [
@@ -150,6 +158,8 @@ class TextHead(ComplexPreTrainedModel):
     model_class: type[ComplexPreTrainedModel]
     model_options: ClassVar[dict[str, Any]] = {}
     output_class: type[ModelOutput]
+    returned: ClassVar[tuple[str, ...]] = ("hidden_states", "attentions")  # fields of the model's output
+    one_sequence_per_row: ClassVar[bool] = False
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__(config)
@@ -163,8 +173,16 @@ class TextHead(ComplexPreTrainedModel):
         inputs_embeds: Tensor | None,
         **kwargs: Any,
     ) -> Any:
-        """The outputs of the model."""
-        return self.model(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
+        """Return the outputs of the model.
+
+        Raises:
+            ValueError: rows of several packed sequences, for a head with one output per row.
+        """
+        inputs = (input_ids, attention_mask, position_ids)
+        outputs = self.model(*inputs, inputs_embeds=inputs_embeds, return_dict=True, **kwargs)
+        if self.one_sequence_per_row:
+            check_one_text(position_ids, attention_mask)
+        return outputs
 
     def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
         """The logits of the model's outputs."""
@@ -197,12 +215,8 @@ class TextHead(ComplexPreTrainedModel):
         outputs = self.read(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
         logits = self.logits_of(outputs, self.read_mask(input_ids, attention_mask))
         loss = None if labels is None else self.loss_of(logits, labels, **kwargs)
-        return self.output_class(
-            loss=loss,
-            logits=logits,
-            hidden_states=outputs.hidden_states,
-            attentions=getattr(outputs, "attentions", None),
-        )
+        more = {name: outputs[name] for name in self.returned if name in outputs}
+        return self.output_class(loss=loss, logits=logits, **more)
 
 
 class SequenceClassifier(TextHead):
@@ -211,7 +225,8 @@ class SequenceClassifier(TextHead):
     Pooled features are the model's ``pooler_output``, or the masked mean of the last hidden state where it has none.
     """
 
-    output_class = SequenceClassifierOutput
+    output_class: type[ModelOutput] = SequenceClassifierOutput
+    one_sequence_per_row = True
     # Logits, where their number is not that of the labels.
     num_outputs: ClassVar[int | None] = None
     # Regression and multi-label losses are plain means: Trainer must not expect a sum over a larger batch.
@@ -238,23 +253,24 @@ class SequenceClassifier(TextHead):
 
 
 class DecoderHead(TextHead):
-    """A head that reads whole texts by a decoder: without a cache, and without positions from outside."""
+    """A classification head on a decoder, which also accepts a cache, as the heads of Llama do."""
 
-    def read(
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
+    def forward(
         self,
-        input_ids: Tensor | None,
-        attention_mask: Tensor | None,
-        position_ids: Tensor | None,
-        inputs_embeds: Tensor | None,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        cache: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
         use_cache: bool | None = None,
-        **kwargs: Any,
+        **kwargs: TransformersKwargs,
     ) -> Any:
-        """The outputs of the model."""
-        if use_cache:
-            raise ValueError("this head reads whole texts, and keeps no cache of them: leave out use_cache=True")
-        if position_ids is not None:
-            raise ValueError("this model counts positions itself, along the mask: leave out position_ids")
-        return self.model(input_ids, attention_mask, inputs_embeds=inputs_embeds, use_cache=False, **kwargs)
+        """Return logits and, with ``labels``, their loss; see ``TextHead`` and the decoder for the arguments."""
+        inputs = (input_ids, attention_mask, position_ids, inputs_embeds, labels)
+        use_cache = False if use_cache is None else use_cache  # a classifier needs no cache unless it is asked for
+        return super().forward(*inputs, cache=cache, use_cache=use_cache, **kwargs)
 
 
 class LastTokenClassifier(DecoderHead, SequenceClassifier):
@@ -262,6 +278,9 @@ class LastTokenClassifier(DecoderHead, SequenceClassifier):
 
     Without a mask it is the last that is not ``pad_token_id``, where the configuration has one.
     """
+
+    output_class = SequenceClassifierOutputWithPast
+    returned = (*TextHead.returned, "cache")
 
     def read_mask(self, input_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
         """As in ``TextHead``; without a mask padding is told by its id."""

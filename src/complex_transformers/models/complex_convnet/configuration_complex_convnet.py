@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the convolutional network for images."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
-from typing_extensions import Self
 
 from ...nn.checks import check_choice
 from ..base.image_configuration import ImageConfig

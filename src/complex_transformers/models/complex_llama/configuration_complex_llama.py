@@ -3,10 +3,9 @@
 """Configuration of the complex Llama."""
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
-from typing_extensions import Self
 
 from ...nn.attention import check_attention
 from ...nn.checks import check_choice

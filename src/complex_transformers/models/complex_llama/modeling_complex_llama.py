@@ -25,10 +25,10 @@ from ...nn import (
     number_field,
     rms_norm,
 )
-from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, finite_padding
+from ..base.inputs import check_cache_batch, check_mask, check_position_ids, check_text_inputs, finite_padding
 from ..base.language_modeling import CausalHead
 from ..base.layers import AttentionByInterface
-from ..base.positions import token_positions
+from ..base.positions import packed_positions, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import DecoderHead, LastTokenClassifier, TextModel, classification_head
 from .configuration_complex_llama import ComplexLlamaConfig
@@ -139,6 +139,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
@@ -150,6 +151,8 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             input_ids: ``[B, T]`` the tokens that are not in the cache; or give ``inputs_embeds``.
             attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; or ``[B, 1, T, keys]``, the
                 keys that each token sees (True, or 0 where -1e4 and less hide): positions count those up to its own.
+            position_ids: ``[B, T]`` or ``[1, T]`` positions from 0; default: counted along the mask. Without a mask
+                and a cache, a step other than one begins another sequence of the row (packed sequences).
             cache: a cache of keys and values, extended by this call.
             inputs_embeds: ``[B, T, hidden_size]`` embeddings as halves; those of ``position_type="complex_order"``
                 hold the positions.
@@ -160,16 +163,15 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
                 embeddings where every word has its own frequencies.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
+        given_cache = cache
         if use_cache and cache is None:
             cache = DynamicCache(config=self.config)
         first = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
         assert first is not None
         check_cache_batch(cache, first.shape[0])
-        past_length = 0 if cache is None else cache.get_seq_length()
-        if not torch.compiler.is_compiling():
-            covered = (first.shape[0], int(past_length) + first.shape[1])
-            check_mask(attention_mask, covered, layout="[batch, cached and new tokens]")
-        positions = token_positions(first, attention_mask, past_length)
+        if position_ids is None and (boundaries := kwargs.get("cu_seq_lens_q")) is not None:
+            position_ids = packed_positions(boundaries, first.shape[1])
+        positions = self.positions(first, attention_mask, position_ids, cache)
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         else:
@@ -178,13 +180,28 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
-            cache=cache,
+            cache=given_cache,  # not a new one, beside which packed sequences would not be told apart
+            position_ids=position_ids,
         )
         factors = self.factors(input_ids, positions, inputs_embeds.dtype)
         hidden_states = self.dropout(inputs_embeds)
-        for layer in self.layers:
+        for layer in self.layers[: self.config.num_hidden_layers]:  # fewer for an early exit
             hidden_states = layer(hidden_states, score_mask, factors, cache=cache, **kwargs)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), cache=cache)
+
+    @staticmethod
+    def positions(
+        input_ids: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None, cache: Cache | None
+    ) -> Tensor:
+        """Return positions ``[B or 1, T]`` from 1: those given, which count from 0, or those of the mask's tokens."""
+        if position_ids is not None:
+            check_position_ids(position_ids, tuple(input_ids.shape))
+            return position_ids + 1
+        past_length = 0 if cache is None else cache.get_seq_length()
+        if not torch.compiler.is_compiling():
+            covered = (input_ids.shape[0], int(past_length) + input_ids.shape[1])
+            check_mask(attention_mask, covered, layout="[batch, cached and new tokens]")
+        return token_positions(input_ids, attention_mask, past_length)
 
     def factors(self, input_ids: Tensor | None, positions: Tensor, dtype: torch.dtype) -> Tensor | None:
         """What queries and keys are multiplied by, ``[B or 1, 1, T, 2D]``; None without rotary positions."""

@@ -350,7 +350,7 @@ class ComplexMemoryNetworkForSequenceClassification(SequenceClassifier, ClassicP
         **kwargs: TransformersKwargs,
     ) -> Any:
         """Logits ``[B, num_labels]`` and, with ``labels [B]``, the loss; other arguments as in the model."""
-        outputs = self.model(input_ids, attention_mask, question_ids, question_mask, **kwargs)
+        outputs = self.model(input_ids, attention_mask, question_ids, question_mask, return_dict=True, **kwargs)
         logits = self.logits_of(outputs, attention_mask)
         return self.output_class(
             loss=None if labels is None else self.classification_loss(logits, labels),

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from PIL import Image
 from transformers.image_processing_backends import PilBackend
 from transformers.image_utils import PILImageResampling
 from transformers.processing_utils import ImagesKwargs, Unpack
-from typing_extensions import Self
 
 from ..base.hub import HubMixin
 from ..base.image_configuration import ImageConfig

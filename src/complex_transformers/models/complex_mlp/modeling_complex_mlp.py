@@ -166,4 +166,5 @@ class ComplexMLPForSequenceClassification(ImageClassifier):
 
         Other arguments as in the model.
         """
-        return self.classify(self.model(input_ids=input_ids, attention_mask=attention_mask, **kwargs), labels)
+        outputs = self.model(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
+        return self.classify(outputs, labels)

@@ -213,19 +213,6 @@ class ComplexOrderForSequenceClassification(ComplexOrderHead, SequenceClassifier
 
     model_class = ComplexOrderModel
 
-    def read(
-        self,
-        input_ids: Tensor | None,
-        attention_mask: Tensor | None,
-        position_ids: Tensor | None,
-        inputs_embeds: Tensor | None,
-        **kwargs: Any,
-    ) -> Any:
-        """As in ``TextHead``; a row is one text."""
-        outputs = super().read(input_ids, attention_mask, position_ids, inputs_embeds, **kwargs)
-        check_one_text(position_ids, attention_mask)
-        return outputs
-
 
 class ComplexOrderForMultipleChoice(ComplexOrderForSequenceClassification):
     """ComplexOrder encoder and one logit of the ``readout`` for each choice: texts of a question and an answer each.
@@ -286,6 +273,7 @@ class ComplexOrderForQuestionAnswering(ComplexOrderHead, ComplexOrderPreTrainedM
 
     model_class = ComplexOrderModel
     model_options: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
+    one_sequence_per_row = True
     accepts_loss_kwargs = False  # the mean over texts
 
     def __init__(self, config: ComplexOrderConfig) -> None:
@@ -318,7 +306,6 @@ class ComplexOrderForQuestionAnswering(ComplexOrderHead, ComplexOrderPreTrainedM
         outputs = self.read(
             input_ids, attention_mask, position_ids, inputs_embeds, token_type_ids=token_type_ids, **kwargs
         )
-        check_one_text(position_ids, attention_mask)
         logits = self.qa_outputs(self.dropout(outputs.last_hidden_state))
         tokens = padding_mask(attention_mask)
         if tokens is not None:  # no answer lies there, and no probability either

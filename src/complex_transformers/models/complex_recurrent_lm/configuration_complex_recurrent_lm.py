@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the recurrent language model."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
-from typing_extensions import Self
 
 from ...nn.checks import check_choice
 from ...nn.diagonal_recurrence import check_moduli

@@ -18,7 +18,7 @@ from ...nn.embedding import TableEmbedding
 from ...nn.transforms import sequence_dft
 from ..base.inputs import check_mask, check_text_inputs, padding_mask, without_padding
 from ..base.language_modeling import CausalLanguageModel
-from ..base.positions import periodic, token_positions
+from ..base.positions import check_stream_positions, periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.recurrent_cache import RecurrentCache, stored_sizes
 from ..base.text import make_embedding, make_recurrent, run_recurrent
@@ -144,6 +144,7 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
@@ -155,6 +156,7 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
             input_ids: ``[B, T]`` the new tokens; or give ``inputs_embeds``.
             attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; it covers all tokens read so
                 far. None where nothing is padded.
+            position_ids: accepted if they number the tokens of each stream from 0; the model counts by itself.
             cache: the states, replaced by this call: a ``RecurrentCache``.
             inputs_embeds: ``[B, T, hidden_size]`` embeddings (position included, transform not), as halves.
             use_cache: make a cache where none is given, and return it.
@@ -165,7 +167,9 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
                 model.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
-        batch, length = (input_ids if inputs_embeds is None else inputs_embeds).shape[:2]  # type: ignore[union-attr]
+        tokens = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
+        assert tokens is not None
+        batch, length = tokens.shape
         if use_cache and cache is None:
             cache = RecurrentCache(self.config)
         self.check_cache(cache, batch)
@@ -173,6 +177,7 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
         layout = "[batch, all tokens read so far and the new ones]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
         mask = None if attention_mask is None else padding_mask(attention_mask[:, -length:])
+        check_stream_positions(position_ids, tokens, attention_mask, past_length)
         if inputs_embeds is None:
             assert input_ids is not None
             inputs_embeds = self.embed(input_ids, attention_mask, mask, past_length)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transformer-XL (Dai et al., ACL 2019) with complex words (Wang et al., ICLR 2020, section 3.3)."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from transformers.cache_utils import Cache
@@ -18,7 +20,7 @@ from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, with
 from ..base.language_modeling import CausalLanguageModel
 from ..base.layers import EncoderLayer, TransformerStack
 from ..base.memory_cache import MemoryCache
-from ..base.positions import periodic, token_positions
+from ..base.positions import check_stream_positions, periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import LastTokenClassifier
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
@@ -31,6 +33,21 @@ __all__ = [
 ]
 
 
+class RelativeAttention(RelativeMultiheadAttention):
+    """``nn.RelativeMultiheadAttention`` as an attention layer of Transformers."""
+
+    def forward(  # type: ignore[override]
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend with one mask; further keywords of the model have no effect here."""
+        return self.attend_from(hidden_states, attention_mask, positions, cache)
+
+
 class TransfoXLLayer(EncoderLayer):
     """Relative self-attention and feed-forward network (Dai et al. 2019, section 3.3)."""
 
@@ -39,7 +56,7 @@ class TransfoXLLayer(EncoderLayer):
 
     def make_attention(self, config: TransformerConfig, layer_idx: int | None) -> nn.Module:
         """Attention with relative positions."""
-        return RelativeMultiheadAttention(
+        return RelativeAttention(
             config.hidden_size,
             config.num_attention_heads,
             dropout=config.attention_probs_dropout_prob,
@@ -72,7 +89,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
     ``config.position_period`` along the stream, padding not counted: it does not depend on where the stream is cut.
     """
 
-    _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeMultiheadAttention}
+    _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeAttention}
 
     def __init__(self, config: ComplexTransfoXLConfig) -> None:
         super().__init__(config, TransfoXLLayer, config.num_hidden_layers)
@@ -84,6 +101,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         self,
         input_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
         cache: Cache | None = None,
         inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
@@ -95,6 +113,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
             input_ids: ``[B, T]`` the new tokens; or give ``inputs_embeds``.
             attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side of a stream; it covers all
                 tokens read so far, forgotten ones too. None where nothing is padded.
+            position_ids: accepted if they number the tokens of each stream from 0; the model counts by itself.
             cache: the memory, extended by this call: a ``MemoryCache`` of either kind.
             inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
             use_cache: make a memory where none is given, and return it: of states in training mode, as in the paper,
@@ -109,11 +128,14 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         cache = self.memory(cache, use_cache)
         past_length = 0 if cache is None else cache.get_seq_length()
-        batch, length = (input_ids if inputs_embeds is None else inputs_embeds).shape[:2]  # type: ignore[union-attr]
+        tokens = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
+        assert tokens is not None
+        batch, length = tokens.shape
         check_cache_batch(None if isinstance(cache, MemoryCache) else cache, batch)
         # A stream may begin in a later segment: its mask covers what the others have read.
         layout = "[batch, all tokens read so far and the new ones]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
+        check_stream_positions(position_ids, tokens, attention_mask, past_length)
         if inputs_embeds is None:
             assert input_ids is not None
             positions = token_positions(input_ids, attention_mask, past_length)

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the spectral Transformers."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
-from typing_extensions import Self
 
 from ...nn.checks import check_choice
 from ...nn.spectral import POSITION_PHASES, check_spectral_attention

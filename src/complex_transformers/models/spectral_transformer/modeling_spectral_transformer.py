@@ -146,7 +146,7 @@ class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTran
         **kwargs: TransformersKwargs,
     ) -> SequenceClassifierOutput:
         """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``."""
-        outputs = self.model(input_features, attention_mask=attention_mask, **kwargs)
+        outputs = self.model(input_features, attention_mask=attention_mask, return_dict=True, **kwargs)
         logits = self.logits_of(outputs, self.output_mask(outputs.last_hidden_state, attention_mask))
         loss = None if labels is None else self.loss_of(logits, labels)
         return SequenceClassifierOutput(
@@ -216,7 +216,7 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
             ValueError: labels of another shape, outside the vocabulary, or more than the frames while
                 ``ctc_zero_infinity`` is off.
         """
-        outputs = self.model(input_features, attention_mask=attention_mask, **kwargs)
+        outputs = self.model(input_features, attention_mask=attention_mask, return_dict=True, **kwargs)
         logits = self.lm_head(self.dropout(outputs.last_hidden_state))
         frames = self.output_mask(logits, attention_mask)
         loss = None
@@ -337,7 +337,9 @@ class SpectralTransformerForConditionalGeneration(
         if encoder_outputs is None:
             if input_features is None:
                 raise ValueError("there is nothing to transcribe: give input_features or encoder_outputs")
-            source: BaseModelOutput = self.model(input_features, attention_mask=attention_mask, **kwargs)
+            source: BaseModelOutput = self.model(
+                input_features, attention_mask=attention_mask, return_dict=True, **kwargs
+            )
         else:
             source = as_encoder_output(encoder_outputs)
         frames = None if attention_mask is None else self.output_mask(source.last_hidden_state, attention_mask)
@@ -349,6 +351,7 @@ class SpectralTransformerForConditionalGeneration(
             cache=cache,
             inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache,
+            return_dict=True,
             **kwargs,
         )
         logits = self.lm_head(target.last_hidden_state)

@@ -5,7 +5,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -13,9 +13,8 @@ from transformers import GenerationConfig, LogitsProcessorList
 from transformers.cache_utils import Cache
 from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, GenerateEncoderDecoderOutput
 from transformers.utils import ModelOutput
-from typing_extensions import Self
 
-from ..base.generation import EncoderDecoderGenerationMixin, mark_given_cache, refuse_chunks
+from ..base.generation import EncoderDecoderGenerationMixin
 from ..base.recurrent_cache import RecurrentCache
 
 __all__ = [
@@ -62,21 +61,14 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
 
     def _prepare_cache_for_generation(
         self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> bool:
-        """A ``RecurrentCache`` where none is given: Transformers would make one of keys and values."""
-        if generation_config.cache_implementation is not None:
-            raise ValueError(
-                f"cache_implementation={generation_config.cache_implementation!r} is not for this model, whose cache "
-                "is the state of its decoder; leave it out"
-            )
-        refuse_chunks(generation_config)
-        if (given := model_kwargs.get("cache")) is not None:
-            mark_given_cache(given)
-        elif generation_config.use_cache is not False:
-            model_kwargs["cache"] = RecurrentCache(self.config)
-        elif self.config.use_relations:
-            model_kwargs["cache"] = RelationHistory(self.config)
-        return False
+    ) -> Any:
+        """Create a ``RecurrentCache`` where no cache is given; Transformers would create a KV cache."""
+        if model_kwargs.get("cache") is None:
+            if generation_config.use_cache is not False:
+                model_kwargs["cache"] = RecurrentCache(self.config)
+            elif self.config.use_relations:
+                model_kwargs["cache"] = RelationHistory(self.config)
+        return super()._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)
 
     def _prepare_decoder_input_ids_for_generation(
         self, batch_size: int, model_input_name: str, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any

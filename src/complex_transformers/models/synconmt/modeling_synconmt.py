@@ -230,6 +230,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache if history is None else False,
+            return_dict=True,
             **kwargs,
         )
         hidden_states = self.dropout(outputs.last_hidden_state)
@@ -272,7 +273,8 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
             return relations
         assert self.relation_head is not None  # the configuration has relations
         with evaluating(self):  # as in translation, where nothing is dropped
-            states = self.model(decoder_relation_ids=relations, use_cache=False, **inputs).last_hidden_state
+            outputs = self.model(decoder_relation_ids=relations, use_cache=False, return_dict=True, **inputs)
+            states = outputs.last_hidden_state
             following = self.predict_relations(self.relation_head(states))
         own = torch.cat([relations[:, :1], following[:, :-1]], dim=-1)
         special = (relations == self.config.pad_relation_id) | (relations == self.config.decoder_start_relation_id)

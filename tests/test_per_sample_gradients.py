@@ -1,0 +1,109 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of single samples over token ids: ``torch.func`` and Opacus."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.func import functional_call, grad, vmap
+
+import complex_transformers.nn as cnn
+from complex_transformers import ComplexOrderConfig, ComplexOrderForSequenceClassification
+from families import CASES, CLASSIFIER
+from family_inputs import batch, rows
+
+CLASSIFIERS = [case for case in CASES if case.head[0] == CLASSIFIER]
+WAVES = next(case for case in CLASSIFIERS if case.family == "complex_order" and case.config().damping == "learned")
+
+
+def gradients_one_by_one(model, batches):
+    """The gradients of each batch, stacked, by backward passes."""
+    found = []
+    for inputs in batches:
+        model.zero_grad()
+        model(**inputs).loss.backward()
+        found.append({name: parameter.grad for name, parameter in model.named_parameters()})
+    model.zero_grad()
+    return {name: torch.stack([one[name] for one in found]) for name in found[0]}
+
+
+@pytest.mark.parametrize("case", CLASSIFIERS, ids=str)
+def test_vmap_of_gradients_over_token_ids(case):
+    model = case.trained().double()
+    samples = rows(model, (5, 5), labels=True)
+
+    def loss(parameters, sample):
+        return functional_call(model, parameters, (), {name: value[None] for name, value in sample.items()}).loss
+
+    found = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), batch(samples))
+    for name, expected in gradients_one_by_one(model, [batch([one]) for one in samples]).items():
+        torch.testing.assert_close(found[name], expected, rtol=1e-7, atol=1e-9)
+
+
+def test_vmap_over_masks_of_scores():
+    """Transformers reads the values of masks of two axes, which no transform allows."""
+    model = WAVES.trained().double()
+    padded = batch(rows(model, (5, 3), labels=True))
+    padded["attention_mask"] = padded["attention_mask"].bool()[:, None, None].expand(2, 1, 5, 5)
+
+    def loss(parameters, sample):
+        return functional_call(model, parameters, (), {name: value[None] for name, value in sample.items()}).loss
+
+    found = vmap(grad(loss), (None, 0))(dict(model.named_parameters()), padded)
+    alone = [{name: value[[row]] for name, value in padded.items()} for row in range(2)]
+    for name, expected in gradients_one_by_one(model, alone).items():
+        torch.testing.assert_close(found[name], expected, rtol=1e-7, atol=1e-9)
+
+
+def test_vmap_over_ids_and_positions_of_a_table():
+    table = cnn.WordPositionEmbedding(10, 8, embedding_type="learned_position", max_position_embeddings=6)
+    ids, positions = torch.randint(10, (3, 1, 4)), torch.randint(1, 7, (3, 1, 4))
+    expected = torch.stack([table(*pair) for pair in zip(ids, positions, strict=True)])
+    torch.testing.assert_close(vmap(table)(ids, positions), expected)
+
+
+def test_values_are_checked_outside_of_transforms():
+    table = cnn.ComplexOrderEmbedding(10, 8)
+    with pytest.raises(ValueError, match=r"input_ids must lie in \[0, 10\), got 10"):
+        table(torch.tensor([[3, 10]]))
+
+
+def test_opacus_finds_the_gradient_of_each_sample():
+    opacus = pytest.importorskip("opacus", reason="optional: make test-tools")
+    model = WAVES.without_dropout().double()
+    samples = rows(model, (5, 4), labels=True)
+    expected = gradients_one_by_one(model, [batch([one]) for one in samples])
+    inputs = batch(samples)
+    assert "attention_mask" in inputs
+    logits = opacus.GradSampleModule(model)(**inputs).logits
+    F.cross_entropy(logits, inputs["labels"]).backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.grad_sample, expected[name], rtol=1e-7, atol=1e-9)
+
+
+def test_opacus_trains_a_classifier():
+    opacus = pytest.importorskip("opacus", reason="optional: make test-tools")
+    model = ComplexOrderForSequenceClassification(
+        ComplexOrderConfig(
+            vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=2
+        )
+    )
+    before = {name: value.clone() for name, value in model.named_parameters()}
+    data = torch.utils.data.TensorDataset(torch.randint(3, 30, (8, 5)), torch.randint(2, (8,)))
+    private, optimizer, loader = opacus.PrivacyEngine(accountant="rdp").make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=torch.utils.data.DataLoader(data, batch_size=4),
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        poisson_sampling=False,
+    )
+    for ids, labels in loader:
+        private(input_ids=ids, labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    for name, value in model.named_parameters():
+        assert value.isfinite().all(), name
+        assert not torch.equal(value, before[name]), name
