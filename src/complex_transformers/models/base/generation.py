@@ -7,8 +7,17 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import GenerationConfig, GenerationMixin, MaxLengthCriteria, PreTrainedModel, StoppingCriteriaList
+from transformers import (
+    GenerationConfig,
+    GenerationMixin,
+    MaxLengthCriteria,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteriaList,
+)
 from transformers.cache_utils import Cache
+
+from ...data.tokenization import with_stop_string_prefix
 
 __all__ = [
     "EncoderDecoderGenerationMixin",
@@ -95,9 +104,16 @@ class OpenEndedGenerationMixin(GenerationMixin):
             prepared.max_length = added + kwargs["input_ids_length"]
         return prepared
 
-    def _get_stopping_criteria(self, *args: Any, **kwargs: Any) -> StoppingCriteriaList:
-        """As in Transformers; without its warning where positions do not end."""
-        criteria = super()._get_stopping_criteria(*args, **kwargs)
+    def _get_stopping_criteria(
+        self,
+        generation_config: GenerationConfig,
+        stopping_criteria: StoppingCriteriaList | None,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+    ) -> StoppingCriteriaList:
+        """Accept word-level tokenizers for stop strings; do not warn about lengths where positions have no limit."""
+        if generation_config.stop_strings is not None and tokenizer is not None:
+            tokenizer = with_stop_string_prefix(tokenizer)
+        criteria = super()._get_stopping_criteria(generation_config, stopping_criteria, tokenizer)
         for criterion in criteria:
             if isinstance(criterion, MaxLengthCriteria):
                 criterion.max_position_embeddings = learned_positions(self)
