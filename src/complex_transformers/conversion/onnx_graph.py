@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any model of the package as an ONNX graph of real operators, checked by onnxruntime (extra ``onnx``).
 
-``torch.onnx.export(model, ..., dynamo=True)`` does it alone, too; here stand the names and open axes of what goes in
-and comes out. A graph reads and predicts; what it writes step by step with a cache is left to ``generate``.
+``torch.onnx.export(model, ..., dynamo=True)`` does it alone, too; this module adds the names and dynamic axes of
+inputs and outputs. ``onnx_generation`` exports decoders with their KV cache.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 __all__ = [
+    "check_runtime_dtype",
     "example_inputs",
     "export_onnx",
     "fold_constants",
@@ -152,8 +153,7 @@ def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str 
         ValueError: an open axis of an input has size 1; a model in bfloat16, of which no graph runs.
     """
     _check_open(inputs)
-    if torch.bfloat16 in {parameter.dtype for parameter in model.parameters()}:
-        raise ValueError("onnxruntime does not compute in bfloat16, the dtype of this model: export model.float()")
+    check_runtime_dtype(model)
     names = list(outputs_of(model, inputs))
     with without_cache(model), _quiet():
         torch.onnx.export(
@@ -167,6 +167,12 @@ def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str 
             external_data=False,
             verbose=False,
         )
+
+
+def check_runtime_dtype(model: PreTrainedModel) -> None:
+    """Raise for a model in bfloat16."""
+    if torch.bfloat16 in {parameter.dtype for parameter in model.parameters()}:
+        raise ValueError("onnxruntime does not compute in bfloat16, the dtype of this model: export model.float()")
 
 
 def _check_open(inputs: Mapping[str, Tensor]) -> None:
