@@ -185,7 +185,15 @@ def test_a_causal_byte_level_tokenizer_returns_the_text(text):
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
 
 
-@pytest.mark.parametrize("options", [{"special_tokens": "causal"}, {"append_eos": True}, {"append_eos": "stream"}, {}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"special_tokens": name} for name in ("causal", "end", "none")),
+        {},
+        *({"append_eos": x} for x in (True, "stream")),
+    ],
+    ids=str,
+)
 @every_kind
 def test_every_tokenizer_finds_stop_strings(kind, options):
     tokenizer = build(kind, **options)
