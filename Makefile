@@ -41,9 +41,9 @@ test-all: .venv/.develop
 test-slow: .venv/.develop
 	$(PYTEST) -m slow $(ARGS)
 
-# Our models under lm-eval and bitsandbytes.
+# Our models under lm-eval, bitsandbytes and the server of Transformers.
 test-tools: .venv/.tools
-	$(PYTEST) tests/test_lm_eval.py tests/quantization/test_bitsandbytes.py $(ARGS)
+	$(PYTEST) tests/test_lm_eval.py tests/test_serving.py tests/quantization/test_bitsandbytes.py $(ARGS)
 
 # On a GPU: Triton's kernels, by the table that the other targets run with its interpreter, and every family.
 test-gpu: .venv/.develop
@@ -111,7 +111,7 @@ stability: .venv/.run
 	touch $@ .venv/.run .venv/.docs
 
 .venv/.tools: .venv/.develop
-	$(PIP) --editable ".[tools]"
+	$(PIP) --editable ".[serving,tools]"
 	touch $@
 
 .venv-oldest/.develop: pyproject.toml constraints-oldest.txt

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any model of the package as an ONNX graph of real operators, checked by onnxruntime (extra ``onnx``).
 
-``torch.onnx.export(model, ..., dynamo=True)`` does it alone, too; here stand the names and open axes of what goes in
-and comes out. A graph reads and predicts; what it writes step by step with a cache is left to ``generate``.
+``torch.onnx.export(model, ..., dynamo=True)`` does it alone, too; this module adds the names and dynamic axes of
+inputs and outputs. ``onnx_generation`` exports decoders with their KV cache.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from transformers import PreTrainedModel
 from ..data.parts import require
 
 __all__ = [
+    "check_runtime_dtype",
     "example_inputs",
     "export_onnx",
     "fold_constants",
@@ -156,8 +157,7 @@ def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str 
     for package in ("onnx", "onnxscript"):
         _require(package)
     _check_open(inputs)
-    if torch.bfloat16 in {parameter.dtype for parameter in model.parameters()}:
-        raise ValueError("onnxruntime does not compute in bfloat16, the dtype of this model: export model.float()")
+    check_runtime_dtype(model)
     names = list(outputs_of(model, inputs))
     with without_cache(model), _quiet():
         torch.onnx.export(
@@ -175,6 +175,12 @@ def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str 
 
 def _require(package: str) -> Any:
     return require(package, f"ONNX graphs need {package}", "onnx")
+
+
+def check_runtime_dtype(model: PreTrainedModel) -> None:
+    """Raise for a model in bfloat16."""
+    if torch.bfloat16 in {parameter.dtype for parameter in model.parameters()}:
+        raise ValueError("onnxruntime does not compute in bfloat16, the dtype of this model: export model.float()")
 
 
 def _check_open(inputs: Mapping[str, Tensor]) -> None:
