@@ -1,0 +1,100 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""TRL's trainers on a decoder of ours and on a lifted one."""
+
+import pytest
+
+from complex_transformers import ComplexLlamaConfig, ComplexLlamaForSequenceClassification
+from tool_models import OURS, TEXTS, complex_llama, lifted, llama, sizes, tokenizer
+
+trl = pytest.importorskip("trl", reason="optional: make test-tools")
+datasets = pytest.importorskip("datasets")
+
+ours = pytest.mark.parametrize("make_model", OURS.values(), ids=OURS)
+PREFERENCES = [
+    {"prompt": "the cat", "chosen": " sat on the mat", "rejected": " jumps"},
+    {"prompt": "dogs of", "chosen": " wizards bark", "rejected": " the quick brown mat"},
+    {"prompt": "a quick", "chosen": " brown fox", "rejected": " on"},
+    {"prompt": "the fox", "chosen": " sat", "rejected": " of very glibly cat"},
+]
+
+
+def train(trainer_class, model, rows, tmp_path, **options):
+    """Train for two steps with TRL's defaults, return the trainer and its losses; the weights must have changed."""
+    own = {name: options.pop(name) for name in ("reward_funcs",) if name in options}
+    config_class = getattr(trl, trainer_class.__name__.replace("Trainer", "Config"))
+    arguments = config_class(
+        output_dir=str(tmp_path),
+        **{"max_steps": 2, "per_device_train_batch_size": 4, "learning_rate": 1e-2, "logging_steps": 1, **options},
+        **{"report_to": "none", "save_strategy": "no", "use_cpu": True, "bf16": False, "disable_tqdm": True},
+    )
+    data = datasets.Dataset.from_list(rows)
+    before = {name: value.detach().clone() for name, value in model.named_parameters()}
+    trainer = trainer_class(model=model, args=arguments, train_dataset=data, processing_class=tokenizer(), **own)
+    trainer.train()
+    assert any(not value.equal(before[name]) for name, value in trainer.model.named_parameters())
+    return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+
+
+def stored(model, tmp_path):
+    """Save the model and load it: TRL loads the reference model from the same folder."""
+    model.save_pretrained(tmp_path / "model")
+    return type(model).from_pretrained(tmp_path / "model")
+
+
+def fine_tune(model, tmp_path, **options):
+    rows = [{"text": text} for text in TEXTS]
+    return train(trl.SFTTrainer, model, rows, tmp_path, max_length=None, **options)
+
+
+@pytest.mark.tool("trl", "`SFTTrainer` on a lifted Llama: the losses of the Llama")
+def test_fine_tuning_of_a_lifted_model(tmp_path):
+    expected = fine_tune(llama(), tmp_path)
+    assert fine_tune(lifted(), tmp_path)[0] == pytest.approx(expected[0], abs=1e-4)
+
+
+@pytest.mark.tool("trl", "`SFTTrainer(padding_free=True)`: the losses of padded batches")
+@ours
+def test_fine_tuning_without_padding(tmp_path, make_model):
+    padded = fine_tune(make_model(), tmp_path)
+    assert fine_tune(make_model(), tmp_path, padding_free=True) == pytest.approx(padded, abs=1e-4)
+
+
+@pytest.mark.tool("trl", "`DPOTrainer`")
+@ours
+def test_direct_preferences(tmp_path, make_model):
+    model = stored(make_model(), tmp_path)
+    losses = train(trl.DPOTrainer, model, PREFERENCES, tmp_path)
+    assert losses[0] == pytest.approx(0.693, abs=1e-3)  # -log sigmoid(0): the model is its own reference
+    assert losses[1] < losses[0]
+
+
+@pytest.mark.tool("trl", "`GRPOTrainer`")
+@ours
+def test_group_relative_policies(tmp_path, make_model):
+    def reward(completions, **kwargs):
+        return [float(len(each)) for each in completions]
+
+    rows = [{"prompt": row["prompt"]} for row in PREFERENCES]
+    options = {"num_generations": 4, "max_completion_length": 6, "reward_funcs": reward}
+    assert len(train(trl.GRPOTrainer, make_model(), rows, tmp_path, **options)) == 2
+
+
+@pytest.mark.tool("trl", "`KTOTrainer`")
+@ours
+def test_unpaired_preferences(tmp_path, make_model):
+    rows = [
+        {"prompt": row["prompt"], "completion": row[name], "label": name == "chosen"}
+        for row in PREFERENCES
+        for name in ("chosen", "rejected")
+    ]
+    model = stored(make_model(), tmp_path)
+    assert len(train(trl.KTOTrainer, model, rows, tmp_path)) == 2
+
+
+@pytest.mark.tool("trl", "`RewardTrainer` on `ComplexLlamaForSequenceClassification`")
+def test_reward_model(tmp_path):
+    model = ComplexLlamaForSequenceClassification(ComplexLlamaConfig(**sizes(num_labels=1)))
+    rows = [{name: row["prompt"] + row[name] for name in ("chosen", "rejected")} for row in PREFERENCES]
+    losses = train(trl.RewardTrainer, model, rows, tmp_path)
+    assert losses[1] < losses[0]
