@@ -3,9 +3,9 @@
 """TRL's trainers on a decoder of ours and on a lifted one."""
 
 import pytest
+from tool_models import OURS, TEXTS, lifted, llama, sizes, tokenizer
 
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaForSequenceClassification
-from tool_models import OURS, TEXTS, complex_llama, lifted, llama, sizes, tokenizer
 
 trl = pytest.importorskip("trl", reason="optional: make test-tools")
 datasets = pytest.importorskip("datasets")
@@ -26,7 +26,11 @@ def train(trainer_class, model, rows, tmp_path, **options):
     arguments = config_class(
         output_dir=str(tmp_path),
         **{"max_steps": 2, "per_device_train_batch_size": 4, "learning_rate": 1e-2, "logging_steps": 1, **options},
-        **{"report_to": "none", "save_strategy": "no", "use_cpu": True, "bf16": False, "disable_tqdm": True},
+        report_to="none",
+        save_strategy="no",
+        use_cpu=True,
+        bf16=False,
+        disable_tqdm=True,
     )
     data = datasets.Dataset.from_list(rows)
     before = {name: value.detach().clone() for name, value in model.named_parameters()}
