@@ -22,11 +22,11 @@ PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numpr
 .PHONY: quickstart demo test test-rest test-all test-slow test-tools test-gpu test-oldest test-newest test-demo conformance mutations lint format types docs bench bench-gpu stability clean
 
 quickstart: .venv/.run
-	$(BIN)/python examples/quickstart/quickstart.py
+	$(ONE_THREAD) $(BIN)/python examples/quickstart/quickstart.py
 
 demo: .venv-demo/.run
 	$(ONE_THREAD) .venv-demo/bin/python examples/demo/train_demo_models.py
-	.venv-demo/bin/python examples/demo/demo.py $(ARGS)
+	$(ONE_THREAD) .venv-demo/bin/python examples/demo/demo.py $(ARGS)
 
 test: .venv/.develop
 	$(PYTEST) -m "not full and not slow" $(ARGS)
@@ -41,9 +41,9 @@ test-all: .venv/.develop
 test-slow: .venv/.develop
 	$(PYTEST) -m slow $(ARGS)
 
-# Our models under lm-eval and bitsandbytes.
+# Our models under lm-eval, bitsandbytes and the server of Transformers.
 test-tools: .venv/.tools
-	$(PYTEST) tests/test_lm_eval.py tests/quantization/test_bitsandbytes.py $(ARGS)
+	$(PYTEST) tests/test_lm_eval.py tests/test_serving.py tests/quantization/test_bitsandbytes.py $(ARGS)
 
 # On a GPU: Triton's kernels, by the table that the other targets run with its interpreter, and every family.
 test-gpu: .venv/.develop
@@ -111,7 +111,7 @@ stability: .venv/.run
 	touch $@ .venv/.run .venv/.docs
 
 .venv/.tools: .venv/.develop
-	$(PIP) --editable ".[tools]"
+	$(PIP) --editable ".[serving,tools]"
 	touch $@
 
 .venv-oldest/.develop: pyproject.toml constraints-oldest.txt

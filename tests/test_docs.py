@@ -143,7 +143,7 @@ def test_relative_links_of_root_files_lead_somewhere(path: str) -> None:
 @pytest.mark.full
 @pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("mkdocs", "material", "mkdocstrings")),
-    reason="needs the extra docs: pip install complex_transformers[docs]",
+    reason='needs the extra docs: pip install -e ".[docs]"',
 )
 def test_site_builds_without_warnings_and_holds_every_name(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]

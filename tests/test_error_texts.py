@@ -21,6 +21,7 @@ FOREIGN |= {
     "device_map",
     "flex_attention",
     "merge_and_unload",
+    "target_modules",
     "prompt_lookup_num_tokens",
     "multi_label_classification",
     "to_disk",

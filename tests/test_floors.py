@@ -16,8 +16,8 @@ FLOORS = (
     ("kernels", "data", "metrics"),
     ("nn", "semantics"),
     ("models",),
-    ("training", "pipelines", "analysis", "conversion", "quantization"),
-    ("auto",),
+    ("adapters", "training", "pipelines", "analysis", "conversion", "quantization"),
+    ("auto", "serve"),
     ("__init__",),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
@@ -70,9 +70,9 @@ def test_what_models_share_knows_no_family() -> None:
 
 def test_no_loose_files() -> None:
     loose = {path.name for path in PACKAGE.iterdir() if path.suffix == ".py"}
-    assert loose == {"__init__.py", "auto.py"}
+    assert loose == {"__init__.py", "auto.py", "serve.py"}
     rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert rooms | {"auto", "__init__"} == set(FLOOR)
+    assert rooms | {"auto", "serve", "__init__"} == set(FLOOR)
 
 
 def test_no_file_is_too_long_to_read() -> None:

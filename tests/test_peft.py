@@ -1,13 +1,19 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""LoRA by PEFT on the real and imaginary sub-layers: trained, saved, loaded, merged."""
+"""PEFT on complex layers and wave embeddings: LoRA on whole layers and on their parts, prompts, saved modules."""
 
 import pytest
 import torch
 
-from complex_transformers import ComplexOrderForSequenceClassification, ComplexTrainer
-from complex_transformers.nn import Readout, functional as CF
+from complex_transformers import (
+    ComplexOrderForSequenceClassification,
+    ComplexQuantizationConfig,
+    ComplexTrainer,
+    quantize,
+)
+from complex_transformers.nn import PackedLinear, Readout, RealInputLinear, functional as CF
 from families import Case
+from refusals import refused
 
 peft = pytest.importorskip("peft")
 pytest.importorskip("accelerate")
@@ -96,14 +102,279 @@ def test_adapted_layer_is_a_complex_product_of_the_adapted_weights(base):
     torch.testing.assert_close(CF.to_complex(layer(x).detach()), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("targets", [["projection"], ["real", "imag"]], ids=["layer", "parts"])
 @pytest.mark.parametrize("readout", ["concat", "feature_modulus", "modulus"])
-def test_adapted_heads_read_as_before(readout):
+def test_adapted_heads_read_as_before(readout, targets):
     """The layer is an adapter then, whose class says nothing of the numbers it reads."""
     torch.manual_seed(0)
     head = Readout(8, 6, readout)
     x = torch.randn(3, 8)
     expected = head(x)
-    targets = ["real", "imag"] if readout == "modulus" else ["projection"]
+    if readout != "modulus" and targets == ["real", "imag"]:
+        pytest.skip("a real layer has no parts")
     adapted = peft.inject_adapter_in_model(peft.LoraConfig(r=2, target_modules=targets), head)
     assert any("lora" in name for name, _ in adapted.named_parameters())
     torch.testing.assert_close(adapted(x), expected)  # B starts at zero
+
+
+ADAPTED = ["q_proj", "v_proj"]
+LINEAR_TYPES = ["complex", "conjugate", "widely_linear"]
+
+
+def decoder(linear_type="complex", **changes):
+    """A decoder with biases and large weights, in evaluation."""
+    return Case("complex_llama", "complex").build(linear_type=linear_type, attention_bias=True, **changes)
+
+
+def adapted(model, targets=ADAPTED, **options):
+    """A model with an adapter whose factors are both drawn."""
+    lora = peft.LoraConfig(r=3, target_modules=targets, init_lora_weights=False, **options)
+    return peft.get_peft_model(model, lora).eval()
+
+
+def texts(batch=2):
+    return torch.randint(3, 30, (batch, 7), generator=torch.Generator().manual_seed(0))
+
+
+@torch.no_grad()
+def logits(model, ids, **options):
+    return model(input_ids=ids, **options).logits
+
+
+def matrix_of(layer, width):
+    """The matrix of a linear map on halves, from its values."""
+    return (layer(torch.eye(width)) - layer(torch.zeros(width))).T
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("linear_type", LINEAR_TYPES)
+def test_the_update_of_a_whole_layer_is_a_complex_matrix_of_its_rank(linear_type):
+    model = adapted(decoder(linear_type), lora_bias=True)
+    layer = model.base_model.model.model.layers[0].self_attn.q_proj
+    update = matrix_of(layer, 16) - matrix_of(layer.base_layer, 16)
+    (a, b), (c, d) = (half.chunk(2, dim=1) for half in update.chunk(2))
+    if linear_type == "widely_linear":
+        assert torch.linalg.matrix_rank(update, tol=1e-4) == 3
+        return
+    sign = -1 if linear_type == "conjugate" else 1  # W conj(z)
+    torch.testing.assert_close(torch.complex(a, c), torch.complex(sign * d, -sign * b), atol=1e-5, rtol=1e-5)
+    assert torch.linalg.matrix_rank(torch.complex(a, c), tol=1e-4) == 3
+
+
+def test_a_layer_of_real_input_is_adapted_as_a_complex_one():
+    layer = RealInputLinear(5, 8)
+    lora = peft.LoraConfig(r=2, target_modules=["0"], init_lora_weights=False)
+    model = peft.inject_adapter_in_model(lora, torch.nn.Sequential(layer)).eval()
+    x = torch.randn(4, 5)
+    expected = model(x)
+    assert not torch.allclose(expected, layer(x), atol=1e-3)
+    model[0].merge()
+    torch.testing.assert_close(layer(x), expected, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Adapter 'default'. 4 LoRA tensor")  # PEFT takes biases for cut weights
+@pytest.mark.parametrize("linear_type", LINEAR_TYPES)
+def test_whole_layers_train_merge_and_load(linear_type, tmp_path):
+    ids = texts()
+    model = adapted(decoder(linear_type), lora_bias=True)
+    # As many parameters as an adapter of a real network of these widths.
+    assert model.get_nb_trainable_parameters()[0] == 2 * ((3 * (16 + 16) + 16) + (3 * (16 + 8) + 8))
+    model(input_ids=ids, labels=ids).loss.backward()
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    assert all(parameter.grad.abs().max() > 0 for parameter in trained)
+    with torch.no_grad():
+        for parameter in trained:
+            parameter -= 0.1 * parameter.grad
+    expected = logits(model, ids)
+    assert not torch.allclose(expected, logits(decoder(linear_type), ids), atol=1e-2)
+
+    model.save_pretrained(tmp_path)
+    again = peft.PeftModel.from_pretrained(decoder(linear_type), tmp_path)
+    torch.testing.assert_close(logits(again, ids), expected)
+    with again.disable_adapter():
+        torch.testing.assert_close(logits(again, ids), logits(decoder(linear_type), ids))
+    again.merge_adapter()
+    torch.testing.assert_close(logits(again, ids), expected, atol=1e-5, rtol=1e-5)
+    again.unmerge_adapter()
+    torch.testing.assert_close(logits(again, ids), expected, atol=1e-5, rtol=1e-5)
+    merged = again.merge_and_unload(safe_merge=True)
+    assert type(merged.model.layers[0].self_attn.q_proj) is type(decoder(linear_type).model.layers[0].self_attn.q_proj)
+    torch.testing.assert_close(logits(merged, ids), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("targets", [["real", "imag"], ADAPTED], ids=["parts", "layers"])
+@pytest.mark.parametrize("linear_type", ["complex", "widely_linear"])
+def test_each_text_of_a_batch_has_an_adapter_of_its_own(linear_type, targets):
+    ids = texts(3)
+    model = adapted(decoder(linear_type), targets)
+    model.add_adapter("other", model.peft_config["default"])
+    names = ["other", "__base__", "default"]
+    mixed = logits(model, ids, adapter_names=names)
+    for row, name in enumerate(names):
+        alone = decoder(linear_type) if name == "__base__" else model
+        if name != "__base__":
+            model.set_adapter(name)
+        torch.testing.assert_close(mixed[row], logits(alone, ids)[row], atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(mixed[0], logits(model, ids)[0], atol=1e-3)
+
+
+def test_each_image_of_a_batch_has_an_adapter_of_its_own():
+    case = Case("complex_convnet", "complex")
+    torch.manual_seed(0)
+    images = torch.rand(2, *case.config().image_shape)
+    lora = peft.LoraConfig(r=2, target_modules=["real", "imag"], init_lora_weights=False)
+    model = peft.get_peft_model(case.own(), lora).eval()
+    with torch.no_grad():
+        mixed = model(pixel_values=images, adapter_names=["__base__", "default"]).logits
+        expected = case.model()(pixel_values=images).logits[0], model(pixel_values=images).logits[1]
+    torch.testing.assert_close(mixed, torch.stack(expected), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("targets", [["real", "imag"], ADAPTED], ids=["parts", "layers"])
+def test_activated_lora_begins_at_its_invocation(targets):
+    ids = texts(2)
+    ids[0, 3:5], ids[1] = torch.tensor([1, 2]), ids[1].clamp(min=3)
+    base = logits(decoder(), ids)
+    model = adapted(decoder(), targets, task_type="CAUSAL_LM", alora_invocation_tokens=[1, 2])
+    activated = logits(model, ids)
+    torch.testing.assert_close(activated[0, :3], base[0, :3], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(activated[1], base[1], atol=1e-5, rtol=1e-5)  # never invoked
+    assert ((activated - base)[0, 3:].abs().amax(-1) > 1e-3).all()
+    written = model.generate(input_ids=ids[:1], max_new_tokens=4, do_sample=False)
+    again = ids[:1]
+    for _ in range(4):
+        again = torch.cat([again, logits(model, again)[:, -1:].argmax(-1)], dim=1)
+    assert torch.equal(written, again)
+    refused("does not support merging", model.merge_adapter, error=NotImplementedError)
+
+
+@pytest.mark.parametrize("linear_type", LINEAR_TYPES)
+def test_adapters_of_packed_layers_merge_into_their_float_weights(linear_type):
+    ids = texts()
+    packed = quantize(decoder(linear_type), ComplexQuantizationConfig(stages=1))
+    model = adapted(packed)
+    layer = model.base_model.model.model.layers[0].self_attn.q_proj
+    assert isinstance(layer.base_layer, PackedLinear)
+    model(input_ids=ids, labels=ids).loss.backward()
+    assert all(parameter.grad is not None for parameter in layer.parameters() if parameter.requires_grad)
+    expected = logits(model, ids)
+    refused("dequantize", model.merge_and_unload)
+    model.get_base_model().dequantize()
+    torch.testing.assert_close(logits(model.merge_and_unload(), ids), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_what_whole_layers_do_not_take_is_rejected():
+    refused("init_lora_weights", peft.get_peft_model, decoder(),
+            peft.LoraConfig(target_modules=ADAPTED, init_lora_weights="pissa"))  # fmt: skip
+    shared = Case("complex_order", "words").build(share_parts=True)
+    refused("share_parts", peft.get_peft_model, shared, peft.LoraConfig(target_modules=["q_proj"]))
+    model = adapted(decoder())
+    torch.nn.init.constant_(model.base_model.model.model.layers[0].self_attn.q_proj.lora_A["default"].weight, 1e38)
+    torch.nn.init.constant_(model.base_model.model.model.layers[0].self_attn.q_proj.lora_B["default"].weight, 1e38)
+    refused("finite", model.merge_and_unload, safe_merge=True)
+
+
+WAVES = Case("complex_llama", "waves")
+DECODERS = [
+    WAVES,
+    Case("complex_llama", "real"),
+    Case("complex_transfo_xl", "modulus"),
+    Case("complex_transfo_xl", "learned positions"),
+    Case("complex_recurrent_lm", "rnn"),
+]
+CLASSIFIERS = [Case("complex_order", "real score"), Case("complex_fasttext", "learned positions")]
+
+
+def prompted(case, words, task="CAUSAL_LM"):
+    """A model whose virtual tokens are the embeddings of ``words``."""
+    options = {"num_layers": 1, "num_attention_heads": 1}  # PEFT asks for them where a network has no heads
+    config = peft.PromptTuningConfig(task_type=task, num_virtual_tokens=len(words), **options)
+    model = peft.get_peft_model(case.own(), config).eval()
+    with torch.no_grad():
+        model.prompt_encoder["default"].embedding.weight.copy_(model.word_embeddings(words))
+    return model
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("case", DECODERS, ids=str)
+def test_words_stand_after_the_virtual_tokens(case):
+    ids = texts()[:1]
+    expected = logits(case.model(), ids)
+    model = prompted(case, ids[0, :3])
+    mask = torch.ones_like(ids)
+    torch.testing.assert_close(logits(model, ids[:, 3:], attention_mask=mask[:, 3:]), expected, atol=1e-5, rtol=1e-5)
+    # Tokens that are generated from a cache have the positions after these words.
+    prompt = torch.cat([model.get_prompt(1), model.word_embeddings(ids[:, 3:6])], dim=1)
+    cache = model.base_model(inputs_embeds=prompt, use_cache=True).cache
+    last = logits(model.base_model, ids[:, 6:], attention_mask=mask, cache=cache)
+    torch.testing.assert_close(last, expected[:, 6:], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("case", CLASSIFIERS, ids=str)
+def test_padding_does_not_count_after_a_prompt(case):
+    ids = texts()
+    expected = logits(case.model(), ids)
+    model = prompted(case, ids[0, :3], "SEQ_CLS")
+    torch.testing.assert_close(logits(model, ids[:1, 3:]), expected[:1], atol=1e-5, rtol=1e-5)
+    for side in ("left", "right"):
+        padding = (2, 0) if side == "left" else (0, 2)
+        padded = torch.nn.functional.pad(ids[:1, 3:], padding, value=case.config().pad_token_id)
+        same = logits(model, padded, attention_mask=(padded != case.config().pad_token_id).long())
+        torch.testing.assert_close(same, expected[:1], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [peft.PromptTuningConfig, peft.PromptEncoderConfig, peft.PrefixTuningConfig])
+def test_prompts_of_wave_embeddings_train_save_and_load(kind, tmp_path):
+    ids = texts()
+    options = {"encoder_hidden_size": 8} if kind is peft.PromptEncoderConfig else {}
+    model = peft.get_peft_model(WAVES.own(), kind(task_type="CAUSAL_LM", num_virtual_tokens=3, **options))
+    model.eval()(input_ids=ids, labels=ids).loss.backward()
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    with torch.no_grad():
+        for parameter in trained:
+            assert parameter.grad.abs().max() > 0
+            parameter -= 0.1 * parameter.grad
+    model.save_pretrained(tmp_path)
+    again = peft.PeftModel.from_pretrained(WAVES.own(), tmp_path).eval()
+    torch.testing.assert_close(logits(again, ids), logits(model, ids), atol=1e-5, rtol=1e-5)
+    assert "embeddings" not in dict(model.base_model.named_children())
+
+
+@torch.no_grad()
+def test_a_prefix_of_keys_and_values_counts_as_tokens():
+    ids = texts()[:1]
+    base = WAVES.own()
+    config = peft.PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3)
+    model = peft.get_peft_model(base, config).eval()
+    layers = base(input_ids=ids[:, :3], use_cache=True).cache.layers
+    states = torch.stack([part[0] for layer in layers for part in (layer.keys, layer.values)])  # [2 L, H, 3, width]
+    model.prompt_encoder["default"].embedding.weight.copy_(states.permute(2, 0, 1, 3).flatten(1))
+    expected = logits(base, ids)[:, 3:]
+    torch.testing.assert_close(logits(model, ids[:, 3:]), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_an_encoder_decoder_generates_after_a_prompt():
+    ids = texts()
+    case = Case("complex_seq2seq", "modulus")
+    config = peft.PromptTuningConfig(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=3)
+    model = peft.get_peft_model(case.own(), config).eval()
+    options = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 5, "do_sample": False}
+    written = model.generate(input_ids=ids, **options)
+    for step in range(1, written.shape[1]):
+        last = logits(model, ids, attention_mask=options["attention_mask"], decoder_input_ids=written[:, :step])[:, -1]
+        going = (written[:, :step] != 2).all(-1)  # before the end token
+        assert torch.equal(last.argmax(-1)[going], written[going, step])
+
+
+def test_a_classifier_is_saved_beside_its_adapter(tmp_path):
+    case = Case("complex_order", "real score")
+    lora = peft.LoraConfig(task_type="SEQ_CLS", target_modules=ADAPTED)
+    model = peft.get_peft_model(case.own(), lora).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "classifier" in name and parameter.requires_grad:
+                parameter.mul_(2.0)
+    model.save_pretrained(tmp_path)
+    again = peft.PeftModel.from_pretrained(case.own(), tmp_path).eval()
+    torch.testing.assert_close(logits(again, texts()), logits(model, texts()))
+    assert not torch.allclose(logits(again, texts()), logits(case.model(), texts()), atol=1e-3)

@@ -10,6 +10,7 @@ import pytest
 import transformers
 
 import complex_transformers
+from complex_transformers import auto
 
 # Runs pairs of import statements, each pair in a process of its own: forked after the import of what both sides need,
 # which saves its seconds, but before that of either side. Prints what went wrong, by pair.
@@ -91,3 +92,21 @@ def test_every_public_name_beside_a_sample_of_theirs(ours_first: bool) -> None:
     assert len(THEIRS) >= 60
     pairs = [(ours, THEIRS[number % len(THEIRS)]) for number, ours in enumerate(OURS)]
     check(pairs if ours_first else [(theirs, ours) for ours, theirs in pairs])
+
+
+@pytest.mark.parametrize("ours_first", [True, pytest.param(False, marks=pytest.mark.full)])
+def test_peft_knows_complex_layers_whichever_is_imported_first(ours_first: bool) -> None:
+    pytest.importorskip("peft")
+    imports = ["import complex_transformers.nn", "import peft"]
+    adapt = (
+        "import torch; layers = torch.nn.Sequential(complex_transformers.nn.ComplexLinear(4, 4)); "
+        "peft.inject_adapter_in_model(peft.LoraConfig(target_modules=['0']), layers)"
+    )
+    statements = "; ".join([*(imports if ours_first else reversed(imports)), adapt])
+    subprocess.run([sys.executable, "-c", statements], check=True, timeout=300)
+
+
+def test_an_old_peft_is_named_and_goes_without_complex_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.18.1")
+    with pytest.warns(UserWarning, match="peft must be 0.21 or later .* got 0.18.1"):
+        auto._register_adapters()

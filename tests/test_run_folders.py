@@ -204,7 +204,7 @@ def test_patience_goes_on_where_it_was(tmp_path: Path) -> None:
     whole, checkpoint = stopping_run("whole")
     assert whole.run(checkpoint)["steps"] == 8
     killed, checkpoint = stopping_run("killed", die=6)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(SystemExit):
         killed.run(checkpoint)
     resumed, checkpoint = stopping_run("killed")
     assert checkpoint == str(tmp_path / "killed" / "checkpoint-4")
@@ -233,6 +233,38 @@ def test_a_run_with_all_its_steps_is_not_trained_again(tmp_path: Path) -> None:
         tmp_path, steps=6, early_stopping_patience=2, metric_for_best_model="loss", resume_from_checkpoint="last"
     )
     assert longer.run(checkpoint)["steps"] == 6  # the checkpoint knows no patience
+
+
+class Interrupt(TrainerCallback):
+    """Ctrl-C after a step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step == self.step:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_says_how_to_resume(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(step: int, **options: Any) -> str:
+        run, checkpoint = classifier_run(tmp_path / "a run", **options)
+        run.trainer.add_callback(Interrupt(step))
+        with pytest.raises(SystemExit) as ended:
+            run.run(checkpoint)
+        assert ended.value.code == 130
+        return capsys.readouterr().err
+
+    monkeypatch.setattr("sys.argv", ["train.py", "--output_dir", "a run"])
+    assert "Interrupted before the first checkpoint" in interrupted(1)
+    resume = "python train.py --output_dir 'a run' --resume_from_checkpoint last\n"
+    assert interrupted(3).endswith(f"Resume from the last checkpoint with:\n{resume}")
+    monkeypatch.setattr("sys.argv", [*["train.py", "--output_dir", "a run"], "--resume_from_checkpoint", "last"])
+    assert interrupted(3, resume_from_checkpoint="last").endswith(resume)
+    run, checkpoint = classifier_run(tmp_path / "a run", resume_from_checkpoint="last")
+    assert run.run(checkpoint)["steps"] == 4
 
 
 def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path) -> None:

@@ -170,12 +170,12 @@ def test_a_default_that_is_shown_is_not_given() -> None:
 
 def test_a_command_line_is_made_from_functions() -> None:
     arguments = arguments_of(load_parallel_dataset, encode_parallel_dataset, overlap="drop", without=("empty",))
-    (parsed,) = parse(arguments, line="--train_files a b --max_source_length 9 --validation_split 0.5")
+    (parsed,) = parse(arguments, line="--train_file a b --max_source_length 9 --validation_split 0.5")
     lengths = {"max_source_length": 9, "max_target_length": None, "too_long": "error"}
     assert parsed.given(encode_parallel_dataset) == lengths
     given = parsed.given(load_parallel_dataset)
     assert {**given, **lengths} == parsed.given() == asdict(parsed)
-    expected = {"train_files": ["a", "b"], "test_files": None, "validation_split": 0.5, "overlap": "drop"}
+    expected = {"train_file": ["a", "b"], "test_file": None, "validation_split": 0.5, "overlap": "drop"}
     assert expected.items() <= given.items()
     defaults = {name: each.default for name, each in signature(load_parallel_dataset).parameters.items()}
     assert set(defaults) - set(given) == {"empty"}

@@ -353,3 +353,15 @@ def test_translations_come_back_in_the_order_of_the_data(tmp_path):
     trainer = ComplexSeq2SeqTrainer(model, args, eval_dataset=data, data_collator=collate)
     assert trainer.get_decay_parameter_names(trainer.model) == decay_parameter_names(trainer.model)
     assert trainer.predict(data).label_ids[:, 0].tolist() == [row + 3 for row in range(len(data))]
+
+
+def test_a_warmup_longer_than_the_run_warns(tmp_path, recwarn):
+    def warned(warmup_steps):
+        recwarn.clear()
+        settings = arguments(tmp_path, max_steps=2, warmup_steps=warmup_steps)
+        ComplexTrainer(build(), settings, train_dataset=rows("sequence")).train()
+        return [str(each.message) for each in recwarn if "warmup_steps" in str(each.message)]
+
+    (message,) = warned(1000)
+    assert message.startswith("warmup_steps=1000 covers all 2 training steps, so the learning rate never reaches")
+    assert warned(1) == warned(0.99) == warned(0) == []

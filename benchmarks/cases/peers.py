@@ -42,7 +42,7 @@ def case(rounds: int) -> Outcome:
     available, notes = {}, []
     for name, (package, options, description) in PEERS.items():
         if importlib.util.find_spec(package) is None:
-            notes.append(f"{name} is not installed and was left out: pip install complex_transformers[bench]")
+            notes.append(f'{name} is not installed and was left out: pip install -e ".[bench]"')
             continue
         layer = importlib.import_module(f"{package}.nn").TransformerEncoderLayer
         available[name] = layer(features, heads, feed_forward, dropout=0.0, **options).train()

@@ -189,7 +189,7 @@ def peers(setting: Setting, rounds: int) -> Outcome:
     theirs: dict[str, nn.Module] = {}
     for name, (package, options, _) in PEERS.items():
         if importlib.util.find_spec(package) is None:
-            whole.notes.append(f"{name} is not installed and was left out: pip install complex_transformers[bench]")
+            whole.notes.append(f'{name} is not installed and was left out: pip install -e ".[bench]"')
             continue
         made = importlib.import_module(f"{package}.nn").TransformerEncoderLayer
         theirs[name] = made(features, setting.heads, 4 * features, dropout=0.0, **options)

@@ -147,7 +147,7 @@ def pairs(source: str, target: str) -> str:
     """The three parts of Multi30k in two languages."""
     files = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
     return " ".join(
-        f"--{part}_files {MULTI30K}/{name}.{source}.gz {MULTI30K}/{name}.{target}.gz" for part, name in files.items()
+        f"--{part}_file {MULTI30K}/{name}.{source}.gz {MULTI30K}/{name}.{target}.gz" for part, name in files.items()
     )
 
 
@@ -172,16 +172,16 @@ def multi30k(source: str, target: str) -> Commands:
 SYNTAX = "examples/syntax-translation"
 PARSERS = {
     "en": (
-        "--language en --epochs 12 --train_files $DATA/syntax/en_ewt-train.conllu.gz "
-        "--dev_files $DATA/syntax/en_ewt-dev.conllu.gz --test_files $DATA/syntax/en_ewt-test.conllu.gz"
+        "--language en --epochs 12 --train_file $DATA/syntax/en_ewt-train.conllu.gz "
+        "--validation_file $DATA/syntax/en_ewt-dev.conllu.gz --test_file $DATA/syntax/en_ewt-test.conllu.gz"
     ),
     "de": (
-        "--language de --epochs 20 --train_files $DATA/syntax/de_gsd-dev.conllu.gz $DATA/syntax/de_lit-all.conllu.gz "
-        "--dev_split 0.1 --test_files $DATA/syntax/de_gsd-test.conllu.gz"
+        "--language de --epochs 20 --train_file $DATA/syntax/de_gsd-dev.conllu.gz $DATA/syntax/de_lit-all.conllu.gz "
+        "--validation_split 0.1 --test_file $DATA/syntax/de_gsd-test.conllu.gz"
     ),
     "zh": (
-        "--language zh --segmenter jieba --epochs 20 --train_files $DATA/syntax/zh_gsd-dev.conllu.gz "
-        "$DATA/syntax/zh_hk-all.conllu.gz --dev_split 0.1 --test_files $DATA/syntax/zh_gsd-test.conllu.gz"
+        "--language zh --segmenter jieba --epochs 20 --train_file $DATA/syntax/zh_gsd-dev.conllu.gz "
+        "$DATA/syntax/zh_hk-all.conllu.gz --validation_split 0.1 --test_file $DATA/syntax/zh_gsd-test.conllu.gz"
     ),
 }
 # The paper's form, then one change after the other; `-projected` is ours at its best.

@@ -99,8 +99,8 @@ def _commands(name: str, rows: dict[str, str], seeds: tuple[int, ...], length: s
         common=(
             f"{TEXTS} --test_file $DATA/lm/wikitext-2/test.txt.gz --tokenizer whitespace --vocab_size 10000 "
             "--segment_length 35 --per_device_train_batch_size 16 --per_device_eval_batch_size 16 "
-            f"--learning_rate 2e-3 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 {length} --hidden_size 256 "
-            "--recurrent_size 256 --save_total_limit 1"
+            f"--learning_rate 2e-3 --warmup_steps 200 --max_grad_norm 0.25 --hidden_dropout_prob 0.1 {length} "
+            "--hidden_size 256 --recurrent_size 256 --save_total_limit 1"
         ),
     )
 

@@ -261,6 +261,17 @@ PAGES = [
 ]
 
 
+# Title -> the tasks whose tabs stand in one row: one row of all tabs would hide most of them in a menu.
+SECTIONS = {
+    "Read text": ("text-classification", "token-classification", "fill-mask", "feature-extraction"),
+    "Write text": ("text-generation", "complex-text2text", "complex-question-answering"),
+    "Look and listen": (
+        *("image-classification", "audio-classification"),
+        *("automatic-speech-recognition", "complex-speech2text"),
+    ),
+}
+
+
 @cache
 def loaded(task: str, folder: Path) -> Pipeline:
     """The pipeline of a task, read once."""
@@ -286,24 +297,31 @@ def examples_of(page: Page, folder: Path) -> list[list[Any]]:
 
 
 def build(folder: Path) -> gr.Blocks:
-    """The page, with a tab for each task, on the models of ``folder``."""
+    """Build the page, with a row of tabs for each section, on the models of ``folder``."""
+    pages = {page.task: page for page in PAGES}
     with gr.Blocks(title="complex_transformers", analytics_enabled=False) as blocks:
-        gr.Markdown(
-            "## complex_transformers\nEvery kind of pipeline, on models trained here; there are more tabs behind ⋯"
-        )
-        for page in PAGES:
-            with gr.Tab(page.task, id=page.task):
-                examples = examples_of(page, folder)
-                gr.Markdown(page.about)
-                with gr.Row():
-                    with gr.Column():
-                        inputs = page.inputs()
-                        button = gr.Button("run", variant="primary", elem_id=f"run-{page.task}")
-                        gr.Examples(examples, inputs[: len(examples[0])], elem_id=f"examples-{page.task}")
-                    with gr.Column(elem_id=f"answer-{page.task}"):
-                        outputs = page.outputs()
-                button.click(partial(respond, page, folder), inputs, outputs, api_name=page.task)
+        gr.Markdown("## complex_transformers\nEvery kind of pipeline, on models trained here.")
+        for number, (title, tasks) in enumerate(SECTIONS.items()):
+            gr.Markdown(f"### {title}")
+            with gr.Tabs(elem_id=f"section-{number}"):
+                for task in tasks:
+                    build_tab(pages[task], folder)
     return blocks
+
+
+def build_tab(page: Page, folder: Path) -> None:
+    """Add the tab of a task."""
+    with gr.Tab(page.task, id=page.task):
+        examples = examples_of(page, folder)
+        gr.Markdown(page.about)
+        with gr.Row():
+            with gr.Column():
+                inputs = page.inputs()
+                button = gr.Button("run", variant="primary", elem_id=f"run-{page.task}")
+                gr.Examples(examples, inputs[: len(examples[0])], elem_id=f"examples-{page.task}")
+            with gr.Column(elem_id=f"answer-{page.task}"):
+                outputs = page.outputs()
+        button.click(partial(respond, page, folder), inputs, outputs, api_name=page.task)
 
 
 @dataclass

@@ -171,7 +171,7 @@ def fill_mask(folder: Path, steps: int = 400) -> float:
 def text_generation(folder: Path, steps: int = 900) -> float:
     """Counting on, up or down."""
     learned, asked = cut([", ".join(run) for run in data.counts()])
-    tokenizer = build_tokenizer(learned, kind="bpe", vocab_size=320, special_tokens="causal")
+    tokenizer = build_tokenizer(learned, kind="bpe", vocab_size=320, append_eos="stream")
     model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, **writing_tokens(tokenizer), num_hidden_layers=2))
     batch = padded(tokenizer, learned)
     fit(model, {**batch, "labels": loss_labels(tokenizer, batch["input_ids"])}, steps)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""LoRA on complex layers with PEFT: W = A + iB is two ``nn.Linear`` layers, ``real`` and ``imag``, which PEFT wraps.
+"""LoRA on complex layers with PEFT: the update of a complex weight is a complex matrix of low rank.
 
 A small ComplexOrder classifier is adapted to the embedded word-order data set, its adapter saved, loaded onto the
 untouched base model and merged; the merged model has plain complex layers again and gives the same logits.
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification, HfArgumentParser, set_seed
 
@@ -27,6 +26,9 @@ from complex_transformers import (
     limit_progress_bars,
     word_order_dataset,
 )
+from complex_transformers.data.parts import require
+
+peft = require("peft", "LoRA needs PEFT", "train", "peft")
 
 
 @dataclass
@@ -60,14 +62,14 @@ def main() -> dict[str, float]:
     )
     base.save_pretrained(output_dir / "base")
 
-    lora = LoraConfig(
+    lora = peft.LoraConfig(
         task_type="SEQ_CLS",
         r=args.rank,
         lora_alpha=2 * args.rank,
-        target_modules=["real", "imag"],  # both parts of every complex layer of the encoder ...
+        target_modules=["q_proj", "k_proj", "v_proj", "out_proj", "up_proj", "down_proj"],  # of the encoder ...
         modules_to_save=["classifier"],  # ... and the classifier in full
     )
-    model = get_peft_model(base, lora)
+    model = peft.get_peft_model(base, lora)
     model.print_trainable_parameters()
     trainer = ComplexTrainer(
         model,
@@ -93,7 +95,7 @@ def main() -> dict[str, float]:
     trained = logits_of(model, batch)
     untouched = AutoModelForSequenceClassification.from_pretrained(output_dir / "base").to(model.device)
     before = logits_of(untouched, batch)
-    loaded = PeftModel.from_pretrained(untouched, output_dir / "adapter")
+    loaded = peft.PeftModel.from_pretrained(untouched, output_dir / "adapter")
     after_loading = logits_of(loaded, batch)
     merged = loaded.merge_and_unload()
     merged.save_pretrained(output_dir / "merged")

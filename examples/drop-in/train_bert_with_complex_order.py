@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
-from datasets import DatasetDict
 from tokenizers.processors import TemplateProcessing
 from torch import Tensor
 from transformers import (
@@ -35,6 +35,9 @@ from complex_transformers import (
     limit_progress_bars,
     word_order_dataset,
 )
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 
 @dataclass

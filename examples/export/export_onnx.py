@@ -19,9 +19,11 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer, HfArgumentParser, PreTrainedModel
+from transformers.exporters import ExportedModel
 
 import complex_transformers
 from complex_transformers import limit_progress_bars, write_results
+from complex_transformers.conversion.onnx_generation import export_generation, generate_greedy
 from complex_transformers.conversion.onnx_graph import (
     example_inputs,
     export_onnx,
@@ -42,6 +44,10 @@ class Arguments:
     model: str = field(metadata={"help": "folder of a saved model of this package"})
     output_dir: str = "outputs/export-example"
     int8: bool = field(default=False, metadata={"help": "a graph with int8 weights too, and what that changes"})
+    generation: bool = field(
+        default=False,
+        metadata={"help": "graphs with a KV cache too, for complex_llama and complex_seq2seq, checked by generate()"},
+    )
     text_file: str | None = field(
         default=None,
         metadata={"help": "a text a line, read by the tokenizer of the folder; default random inputs"},
@@ -102,6 +108,16 @@ def difference(found: list[dict[str, Tensor]], expected: list[dict[str, Tensor]]
     return torch.tensor(list(map(largest_difference, found, expected)), dtype=torch.float64).max().item()
 
 
+def same_tokens(model: PreTrainedModel, folder: Path, batch: dict[str, Tensor]) -> float:
+    """Save the graphs of ``export_generation``; return the share of greedy tokens that equal those of the model."""
+    export_generation(model).save_pretrained(folder)
+    inputs = {"input_ids": batch["input_ids"][batch["attention_mask"].bool().all(1)]}
+    expected = model.generate(**inputs, max_new_tokens=20, do_sample=False)
+    found = generate_greedy(ExportedModel.from_pretrained(folder), **inputs, max_new_tokens=20)
+    length = min(found.shape[1], expected.shape[1])
+    return (found[:, :length] == expected[:, :length]).double().mean().item()
+
+
 def main() -> dict[str, Any]:
     """Export, compare, quantise, time."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
@@ -131,6 +147,8 @@ def main() -> dict[str, Any]:
             f"graph and model differ by {results['onnx']['largest_difference']:.1e}, more than --tolerance "
             f"{args.tolerance:.1e}: are its numbers so large, or does the model draw any while it reads?"
         )
+    if args.generation:
+        results["same_tokens"] = same_tokens(model, folder / "generation", given[0])
     if args.rounds:
         results["milliseconds"] = latency(model, sessions, given[0], args.rounds)
     write_results(folder / "results.json", results)

@@ -12,9 +12,8 @@ The best epoch is chosen on the validation part; the test part, where there is o
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict
 from transformers import EvalPrediction, HfArgumentParser
 
 from complex_transformers import (
@@ -28,6 +27,10 @@ from complex_transformers import (
     prepare_run,
 )
 from complex_transformers.data.parts import check_labels, sample_training
+from complex_transformers.training.arguments import own_default
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 NETWORKS = ("complex_mlp", "complex_convnet")
 ModelArguments = arguments_of_networks(
@@ -57,14 +60,14 @@ class DataArguments(arguments_of(load_image_dataset)):
 
 @dataclass
 class TrainingArguments(RunArguments):
-    """``RunArguments`` with defaults that fit small models."""
+    """``RunArguments`` with defaults for small models."""
 
     output_dir: str | None = "outputs/image-classification"
-    num_train_epochs: float = 10
-    per_device_train_batch_size: int = 128
-    per_device_eval_batch_size: int = 500
-    metric_for_best_model: str | None = "accuracy"
-    remove_unused_columns: bool = field(default=False, metadata={"help": "images become pixels when they are read"})
+    num_train_epochs: float = own_default("num_train_epochs", 10, "small data sets need more passes")
+    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 128, "images are small")
+    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 500, "evaluation keeps no gradients")
+    metric_for_best_model: str | None = own_default("metric_for_best_model", "accuracy", "what is reported")
+    remove_unused_columns: bool = own_default("remove_unused_columns", False, "the column image becomes pixels")
 
 
 def encode(parts: DatasetDict, processor: ComplexImageProcessor, label2id: dict[str, int]) -> DatasetDict:

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from datasets import Dataset, DatasetDict
 from torch import Tensor
 from transformers import (
     DataCollatorForLanguageModeling,
@@ -37,6 +36,10 @@ from complex_transformers import (
     portable,
     prepare_run,
 )
+from complex_transformers.training.arguments import own_default
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
 
 # ``--hidden_size`` and the other fields of the network, with defaults that train in minutes.
 ModelArguments = arguments_of(ComplexOrderConfig, hidden_size=256, num_hidden_layers=2, num_attention_heads=4)
@@ -57,15 +60,17 @@ class DataArguments(arguments_of(load_plain_text, without=("keep_linebreaks",)))
 
 @dataclass
 class TrainingArguments(RunArguments):
-    """``RunArguments`` with defaults that fit small models; the best epoch is that of the lowest ``masked_loss``."""
+    """``RunArguments`` with defaults for small models; the best epoch is that of the lowest ``masked_loss``."""
 
     output_dir: str | None = "outputs/language-modeling"
-    num_train_epochs: float = 2
-    warmup_steps: float = 0.05
-    weight_decay: float = 0.01
+    num_train_epochs: float = own_default("num_train_epochs", 2, "a pass over the text takes long on a CPU")
+    warmup_steps: float = own_default("warmup_steps", 0.05, "a high learning rate needs a warmup")
+    weight_decay: float = own_default("weight_decay", 0.01, "as in BERT (Devlin et al. 2019)")
     logging_strategy: str = "steps"
-    logging_steps: float = 100
-    metric_for_best_model: str | None = "masked_loss"
+    logging_steps: float = own_default("logging_steps", 100, "progress is seen within a minute")
+    metric_for_best_model: str | None = own_default(
+        "metric_for_best_model", "masked_loss", "every masked token counts the same, whatever its batch"
+    )
 
 
 def load_parts(data_args: DataArguments) -> DatasetDict:
@@ -108,7 +113,7 @@ def mask_once(name: str, part: Dataset, tokenizer: PreTrainedTokenizerFast, data
     rows = [{key: block[key][0].tolist() for key in ("input_ids", "labels")} for block in blocks]
     if all(label == -100 for row in rows for label in row["labels"]):
         raise ValueError(f"no token of the {name} data is masked: give more text or raise --mlm_probability")
-    return Dataset.from_list(rows)
+    return part.from_list(rows)
 
 
 def token_scores(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

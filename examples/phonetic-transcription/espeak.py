@@ -60,8 +60,8 @@ def _load() -> tuple[ctypes.CDLL, bytes | None]:
         name = ctypes.util.find_library("espeak-ng")
         if name is None:
             raise ImportError(
-                "there is no espeak-ng: pip install complex_transformers[synthesis], or install the package espeak-ng "
-                "of the operating system"
+                'there is no espeak-ng: pip install -e ".[synthesis]", or install the package espeak-ng of the '
+                "operating system"
             ) from None
         return ctypes.CDLL(name), None
     return ctypes.CDLL(str(espeakng_loader.get_library_path())), os.fsencode(espeakng_loader.get_data_path())

@@ -32,14 +32,13 @@ from transformers import HfArgumentParser
 
 from complex_transformers import ipa_category, write_babble_tasks
 from complex_transformers.data.files import read_lines
+from complex_transformers.data.parts import install_command
 
 try:
     import soundfile
     from scipy.signal import resample_poly
 except ImportError as error:
-    raise ImportError(
-        f"{error.name} is missing, which writes and resamples speech: pip install complex_transformers[synthesis]"
-    ) from error
+    raise ImportError(f"writing speech needs {error.name}: {install_command('synthesis')}") from error
 
 COLUMNS = ("path", "text", "ipa", "voice", "speed", "pitch", "seconds")
 HELD_OUT = {"validation": 0.1, "test": 0.1}

@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from datasets import DatasetDict
 from transformers import HfArgumentParser
 
 from complex_transformers import (
@@ -39,6 +38,9 @@ from complex_transformers import (
     transcription_items,
     write_babble_tasks,
 )
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 
 @dataclass

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from datasets import Dataset, DatasetDict
 from transformers import EvalPrediction, HfArgumentParser, pipeline
 
 from complex_transformers import (
@@ -33,6 +32,11 @@ from complex_transformers import (
     repeated_questions,
 )
 from complex_transformers.analysis import plot_memories
+from complex_transformers.data.parts import hold_out_end
+from complex_transformers.training.arguments import own_default
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
 
 NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
 LENGTHS = ("story_length", "question_length")
@@ -49,7 +53,7 @@ class DataArguments(arguments_of(load_babi)):
 
     archive: str = field(default="", metadata={"help": "tasks_1-20_v1-2.tar.gz, or the folder it was unpacked to"})
     task: int = field(default=1, metadata={"help": "1 to 20"})
-    validation_share: float = field(default=0.1, metadata={"help": "of the training part, its end"})
+    validation_split: float = field(default=0.1, metadata={"help": "of the training part, its end"})
     length_margin: float | None = field(
         default=None,
         metadata={
@@ -65,31 +69,22 @@ class DataArguments(arguments_of(load_babi)):
         """``train``, ``validation`` and ``test``."""
         if not self.archive:
             raise ValueError("give --archive, the file tasks_1-20_v1-2.tar.gz or its folder")
-        if not 0.0 < self.validation_share < 1.0:
-            raise ValueError(f"--validation_share must be in (0, 1), got {self.validation_share}")
         loaded = load_babi(self.archive, self.task, self.folder)
-        count = max(1, round(len(loaded["train"]) * self.validation_share))
-        if count >= len(loaded["train"]):
-            raise ValueError(
-                f"task {self.task} has {len(loaded['train'])} training question(s): none is left to train"
-            )
-        split = loaded["train"].train_test_split(count, shuffle=False)
-        return DatasetDict(train=split["train"], validation=split["test"], test=loaded["test"])
+        loaded["train"], loaded["validation"] = hold_out_end(loaded["train"], self.validation_split)
+        return loaded
 
 
 @dataclass
 class TrainingArguments(RunArguments):
-    """``RunArguments`` with defaults that fit small memory networks."""
+    """``RunArguments`` with defaults for small memory networks."""
 
     output_dir: str | None = "outputs/babi"
-    num_train_epochs: float = 40
-    learning_rate: float = 5e-3
-    per_device_eval_batch_size: int = 500
-    per_device_train_batch_size: int = 32
-    max_grad_norm: float = 40.0
-    metric_for_best_model: str | None = "loss"
-    greater_is_better: bool | None = False
-    remove_unused_columns: bool = field(default=False, metadata={"help": "stories become words when they are read"})
+    num_train_epochs: float = own_default("num_train_epochs", 40, "a task has 1,000 or 10,000 questions")
+    learning_rate: float = own_default("learning_rate", 5e-3, "the networks are small")
+    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 500, "evaluation keeps no gradients")
+    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 32, "as in Sukhbaatar et al. (2015)")
+    max_grad_norm: float = own_default("max_grad_norm", 40.0, "as in Sukhbaatar et al. (2015)")
+    remove_unused_columns: bool = own_default("remove_unused_columns", False, "the collator reads the stories")
     linear_start: bool | None = field(
         default=None, metadata={"help": "of sentence_memory: begin without a softmax; default: from two epochs on"}
     )

@@ -18,9 +18,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from datasets import Dataset, DatasetDict
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedTokenizerFast, set_seed
 
 from complex_transformers import (
@@ -36,6 +36,9 @@ from complex_transformers import (
     write_model_card,
 )
 from complex_transformers.analysis import plot_waves
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
 
 
 @dataclass
@@ -92,6 +95,9 @@ def train(
         num_train_epochs=args.num_train_epochs,
         learning_rate=args.learning_rate,
         warmup_steps=0.05,
+        logging_strategy="steps",
+        logging_first_step=True,
+        logging_steps=40,  # a few seconds on one core
         per_device_train_batch_size=args.batch_size,
         per_device_eval_batch_size=256,
         train_sampling_strategy="group_by_length",  # else nearly half of a batch is padding
@@ -134,6 +140,7 @@ def main() -> None:
     """The main job, from texts to a model that another process uses."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     limit_progress_bars()
+    print("reading and tokenising the texts ...", flush=True)
     data = load_data(args)
     # The tokenizer sees the training part alone, like everything else that is learned.
     tokenizer = build_tokenizer(data["train"]["text"], vocab_size=8000, min_frequency=2)

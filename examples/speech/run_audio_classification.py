@@ -12,9 +12,8 @@ end.
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict
 from transformers import HfArgumentParser
 
 from complex_transformers import (
@@ -29,6 +28,9 @@ from complex_transformers import (
     portable,
     prepare_run,
 )
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 
 def make_parts(

@@ -11,8 +11,8 @@ the test part, where there is one, is transcribed once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from datasets import DatasetDict
 from transformers import HfArgumentParser, PreTrainedModel
 
 from complex_transformers import (
@@ -30,6 +30,9 @@ from complex_transformers import (
     prepare_run,
     transcription_items,
 )
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 
 @dataclass

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transcribe audio with a saved model: a file or a folder in, text or JSON lines out.
 
-Files that cannot be read are reported at the end, and the exit code is then 1. Audio that is longer than a chunk goes
-through a CTC model in chunks that overlap.
+Files that cannot be read are reported at the end, and the exit code is then 1. A note counts the files for which the
+model outputs nothing. Audio that is longer than a chunk goes through a CTC model in chunks that overlap.
 
     python examples/speech/transcribe.py --model outputs/speech recordings/ --output_file transcripts.jsonl
 """
@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
     limit_progress_bars()
     transcribe = Transcriber(args)
     failures: dict[Path, str] = {}
-    written = 0
+    written, silent = 0, []
     as_list = args.format == "json" and args.output_file is not None and args.output_file.suffix == ".json"
     if args.output_file is not None:
         args.output_file.parent.mkdir(parents=True, exist_ok=True)
@@ -171,9 +171,17 @@ def main(arguments: list[str] | None = None) -> int:
                 mark = ("," if written else "[") if as_list else ""
                 print(mark + line_of(record, args.format), file=file, flush=True)
                 written += 1
+                if not record["text"].strip():
+                    silent.append(record["file"])
         finally:  # a list of what there is
             if as_list:
                 print("]" if written else "[]", file=file)
+    if silent:
+        print(
+            f"The model outputs nothing for {len(silent)} of {written} files (first: {silent[0]}). Check that they "
+            "hold speech, or train the model longer.",
+            file=sys.stderr,
+        )
     if failures:
         print(f"{len(failures)} of {len(failures) + written} files could not be transcribed:", file=sys.stderr)
         for path, reason in failures.items():

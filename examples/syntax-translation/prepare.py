@@ -5,7 +5,7 @@
 Text files are parsed by a spaCy pipeline for each language; CoNLL-U files (``.conllu``, ``.conllu.gz``) are parsed
 already.
 
-    python examples/syntax-translation/prepare.py --train_files train.en train.de --validation_files val.en val.de \
+    python examples/syntax-translation/prepare.py --train_file train.en train.de --validation_file val.en val.de \
         --source_parser outputs/parser-en --target_parser outputs/parser-de --output_dir outputs/parsed
 """
 
@@ -15,9 +15,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict, load_from_disk
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
@@ -29,6 +28,10 @@ from complex_transformers import (
     load_parallel_dataset,
     parse_parallel_dataset,
 )
+from complex_transformers.data.parts import require_datasets
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 SIDES = ("source", "target")
 PARSERS = "parsers.json"  # parsers and their relations: what a processor has to know besides the sentences
@@ -55,7 +58,7 @@ class Arguments(arguments_of(load_parallel_dataset, load_parallel_conllu)):
 
     def is_conllu(self) -> bool:
         """True if all files are CoNLL-U, False if none is."""
-        files = [file for part in (self.train_files, self.validation_files, self.test_files) for file in part or ()]
+        files = [file for part in (self.train_file, self.validation_file, self.test_file) for file in part or ()]
         parsed = [file for file in files if file.removesuffix(".gz").endswith(".conllu")]
         if parsed and len(parsed) < len(files):
             other = next(file for file in files if file not in parsed)
@@ -67,7 +70,7 @@ def load_parsed(args: Arguments) -> DatasetDict:
     """Pairs out of CoNLL-U files."""
     if args.source_parser is not None or args.target_parser is not None:
         raise ValueError("CoNLL-U files are parsed already: leave out --source_parser and --target_parser")
-    return load_parallel_conllu(args.train_files or [], **args.given(load_parallel_conllu))
+    return load_parallel_conllu(args.train_file or [], **args.given(load_parallel_conllu))
 
 
 def make_parsers(args: Arguments) -> dict[str, SyntaxParser]:
@@ -118,7 +121,7 @@ def main() -> DatasetDict:
         words = {side: sum(map(len, part[f"{side}_tokens"])) for side in SIDES}
         print(f"{name}: {len(part)} pairs, words: " + ", ".join(f"{side} {count}" for side, count in words.items()))
     print(f"parsed: {args.output_dir}")
-    return load_from_disk(args.output_dir)
+    return require_datasets().load_from_disk(args.output_dir)
 
 
 if __name__ == "__main__":

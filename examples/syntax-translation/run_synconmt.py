@@ -15,9 +15,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict, load_from_disk
 from torch.utils.data import DataLoader
 from transformers import AutoProcessor, HfArgumentParser
 
@@ -39,7 +38,10 @@ from complex_transformers import (
     rounded,
     token_accuracy,
 )
-from complex_transformers.data.parts import sample_training
+from complex_transformers.data.parts import require_datasets, sample_training
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 
 @dataclass
@@ -84,9 +86,9 @@ def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
         raise FileNotFoundError(
             f"--data_dir {folder} is no parsed corpus: write one with examples/syntax-translation/prepare.py"
         )
-    parts = load_from_disk(str(folder))
+    parts = require_datasets().load_from_disk(str(folder))
     if missing := {"train", "validation"} - set(parts):
-        raise ValueError(f"{folder} has no part {sorted(missing)}: give prepare.py --validation_files or a split")
+        raise ValueError(f"{folder} has no part {sorted(missing)}: give prepare.py --validation_file or a split")
     parts = sample_training(parts, data_args.max_train_samples, data_args.sample_seed)
     known = folder / "parsers.json"
     return parts, json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}
@@ -109,7 +111,8 @@ def without_long_pairs(parts: DatasetDict, max_length: int | None) -> DatasetDic
         return parts
     kept = [row for row, length in enumerate(parts["train"]["length"]) if length <= max_length]
     print(f"--max_length {max_length}: {len(parts['train']) - len(kept)} of {len(parts['train'])} pairs left out")
-    return DatasetDict({**parts, "train": parts["train"].select(kept)})
+    parts["train"] = parts["train"].select(kept)
+    return parts
 
 
 def word_scores(run: TranslationRun, data_args: DataArguments) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a spaCy pipeline (tagger and dependency parser) on CoNLL-U files, on the CPU.
 
-The best epoch is chosen by LAS on the development part; the test part, where there is one, is parsed once at the end.
+The best epoch is chosen by LAS on the validation part; the test part, where there is one, is parsed once at the end.
 
-    python examples/syntax-translation/train_parser.py --language en --train_files train.conllu \
-        --dev_files dev.conllu --test_files test.conllu --output_dir outputs/parser-en
+    python examples/syntax-translation/train_parser.py --language en --train_file train.conllu \
+        --validation_file dev.conllu --test_file test.conllu --output_dir outputs/parser-en
 """
 
 from __future__ import annotations
@@ -18,17 +18,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import spacy
-from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.training import Example
-from spacy.training.batchers import minibatch_by_words
-from spacy.util import compounding, fix_random_seed
-from thinc.api import Optimizer
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
 from complex_transformers import command_line, read_conllu, write_results
+from complex_transformers.data.parts import check_validation_split, install_command
+
+try:
+    import spacy
+    from spacy.language import Language
+    from spacy.tokens import Doc
+    from spacy.training import Example
+    from spacy.training.batchers import minibatch_by_words
+    from spacy.util import compounding, fix_random_seed
+    from thinc.api import Optimizer
+except ModuleNotFoundError as error:
+    raise ImportError(f"training a parser needs {error.name}: {install_command('train', 'syntax')}") from error
 
 SEGMENTERS = ("char", "jieba", "pkuseg")
 PACKAGES = {"ja": "spacy[ja]", "ko": "spacy[ko]", "th": "spacy[th]", "vi": "pyvi"}  # of languages without spaces
@@ -76,12 +81,12 @@ class Arguments:
     """Data, network and training."""
 
     language: str = field(metadata={"help": "of spaCy's tokenizer: en, de, zh, ..., or xx for any"})
-    train_files: list[str] = field(metadata={"help": "CoNLL-U, also .gz; several are joined"})
-    dev_files: list[str] | None = field(default=None, metadata={"help": "chooses the epoch"})
-    dev_split: float | None = field(
-        default=None, metadata={"help": "share of the training sentences set aside, where there are no --dev_files"}
+    train_file: list[str] = field(metadata={"help": "CoNLL-U, also .gz; several are joined"})
+    validation_file: list[str] | None = field(default=None, metadata={"help": "chooses the epoch"})
+    validation_split: float = field(
+        default=0.1, metadata={"help": "share of the training sentences set aside where there is no --validation_file"}
     )
-    test_files: list[str] | None = None
+    test_file: list[str] | None = None
     output_dir: str = "outputs/parser"
     output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
     segmenter: str | None = field(default=None, metadata={"help": "words of raw Chinese: char, jieba or pkuseg"})
@@ -112,10 +117,7 @@ class Arguments:
         for name in (*counts, "sentences_per_text"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
-        if (self.dev_files is None) == (self.dev_split is None):
-            raise ValueError("give either --dev_files or --dev_split: they choose the epoch")
-        if self.dev_split is not None and not 0.0 < self.dev_split < 1.0:
-            raise ValueError(f"--dev_split must lie between 0 and 1, got {self.dev_split}")
+        check_validation_split(self.validation_split)
         if self.segmenter is not None and (self.language != "zh" or self.segmenter not in SEGMENTERS):
             raise ValueError(
                 f"--segmenter is for --language zh and one of {list(SEGMENTERS)}, got {self.segmenter!r} for "
@@ -145,17 +147,19 @@ def read_sentences(paths: Iterable[str], contractions: str, limit: int | None = 
 
 
 def read_training_sentences(args: Arguments) -> dict[str, list[dict[str, Any]]]:
-    """``train`` and ``dev``: their files, or a random share of the training sentences."""
-    train = read_sentences(args.train_files, args.contractions, args.max_train_sentences)
-    if args.dev_split is None:
-        return {"train": train, "dev": read_sentences(args.dev_files or [], args.contractions)}
-    count = round(args.dev_split * len(train))
+    """Return ``train`` and ``validation``: their files, or a random share of the training sentences."""
+    train = read_sentences(args.train_file, args.contractions, args.max_train_sentences)
+    if args.validation_file is not None:
+        return {"train": train, "validation": read_sentences(args.validation_file, args.contractions)}
+    count = round(args.validation_split * len(train))
     if not 0 < count < len(train):
-        raise ValueError(f"--dev_split {args.dev_split} of {len(train)} sentences leaves no sentence on one side")
+        raise ValueError(
+            f"--validation_split {args.validation_split} of {len(train)} sentences leaves no sentence on one side"
+        )
     order = list(range(len(train)))
     random.Random(args.seed).shuffle(order)
     kept = order[count:] if args.sentences_per_text == 1 else sorted(order[count:])  # neighbours stay neighbours
-    return {"train": [train[index] for index in kept], "dev": [train[index] for index in order[:count]]}
+    return {"train": [train[index] for index in kept], "validation": [train[index] for index in order[:count]]}
 
 
 def texts_of(sentences: list[dict[str, Any]], limit: int, seed: int) -> list[dict[str, Any]]:
@@ -275,14 +279,14 @@ def main() -> dict[str, Any]:
     fix_random_seed(args.seed)
     sentences = {
         **read_training_sentences(args),
-        **({} if args.test_files is None else {"test": read_sentences(args.test_files, args.contractions)}),
+        **({} if args.test_file is None else {"test": read_sentences(args.test_file, args.contractions)}),
     }
     nlp = build_pipeline(args)
     examples = [
         Example(Doc(nlp.vocab, sentence["tokens"], sentence["spaces"]), gold_doc(nlp, sentence))
         for sentence in texts_of(sentences["train"], args.sentences_per_text, args.seed)
     ]
-    dev = [gold_doc(nlp, sentence) for sentence in sentences["dev"]]
+    dev = [gold_doc(nlp, sentence) for sentence in sentences["validation"]]
     optimizer = nlp.initialize(lambda: examples)
     optimizer.learn_rate = args.learning_rate
     start = time.perf_counter()

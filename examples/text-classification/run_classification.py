@@ -15,9 +15,8 @@ import copy
 import statistics
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedModel, PreTrainedTokenizerFast
 
 from complex_transformers import (
@@ -33,6 +32,10 @@ from complex_transformers import (
 )
 from complex_transformers.data.parts import check_labels, sample_training
 from complex_transformers.nn import read_vectors
+from complex_transformers.training.arguments import own_default
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 NETWORKS = (
     "complex_order",
@@ -62,13 +65,13 @@ class DataArguments(arguments_of(load_text_dataset)):
 
 @dataclass
 class TrainingArguments(RunArguments):
-    """``RunArguments`` with defaults that fit small models, and several seeds."""
+    """``RunArguments`` with defaults for small models, and several seeds."""
 
     output_dir: str | None = "outputs/text-classification"
-    num_train_epochs: float = 20
-    per_device_train_batch_size: int = 32
-    per_device_eval_batch_size: int = 128
-    metric_for_best_model: str | None = "accuracy"
+    num_train_epochs: float = own_default("num_train_epochs", 20, "small data sets need more passes")
+    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 32, "texts are short")
+    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 128, "evaluation keeps no gradients")
+    metric_for_best_model: str | None = own_default("metric_for_best_model", "accuracy", "what is reported")
     seeds: list[int] = field(default_factory=lambda: [0], metadata={"help": "one run for each; replaces --seed"})
 
 

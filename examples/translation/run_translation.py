@@ -5,17 +5,16 @@
 The best epoch is chosen on the validation part, by BLEU or by loss; the test part, where there is one, is translated
 once at the end with beam search.
 
-    python examples/translation/run_translation.py --train_files train.en train.de --validation_files val.en val.de \
-        --test_files test.en test.de
+    python examples/translation/run_translation.py --train_file train.en train.de --validation_file val.en val.de \
+        --test_file test.en test.de
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from datasets import DatasetDict
 from transformers import (
     AutoConfig,
     AutoModelForSeq2SeqLM,
@@ -40,6 +39,9 @@ from complex_transformers import (
 )
 from complex_transformers.data.parts import sample_training
 from complex_transformers.models.base.generation import learned_positions
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 
 @dataclass
@@ -150,7 +152,7 @@ def main() -> dict[str, Any]:
         metric=TranslationMetric(data_args.lowercase, data_args.bleu_tokenize),
     )
     results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
-    run.save(results, training_data=data_args.dataset_name or data_args.train_files[0])
+    run.save(results, training_data=data_args.dataset_name or data_args.train_file[0])
     return results
 
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
@@ -25,7 +27,8 @@ __all__ = ["register_all", "register_when_imported"]
 
 _PIPELINES = "transformers.pipelines"
 _QUANTIZERS = "transformers.quantizers.auto"
-# What has been registered: modules of Transformers. Registering twice does no harm, but takes time.
+_PEFT, _OLDEST_PEFT = "peft", "0.21"
+# The modules that have been registered with. Registering twice does no harm, but takes time.
 _registered: set[str] = set()
 
 
@@ -73,15 +76,26 @@ def _register_quantizer() -> None:
         quantizers.register_quantizer(METHOD)(ComplexQuantizer)
 
 
-# Module of Transformers -> what registers with it.
+def _register_adapters() -> None:
+    from packaging.version import Version  # which Transformers depends on
+
+    if Version(found := importlib.metadata.version(_PEFT)) < Version(_OLDEST_PEFT):
+        warnings.warn(f"peft must be {_OLDEST_PEFT} or later to adapt complex layers, got {found}.", stacklevel=2)
+        return
+    from .adapters import register
+
+    register()
+
+
+# Module of Transformers, or PEFT -> what registers with it.
 _REGISTER = {
     f"transformers.models.auto.{kind}_auto": partial(_register_kind, kind)
     for kind in ("configuration", "feature_extraction", "image_processing", "modeling", "processing", "tokenization")
-} | {_PIPELINES: _register_pipelines, _QUANTIZERS: _register_quantizer}
+} | {_PIPELINES: _register_pipelines, _QUANTIZERS: _register_quantizer, _PEFT: _register_adapters}
 
 
 def _register_imported() -> None:
-    """Register with every module of Transformers that has been imported since the last time."""
+    """Register with every module of ``_REGISTER`` that has been imported since the last time."""
     for module, register in _REGISTER.items():
         if module in sys.modules and module not in _registered:
             _registered.add(module)
@@ -89,7 +103,7 @@ def _register_imported() -> None:
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Registers whenever the outermost import of a module of Transformers or of this package has ended."""
+    """Registers whenever the outermost import of a module of Transformers, PEFT or this package has ended."""
 
     def __init__(self) -> None:
         self.running = threading.local()
@@ -103,7 +117,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """What the other finders find, with a loader that counts how deep the import is; None for other packages."""
-        if fullname.partition(".")[0] not in ("transformers", __package__):
+        if fullname.partition(".")[0] not in ("transformers", _PEFT, __package__):
             return None
         others = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
         spec = next((spec for finder in others if (spec := finder.find_spec(fullname, path, target))), None)
@@ -134,7 +148,7 @@ def register_when_imported() -> None:
 
 def register_all() -> None:
     """Import Transformers' Auto classes and pipelines, and register everything now. Safe to call twice."""
-    for module in _REGISTER:
+    for module in _REGISTER.keys() - {_PEFT}:  # an extra, which registers when it is imported
         importlib.import_module(module)
     _registered.clear()
     _register_imported()

@@ -25,7 +25,7 @@ from families import FAMILIES, Case
 from refusals import refused
 
 for package in ("matplotlib", "scipy"):
-    pytest.importorskip(package, reason="needs the extra analysis: pip install complex_transformers[analysis]")
+    pytest.importorskip(package, reason='needs the extra analysis: pip install -e ".[analysis]"')
 
 TOKENIZER = build_tokenizer(["bird ant cat dog"], "whitespace")
 VOCABULARY = TOKENIZER.get_vocab()
@@ -175,6 +175,21 @@ def test_the_embedding_of_a_model_is_found():
     embedding = embedding_of()
     assert complex_order_embedding(embedding) is embedding
     refused("the model has Linear", complex_order_embedding, torch.nn.Linear(2, 2))
+
+
+def test_waves_with_a_visible_period_go_first_and_no_legend_covers_them():
+    def drawn(omega, num_positions):
+        embedding = embedding_of({"dog": omega})
+        embedding.amplitude.data[VOCABULARY["dog"]] = torch.tensor([5.0, 0.1])
+        (axis,) = plot_waves(embedding, TOKENIZER, ["dog"], num_positions, num_features=1).axes
+        return axis
+
+    for slow_or_fast in (0.01, 3.0):  # not a whole period in 20 positions, or two positions a period
+        assert drawn((slow_or_fast, 0.5), 20).lines[0].get_label() == "feature 1"
+    assert drawn((0.01, 0.5), 3).lines[0].get_label() == "feature 0"  # none is seen whole: the largest
+    axis = drawn((0.5, 0.5), 20)
+    axis.figure.draw_without_rendering()
+    assert axis.get_legend().get_window_extent().x0 >= axis.get_window_extent().x1
 
 
 def test_waves_are_drawn_for_each_word():

@@ -104,7 +104,7 @@ def test_the_phase_of_a_word_is_no_part_of_it():
 
 
 def test_figures():
-    pytest.importorskip("matplotlib", reason="needs the extra analysis: pip install complex_transformers[analysis]")
+    pytest.importorskip("matplotlib", reason='needs the extra analysis: pip install -e ".[analysis]"')
     model = build()
     figure = plot_outcome_words(outcome_words(model, TOKENIZER, range(5), count=3))
     assert [axis.get_title() for axis in figure.axes[:5]] == [f"outcome {k}" for k in range(5)]

@@ -34,7 +34,7 @@ KERNELS: dict[str, set[str]] = {
 def launched(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The kernels that were run, by Triton's interpreter."""
     if not interpreter.HAS_TRITON:
-        pytest.skip("Triton is not installed: pip install complex_transformers[kernels]")
+        pytest.skip('Triton is not installed: pip install -e ".[kernels]"')
     if interpreter.DEVICE != "cpu":
         pytest.skip("Triton is not interpreted with CT_TEST_DEVICE")
     names = set()

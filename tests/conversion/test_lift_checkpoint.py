@@ -204,7 +204,7 @@ def test_weights_of_another_kind_and_other_arguments(tmp_path):
 
 def write_gguf(path, model, changes=(), tensors=()):
     """A Llama as llama.cpp writes it: rows of q and k in pairs, a tokenizer of bytes."""
-    gguf = pytest.importorskip("gguf", reason="needs the extra gguf: pip install complex_transformers[gguf]")
+    gguf = pytest.importorskip("gguf", reason='needs the extra gguf: pip install -e ".[gguf]"')
     config = model.config
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name("tiny")

@@ -212,10 +212,22 @@ def test_plain_text_that_cannot_be_read(tmp_path):
     refused("either dataset_name or train_file", load_plain_text)
     refused(r"no such file: nowhere\.txt", load_plain_text, str(file), "nowhere.txt", error=FileNotFoundError)
     refused("share a file", load_plain_text, str(file), str(file))
-    refused("no part 'validation'", load_plain_text, str(file))
+    refused("validation_split=0.1 of 1 rows leaves a split empty", load_plain_text, str(file))
+    refused("validation_split must be between 0 and 1, got 1.5", load_plain_text, str(file), validation_split=1.5)
     for content, message in ((b"", "holds no line"), (b"\xff\xfe\xff", "is no UTF-8 text")):
         (tmp_path / "b.txt").write_bytes(content)
         refused(rf"b\.txt {message}", load_plain_text, str(file), str(tmp_path / "b.txt"))
+
+
+def test_the_last_lines_of_the_training_text_are_the_validation_split(tmp_path):
+    file, held = tmp_path / "a.txt", tmp_path / "b.txt"
+    file.write_text("".join(f"line {number}\n" for number in range(10)), encoding="utf-8")
+    held.write_text("another\n", encoding="utf-8")
+    parts = load_plain_text(str(file), validation_split=0.3)
+    assert parts["train"]["text"][:] == [f"line {number}" for number in range(7)]
+    assert parts["validation"]["text"][:] == ["line 7", "line 8", "line 9"]
+    parts = load_plain_text(str(file), str(held), validation_split=0.3)  # a file goes first
+    assert [len(parts[name]) for name in ("train", "validation")] == [10, 1]
 
 
 def test_plain_text_of_a_folder(tmp_path):

@@ -6,8 +6,10 @@ import json
 
 import pytest
 from transformers import AutoTokenizer
+from transformers.generation import StopStringCriteria
 
 from complex_transformers import build_tokenizer, encode_stream, pack_blocks
+from complex_transformers.data.tokenization import with_stop_string_prefix
 from refusals import refused
 
 TEXTS = ["The cat sat on the mat.", "The dog sat, and the cat ran.", "A cat!"]
@@ -142,7 +144,8 @@ def test_presets_of_special_tokens(tmp_path, kind):
     assert [boundaries[token] for token in ("<pad>", "<unk>", "<mask>", "<s>", "</s>")] == [0, 1, 2, 3, 4]
     assert (causal.bos_token_id, causal.eos_token_id, causal.pad_token_id) == (3, 4, 0)
     assert 4 not in causal("the cat")["input_ids"]
-    assert vocabulary(append_eos=True)[1] == boundaries
+    if kind != "bpe":  # whose first word has no space in front with "causal"
+        assert vocabulary(append_eos=True)[1] == boundaries
     ends, _ = vocabulary(special_tokens="end", append_eos=True)
     assert ends("the cat")["input_ids"] == [*end("the cat")["input_ids"], end.eos_token_id]
 
@@ -163,6 +166,43 @@ def test_a_stream_has_ends_and_a_prompt_goes_on(tmp_path, kind):
         prompt, whole = (one(text)["input_ids"] for text in ("the cat", "the cat sat"))
         assert whole[: len(prompt)] == prompt
         assert one.decode(whole[len(prompt) :], skip_special_tokens=True) == " sat"
+
+
+@every_kind
+def test_a_causal_tokenizer_keeps_the_space_after_a_prompt(tmp_path, kind):
+    tokenizer = build(kind, special_tokens="causal")
+    for one in (tokenizer, save(tokenizer, tmp_path)):
+        prompt, whole = (one(text)["input_ids"] for text in ("the cat", "the cat sat"))
+        assert whole[: len(prompt)] == prompt
+        assert one.decode(whole[len(prompt) :]) == " sat"
+        # A word token does not know whether it is the first one: each decodes with its space.
+        assert one.decode(whole) == ("the cat sat" if kind in ("bpe", "character") else " the cat sat")
+
+
+@pytest.mark.parametrize("text", ["The cat", " a cat ", "Ünïcode Ω 漢字 🎉"])
+def test_a_causal_byte_level_tokenizer_returns_the_text(text):
+    tokenizer = build("bpe", lowercase=False, special_tokens="causal")
+    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"special_tokens": name} for name in ("causal", "end", "none")),
+        {},
+        *({"append_eos": x} for x in (True, "stream")),
+    ],
+    ids=str,
+)
+@every_kind
+def test_every_tokenizer_finds_stop_strings(kind, options):
+    tokenizer = build(kind, **options)
+    vocabulary = len(tokenizer)
+    criterion = StopStringCriteria(with_stop_string_prefix(tokenizer), ["cat sat"])
+    for text, stops in (("the cat sat", True), ("the cat sat on", False), ("cat the", False), ("sat", False)):
+        ids = tokenizer(text, add_special_tokens=False, return_tensors="pt").input_ids
+        assert criterion(ids, None).tolist() == [stops]
+    assert len(tokenizer) == vocabulary
 
 
 @every_kind

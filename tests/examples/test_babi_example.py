@@ -105,8 +105,8 @@ def test_refusals(train: Callable[..., Any], run: Callable[..., Any], tmp_path: 
     assert_refused(
         train,
         (["--task", "2"], r"has no task 2 in folder 'en', only \[1\]"),
-        (["--validation_share", "1"], r"--validation_share must be in \(0, 1\), got 1\.0"),
-        (["--validation_share", "0.999"], "has 120 training question"),
+        (["--validation_split", "1"], r"validation_split must be between 0 and 1, got 1\.0"),
+        (["--validation_split", "0.999"], "validation_split=0.999 of 120 rows leaves a split empty"),
         (["--picture", "40"], "--picture must be 0 to 39, a question of the test part, got 40"),
         (["--picture", "0", *words], r"--picture 0 has no effect with --variant word_memory: leave it out, or use"),
         (["--linear_start", "true", *words], "--linear_start True has no effect with --variant word_memory"),

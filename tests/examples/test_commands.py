@@ -19,7 +19,8 @@ from transformers import HfArgumentParser
 
 def commands() -> Iterator[tuple[str, ...]]:
     """The words of each command, the script first; one that is told in part (...) is parsed without that part."""
-    for path in sorted([*EXAMPLES.glob("*/README.md"), *EXAMPLES.glob("*/*.py")]):
+    pages = EXAMPLES.parent.glob("docs/**/*.md")
+    for path in sorted([*EXAMPLES.glob("*/README.md"), *EXAMPLES.glob("*/*.py"), *pages]):
         text = re.sub(r"\\\n\s*", "", path.read_text(encoding="utf-8"))
         for line in re.findall(r"^ *(?:python|torchrun .*?) (examples/\S+\.py.*)", text, re.MULTILINE):
             words = takewhile(lambda word: word not in ("<", ">", "|"), shlex.split(line, comments=True))

@@ -85,6 +85,9 @@ def test_every_pipeline_of_the_package_has_a_tab(modules: dict[str, ModuleType])
     tabs = {page.task for page in modules["demo"].PAGES}
     assert tabs == {*TASKS, "feature-extraction"}
     assert tabs >= {*PIPELINES, *RESAMPLED}
+    rows = modules["demo"].SECTIONS.values()
+    assert sorted(task for row in rows for task in row) == sorted(tabs)
+    assert max(map(len, rows)) <= 4  # as many as a row shows without a menu
 
 
 def test_without_gradio_or_models_it_is_said_what_to_run(
@@ -226,14 +229,17 @@ ANSWER = """([task, pattern, count]) => {
 }"""
 
 
-def open_tab(page: Any, task: str) -> None:
-    """Click a tab, which a narrow window has in a menu."""
-    tab = page.get_by_role("tab", name=task, exact=True)
+def open_tab(demo: ModuleType, page: Any, task: str, narrow: bool = False) -> None:
+    """Click a tab, which a narrow window alone has in a menu."""
+    (number,) = (number for number, tasks in enumerate(demo.SECTIONS.values()) if task in tasks)
+    section = page.locator(f"#section-{number}")
+    tab = section.get_by_role("tab", name=task, exact=True)
     if tab.count() and tab.first.is_visible():
         tab.first.click()
     else:
-        page.locator(".overflow-menu > button").first.click()
-        page.locator(".overflow-dropdown button", has_text=task).first.click()
+        assert narrow, f"the tab {task} is hidden"
+        section.locator(".overflow-menu > button").first.click()
+        section.locator(".overflow-dropdown button", has_text=task).first.click()
     page.locator(f"#run-{task}").wait_for(state="visible")
 
 
@@ -262,14 +268,19 @@ def browser(address: str) -> Iterator[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_tab_answers_its_example(
-    width: int, address: str, browser: Any, trained: tuple[Path, dict[str, float]], tmp_path: Path
+    width: int,
+    address: str,
+    browser: Any,
+    modules: dict[str, ModuleType],
+    trained: tuple[Path, dict[str, float]],
+    tmp_path: Path,
 ) -> None:
     page = browser.new_page(viewport={"width": width, "height": 844})
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(address, wait_until="networkidle")
     for task, (pattern, pictures) in SHOWN.items():
-        open_tab(page, task)
+        open_tab(modules["demo"], page, task, narrow=width < 1000)
         page.locator(f"#examples-{task}").locator("tbody tr, .gallery-item").first.click()
         files = sorted(trained[0].glob(f"{task}/example-*"))
         label = files[0].stem.removeprefix("example-") if files else ""
@@ -281,7 +292,7 @@ def test_every_tab_answers_its_example(
 
 
 @pytest.mark.slow
-def test_what_is_refused_is_said_on_the_page(address: str, browser: Any) -> None:
+def test_what_is_refused_is_said_on_the_page(address: str, browser: Any, modules: dict[str, ModuleType]) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 844})
     page.goto(address, wait_until="networkidle")
     for task, text, reason in (
@@ -294,7 +305,7 @@ def test_what_is_refused_is_said_on_the_page(address: str, browser: Any) -> None
         ("image-classification", None, "there is no picture"),
         ("audio-classification", None, "there is no sound"),
     ):
-        open_tab(page, task)
+        open_tab(modules["demo"], page, task)
         if text is not None:
             page.get_by_role("tabpanel").filter(visible=True).get_by_role("textbox").first.fill(text)
         page.locator(f"#run-{task}").click()

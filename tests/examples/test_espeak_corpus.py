@@ -260,5 +260,5 @@ def test_without_a_library_the_remedy_is_named(path_of_the_example: None, monkey
 
     monkeypatch.setitem(sys.modules, "espeakng_loader", None)
     monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
-    with pytest.raises(ImportError, match=r"pip install complex_transformers\[synthesis\]"):
+    with pytest.raises(ImportError, match=r'pip install -e "\.\[synthesis\]"'):
         espeak.Espeak()

@@ -64,6 +64,15 @@ def test_what_differs_is_refused_and_folded_matrices_are_timed(run: Callable[...
         run("export/export_onnx.py", *options, "--tolerance", "0")
 
 
+@pytest.mark.slow
+def test_graphs_with_a_cache_generate_the_same_tokens(run: Callable[..., Any], tmp_path: Path) -> None:
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2}
+    ComplexLlamaForCausalLM(ComplexLlamaConfig(vocab_size=20, **sizes)).save_pretrained(tmp_path / "model")
+    options = ["--batch_size", "2", "--length", "6", "--rounds", "0", "--generation"]
+    assert run("export/export_onnx.py", "--model", tmp_path / "model", *options)["same_tokens"] == 1.0
+    assert (tmp_path / "out" / "generation" / "decode.onnx").is_file()
+
+
 def test_medians_of_rounds() -> None:
     calls: list[str] = []
     steps = {name: lambda name=name: calls.append(name) for name in "ab"}

@@ -64,8 +64,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
         monkeypatch.setenv("COMPLEX_TRANSFORMERS_DATA", str(folder))
         results = run(
             *("train_parser", "--language", "en", "--output_dir", folder / "parser"),
-            *("--train_files", folder / "train.conllu", "--dev_files", folder / "dev.conllu"),
-            *("--test_files", folder / "test.conllu", "--epochs", 12, "--width", 32, "--depth", 1),
+            *("--train_file", folder / "train.conllu", "--validation_file", folder / "dev.conllu"),
+            *("--test_file", folder / "test.conllu", "--epochs", 12, "--width", 32, "--depth", 1),
             *("--min_label_frequency", 1, "--batch_words", 100, "--learning_rate", 0.01, "--patience", 3),
         )
     return folder / "parser", results
@@ -88,7 +88,10 @@ def test_a_parser_learns_the_language(trained: tuple[Path, dict[str, Any]]) -> N
 
 @pytest.mark.full
 def test_a_parser_learns_where_sentences_end(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
-    files = [f"--{name}_files={trained[0].parent / name}.conllu" for name in ("train", "dev")]
+    files = [
+        f"--{option}_file={trained[0].parent / name}.conllu"
+        for option, name in (("train", "train"), ("validation", "dev"))
+    ]
     sizes = ["--epochs", 12, "--width", 32, "--depth", 1, "--batch_words", 100, "--learning_rate", 0.01]
     options = ["--min_label_frequency", 1, "--sentences_per_text", 3, "--output_dir", tmp_path / "out"]
     run("train_parser", "--language", "en", *files, *sizes, *options)
@@ -120,10 +123,17 @@ def test_sentences_become_texts() -> None:
 
 def test_a_share_of_the_training_sentences_chooses_the_epoch(tmp_path: Path) -> None:
     (tmp_path / "all.conllu").write_text(corpus(1, 20)[1], encoding="utf-8")
-    files = ["--train_files", tmp_path / "all.conllu", "--dev_split", 0.25, "--output_dir", tmp_path / "new" / "out"]
+    files = [
+        "--train_file",
+        tmp_path / "all.conllu",
+        "--validation_split",
+        0.25,
+        "--output_dir",
+        tmp_path / "new" / "out",
+    ]
     sizes = ["--epochs", 1, "--width", 8, "--depth", 1, "--min_label_frequency", 1]
     results = run("train_parser", "--language", "en", *files, *sizes)
-    assert results["sentences"] == {"train": 15, "dev": 5}
+    assert results["sentences"] == {"train": 15, "validation": 5}
 
 
 def test_scores_by_hand() -> None:
@@ -147,22 +157,23 @@ def test_bad_treebanks_and_languages(tmp_path: Path) -> None:
     circle.write_text("1\ta\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n", encoding="utf-8")
     empty = tmp_path / "empty.conllu"
     empty.write_text("# nothing\n", encoding="utf-8")
-    train, dev = ["--train_files", good], ["--dev_files", good]
+    train, dev = ["--train_file", good], ["--validation_file", good]
     assert_refused(
         lambda *arguments: run("train_parser", "--output_dir", tmp_path / "out", "--language", *arguments),
         (
-            ["en", *train, *dev, "--test_files", circle],
+            ["en", *train, *dev, "--test_file", circle],
             r"circle.conllu: sentence 1: no word has the head 0.*\(line 1\)",
         ),
         (["en", *train, *dev, "--segmenter", "jieba"], "--segmenter is for --language zh .*got 'jieba' for 'en'"),
         (["zh", *train, *dev, "--segmenter", "words"], "--segmenter is for --language zh .*got 'words' for 'zh'"),
-        (["en", *train], "give either --dev_files or --dev_split"),
-        (["en", *train, *dev, "--dev_split", 0.1], "give either --dev_files or --dev_split"),
-        (["en", *train, "--dev_split", 1], "--dev_split must lie between 0 and 1, got 1"),
-        (["en", *train, "--dev_split", 0.1], r"--dev_split 0\.1 of 3 sentences leaves no sentence on one side"),
+        (["en", *train, "--validation_split", 1], "validation_split must be between 0 and 1, got 1"),
+        (
+            ["en", *train, "--validation_split", 0.1],
+            r"--validation_split 0\.1 of 3 sentences leaves no sentence on one side",
+        ),
         (["en", *train, *dev, "--epochs", 0], "--epochs must be at least 1, got 0"),
         (["en", *train, *dev, "--sentences_per_text", 0], "--sentences_per_text must be at least 1, got 0"),
-        (["en", *train, "--dev_files", empty], r"no sentences in .*empty.conllu"),
+        (["en", *train, "--validation_file", empty], r"no sentences in .*empty.conllu"),
     )
     with pytest.raises(ImportError, match=r"--language qq: .*--language xx splits"):
         run("train_parser", "--language", "qq", *train, *dev)
@@ -193,7 +204,7 @@ def write_texts(folder: Path, **parts: list[str]) -> list[object]:
         paths = [folder / f"{name}.{side}" for side in ("a", "b")]
         for path in paths:
             path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-        options += [f"--{name}_files", *paths]
+        options += [f"--{name}_file", *paths]
     return options
 
 
@@ -226,16 +237,16 @@ def test_conllu_pairs_keep_their_trees(tmp_path: Path) -> None:
     texts, trees = corpus(5, 10)
     for side in ("a", "b"):
         (tmp_path / f"{side}.conllu").write_text(trees, encoding="utf-8")
-    files = ["--train_files", tmp_path / "a.conllu", tmp_path / "b.conllu"]
+    files = ["--train_file", tmp_path / "a.conllu", tmp_path / "b.conllu"]
     output = ["--output_dir", tmp_path / "parsed"]
     parts = run("prepare", *files, *output, "--validation_split", 0.2)
     assert {name: len(part) for name, part in parts.items()} == {"train": 8, "validation": 2}
     assert sorted([*parts["train"]["source"], *parts["validation"]["source"]]) == sorted(texts)
     assert parts["train"][0]["source_relations"][-1] == "punct"
-    texts_beside = ["--validation_files", tmp_path / "text.a", tmp_path / "text.b"]
+    texts_beside = ["--validation_file", tmp_path / "text.a", tmp_path / "text.b"]
     assert_refused(
         lambda *arguments: run("prepare", *files, *output, *arguments),
-        ([], "give validation_files, or validation_split"),
+        (["--validation_split", 0.01], "validation_split=0.01 of 10 rows is nothing"),
         (["--source_parser", "x"], "CoNLL-U files are parsed already: leave out --source_parser"),
         (texts_beside, r"a.conllu is parsed, .*text.a is not: give CoNLL-U files alone"),
     )

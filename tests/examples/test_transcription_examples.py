@@ -217,6 +217,23 @@ def test_every_file_of_a_folder_is_accounted_for(
     assert records(tmp_path / "texts.json") == {}
 
 
+def test_a_model_that_outputs_nothing_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = load_example(TRANSCRIBE)
+    said = iter(["one", " ", "", "four", "five", "six"])
+    transcriber = type("Transcriber", (), {"rate": RATE, "__init__": lambda self, args: None})
+    transcriber.__call__ = lambda self, wave: next(said)
+    monkeypatch.setattr(example, "Transcriber", transcriber)
+    for name in ("a.wav", "b.wav", "c.wav"):
+        soundfile.write(tmp_path / name, np.zeros(800), RATE)
+    assert example.main([str(tmp_path), "--model", "none"]) == 0
+    note = capsys.readouterr().err
+    assert f"The model outputs nothing for 2 of 3 files (first: {tmp_path / 'b.wav'}). Check that they" in note
+    example.main([str(tmp_path), "--model", "none"])
+    assert "outputs nothing" not in capsys.readouterr().err
+
+
 def test_names_that_are_no_text_leave_a_whole_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     example = load_example(TRANSCRIBE)
     said = iter(["one", "two", None])

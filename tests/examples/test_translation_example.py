@@ -42,7 +42,7 @@ def parallel_files(folder: Path) -> list[str | Path]:
     everything = make_pairs(500, seed=1)
     random.Random(0).shuffle(everything)
     parts = {"test": everything[:10], "validation": everything[10:22], "train": everything[22:]}
-    files = [[f"--{name}_files", *aligned_files(folder, name, pairs)] for name, pairs in parts.items()]
+    files = [[f"--{name}_file", *aligned_files(folder, name, pairs)] for name, pairs in parts.items()]
     return [word for option in files for word in option]
 
 

@@ -158,6 +158,9 @@ def test_configuration_points_to_the_shim(tmp_path):
         names = {"AutoConfig": "ComplexOrderConfig", f"AutoModel{kind}": f"ComplexOrder{kind}"}
         assert stored["auto_map"] == {auto: f"complex_transformers_hub.{name}" for auto, name in names.items()}
         assert stored["architectures"] == [f"ComplexOrder{kind}"]
+        # Where Transformers' error sends whoever has not imported the package.
+        shim = (folder / "complex_transformers_hub.py").read_text()
+        assert "Import complex_transformers first, or pass trust_remote_code=True" in shim
 
 
 def test_model_card(tmp_path):

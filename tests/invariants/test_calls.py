@@ -9,7 +9,8 @@ import torch
 from laws import law_of_families, law_of_first
 from transformers.utils import ModelOutput
 
-from family_inputs import batch, rows
+from families import Case
+from family_inputs import batch, rows, words
 
 
 def same(found, expected):
@@ -63,3 +64,19 @@ def test_the_old_name_of_the_cache_is_accepted_with_a_warning(case):
     with pytest.warns(FutureWarning, match="past_key_values"):
         found = model(**inputs, use_cache=True, past_key_values=None)
     same(found.to_tuple()[:1], expected.to_tuple()[:1])
+
+
+@pytest.mark.parametrize(
+    "case", [Case("complex_transfo_xl", "modulus"), Case("complex_recurrent_lm", "lstm")], ids=str
+)
+@torch.no_grad()
+def test_a_stream_accepts_the_positions_that_number_it(case):
+    model, ids = case.model(), words(6, 2)
+    mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1] * 6])
+    expected = model(ids, attention_mask=mask).logits
+    positions = torch.tensor([[7, 7, 0, 1, 2, 3], [0, 1, 2, 3, 4, 5]])  # those of padding say nothing
+    assert torch.equal(model(ids, attention_mask=mask, position_ids=positions).logits, expected)
+    cache = model(ids[:, :4], use_cache=True, position_ids=torch.arange(4)[None]).cache
+    model(ids[:, 4:], cache=cache, position_ids=torch.tensor([[4, 5]]))
+    with pytest.raises(ValueError, match="position_ids must number the tokens of a stream"):
+        model(ids, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]))

@@ -15,7 +15,7 @@ from complex_transformers.kernels.accelerator import attention, switch, waves
 def launched(monkeypatch):
     """Names of the kernels that the test has run, on tiles small enough to need several."""
     if not interpreter.HAS_TRITON:
-        pytest.skip("Triton is not installed: pip install complex_transformers[kernels]")
+        pytest.skip('Triton is not installed: pip install -e ".[kernels]"')
     if interpreter.DEVICE == "cuda" and not torch.cuda.is_available():
         pytest.skip("CT_TEST_DEVICE=cuda, but PyTorch sees no GPU")
     names = []

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configurations: every wrong value of every family names itself and the remedy; defaults; the real twin."""
 
+import warnings
 from dataclasses import fields
 
 import pytest
@@ -239,3 +240,77 @@ def test_what_nothing_reads_is_refused_but_not_in_what_was_saved(family):
     assert again.to_dict() == plain.to_dict()
     twin = CONFIGS[family](**{name: value}).real_twin(**deciding)
     assert getattr(twin, name) == twin.default_of(name)
+
+
+LLAMA_AND_BERT = {
+    "attention_dropout": 0.25,
+    "attention_probs_dropout_prob": 0.25,
+    "hidden_dropout_prob": 0.25,
+    "rms_norm_eps": 1e-4,
+    "layer_norm_eps": 1e-4,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "intermediate_size": 48,
+    "type_vocab_size": 3,
+    "attention_bias": True,
+    "mlp_bias": True,
+    "is_decoder": True,
+    "head_dim": 32,
+}
+
+
+def error_of(family, changes):
+    """The text of the error of a configuration with these changes; None for no error."""
+    try:
+        CONFIGS[family](**changes)
+    except Exception as error:  # that of a dataclass is no ValueError
+        return str(error)
+
+
+@every_family
+def test_names_of_llama_and_bert_work_or_are_rejected(family, tmp_path):
+    errors = {name: error_of(family, {name: value}) for name, value in LLAMA_AND_BERT.items()}
+    for name, error in errors.items():
+        assert error is None or name in error or CONFIGS[family].attribute_map[name] in error
+    worked = {name for name, error in errors.items() if error is None}
+    for name in worked:
+        CONFIGS[family](**{name: LLAMA_AND_BERT[name]}).save_pretrained(tmp_path)
+        saved = CONFIGS[family].from_pretrained(tmp_path)
+        assert getattr(saved, name) == LLAMA_AND_BERT[name]
+        assert any(getattr(saved, own) != getattr(CONFIGS[family](), own) for own in names_of(family)), name
+    rejected = {*LLAMA_AND_BERT} - worked
+    if family == "complex_llama":
+        assert rejected == {"type_vocab_size", "is_decoder"}
+    if family == "complex_order":
+        assert rejected == {"attention_bias", "mlp_bias", "is_decoder", "head_dim", "num_key_value_heads"}
+
+
+def test_an_alias_is_validated_and_can_be_set_later():
+    config = CONFIGS["complex_llama"](attention_dropout=0.1)
+    config.attention_dropout = 0.2
+    assert config.attention_probs_dropout_prob == 0.2
+    assert "attention_dropout" not in config.to_dict()
+    refuse("complex_llama", {"attention_dropout": 1.5}, "attention_probs_dropout_prob", "1.5")
+
+
+@pytest.mark.parametrize(
+    ("unknown", "known"),
+    [("num_heads", "num_attention_heads"), ("dropout", "hidden_dropout_prob"), ("embeding_type", "embedding_type")],
+)
+def test_an_unknown_name_that_resembles_a_field_warns(unknown, known, tmp_path):
+    config_class = CONFIGS["synconmt" if unknown == "dropout" else "complex_order"]
+    with pytest.warns(UserWarning, match=f"no field '{unknown}'.*Did you mean '{known}'"):
+        config = config_class(**{unknown: 2})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        config.save_pretrained(tmp_path)
+        assert getattr(config_class.from_pretrained(tmp_path), unknown) == 2
+        assert config_class(annotator="me", num_labels=3, use_cache=False).annotator == "me"
+
+
+def test_a_saved_configuration_may_hold_names_of_others(tmp_path):
+    config = CONFIGS["complex_text_rnn"]()
+    config.num_attention_heads = 8
+    config.save_pretrained(tmp_path)
+    assert CONFIGS["complex_text_rnn"].from_pretrained(tmp_path).num_attention_heads == 8

@@ -361,3 +361,19 @@ def test_a_quantised_model_compiles():
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     ids = texts()
     torch.testing.assert_close(compiled(ids, use_cache=False).logits, model(ids, use_cache=False).logits)
+
+
+def test_rounding_without_calibration_or_training_warns(recwarn):
+    def warned(model, **options):
+        recwarn.clear()
+        quantize(model, ComplexQuantizationConfig(**options) if options else None)
+        return [str(each.message) for each in recwarn if "calibration" in str(each.message)]
+
+    (message,) = warned(decoder(), stages=3)
+    assert message.startswith(
+        "Rounding to 3 bit(s) per real weight without calibration or training usually leaves noise"
+    )
+    assert warned(decoder(), stages=1, calibration=[texts()]) == []
+    model = decoder()
+    assert warned(model, stages=1, training=True) == []
+    assert warned(model) == []  # trained weights are packed

@@ -97,17 +97,25 @@ def test_packed_weights_are_not_asked_to_train():
     quantize(decoder(), ComplexQuantizationConfig(stages=1)).dequantize().train()
 
 
-def test_adapters_of_a_packed_model_train(tmp_path):
+@pytest.mark.parametrize(
+    "targets", [["lm_head.projection"], ["q_proj", "v_proj", "down_proj"]], ids=["head", "packed"]
+)
+def test_adapters_of_a_packed_model_train(tmp_path, targets):
     peft = pytest.importorskip("peft")
-    packed = quantize(decoder(), ComplexQuantizationConfig(stages=1))
+    packed = peft.prepare_model_for_kbit_training(quantize(decoder(), ComplexQuantizationConfig(stages=1)))
     codes = {name: value.clone() for name, value in packed.named_buffers()}
     ids = texts(4, 10)
     data = [{"input_ids": row, "labels": row} for row in ids]
-    model = peft.get_peft_model(packed, peft.LoraConfig(r=4, target_modules=["lm_head.projection"]))
+    model = peft.get_peft_model(packed, peft.LoraConfig(r=4, target_modules=targets))
     loss = model.eval()(ids, labels=ids).loss.item()
     Trainer(model, arguments(tmp_path, learning_rate=0.1), train_dataset=data).train()
     assert model.eval()(ids, labels=ids).loss.item() < loss - 0.1
-    assert all(torch.equal(value, codes[name]) for name, value in packed.named_buffers() if name in codes)
+    buffers = {name.replace(".base_layer", ""): value for name, value in packed.named_buffers()}
+    assert all(torch.equal(value, buffers[name]) for name, value in codes.items())
+    model.save_pretrained(tmp_path / "adapter")
+    base = quantize(decoder(), ComplexQuantizationConfig(stages=1))
+    again = peft.PeftModel.from_pretrained(base, tmp_path / "adapter").eval()
+    torch.testing.assert_close(again(ids).logits, model(ids).logits)
 
 
 @pytest.mark.parametrize("linear_type", LINEAR_TYPES)

@@ -303,6 +303,4 @@ import complex_transformers.semantics
 assert not {"torch", "transformers"} & set(sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout == "words as quantum states need sklearn: pip install complex_transformers[semantics]\n", (
-        done.stderr
-    )
+    assert done.stdout == 'words as quantum states need sklearn: pip install -e ".[semantics]"\n', done.stderr

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..data.parts import require
 from ..nn import ComplexOrderEmbedding, QuantumEmbedding
-from .plotting import new_figure
+from .plotting import legend_beside, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,5 +132,5 @@ def plot_frequency_density(models: dict[str, torch.nn.Module]) -> Figure:
             axis.axvline(float(delta.mean()), linestyle="--", label=name)
     axis.set_xlabel("mean absolute frequency (rad per position)")
     axis.set_ylabel("density of words")
-    axis.legend()
+    legend_beside(axis)
     return figure

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from ..data.parts import require
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["new_figure"]
+__all__ = ["legend_beside", "new_figure"]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -28,6 +29,11 @@ def new_figure(width: float, height: float) -> Figure:
     figure: Figure = figures.Figure(figsize=(width, height), layout="constrained")
     setattr(figure, "_repr_png_", partial(_png, figure))  # noqa: B010 - matplotlib declares no such attribute
     return figure
+
+
+def legend_beside(axis: Axes) -> None:
+    """Draw the legend to the right of the axes, where it covers no curve."""
+    axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, fontsize="small")
 
 
 def _png(figure: Figure) -> bytes:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..nn import density_matrix, from_complex, mix, mixture_scores, mixture_weights, to_complex
-from .plotting import new_figure
+from .plotting import legend_beside, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -269,5 +269,5 @@ def plot_interference(found: Interference, count: int = 20) -> Figure:
         axis.bar([place + shift for place in range(len(order))], [values[k] for k in order], width=0.4, label=label)
     axis.set_xticks(range(len(order)), [str(k) for k in order], rotation=90)
     axis.set(xlabel="outcome", ylabel="probability", title=" + ".join(found.words))
-    axis.legend()
+    legend_beside(axis)
     return figure

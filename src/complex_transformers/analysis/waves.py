@@ -12,7 +12,7 @@ import torch
 from ..nn import split
 from ..nn.checks import check_positive
 from .frequencies import complex_order_embedding
-from .plotting import new_figure
+from .plotting import legend_beside, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,8 @@ def plot_waves(
 ) -> Figure:
     """Draw Re z_j,d(pos) = r cos(omega pos + theta) of some words (ComplexOrder Eq. 5, Figure 1).
 
-    One panel a word, with its ``num_features`` features of largest |r|; the horizontal axis is the position.
+    One panel a word, with its ``num_features`` features of largest |r| among those with a period of four positions or
+    more that is seen whole, then of the others; the horizontal axis is the position.
 
     Args:
         model: any model whose input embedding is a ``ComplexOrderEmbedding``.
@@ -50,11 +51,14 @@ def plot_waves(
     for axis, word in zip(axes, words, strict=True):
         ids = torch.full((1, num_positions), vocabulary[word])
         real, imag = split(embedding(ids.to(device), position_ids=positions.to(device))[0].float().cpu())
-        sizes = torch.hypot(real, imag).amax(dim=0)
-        largest = sizes.topk(min(num_features, len(sizes))).indices
-        for feature in largest.tolist():
-            axis.plot(positions[0], real[:, feature], label=f"feature {feature}")
+        z = torch.complex(real, imag)
+        sizes = z.abs().amax(dim=0)
+        turn = (z[1:2] * z[:1].conj()).angle().abs().sum(dim=0)  # from one position to the next
+        visible = (turn * num_positions >= 2 * torch.pi) & (turn <= torch.pi / 2)
+        ranks = sizes + visible * (1 + sizes.max())
+        for feature in sorted(ranks.topk(min(num_features, len(ranks))).indices.tolist()):
+            axis.plot(positions[0], real[:, feature], marker=".", label=f"feature {feature}")
         axis.set_ylabel(word)
-        axis.legend(loc="upper right", fontsize="x-small")
+        legend_beside(axis)
     axes[-1].set_xlabel("position")
     return figure

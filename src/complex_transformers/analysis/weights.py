@@ -122,7 +122,8 @@ def plot_weight_trace(trace: WeightTrace, layers: Sequence[str] | None = None) -
             axes.plot(epochs, trace.curve(layer, "imag"), label="|Im w|")
         axes.plot(epochs, modulus, label="|w|", color="black")
         axes.set(title=layer, xlabel="epoch")
-        axes.legend()
+    fullest = max(figure.axes, key=lambda axes: len(axes.lines))  # a real layer has one curve
+    figure.legend(*fullest.get_legend_handles_labels(), loc="outside right upper")
     return figure
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any model of the package as an ONNX graph of real operators, checked by onnxruntime (extra ``onnx``).
 
-``torch.onnx.export(model, ..., dynamo=True)`` does it alone, too; here stand the names and open axes of what goes in
-and comes out. A graph reads and predicts; what it writes step by step with a cache is left to ``generate``.
+``torch.onnx.export(model, ..., dynamo=True)`` does it alone, too; this module adds the names and dynamic axes of
+inputs and outputs. ``onnx_generation`` exports decoders with their KV cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from ..data.parts import require
+
 __all__ = [
+    "check_runtime_dtype",
     "example_inputs",
     "export_onnx",
     "fold_constants",
@@ -151,9 +154,10 @@ def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str 
         ImportError: ``onnx`` or ``onnxscript`` are missing.
         ValueError: an open axis of an input has size 1; a model in bfloat16, of which no graph runs.
     """
+    for package in ("onnx", "onnxscript"):
+        _require(package)
     _check_open(inputs)
-    if torch.bfloat16 in {parameter.dtype for parameter in model.parameters()}:
-        raise ValueError("onnxruntime does not compute in bfloat16, the dtype of this model: export model.float()")
+    check_runtime_dtype(model)
     names = list(outputs_of(model, inputs))
     with without_cache(model), _quiet():
         torch.onnx.export(
@@ -169,6 +173,16 @@ def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str 
         )
 
 
+def _require(package: str) -> Any:
+    return require(package, f"ONNX graphs need {package}", "onnx")
+
+
+def check_runtime_dtype(model: PreTrainedModel) -> None:
+    """Raise for a model in bfloat16."""
+    if torch.bfloat16 in {parameter.dtype for parameter in model.parameters()}:
+        raise ValueError("onnxruntime does not compute in bfloat16, the dtype of this model: export model.float()")
+
+
 def _check_open(inputs: Mapping[str, Tensor]) -> None:
     """Raise where the size of an open axis would be fixed by an export."""
     for name, axes in open_axes(inputs).items():
@@ -182,8 +196,7 @@ def _check_open(inputs: Mapping[str, Tensor]) -> None:
 
 def open_graph(path: str | Path, threads: int = 1) -> Any:
     """An ``onnxruntime.InferenceSession`` on the CPU."""
-    import onnxruntime
-
+    onnxruntime = _require("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = threads, 3
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -210,8 +223,7 @@ def largest_difference(found: Mapping[str, Tensor], expected: Mapping[str, Tenso
 
 def fold_constants(source: str | Path, target: str | Path) -> None:
     """Write a graph in which what depends on weights alone is computed: block matrices, unitary maps, sinusoids."""
-    import onnxruntime
-
+    onnxruntime = _require("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.optimized_model_filepath, options.log_severity_level = str(target), 3
@@ -224,13 +236,16 @@ def quantize_graph(source: str | Path, target: str | Path) -> None:
     Activations are rounded to eight bits as they come (``onnxruntime.quantization.quantize_dynamic``); convolutions
     and what stands in a loop stay float32.
     """
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
+    quantization = _require("onnxruntime.quantization")
     folded = Path(target).with_suffix(".folded.onnx")
     try:
         fold_constants(source, folded)
-        options = {"op_types_to_quantize": ["MatMul", "Gemm"], "per_channel": True, "weight_type": QuantType.QInt8}
+        options = {
+            "op_types_to_quantize": ["MatMul", "Gemm"],
+            "per_channel": True,
+            "weight_type": quantization.QuantType.QInt8,
+        }
         with _quiet():
-            quantize_dynamic(folded, target, **options)
+            quantization.quantize_dynamic(folded, target, **options)
     finally:
         folded.unlink(missing_ok=True)

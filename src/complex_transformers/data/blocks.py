@@ -77,7 +77,7 @@ def stream_plain_text(
     text_column: str = "text",
     keep_linebreaks: bool = False,
 ) -> tuple[Callable[[], Iterator[str]], dict[str, list[str]], int]:
-    """As ``load_plain_text``, but the training part is read while it is trained on, and never held.
+    """As ``load_plain_text``, but the training part is read while it is trained on, and never held nor split.
 
     Returns:
         A function that begins to read the texts of the training part; those of the other parts; a number that tells

@@ -68,7 +68,7 @@ def _read(name: str, paths: Sequence[str], columns: dict[str, str]) -> Dataset:
         paths = [paths]
     if len(paths) not in (1, 2):
         raise ValueError(
-            f"{name}_files takes two aligned text files (source, target) or one table, got {len(paths)}: {list(paths)}"
+            f"{name}_file takes two aligned text files (source, target) or one table, got {len(paths)}: {list(paths)}"
         )
     if len(paths) == 2:
         return _aligned(name, paths)
@@ -105,15 +105,15 @@ def _without_empty(name: str, part: Dataset, empty: str) -> Dataset:
 
 
 def load_parallel_dataset(
-    train_files: Sequence[str] | None = None,
-    validation_files: Sequence[str] | None = None,
-    test_files: Sequence[str] | None = None,
+    train_file: Sequence[str] | str | None = None,
+    validation_file: Sequence[str] | str | None = None,
+    test_file: Sequence[str] | str | None = None,
     *,
     dataset_name: str | None = None,
     dataset_config_name: str | None = None,
     source_column: str = "source",
     target_column: str = "target",
-    validation_split: float | None = None,
+    validation_split: float = 0.1,
     split_seed: int = 0,
     empty: str = "error",
     overlap: str = "error",
@@ -122,7 +122,7 @@ def load_parallel_dataset(
     """Columns ``source`` and ``target`` (strings, as they are in the data) of the parts train, validation and test.
 
     Args:
-        train_files, validation_files, test_files: two text files whose lines translate each other, source first; or
+        train_file, validation_file, test_file: two text files whose lines translate each other, source first; or
             one csv, tsv (no quoting), json or jsonl. All may end in .gz.
         dataset_name, dataset_config_name: a data set of the Hub, or a folder ``datasets`` can read; files given
             besides replace its parts.
@@ -138,13 +138,13 @@ def load_parallel_dataset(
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: files of unequal length, a missing column, an empty text, parts that overlap, no validation part.
+        ValueError: files of unequal length, a missing column, an empty text, parts that overlap.
     """
     check_option("overlap", overlap, OVERLAPS)
     check_option("empty", empty, _EMPTIES)
     columns = {"source_column": source_column, "target_column": target_column}
-    files = (train_files, validation_files, test_files)
-    loaded, given = sources("train_files", files, dataset_name, dataset_config_name, cache_dir)
+    files = (train_file, validation_file, test_file)
+    loaded, given = sources("train_file", files, dataset_name, dataset_config_name, cache_dir)
     parts = {name: _pick(name, part, columns) for name, part in loaded.items()}
     parts |= {name: _read(name, paths, columns) for name, paths in given.items()}
     for name, part in parts.items():

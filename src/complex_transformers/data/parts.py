@@ -22,14 +22,36 @@ if TYPE_CHECKING:
 
 PARTS = ("train", "validation", "test")
 OVERLAPS = ("error", "allow", "drop")
+# The extras of packages that modules import at their beginning.
+_EXTRAS = {"accelerate": "train", "datasets": "train", "PIL": "vision"}
 
 
-def require(package: str, why: str, extra: str) -> Any:
-    """An optional package, or an ImportError that says why it is needed and names the extra."""
+def install_command(*extras: str) -> str:
+    """Return the command that installs extras in a clone of the repository."""
+    return f'pip install -e ".[{",".join(extras)}]"'
+
+
+def with_extra(error: ImportError, name: str) -> ImportError:
+    """Return the error of importing ``name`` with the command that installs what is missing, where an extra has it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        package = (getattr(cause, "name", None) or "").partition(".")[0]
+        if package in _EXTRAS:
+            return ImportError(f"{name} needs {package}: {install_command(_EXTRAS[package])}")
+        cause = cause.__cause__ or cause.__context__
+    return error
+
+
+def require(package: str, why: str, *extras: str) -> Any:
+    """Import an optional package.
+
+    Raises:
+        ImportError: the package is missing; the message says why it is needed and how to install the ``extras``.
+    """
     try:
         return import_module(package)
     except ImportError as error:
-        raise ImportError(f"{why}: pip install complex_transformers[{extra}]") from error
+        raise ImportError(f"{why}: {install_command(*extras)}") from error
 
 
 def require_datasets(why: str = "reading data sets needs datasets") -> Any:
@@ -201,12 +223,33 @@ def separate(parts: dict[str, Dataset], overlap: str, columns: Sequence[str], no
     return parts
 
 
+def check_validation_split(fraction: float) -> None:
+    """Raise unless ``fraction`` is in (0, 1)."""
+    if not 0.0 < fraction < 1.0:
+        raise ValueError(f"validation_split must be between 0 and 1, got {fraction}")
+
+
+def hold_out_end(part: Dataset, fraction: float) -> tuple[Dataset, Dataset]:
+    """Split off the last ``fraction`` of the rows, for data whose order counts.
+
+    Raises:
+        ValueError: a fraction outside (0, 1), or one that leaves a split without rows.
+    """
+    check_validation_split(fraction)
+    kept = len(part) - round(fraction * len(part))
+    if not 0 < kept < len(part):
+        raise ValueError(
+            f"validation_split={fraction} of {len(part)} rows leaves a split empty: choose another "
+            "share, or give a validation file"
+        )
+    return part.select(range(kept)), part.select(range(kept, len(part)))
+
+
 def hold_out(
     part: Dataset, keys: Sequence[Hashable], groups: Sequence[str], fraction: float, seed: int
 ) -> tuple[Dataset, Dataset]:
     """Two parts, the second of size ``fraction`` with equal shares of all groups; equal keys stay together."""
-    if not 0.0 < fraction < 1.0:
-        raise ValueError(f"validation_split must be between 0 and 1, got {fraction}")
+    check_validation_split(fraction)
     group_of: dict[Hashable, str] = {}
     for key, group in zip(keys, groups, strict=True):
         group_of.setdefault(key, group)
@@ -228,16 +271,9 @@ def hold_out(
     )
 
 
-def with_validation(
-    parts: dict[str, Dataset], columns: Sequence[str], fraction: float | None, seed: int
-) -> DatasetDict:
-    """The parts in their order; a validation part of pairs is held out of the training part where there is none."""
+def with_validation(parts: dict[str, Dataset], columns: Sequence[str], fraction: float, seed: int) -> DatasetDict:
+    """Return the splits in their order; without a validation split, hold one out of the training pairs."""
     if "validation" not in parts:
-        if fraction is None:
-            raise ValueError(
-                f"there is no part 'validation', only {list(parts)}: give validation_files, or "
-                "validation_split (a share of the training pairs)"
-            )
         train = parts["train"]
         keys = row_keys(train, columns)
         parts["train"], parts["validation"] = hold_out(train, keys, [""] * len(keys), fraction, seed)

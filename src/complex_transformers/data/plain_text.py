@@ -13,7 +13,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from .files import check_own_files, read_lines
-from .parts import check_columns, in_order, require_datasets, sources
+from .parts import check_columns, hold_out_end, in_order, require_datasets, sources
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -32,6 +32,7 @@ def load_plain_text(
     dataset_config_name: str | None = None,
     text_column: str = "text",
     keep_linebreaks: bool = False,
+    validation_split: float = 0.1,
     cache_dir: str | None = None,
 ) -> DatasetDict:
     r"""Column ``text`` of the parts train, validation and, where given, test; a row is a line, in its order.
@@ -42,14 +43,15 @@ def load_plain_text(
         dataset_name, dataset_config_name: a data set of the Hub, or a folder ``datasets`` can read.
         text_column: of that data set; files have ``text``.
         keep_linebreaks: lines of files end in their line break, for models of characters.
+        validation_split: share of the training lines, the last ones, set aside where no validation part is given.
         cache_dir: folder for the lines of files as Arrow, for text that memory does not hold, and for what ``map``
             makes of them; without it they are in memory and nothing is written. Also for what ``datasets`` keeps of
             ``dataset_name``, by default in its own folder.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: no data or two kinds of it, two parts from one file, an empty file, no validation part, a missing
-            column.
+        ValueError: no data or two kinds of it, two parts from one file, an empty file, a missing column, a
+            ``validation_split`` that leaves no line on one side.
     """
     files = (train_file, validation_file, test_file)
     parts, paths = sources("train_file", files, dataset_name, dataset_config_name, cache_dir)
@@ -59,7 +61,7 @@ def load_plain_text(
         parts[name] = parts[name].select_columns([text_column]).rename_columns({text_column: "text"})
     parts |= {name: _lines_of(path, keep_linebreaks, cache_dir) for name, path in paths.items()}
     if "validation" not in parts:
-        raise ValueError(f"there is no part 'validation', only {list(parts)}: give validation_file")
+        parts["train"], parts["validation"] = hold_out_end(parts["train"], validation_split)
     return in_order(parts)
 
 

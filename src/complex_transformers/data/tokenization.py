@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import tempfile
@@ -12,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import PreTrainedTokenizerFast, Wav2Vec2CTCTokenizer
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, Wav2Vec2CTCTokenizer
 
 from .parts import check_option
 from .stream import STREAM
 from .syntax import JOINER
 
-__all__ = ["build_ctc_tokenizer", "build_tokenizer"]
+__all__ = ["build_ctc_tokenizer", "build_tokenizer", "with_stop_string_prefix"]
 
 _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
 _BOUNDARY_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -88,8 +89,10 @@ def build_tokenizer(
         special_tokens: the tokens besides those of the texts, in front of them:
 
             - ``masked`` or True: ``<pad>``, ``<unk>``, ``<mask>``; with ``append_eos`` as ``causal``
-            - ``causal``: these and ``<s>``, ``</s>`` (ids 3, 4), for models that write on from a text: generation
-              stops at ``</s>``, and libraries that join texts find it as ``eos_token``
+            - ``causal``: these and ``<s>``, ``</s>`` (ids 3, 4), for models that continue a prompt: generation stops
+              at ``</s>``, and libraries that pack texts find it as ``eos_token``. Decoding keeps the space between
+              prompt and continuation: ``bpe`` and ``character`` return the text as it was (in NFC, and in lower case
+              if so chosen), ``word`` and ``whitespace`` put a space in front of every token, the first one included
             - ``end``: ``</s>`` alone, as the last id, for streams without padding and unknown tokens, such as the 27
               symbols of text8: their ids are those of ``none``, and to tokenise anything else is an error
             - ``none`` or False: the texts' own alone
@@ -123,8 +126,11 @@ def build_tokenizer(
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         if append_eos != STREAM:
             tokenizer.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
-    elif append_eos == STREAM and kind in ("word", "whitespace"):
-        tokenizer.decoder = decoders.Replace(Regex("^"), " ")
+    elif preset == "causal" and kind == "bpe":
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    continues_prompts = append_eos == STREAM or (preset == "causal" and not append_eos)
+    if continues_prompts and kind in ("word", "whitespace"):
+        tokenizer.decoder = decoders.Replace(Regex("^"), " ")  # "^" matches the start of each token
     tokenizer.normalizer = normalizers.Sequence(steps)
     options: dict[str, Any] = {"vocab_size": vocab_size, "special_tokens": special, "show_progress": False}
     if preset == "end":  # behind the texts' own, whose ids do not move
@@ -163,6 +169,18 @@ def build_tokenizer(
         **names,
         **options,
     )
+
+
+def with_stop_string_prefix(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    """Return a copy of a word-level tokenizer that has a token "abcdef"; other tokenizers are returned unchanged.
+
+    ``StopStringCriteria`` decodes each token after the text "abcdef", which must not become the unknown token.
+    """
+    if not isinstance(getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None), models.WordLevel):
+        return tokenizer
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.add_tokens(["abcdef"])
+    return tokenizer
 
 
 def build_ctc_tokenizer(texts: Iterable[str]) -> Wav2Vec2CTCTokenizer:

@@ -48,7 +48,7 @@ class TranscriptionMetric(Metric):
         try:
             import jiwer
         except ImportError as error:
-            raise ImportError("label error rates need jiwer: pip install complex_transformers[speech]") from error
+            raise ImportError('label error rates need jiwer: pip install -e ".[speech]"') from error
         super().__init__()
         self._jiwer = jiwer
 

@@ -45,9 +45,7 @@ class TranslationMetric(Metric):
         try:
             import sacrebleu
         except ImportError as error:
-            raise ImportError(
-                "scores of translations need sacrebleu: pip install complex_transformers[translation]"
-            ) from error
+            raise ImportError('scores of translations need sacrebleu: pip install -e ".[translation]"') from error
         super().__init__()
         if tokenize not in (known := sorted(sacrebleu.BLEU.TOKENIZERS)):
             raise ValueError(f"tokenize must be one of {known}, got {tokenize!r}")

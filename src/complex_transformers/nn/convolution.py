@@ -132,9 +132,8 @@ class _ComplexConv(Initialized):
         # One product with [[A, -B], [B, A]] (Thesis 2.7). Grouped halves would be interleaved: those go apart.
         if self.groups == 1 and is_plain(self.real) and is_plain(self.imag) and not output_size:
             return self._whole_product(x)
-        parts = x.unflatten(1, (2, -1)).transpose(0, 1).flatten(0, 1)  # [2B, C, ...], all real parts first
-        a, b = self.real(parts, *output_size), self.imag(parts, *output_size)
-        (a_real, a_imag), (b_real, b_imag) = halves(a, 0), halves(b, 0)
+        layers = self.real, self.imag
+        a_real, a_imag, b_real, b_imag = (layer(part, *output_size) for layer in layers for part in halves(x, 1))
         out = torch.cat([a_real - b_imag, a_imag + b_real], dim=1)
         return out if self.bias is None else out + self.bias.to(out.dtype).view(-1, *[1] * self.num_dims)
 

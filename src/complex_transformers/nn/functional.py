@@ -280,16 +280,26 @@ def sublayer_linear(
     imag: Callable[[Tensor], Tensor] | None,
     bias: Tensor | None = None,
 ) -> Tensor:
-    """W z + b from the maps A = ``real`` and B = ``imag`` (None: B = A), each called once on both parts of z."""
-    parts = x.reshape(-1, 2, x.shape[-1] // 2)  # three axes: layers of 8 bits (bitsandbytes) take no more
-    a_real, a_imag = real(parts).unbind(-2)
+    """W z + b from the maps A = ``real`` and B = ``imag`` (None: B = A), each applied to both parts of z."""
+    a_real, a_imag = _of_both_parts(real, x)
     if imag is None:  # (1 + i) A z
         out = join(a_real - a_imag, a_real + a_imag)
     else:
-        b_real, b_imag = imag(parts).unbind(-2)
+        b_real, b_imag = _of_both_parts(imag, x)
         out = join(a_real - b_imag, a_imag + b_real)
-    out = out.unflatten(0, x.shape[:-1]) if x.dim() > 1 else out[0]
     return out if bias is None else out + bias
+
+
+def _of_both_parts(layer: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, ...]:
+    """The real and imaginary part of x ``[..., 2 in]`` through a real layer, in one call where that is the same.
+
+    Hooks before the layer may depend on the axes of x: PEFT's adapter names are those of the batch, and activated LoRA
+    counts tokens from the end. Such a layer is called for each part.
+    """
+    if getattr(layer, "_forward_pre_hooks", None):
+        return tuple(layer(part) for part in halves(x))
+    parts = layer(x.reshape(-1, 2, x.shape[-1] // 2))  # three axes: layers of 8 bits (bitsandbytes) take no more
+    return tuple(part.unflatten(0, x.shape[:-1]) if x.dim() > 1 else part[0] for part in parts.unbind(-2))
 
 
 # A matrix that is put together costs more than four products of few rows where it is large (measured).

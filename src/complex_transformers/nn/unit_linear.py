@@ -118,6 +118,7 @@ class PackedLinear(nn.Module):
     """
 
     bias: nn.Parameter | None
+    codes: Tensor
 
     def __init__(
         self,
@@ -156,6 +157,11 @@ class PackedLinear(nn.Module):
     def prefixes(self) -> tuple[str, ...]:
         """Of the names of buffers: those of W, or of U and of V."""
         return ("", "conj_") if self.linear_type == "widely_linear" else ("",)
+
+    @property
+    def qweight(self) -> Tensor:
+        """The packed weights, by the name under which PEFT looks for those of a quantized layer."""
+        return self.codes
 
     def reset_parameters(self) -> None:
         """Nothing can be drawn here: scales are NaN until packed weights are loaded, so that their lack is seen."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -111,7 +112,7 @@ def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
 
 @torch.no_grad()
 def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
-    """Pack the layers of ``layers_to_convert``.
+    """Pack the layers of ``layers_to_convert``; warn of weights that were neither calibrated nor trained for it.
 
     Raises:
         ValueError: see ``quantize``.
@@ -120,6 +121,12 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
     if config.calibration is not None:
         _pack_calibrated(model, layers, config)
         return
+    if not getattr(getattr(model.config, "quantization_config", None), "training", False):
+        warnings.warn(
+            f"Rounding to {config.stages} bit(s) per real weight without calibration or training usually leaves "
+            "noise. Give calibration texts, or train with training=True first",
+            stacklevel=2,
+        )
     options = config.stages, config.granularity
     packed = {name: _of_layer(name, PackedLinear.from_float, layer, *options) for name, layer in layers.items()}
     set_layers(model, packed)

@@ -40,9 +40,7 @@ except ModuleNotFoundError as error:
     package = (error.name or "").partition(".")[0]
     if package not in ("scipy", "sklearn"):
         raise
-    raise ImportError(
-        f"words as quantum states need {package}: pip install complex_transformers[semantics]"
-    ) from error
+    raise ImportError(f'words as quantum states need {package}: pip install -e ".[semantics]"') from error
 
 __all__ = [
     "COMPOSITIONS",

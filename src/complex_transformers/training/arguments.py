@@ -188,20 +188,33 @@ def _documented(source: Any) -> dict[str, str]:
     return {name: text for name, text in texts.items() if not text.startswith(("as in ", "as well"))}
 
 
+def own_default(name: str, value: Any, why: str) -> Any:
+    """Return a field of Transformers' training arguments with another default; ``--help`` says why.
+
+    Args:
+        name: the training argument.
+        value: the default of our scripts.
+        why: the reason, for ``--help``.
+    """
+    (theirs,) = (each for each in fields(Seq2SeqTrainingArguments) if each.name == name)
+    text = f"{theirs.metadata['help']} Transformers' default is {theirs.default}; here: {why}."
+    return field(default=value, metadata={"help": text})
+
+
 @dataclass
 class RunArguments(Seq2SeqTrainingArguments):
-    """``transformers.Seq2SeqTrainingArguments`` with the defaults that all runs share.
+    """``transformers.Seq2SeqTrainingArguments`` for small models; ``--help`` gives the reason for each other default.
 
     Where there is no GPU ``bf16`` trains on the CPU.
 
     Args:
         disable_tqdm: no progress bars; by default they are drawn on a terminal only.
-        learning_rate: 1e-3, as small models need it.
+        learning_rate: 1e-3.
+        eval_strategy, save_strategy, logging_strategy, save_total_limit: every epoch; one checkpoint is kept.
+        load_best_model_at_end: the best epoch by ``metric_for_best_model`` on the validation split.
+        dataloader_pin_memory: only with a GPU.
         frequency_learning_rate, phase_learning_rate: of the frequencies and phases of embeddings, see
             ``optimizer_groups``.
-        eval_strategy, save_strategy, logging_strategy, save_total_limit: after each epoch; one checkpoint stays.
-        load_best_model_at_end: the best epoch by ``metric_for_best_model``, of the validation part.
-        dataloader_pin_memory: only where there is a GPU.
         resume_from_checkpoint: a checkpoint, or ``last``: the newest in ``output_dir``, if there is one.
         early_stopping_patience: stop after this many evaluations without a better one.
         output_json: file of the results, by default ``results.json`` in ``output_dir``.
@@ -213,15 +226,17 @@ class RunArguments(Seq2SeqTrainingArguments):
 
     do_train: bool = field(default=False, metadata={"help": "a run always trains"})
     disable_tqdm: bool | None = field(default=None, metadata={"help": "default: where there is no terminal"})
-    learning_rate: float = 1e-3
+    learning_rate: float = own_default("learning_rate", 1e-3, "small models train from scratch")
     frequency_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
     phase_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
-    eval_strategy: str = "epoch"
-    save_strategy: str = "epoch"
-    logging_strategy: str = "epoch"
-    save_total_limit: int | None = 1
-    load_best_model_at_end: bool = True
-    dataloader_pin_memory: bool = torch.cuda.is_available()  # without a GPU it only warns
+    eval_strategy: str = own_default("eval_strategy", "epoch", "the best epoch is kept")
+    save_strategy: str = own_default("save_strategy", "epoch", "the best epoch is kept")
+    logging_strategy: str = own_default("logging_strategy", "epoch", "the training loss beside eval_loss")
+    save_total_limit: int | None = own_default("save_total_limit", 1, "the best and the last checkpoint are kept")
+    load_best_model_at_end: bool = own_default("load_best_model_at_end", True, "the best epoch is scored and saved")
+    dataloader_pin_memory: bool = own_default(
+        "dataloader_pin_memory", torch.cuda.is_available(), "pinning memory needs a GPU and warns without one"
+    )
     resume_from_checkpoint: str | None = field(
         default=None, metadata={"help": "a checkpoint, or last: the newest in output_dir, if there is one"}
     )

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from datasets import Dataset
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from ..data.blocks import BlockCollator, BlockStream, check_block_size, stream_plain_text
+from ..data.parts import require_datasets
 from ..data.plain_text import load_plain_text
 from ..metrics.language_modeling import language_model_scores
 from ..models.base.language_modeling import CausalLanguageModel
@@ -43,7 +43,6 @@ class BlockDataArguments(TextDataArguments):
 class BlockRunArguments(StreamRunArguments):
     """``StreamRunArguments``; a batch is a number of blocks."""
 
-    learning_rate: float = 1e-3
     max_grad_norm: float = 1.0
 
 
@@ -92,7 +91,7 @@ def _parts(data_args: BlockDataArguments, by_character: bool) -> tuple[Callable[
     """What begins to read the training texts, the texts of the other parts, and the number that tells the first."""
     options = {**data_args.given(), "keep_linebreaks": by_character}
     if data_args.streaming:
-        del options["cache_dir"]
+        del options["cache_dir"], options["validation_split"]  # the stream is read once: nothing is set aside
         return stream_plain_text(**options)
     parts = load_plain_text(**options)
     train = parts.pop("train")
@@ -136,7 +135,7 @@ def train_blocks(
     texts = held if data_args.streaming else {"train": read_train(), **held}
     streams = {name: make_stream(part, tokenizer, name, by_character) for name, part in texts.items()}
     data: dict[str, Any] = {
-        name: Dataset.from_dict({"input_ids": split_blocks(stream, data_args.block_size, name)})
+        name: require_datasets().Dataset.from_dict({"input_ids": split_blocks(stream, data_args.block_size, name)})
         for name, stream in streams.items()
     }
     if data_args.streaming:

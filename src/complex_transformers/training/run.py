@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ from .records import portable, rounded, run_record, save_model, write_results
 from .trainer import ComplexTrainer
 
 __all__ = ["Run", "limit_progress_bars", "prepare_run"]
+
+_RESUME = " --resume_from_checkpoint last"
 
 
 def limit_progress_bars(disable_bars: bool | None = None) -> bool:
@@ -129,7 +132,23 @@ class Run:
 
         Raises:
             ValueError: another run is at work in the folder, or its checkpoints lie there.
+            SystemExit: Ctrl-C, after the command that resumes has been printed.
         """
+        try:
+            return self._run(checkpoint)
+        except KeyboardInterrupt:
+            if self.trainer.is_world_process_zero():
+                print(self._after_interrupt(), file=sys.stderr)
+            raise SystemExit(130) from None  # what a shell reports of a process that Ctrl-C ended
+
+    def _after_interrupt(self) -> str:
+        """Return what to do next."""
+        if last_complete_checkpoint(self.folder) is None:
+            return f"\nInterrupted before the first checkpoint in {self.folder}: there is nothing to resume."
+        command = shlex.join(["python", *sys.argv]).removesuffix(_RESUME) + _RESUME
+        return f"\nInterrupted. Resume from the last checkpoint with:\n{command}"
+
+    def _run(self, checkpoint: str | None) -> dict[str, Any]:
         first = self.trainer.is_world_process_zero()
         with self._own_folder(checkpoint) if first else nullcontext() as self.trainer.mark:
             self.trainer.accelerator.wait_for_everyone()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..data.audio_files import load_audio_dataset
-from .arguments import RunArguments, arguments_of
+from .arguments import RunArguments, arguments_of, own_default
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -44,11 +44,11 @@ class SpeechDataArguments(_FileArguments):
 
 @dataclass
 class SpeechTrainingArguments(RunArguments):
-    """``RunArguments`` with defaults that fit small models of speech."""
+    """``RunArguments`` with defaults for small speech models."""
 
     output_dir: str | None = "outputs/speech"
-    num_train_epochs: float = 40
-    warmup_steps: float = 0.1
-    weight_decay: float = 0.01
-    per_device_train_batch_size: int = 32
-    per_device_eval_batch_size: int = 64
+    num_train_epochs: float = own_default("num_train_epochs", 40, "small corpora need more passes")
+    warmup_steps: float = own_default("warmup_steps", 0.1, "a high learning rate needs a warmup")
+    weight_decay: float = own_default("weight_decay", 0.01, "small corpora overfit")
+    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 32, "clips are short")
+    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 64, "evaluation keeps no gradients")

@@ -13,7 +13,7 @@ from ..data.plain_text import load_plain_text
 from ..data.stream import StreamDataset, encode_stream, reads_characters
 from ..data.tokenization import build_tokenizer
 from ..models.base.language_modeling import CausalLanguageModel
-from .arguments import RunArguments, arguments_of
+from .arguments import RunArguments, arguments_of, own_default
 from .records import portable, rounded
 from .run import Run, prepare_run
 from .streams import ComplexStreamTrainer
@@ -81,21 +81,20 @@ class StreamDataArguments(TextDataArguments):
 
 @dataclass
 class StreamRunArguments(RunArguments):
-    """``RunArguments`` with defaults that fit small models; a batch is a number of lanes."""
+    """``RunArguments`` with defaults for language models of streams; a batch is a number of lanes."""
 
-    num_train_epochs: float = 1
-    lr_scheduler_type: str = "cosine"
-    warmup_steps: float = 200
-    max_grad_norm: float = 0.25
-    per_device_train_batch_size: int = 16
-    per_device_eval_batch_size: int = 16
-    eval_strategy: str = "steps"
-    eval_steps: float | None = 1000
-    save_strategy: str = "steps"
-    save_steps: float = 1000
+    num_train_epochs: float = own_default("num_train_epochs", 1, "the training text is long")
+    lr_scheduler_type: str = own_default("lr_scheduler_type", "cosine", "as in Transformer-XL (Dai et al. 2019)")
+    warmup_steps: float = own_default("warmup_steps", 0.05, "a high learning rate needs a warmup")
+    max_grad_norm: float = own_default("max_grad_norm", 0.25, "as in Transformer-XL (Dai et al. 2019)")
+    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 16, "segments are short")
+    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 16, "as many lanes as in training")
+    eval_strategy: str = own_default("eval_strategy", "steps", "an epoch is long")
+    eval_steps: float | None = own_default("eval_steps", 1000, "evaluation should take a small share of the run")
+    save_strategy: str = own_default("save_strategy", "steps", "an epoch is long")
+    save_steps: float = own_default("save_steps", 1000, "the best checkpoint is one that was evaluated")
     logging_strategy: str = "steps"
-    logging_steps: float = 100
-    metric_for_best_model: str | None = "loss"
+    logging_steps: float = own_default("logging_steps", 100, "progress is seen within a minute")
 
 
 def make_tokenizer(texts: Iterable[str], data_args: TextDataArguments) -> PreTrainedTokenizerFast:
@@ -148,9 +147,9 @@ class StreamRun(Run):
 
     def evaluate(self, name: str) -> dict[str, float]:
         """Loss in nats, and what follows from it."""
-        part = self.parts[name]
-        metrics = self.trainer.evaluate(part, metric_key_prefix="part")
-        scores = {key: metrics[f"part_{key}"] for key in self.figures if f"part_{key}" in metrics}
+        part, prefix = self.parts[name], "eval" if name == "validation" else name
+        metrics = self.trainer.evaluate(part, metric_key_prefix=prefix)
+        scores = {key: metrics[f"{prefix}_{key}"] for key in self.figures if f"{prefix}_{key}" in metrics}
         if name in self.characters:
             scores["bits_per_character"] = scores["bits_per_token"] * part.num_predicted / self.characters[name]
         return rounded(scores, 5)

@@ -37,11 +37,11 @@ def _sentence(row: Mapping[str, Any], side: str) -> dict[str, Any]:
 
 
 def load_parallel_conllu(
-    train_files: Sequence[str],
-    validation_files: Sequence[str] | None = None,
-    test_files: Sequence[str] | None = None,
+    train_file: Sequence[str],
+    validation_file: Sequence[str] | None = None,
+    test_file: Sequence[str] | None = None,
     *,
-    validation_split: float | None = None,
+    validation_split: float = 0.1,
     split_seed: int = 0,
     overlap: str = "error",
     contractions: str = "merge",
@@ -51,7 +51,7 @@ def load_parallel_conllu(
     The text is the comment ``text`` of a sentence, or its words.
 
     Args:
-        train_files, validation_files, test_files: two files each, source first; also ``.gz``.
+        train_file, validation_file, test_file: two files each, source first; also ``.gz``.
         validation_split: share of the training pairs set aside where no validation part is given.
         split_seed: of that split.
         overlap: a pair in two parts: ``error``, ``drop`` it from the earlier part, or ``allow``.
@@ -60,12 +60,12 @@ def load_parallel_conllu(
     Raises:
         FileNotFoundError: no such file.
         ValueError: unequal numbers of sentences, ``sent_id`` that differ, sentences without words, parts that overlap,
-            no validation part, or all that ``read_conllu`` raises.
+            or all that ``read_conllu`` raises.
     """
     check_option("overlap", overlap, OVERLAPS)
     parts = {
         name: _read_pairs(name, paths, contractions)
-        for name, paths in zip(PARTS, (train_files, validation_files, test_files), strict=True)
+        for name, paths in zip(PARTS, (train_file, validation_file, test_file), strict=True)
         if paths is not None
     }
     parts = separate(parts, overlap, SIDES, "pair")
@@ -74,7 +74,7 @@ def load_parallel_conllu(
 
 def _read_pairs(name: str, paths: Sequence[str], contractions: str) -> Dataset:
     if isinstance(paths, str) or len(paths) != 2:
-        raise ValueError(f"{name}_files takes two CoNLL-U files (source, target), got {paths}")
+        raise ValueError(f"{name}_file takes two CoNLL-U files (source, target), got {paths}")
     sides = [list(read_conllu(path, contractions)) for path in paths]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(

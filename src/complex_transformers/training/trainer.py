@@ -8,6 +8,7 @@ reason not to regularise them (ComplexOrder section 3.1).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -184,6 +185,16 @@ class ComplexTrainer(Trainer):
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
         """See ``decay_parameter_names``."""
         return decay_parameter_names(model)
+
+    def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> Any:
+        """Create the scheduler; warn where the warmup does not end before the run."""
+        if 0 < num_training_steps <= self.args.warmup_steps:  # a share of the run is below 1
+            warnings.warn(
+                f"warmup_steps={self.args.warmup_steps:g} covers all {num_training_steps} training steps, so the "
+                "learning rate never reaches its maximum. Give a share of the run, such as 0.1",
+                stacklevel=2,
+            )
+        return super().create_scheduler(num_training_steps, optimizer)
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
         """As in Transformers, with the groups of frequencies and phases that have rates of their own."""

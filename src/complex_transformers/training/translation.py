@@ -13,7 +13,7 @@ from transformers import EvalPrediction, PreTrainedModel
 
 from ..metrics.translation import TranslationMetric
 from ..models.base.generation import learned_positions
-from .arguments import RunArguments
+from .arguments import RunArguments, own_default
 from .records import rounded
 from .run import Run
 from .trainer import ComplexSeq2SeqTrainer
@@ -28,11 +28,11 @@ _SCORES = ("bleu", "chrf", "prediction_length", "reference_length")
 
 @dataclass
 class TranslationTrainingArguments(RunArguments):
-    """``RunArguments`` with defaults that fit small models, and the search at the end.
+    """``RunArguments`` with defaults for translation models trained from scratch, and the search at the end.
 
     Args:
         output_dir, num_train_epochs, lr_scheduler_type, warmup_steps, weight_decay: ``outputs/translation``, 20,
-            ``inverse_sqrt``, 1000, 0.01.
+            ``inverse_sqrt``, a tenth of the run, 0.01.
         per_device_train_batch_size, per_device_eval_batch_size, train_sampling_strategy: 64, 128,
             ``group_by_length``.
         predict_with_generate, generation_num_beams, generation_max_length: validation is translated greedily, up to
@@ -43,20 +43,22 @@ class TranslationTrainingArguments(RunArguments):
     """
 
     output_dir: str | None = "outputs/translation"
-    num_train_epochs: float = 20
-    lr_scheduler_type: str = "inverse_sqrt"
-    warmup_steps: float = 1000
-    weight_decay: float = 0.01
-    per_device_train_batch_size: int = 64
-    per_device_eval_batch_size: int = 128
-    train_sampling_strategy: str = "group_by_length"
-    predict_with_generate: bool = True
-    generation_num_beams: int | None = field(default=1, metadata={"help": "for the validation part"})
+    num_train_epochs: float = own_default("num_train_epochs", 20, "small corpora need more passes")
+    lr_scheduler_type: str = own_default("lr_scheduler_type", "inverse_sqrt", "as in Vaswani et al. (2017)")
+    warmup_steps: float = own_default("warmup_steps", 0.1, "a share of the run, as the corpora differ in size")
+    weight_decay: float = own_default("weight_decay", 0.01, "small corpora overfit")
+    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 64, "sentences are short")
+    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 128, "evaluation keeps no gradients")
+    train_sampling_strategy: str = own_default(
+        "train_sampling_strategy", "group_by_length", "otherwise a large share of a batch is padding"
+    )
+    predict_with_generate: bool = own_default("predict_with_generate", True, "the best epoch is chosen by BLEU")
+    generation_num_beams: int | None = own_default("generation_num_beams", 1, "validation is decoded greedily")
     generation_max_length: int | None = field(
         default=None, metadata={"help": "tokens; default: 10 more than the longest target of training"}
     )
-    metric_for_best_model: str | None = field(
-        default="bleu", metadata={"help": "bleu or loss, of the validation part"}
+    metric_for_best_model: str | None = own_default(
+        "metric_for_best_model", "bleu", "BLEU of the validation split; loss is the other choice"
     )
     test_num_beams: int = field(default=5, metadata={"help": "for the test part, and for the saved model"})
     length_penalty: list[float] = field(

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The complex Llama as it is used: sampling and beams, streaming, the pipeline, LoRA, weights for generation."""
 
+import copy
 import threading
 
 import pytest
 import torch
-from transformers import TextIteratorStreamer, pipeline
+from transformers import LlamaConfig, LlamaForCausalLM, TextIteratorStreamer, pipeline
 
-from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM, build_tokenizer
+from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM, build_tokenizer, lift
 from complex_transformers.nn import WidelyLinear
 
 TEXTS = ["the cat sat on the mat", "a dog ran to the small cat"]
@@ -141,6 +142,40 @@ def test_pipeline_on_a_saved_folder(tokenizer, changes, tmp_path):
         ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
         assert text == tokenizer.decode(model.generate(ids, pad_token_id=0, **options)[0])
         assert len(text) == len(prompt) + 6
+
+
+def test_the_pipeline_keeps_the_space_between_words():
+    tokenizer = build_tokenizer(TEXTS, special_tokens="causal")
+    model = make(tokenizer)
+    options = {"max_new_tokens": 3, "do_sample": False, "suppress_tokens": [0, 1, 2, 3, 4]}
+    text = pipeline("text-generation", model=model, tokenizer=tokenizer)("the cat", **options)[0]["generated_text"]
+    words = text.split(" ")
+    assert words[:2] == ["the", "cat"]
+    assert len(words) == 5
+    assert set(words) <= set(tokenizer.get_vocab())
+    prompt = tokenizer("the cat", return_tensors="pt")
+    stopped = model.generate(**prompt, **options, stop_strings=[words[3]], tokenizer=tokenizer)
+    assert tokenizer.decode(stopped[0]).split() == words[: words.index(words[3], 2) + 1]
+
+
+def test_a_lifted_model_chats_like_its_original(tokenizer, tmp_path):
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    original = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), initializer_range=0.5, **sizes)).eval()
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.chat_template = "{% for m in messages %}{{ m.content }} {% endfor %}"
+    lift(original).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    options = {"max_new_tokens": 6, "do_sample": False, "suppress_tokens": [0, 1, 2]}
+    written = [
+        write([{"role": "user", "content": "a dog ran"}], **options)[0]["generated_text"]
+        for write in (
+            pipeline("text-generation", model=str(tmp_path)),
+            pipeline("text-generation", model=original, tokenizer=tokenizer),
+        )
+    ]
+    assert written[0] == written[1]
+    assert written[0][-1]["role"] == "assistant"
+    assert len(written[0][-1]["content"]) == 6
 
 
 @every_type

@@ -487,16 +487,3 @@ def test_the_real_twin_leaves_out_the_transforms_of_complex_numbers():
     words = make(word_parts="real")
     twin = ComplexRecurrentLMForCausalLM(words.config.real_twin())
     assert twin.get_input_embeddings().weight.numel() == 2 * words.get_input_embeddings().weight.numel()
-
-
-@torch.no_grad()
-def test_positions_that_number_the_stream_are_accepted():
-    model, words = make(), texts(6, 2)
-    mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1] * 6])
-    expected = model(words, attention_mask=mask).logits
-    positions = torch.tensor([[7, 7, 0, 1, 2, 3], [0, 1, 2, 3, 4, 5]])
-    assert torch.equal(model(words, attention_mask=mask, position_ids=positions).logits, expected)
-    cache = model(words[:, :4], use_cache=True, position_ids=torch.arange(4)[None]).cache
-    model(words[:, 4:], cache=cache, position_ids=torch.tensor([[4, 5]]))
-    with pytest.raises(ValueError, match="position_ids must number the tokens of a stream"):
-        model(words, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]))

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of all configurations, on one page: numbers and widths, heads, embeddings, attention, language models."""
 
+import difflib
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
@@ -43,6 +44,20 @@ __all__ = [
 
 NORM_TYPES = ("layer", "rms", "batch")
 NORM_POSITIONS = ("post", "pre")
+# Names of fields in other configurations -> ours, where a family has that field and none of the other name.
+ALIASES = {
+    "attention_dropout": "attention_probs_dropout_prob",
+    "layer_norm_eps": "rms_norm_eps",
+    "rms_norm_eps": "layer_norm_eps",
+}
+# Fields of `LlamaConfig` and `BertConfig` that change what a model computes: an error where a family has none of them.
+NAMES_OF_OTHERS = {
+    *("add_cross_attention", "attention_bias", "attention_dropout", "attention_probs_dropout_prob"),
+    *("classifier_dropout", "head_dim", "hidden_act", "hidden_dropout_prob", "intermediate_size", "is_decoder"),
+    *("layer_norm_eps", "max_position_embeddings", "mlp_bias", "num_attention_heads", "num_hidden_layers"),
+    *("num_key_value_heads", "rms_norm_eps", "rope_parameters", "rope_scaling", "rope_theta", "tie_word_embeddings"),
+    "type_vocab_size",
+}
 # For `read_with` of families that write and do not classify.
 NO_CLASSIFIER = {"readout": "lm_readout, that of the language-model head", "classifier_dropout": "hidden_dropout_prob"}
 
@@ -54,6 +69,10 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     Widths count stored real numbers: ``hidden_size`` is the width of ``hidden_states``, ``[real | imag]`` halves of
     ``complex_size = hidden_size // 2`` complex features. A complex model costs what a real one of the same widths
     costs and has half its weights in each layer.
+
+    ``attention_dropout`` is another name of ``attention_probs_dropout_prob``, and ``rms_norm_eps`` and
+    ``layer_norm_eps`` are names of one field. A field of ``LlamaConfig`` or ``BertConfig`` that a family does not have
+    raises; any other unknown name that resembles a field warns.
 
     Args:
         vocab_size: words.
@@ -87,6 +106,27 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     pad_token_id: int | None = 0
     bos_token_id: int | None = None
     eos_token_id: int | list[int] | None = None
+
+    def __init_subclass__(cls, *args: Any, **kwargs: Any) -> None:
+        super().__init_subclass__(*args, **kwargs)
+        names = {field.name for field in fields(cls)}
+        aliases = {alias: name for alias, name in ALIASES.items() if name in names} | cls.attribute_map
+        cls.attribute_map = {alias: name for alias, name in aliases.items() if alias not in names}
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        super().__post_init__(**kwargs)
+        if self.transformers_version is None:  # a saved configuration may hold what it held before
+            for name in [name for name in kwargs if name in vars(self)]:
+                self._check_unknown(name)
+
+    def _check_unknown(self, name: str) -> None:
+        """Raise for a field of Llama or BERT that would have no effect; warn if the name resembles a field."""
+        value, own = getattr(self, name), type(self).__name__
+        if name in NAMES_OF_OTHERS and value not in (None, False):
+            raise ValueError(f"{name} must be left out of {own}, which has no such field, got {value!r}.")
+        if name not in NAMES_OF_OTHERS and (similar := similar_name(name, [field.name for field in fields(self)])):
+            message = f"{own} has no field {name!r}: {name}={value!r} has no effect. Did you mean {similar!r}?"
+            warnings.warn(message, stacklevel=2)
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
@@ -187,17 +227,25 @@ class ComplexConfig(HubMixin, PreTrainedConfig):
     def validate_probabilities(self) -> None:
         """Dropout probabilities and label smoothing lie in [0, 1), deviations are positive."""
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "label_smoothing"):
-            value = getattr(self, name, None)
+            value = vars(self).get(name)
             if value is not None and not 0.0 <= value < 1.0:
                 raise ValueError(f"{name} must be in [0, 1), got {value}")
         for name in ("layer_norm_eps", "initializer_range"):
-            if (value := getattr(self, name, None)) is not None and value <= 0.0:
+            if (value := vars(self).get(name)) is not None and value <= 0.0:
                 raise ValueError(f"{name} must be positive, got {value}")
 
     def validate_names(self) -> None:
         """Every named choice is known and exists in the number field."""
         arithmetic(self.number_field)
         check_choice("weight_init", self.weight_init, tuple(INITIALIZERS))
+
+
+def similar_name(name: str, names: Sequence[str]) -> str | None:
+    """Return the most similar of the names that have all words of ``name`` or nearly its letters, else None."""
+    words = set(name.split("_"))
+    similar = [other for other in names if words < set(other.split("_"))]
+    similar += difflib.get_close_matches(name, names, n=1, cutoff=0.75)
+    return max(similar, key=lambda other: difflib.SequenceMatcher(None, name, other).ratio(), default=None)
 
 
 @strict

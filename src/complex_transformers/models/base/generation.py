@@ -7,7 +7,15 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor, nn
-from transformers import GenerationMixin, PreTrainedModel
+from transformers import (
+    GenerationConfig,
+    GenerationMixin,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteriaList,
+)
+
+from ...data.tokenization import with_stop_string_prefix
 
 __all__ = [
     "EncoderDecoderGenerationMixin",
@@ -65,6 +73,17 @@ class OpenEndedGenerationMixin(GenerationMixin):
                 "padded batch."
             )
         return super().init_continuous_batching(*args, **kwargs)
+
+    def _get_stopping_criteria(
+        self,
+        generation_config: GenerationConfig,
+        stopping_criteria: StoppingCriteriaList | None,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+    ) -> StoppingCriteriaList:
+        """Return the stopping criteria of Transformers, whose stop strings also match word-level tokens."""
+        if generation_config.stop_strings is not None and tokenizer is not None:
+            tokenizer = with_stop_string_prefix(tokenizer)
+        return super()._get_stopping_criteria(generation_config, stopping_criteria, tokenizer)
 
 
 class EncoderDecoderGenerationMixin(OpenEndedGenerationMixin):

@@ -213,7 +213,8 @@ def _write_reader_shim(directory: str | os.PathLike[str], reader: type) -> Path:
 def _shim(what: str, names: list[str]) -> str:
     """The text of a module that imports ``names`` from the installed package."""
     return (
-        f'"""Loads this {what} from the installed package: pip install complex_transformers"""\n\n'
+        f'"""Import complex_transformers first, or pass trust_remote_code=True, to load this {what}.\n\n'
+        'Its code is that of the installed package (pip install complex_transformers).\n"""\n\n'
         f"from complex_transformers import {', '.join(names)}\n\n"
         f"__all__ = {names}\n".replace("'", '"')
     )

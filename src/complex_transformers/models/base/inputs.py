@@ -112,9 +112,10 @@ def check_cache_batch(cache: Cache | None, batch: int) -> None:
         return
     for layer in getattr(cache, "layers", ()):
         keys = getattr(layer, "keys", None)
-        if isinstance(keys, Tensor) and keys.dim() == 4 and len(keys) != batch:
+        # Not len(keys), which would fix the batch size of an exported graph.
+        if isinstance(keys, Tensor) and keys.dim() == 4 and keys.shape[0] != batch:
             raise ValueError(
-                f"cache holds {len(keys)} texts, the input {batch}: give the texts of the cache, or begin "
+                f"cache holds {keys.shape[0]} texts, the input {batch}: give the texts of the cache, or begin "
                 "with a new one"
             )
 

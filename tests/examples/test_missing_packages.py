@@ -1,0 +1,78 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Errors about packages that are not installed name the command that installs them in a clone."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from example_runs import EXAMPLES, load_example
+
+import complex_transformers
+from complex_transformers.conversion.onnx_graph import open_graph, quantize_graph
+
+WITHOUT = """
+import sys
+sys.modules.update(dict.fromkeys({packages!r}))
+from complex_transformers import *
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "package", "message"),
+    [
+        ("drop-in/lora.py", "peft", 'LoRA needs PEFT: pip install -e ".[train,peft]"'),
+        ("syntax-translation/train_parser.py", "spacy", 'a parser needs spacy: pip install -e ".[train,syntax]"'),
+        ("phonetic-transcription/make_espeak_corpus.py", "soundfile", 'soundfile: pip install -e ".[synthesis]"'),
+    ],
+)
+def test_scripts(script: str, package: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.syspath_prepend(str((EXAMPLES / script).parent))
+    with pytest.raises(ImportError, match=re.escape(message)):
+        load_example(script)
+
+
+def test_graphs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for package in ("onnxruntime", "onnxruntime.quantization"):
+        monkeypatch.setitem(sys.modules, package, None)
+    for call in (lambda: open_graph("model.onnx"), lambda: quantize_graph("a.onnx", tmp_path / "b.onnx")):
+        with pytest.raises(ImportError, match=r'need onnxruntime[\w.]*: pip install -e "\.\[onnx\]"'):
+            call()
+
+
+def test_public_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        try:
+            raise ModuleNotFoundError("No module named 'accelerate.utils'", name="accelerate.utils")
+        except ModuleNotFoundError as error:  # as Transformers hides it
+            raise ModuleNotFoundError("Could not import module 'Trainer'") from error
+
+    def broken(name: str) -> None:
+        raise ImportError("a circular import", name="complex_transformers.models")
+
+    monkeypatch.setattr(complex_transformers, "_load", missing)
+    with pytest.raises(ImportError, match=r'^ComplexTrainer needs accelerate: pip install -e "\.\[train\]"$'):
+        complex_transformers.__getattr__("ComplexTrainer")
+    monkeypatch.setattr(complex_transformers, "_load", broken)
+    with pytest.raises(ImportError, match=r"^a circular import$"):
+        complex_transformers.__getattr__("ComplexTrainer")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("package", "message"),
+    [
+        ("PIL", 'ComplexImageProcessor needs PIL: pip install -e ".[vision]"'),
+        ("accelerate", 'needs accelerate: pip install -e ".[train]"'),
+        ("scipy", 'words as quantum states need scipy: pip install -e ".[semantics]"'),
+    ],
+)
+def test_everything_is_imported(package: str, message: str) -> None:
+    command = [sys.executable, "-c", WITHOUT.format(packages=[package])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith(message)
