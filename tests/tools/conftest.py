@@ -52,7 +52,7 @@ class Collector:
 def rows(outcomes):
     """Return the table: a line for each package and what was tried with it."""
     yield from ["| library | version | tried | result |", "|---|---|---|---|"]
-    for (package, tried), reports in sorted(outcomes.items(), key=lambda entry: entry[0][0].lower()):
+    for (package, tried), reports in sorted(outcomes.items()):
         yield f"| {package} | {version(package)} | {tried} | {result(reports)} |"
 
 
@@ -67,10 +67,11 @@ def version(package):
 def result(reports):
     """Return the worst result of several tests, with the reason where it does not work."""
     results = {outcome(report) for report in reports}
-    return next((bad for bad in sorted(results) if bad != "works"), "works")
+    return "fails" if "fails" in results else min(results - {"works"}, default="works")
 
 
 def outcome(report):
+    """Return what a row says about one test."""
     if hasattr(report, "wasxfail"):
         return f"does not work: {report.wasxfail.removeprefix('reason: ')}"
     if report.skipped:

@@ -31,15 +31,7 @@ def test_training(tmp_path, precision):
         before = module.model(token_ids(), labels=token_ids()).loss
     quiet = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
     steps = {"max_steps": 4, "max_epochs": 2, "precision": precision}
-    trainer = lightning.Trainer(
-        accelerator="cpu",
-        devices=1,
-        max_steps=4,
-        max_epochs=2,
-        precision=precision,
-        default_root_dir=tmp_path,
-        **quiet,
-    )
+    trainer = lightning.Trainer(accelerator="cpu", devices=1, default_root_dir=tmp_path, **steps, **quiet)
     trainer.fit(module, data)
     trainer.save_checkpoint(tmp_path / "last.ckpt")
     loaded = Module.load_from_checkpoint(tmp_path / "last.ckpt")

@@ -3,7 +3,7 @@
 """TRL's trainers on a decoder of ours and on a lifted one."""
 
 import pytest
-from tool_models import OURS, TEXTS, lifted, llama, sizes, tokenizer
+from tool_models import OURS, TEXTS, complex_llama, lifted, llama, sizes, tokenizer
 
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaForSequenceClassification
 
@@ -20,8 +20,8 @@ PREFERENCES = [
 
 
 def train(trainer_class, model, rows, tmp_path, **options):
-    """Train for two steps with TRL's defaults, return the trainer and its losses; the weights must have changed."""
-    own = {name: options.pop(name) for name in ("reward_funcs",) if name in options}
+    """Train for two steps, check that the weights have changed, and return what was logged in each step."""
+    own = {name: options.pop(name) for name in ("reward_funcs", "peft_config") if name in options}
     config_class = getattr(trl, trainer_class.__name__.replace("Trainer", "Config"))
     arguments = config_class(
         output_dir=str(tmp_path),
@@ -33,11 +33,15 @@ def train(trainer_class, model, rows, tmp_path, **options):
         disable_tqdm=True,
     )
     data = datasets.Dataset.from_list(rows)
-    before = {name: value.detach().clone() for name, value in model.named_parameters()}
     trainer = trainer_class(model=model, args=arguments, train_dataset=data, processing_class=tokenizer(), **own)
+    before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
     trainer.train()
     assert any(not value.equal(before[name]) for name, value in trainer.model.named_parameters())
-    return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    return [entry for entry in trainer.state.log_history if "loss" in entry]
+
+
+def losses(log):
+    return [entry["loss"] for entry in log]
 
 
 def stored(model, tmp_path):
@@ -48,7 +52,7 @@ def stored(model, tmp_path):
 
 def fine_tune(model, tmp_path, **options):
     rows = [{"text": text} for text in TEXTS]
-    return train(trl.SFTTrainer, model, rows, tmp_path, max_length=None, **options)
+    return losses(train(trl.SFTTrainer, model, rows, tmp_path, max_length=None, **options))
 
 
 @pytest.mark.tool("trl", "`SFTTrainer` on a lifted Llama: the losses of the Llama")
@@ -64,13 +68,36 @@ def test_fine_tuning_without_padding(tmp_path, make_model):
     assert fine_tune(make_model(), tmp_path, padding_free=True) == pytest.approx(padded, abs=1e-4)
 
 
-@pytest.mark.tool("trl", "`DPOTrainer`")
+@pytest.mark.tool("trl", "`SFTTrainer(peft_config=...)`")
 @ours
-def test_direct_preferences(tmp_path, make_model):
-    model = stored(make_model(), tmp_path)
-    losses = train(trl.DPOTrainer, model, PREFERENCES, tmp_path)
-    assert losses[0] == pytest.approx(0.693, abs=1e-3)  # -log sigmoid(0): the model is its own reference
-    assert losses[1] < losses[0]
+def test_fine_tuning_of_adapters(tmp_path, make_model):
+    peft = pytest.importorskip("peft")
+    model = make_model()
+    before = {name: value.clone() for name, value in model.named_parameters()}
+    config = peft.LoraConfig(r=2, target_modules=["real", "imag"])
+    rows = [{"text": text} for text in TEXTS]
+    log = train(trl.SFTTrainer, model, rows, tmp_path, peft_config=config)
+    assert log[1]["loss"] < log[0]["loss"]
+    found = {name.replace("base_layer.", ""): value for name, value in model.named_parameters() if "lora" not in name}
+    assert found.keys() == before.keys()
+    assert all(value.equal(before[name]) for name, value in found.items())
+
+
+@pytest.mark.tool("trl", "`DPOTrainer` on `complex_llama`")
+def test_direct_preferences(tmp_path):
+    log = train(trl.DPOTrainer, stored(complex_llama(), tmp_path), PREFERENCES, tmp_path)
+    assert log[0]["loss"] == pytest.approx(0.693, abs=1e-3)  # -log sigmoid(0): the model is its own reference
+    assert log[1]["loss"] < log[0]["loss"]
+
+
+@pytest.mark.tool("trl", "`DPOTrainer` on a lifted Llama: the likelihoods of the Llama")
+def test_direct_preferences_of_a_lifted_model(tmp_path):
+    found, expected = (
+        train(trl.DPOTrainer, stored(make_model(), tmp_path), PREFERENCES, tmp_path)[0]
+        for make_model in (lifted, llama)
+    )
+    for name in ("loss", "logps/chosen", "logps/rejected"):
+        assert found[name] == pytest.approx(expected[name], rel=1e-4)
 
 
 @pytest.mark.tool("trl", "`GRPOTrainer`")
@@ -100,5 +127,5 @@ def test_unpaired_preferences(tmp_path, make_model):
 def test_reward_model(tmp_path):
     model = ComplexLlamaForSequenceClassification(ComplexLlamaConfig(**sizes(num_labels=1)))
     rows = [{name: row["prompt"] + row[name] for name in ("chosen", "rejected")} for row in PREFERENCES]
-    losses = train(trl.RewardTrainer, model, rows, tmp_path)
-    assert losses[1] < losses[0]
+    first, second = losses(train(trl.RewardTrainer, model, rows, tmp_path))
+    assert second < first
