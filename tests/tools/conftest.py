@@ -15,7 +15,7 @@ OUTCOMES = pytest.StashKey[dict[tuple[str, str], list[pytest.TestReport]]]()
 
 
 def pytest_addoption(parser):
-    parser.addoption("--write-table", type=Path, metavar="PATH", help="page whose table of tools is written")
+    parser.addoption("--write-table", type=Path, metavar="PATH", help="page whose table is written, except with -k")
 
 
 def pytest_configure(config):
@@ -29,10 +29,12 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_sessionfinish(session):
-    page = session.config.getoption("write_table", None)
-    if page is not None and not hasattr(session.config, "workerinput"):  # a worker of pytest-xdist
+    config = session.config
+    page = config.getoption("write_table", None)
+    selected, worker = config.option.keyword, hasattr(config, "workerinput")  # a worker of pytest-xdist
+    if page is not None and not selected and not worker:
         text = page.read_text(encoding="utf-8")
-        table = "\n".join([START, *rows(session.config.stash[OUTCOMES]), END])
+        table = "\n".join([START, *rows(config.stash[OUTCOMES]), END])
         page.write_text(re.sub(f"{START}.*{END}", lambda _: table, text, flags=re.DOTALL), encoding="utf-8")
 
 
