@@ -20,6 +20,7 @@ FOREIGN |= {
     "attn_implementation",
     "device_map",
     "flex_attention",
+    "generate_batch",
     "merge_and_unload",
     "target_modules",
     "prompt_lookup_num_tokens",

@@ -51,13 +51,14 @@ def test_an_early_exit_assists_its_own_model():
 
 BATCHES = """
 import torch
-from transformers import GenerationConfig
+from transformers import ContinuousBatchingConfig, GenerationConfig
 from test_generation_tools import GREEDY, complex_llama
 
 model = complex_llama({options})
 prompts = [[3, 4, 5], [7, 8], [9, 10, 11, 12]]
 config = GenerationConfig(do_sample=False, max_new_tokens=4, eos_token_id=-1, pad_token_id=0)
-answers = model.generate_batch(inputs=prompts, generation_config=config).values()
+few = ContinuousBatchingConfig(num_blocks=8, page_size=32, max_batch_tokens=32)  # not all of the memory
+answers = model.generate_batch(prompts, config, few).values()
 one = dict(GREEDY, max_new_tokens=4)
 expected = [model.generate(torch.tensor([p]), **one)[0, len(p) :].tolist() for p in prompts]
 assert sorted(answer.generated_tokens for answer in answers) == sorted(expected), answers

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from benchmarks.grid import Functions
+from benchmarks.lift.families import FAMILIES, compare_family, family_settings
 from benchmarks.lift.packages import Packaged
 from benchmarks.lift.protocol import Longer, compare, compare_logits, logits_settings, longer_times, settings
 from benchmarks.lift.sentences import SentenceEncoder, compare_sentences, sentence_settings
@@ -34,6 +35,7 @@ LONGER = {
 ENCODERS = {"all-minilm-l6-v2": SentenceEncoder(MINILM, license="apache-2.0")}
 
 GRIDS = (
+    Functions("lift-families", FAMILIES, (0,), compare_family, family_settings),
     Functions("lift", ROWS, (0,), compare, settings),
     Functions("lift-logits", ROWS, (0,), compare_logits, logits_settings),
     Functions("lift-longer", LONGER, (0,), longer_times, asdict),

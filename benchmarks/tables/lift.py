@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.race import race_table
-from benchmarks.reporting import markdown_table, read_lines
+from benchmarks.reporting import machine_line, markdown_table, read_lines
 
-__all__ = ["TABLES", "logits_table", "sentence_times_table", "sentences_table", "times_table"]
+__all__ = ["TABLES", "families_table", "logits_table", "sentence_times_table", "sentences_table", "times_table"]
 
 DIFFERENCES = {
     "lifted - original": "lifted - original",
@@ -102,8 +102,32 @@ def sentence_times_table(results: Path) -> str:
     return _race_table(found, found["times"])
 
 
+def families_table(results: Path) -> str:
+    """Return one line for each family: what was tried, and how far the lift is from the original."""
+    lines = read_lines(results / "lift-families.jsonl")
+    rows = [
+        [
+            f"{line['settings']['tried']} (`{line['settings']['network']}`)",
+            f"{line['difference']:.1e}",
+            f"{line['largest']:.3g}",
+            f"{line['cached']:.1e}" if line.get("cached") is not None else "",
+            {True: "yes", False: "**no**", None: ""}[line.get("same_tokens")],
+        ]
+        for line in lines
+    ]
+    header = [
+        "settings tried",
+        "largest difference",
+        "largest output",
+        "cached - uncached",
+        "same greedy tokens",
+    ]
+    return f"{markdown_table(header, rows)}\n\n{machine_line(lines[-1]['machine'])}"
+
+
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
     "docs/lift.md": {
+        "lift-families": families_table,
         "lift-logits": logits_table,
         "lift-times": times_table,
         "lift-sentences": sentences_table,

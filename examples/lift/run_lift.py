@@ -28,8 +28,8 @@ from complex_transformers import (
     write_model_card,
     write_results,
 )
+from complex_transformers.conversion.lift import network_of
 from complex_transformers.conversion.lift_checkpoint import lift_checkpoint
-from complex_transformers.conversion.lift_encoder import network_of
 from complex_transformers.conversion.liftable import ENCODER_TYPES
 from complex_transformers.data.word_order import docstring_sentences
 

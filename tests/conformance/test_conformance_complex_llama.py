@@ -38,17 +38,6 @@ class _Conformance(TextConformance, GenerationTesterMixin):
         super().setUp()
         self.model_tester.causal_lm_class = ComplexLlamaForCausalLM  # the one that is overfitted
 
-    def refuse_scaling(self):
-        """Another type of rotary positions is refused by its name; the suite expects other logits."""
-        for rope_type in ("linear", "dynamic", "yarn"):
-            config = self.model_tester.get_config()
-            config.rope_parameters = {"rope_type": rope_type, "factor": 10.0, "rope_theta": 10_000.0}
-            with pytest.raises(ValueError, match=f"rope_type='{rope_type}' are not supported"):
-                ComplexLlamaModel(config)
-
-    test_model_rope_scaling_from_config_0_linear = refuse_scaling
-    test_model_rope_scaling_from_config_1_dynamic = test_model_rope_scaling_from_config_2_yarn = None
-
     def _get_trainable_model_class(self):
         return ComplexLlamaForCausalLM
 
@@ -76,4 +65,26 @@ class WidelyLinearConformanceTest(_Conformance, unittest.TestCase):
         "qk_norm": True,
         "head_dim": 12,
         "attention_scale": 0.3,
+    }
+
+
+@pytest.mark.full
+class SlidingConformanceTest(_Conformance, unittest.TestCase):
+    """What a lifted Gemma is: alternating windows, rotary positions by type of layer, four norms, limited scores."""
+
+    overfit_in_default_set = False
+    config_changes = {
+        "num_hidden_layers": 2,  # the suite makes configurations of these changes alone, too
+        "sliding_window": 5,
+        "layer_types": ["sliding_attention", "full_attention"],
+        "rope_parameters": {
+            "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+            "full_attention": {"rope_type": "linear", "rope_theta": 1000.0, "factor": 8.0},
+        },
+        "norm_position": "both",
+        "norm_scale": "stored",
+        "qk_norm": True,
+        "attn_logit_softcapping": 5.0,
+        "final_logit_softcapping": 9.0,
+        "embedding_multiplier": 4.0,
     }

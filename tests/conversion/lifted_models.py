@@ -6,17 +6,42 @@ import torch
 from transformers import (
     BertConfig,
     BertForMaskedLM,
+    BertForQuestionAnswering,
     BertForSequenceClassification,
     BertForTokenClassification,
     BertModel,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    DistilBertForQuestionAnswering,
+    DistilBertForSequenceClassification,
+    DistilBertForTokenClassification,
+    DistilBertModel,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
+    Olmo2Config,
+    Olmo2ForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    RobertaForQuestionAnswering,
+    RobertaForSequenceClassification,
+    RobertaForTokenClassification,
+    RobertaModel,
+    SmolLM3Config,
+    SmolLM3ForCausalLM,
+    XLMRobertaConfig,
+    XLMRobertaModel,
 )
 
 WORDS = 40
@@ -33,6 +58,23 @@ SIZES = {
     "eos_token_id": 2,
     "pad_token_id": 0,
 }
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 500.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+YARN = {"rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0, "original_max_position_embeddings": 8}
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 500.0,
+    "short_factor": [1.0, 1.2, 1.5],
+    "long_factor": [1.0, 2.0, 4.0],
+    "partial_rotary_factor": 0.75,
+}
+# Kind -> classes and configuration; windows and original lengths are shorter than the texts of the tests.
 KINDS = {
     "llama": (LlamaConfig, LlamaForCausalLM, {}),
     "llama, tied, biases": (
@@ -41,9 +83,72 @@ KINDS = {
         {"tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu"},
     ),
     "llama, wide heads": (LlamaConfig, LlamaForCausalLM, {"head_dim": 12, "num_key_value_heads": 1}),
+    "llama 3": (LlamaConfig, LlamaForCausalLM, {"rope_parameters": LLAMA3}),
+    "llama, linear": (
+        LlamaConfig,
+        LlamaForCausalLM,
+        {"rope_parameters": {"rope_type": "linear", "rope_theta": 500.0, "factor": 3.0}},
+    ),
+    "llama, dynamic": (
+        LlamaConfig,
+        LlamaForCausalLM,
+        {
+            "rope_parameters": {"rope_type": "dynamic", "rope_theta": 500.0, "factor": 2.0},
+            "max_position_embeddings": 8,
+        },
+    ),
     "mistral": (MistralConfig, MistralForCausalLM, {"sliding_window": None}),
+    "mistral, window": (MistralConfig, MistralForCausalLM, {"sliding_window": 4}),
     "qwen2": (Qwen2Config, Qwen2ForCausalLM, {"tie_word_embeddings": True}),
+    "qwen2, yarn, window": (
+        Qwen2Config,
+        Qwen2ForCausalLM,
+        {"rope_parameters": YARN, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
+    ),
     "qwen3": (Qwen3Config, Qwen3ForCausalLM, {"head_dim": 16, "attention_bias": True}),
+    "phi3": (Phi3Config, Phi3ForCausalLM, {}),
+    "phi3, longrope, partial, window": (
+        Phi3Config,
+        Phi3ForCausalLM,
+        {
+            "rope_parameters": LONGROPE,
+            "sliding_window": 5,
+            "max_position_embeddings": 64,
+            "original_max_position_embeddings": 8,
+        },
+    ),
+    "smollm3": (SmolLM3Config, SmolLM3ForCausalLM, {"no_rope_layer_interval": 2}),
+    "smollm3, window": (
+        SmolLM3Config,
+        SmolLM3ForCausalLM,
+        {"no_rope_layers": [0, 1], "use_sliding_window": True, "sliding_window": 4},
+    ),
+    "olmo2": (Olmo2Config, Olmo2ForCausalLM, {}),
+    "gemma2": (
+        Gemma2Config,
+        Gemma2ForCausalLM,
+        {
+            "head_dim": 12,
+            "sliding_window": 4,
+            "query_pre_attn_scalar": 20,
+            "attn_logit_softcapping": 2.0,
+            "final_logit_softcapping": 3.0,
+        },
+    ),
+    "gemma3": (
+        Gemma3TextConfig,
+        Gemma3ForCausalLM,
+        {
+            "head_dim": 12,
+            "sliding_window": 4,
+            "query_pre_attn_scalar": 20,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "rope_parameters": {
+                "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+                "full_attention": {"rope_type": "linear", "rope_theta": 700.0, "factor": 8.0},
+            },
+        },
+    ),
 }
 ENCODER_SIZES = {
     "vocab_size": WORDS,
@@ -61,6 +166,24 @@ ENCODERS = {
     "untied words": (BertForMaskedLM, {"tie_word_embeddings": False}),
     "texts": (BertForSequenceClassification, {"problem_type": "single_label_classification"}),
     "tokens": (BertForTokenClassification, {"hidden_act": "relu"}),
+    "answers": (BertForQuestionAnswering, {"num_labels": 2}),
+    "roberta model": (RobertaModel, {}),
+    "roberta words": (RobertaForMaskedLM, {}),
+    "roberta texts": (RobertaForSequenceClassification, {}),
+    "roberta tokens": (RobertaForTokenClassification, {}),
+    "roberta answers": (RobertaForQuestionAnswering, {"num_labels": 2}),
+    "xlm-roberta model": (XLMRobertaModel, {"type_vocab_size": 1}),
+    "distilbert model": (DistilBertModel, {}),
+    "distilbert words": (DistilBertForMaskedLM, {}),
+    "distilbert texts": (DistilBertForSequenceClassification, {}),
+    "distilbert tokens": (DistilBertForTokenClassification, {"activation": "relu"}),
+    "distilbert answers": (DistilBertForQuestionAnswering, {"num_labels": 2, "sinusoidal_pos_embds": True}),
+}
+DISTILBERT_NAMES = {
+    "hidden_size": "dim",
+    "intermediate_size": "hidden_dim",
+    "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads",
 }
 
 
@@ -75,7 +198,30 @@ def real_encoder(kind="model", **changes):
     """An encoder with weights of which none is as it was initialised."""
     model_class, kind_changes = ENCODERS[kind]
     torch.manual_seed(0)
-    return _trained(model_class(BertConfig(**{**ENCODER_SIZES, **kind_changes, **changes})))
+    return _trained(model_class(encoder_config(model_class.config_class, **{**kind_changes, **changes})))
+
+
+def encoder_config(config_class=BertConfig, **changes):
+    """The small configuration of an encoder of this class."""
+    sizes = {**ENCODER_SIZES, **changes}
+    if config_class in (RobertaConfig, XLMRobertaConfig):  # padding is token 1, and positions are counted after it
+        sizes["max_position_embeddings"] += 2
+    if config_class is DistilBertConfig:
+        sizes.pop("type_vocab_size")
+        sizes = {DISTILBERT_NAMES.get(name, name): value for name, value in sizes.items()}
+    return config_class(**sizes)
+
+
+def of_another_class(model, auto_class, **changes):
+    """A model of another class, with the layers of a decoder and a head of its own."""
+    other = auto_class.from_config(model.config.__class__(**{**model.config.to_dict(), **changes}))
+    torch.manual_seed(1)
+    weights = {f"{'model.' * hasattr(other, 'score')}{name}": v for name, v in model.model.state_dict().items()}
+    other.load_state_dict(weights, strict=False)
+    for name, parameter in other.named_parameters():
+        if name.startswith("score."):
+            torch.nn.init.normal_(parameter)
+    return other.eval()
 
 
 def _trained(model):

@@ -39,7 +39,7 @@ def same_logits(folder, model):
     return loaded
 
 
-@pytest.mark.parametrize("kind", ["llama, tied, biases", "qwen3"])
+@pytest.mark.parametrize("kind", ["llama, tied, biases", "qwen3", "phi3, longrope, partial, window", "gemma3"])
 def test_a_folder_with_all_that_belongs_to_it(tmp_path, kind):
     model = saved(tmp_path / "real", kind, max_shard_size="10KB")  # several files, a tied head once
     assert len(list((tmp_path / "real").glob("*.safetensors"))) > 1
@@ -182,9 +182,19 @@ def test_files_of_an_index_may_be_links(tmp_path):
 def test_the_configuration_is_checked_before_any_weight(tmp_path):
     saved(tmp_path / "real", "mistral")
     path = tmp_path / "real" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "sliding_window": 16}), encoding="utf-8")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "hidden_act": "mish"}), encoding="utf-8")
     (tmp_path / "real" / "model.safetensors").unlink()
-    refused_checkpoint("sliding_window=16 is in use", tmp_path / "real")
+    refused_checkpoint("hidden_act must be one of .* to be lifted, got 'mish'", tmp_path / "real")
+
+
+def test_names_without_the_prefix_of_the_model(tmp_path):
+    """Sentence encoders made of decoders are saved so, as causal language models."""
+    model = saved(tmp_path / "real", "qwen2")
+    file = tmp_path / "real" / "model.safetensors"
+    bare = {name.removeprefix("model."): value for name, value in load_file(file).items()}
+    save_file(bare, file, metadata={"format": "pt"})
+    lift_checkpoint(tmp_path / "real", tmp_path / "complex")
+    same_logits(tmp_path / "complex", model)
 
 
 def test_weights_of_another_kind_and_other_arguments(tmp_path):
@@ -278,5 +288,5 @@ def test_a_gguf_file_and_what_it_must_not_have(tmp_path):
 def test_without_the_package_gguf(tmp_path, monkeypatch):
     (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
     monkeypatch.setitem(sys.modules, "gguf", None)
-    refused(r"complex_transformers\[gguf\]", read_checkpoint, tmp_path / "tiny.gguf", error=ImportError)
+    refused(r'pip install -e "\.\[gguf\]"', read_checkpoint, tmp_path / "tiny.gguf", error=ImportError)
     shutil.rmtree(tmp_path)

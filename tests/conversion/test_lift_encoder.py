@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lifted BERT is the BERT: its states, pooled features and logits, with padding and types, saved and loaded."""
 
+import re
+
 import pytest
 import torch
 from lifted_models import ENCODERS, WORDS, real_encoder
 from transformers import (
     AutoModel,
     AutoModelForMaskedLM,
+    AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
+    BertForNextSentencePrediction,
     BertForPreTraining,
-    BertForQuestionAnswering,
+    BertLMHeadModel,
     BertModel,
-    RobertaConfig,
+    ElectraConfig,
 )
 
 from complex_transformers import lift
@@ -25,23 +29,34 @@ every_kind = pytest.mark.parametrize("kind", ENCODERS)
 AUTO = {
     "model": AutoModel,
     "words": AutoModelForMaskedLM,
-    "untied words": AutoModelForMaskedLM,
     "texts": AutoModelForSequenceClassification,
     "tokens": AutoModelForTokenClassification,
+    "answers": AutoModelForQuestionAnswering,
 }
 DTYPES = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
-def texts(side):
-    """Three texts, two of them padded on one side, with types; positions as ours count them, from 0."""
+def texts(side, kind="model"):
+    """Three padded sequences for ours, and for the original with positions as it counts them, without padding."""
     generator = torch.Generator().manual_seed(1)
     ids = torch.randint(3, WORDS, (3, 9), generator=generator)
-    types = torch.randint(0, 3, (3, 9), generator=generator)
+    types = torch.randint(0, 1 if kind.startswith("xlm") else 3, (3, 9), generator=generator)
     mask = torch.ones(3, 9, dtype=torch.long)
     for row, count in ((0, 4), (1, 1)):
         mask[row, slice(count) if side == "left" else slice(9 - count, None)] = 0
     given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-    return given, {**given, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)}
+    if kind.startswith("distilbert"):
+        del given["token_type_ids"]
+    first = 2 if "roberta" in kind else 0
+    return given, {**given, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0) + first}
+
+
+def answer(output):
+    """What a class computes besides hidden states."""
+    if "start_logits" in output:
+        return torch.stack([output.start_logits, output.end_logits], -1)
+    name = next(name for name in ("logits", "pooler_output", "last_hidden_state") if name in output)
+    return output[name]
 
 
 def alone(inputs, row):
@@ -62,7 +77,7 @@ def test_everything_is_that_of_the_original(kind, side, dtype):
     """Layer by layer: nothing is right by cancellation."""
     model = real_encoder(kind).to(dtype)
     lifted = lift(model)
-    ours, theirs = texts(side)
+    ours, theirs = texts(side, kind)
     tokens = ours["attention_mask"].bool()
     found, expected = lifted(**ours, output_hidden_states=True), model(**theirs, output_hidden_states=True)
     assert len(found.hidden_states) == len(expected.hidden_states) == 3
@@ -70,18 +85,20 @@ def test_everything_is_that_of_the_original(kind, side, dtype):
         assert one.dtype == dtype
         assert other[tokens].std() > 0.1
         assert_equal(one[tokens], other[tokens], DTYPES[dtype])
-    name = "pooler_output" if kind == "model" else "logits"
-    found, expected = found[name], expected[name]
+    found, expected = answer(found), answer(expected)
     if found.dim() == 3:
         found, expected = found[tokens], expected[tokens]
     elif side == "left":  # BERT pools the padding: compare with each text alone
-        expected = torch.cat([model(**alone(theirs, row))[name] for row in range(3)])
+        expected = torch.cat([answer(model(**alone(theirs, row))) for row in range(3)])
     assert expected.std(0).min() > 1e-3
     assert_equal(found, expected, DTYPES[dtype])
     assert not lifted.training
+    original = re.sub("^(Bert|DistilBert|Roberta|XLMRoberta)", "", type(model).__name__)
+    assert type(lifted).__name__ == f"ComplexOrder{original}"
     unread = WORDS if kind == "untied words" else 0  # a second bias of the last layer
+    if "roberta" in kind:  # positions of padding
+        unread += 2 * 32
     assert lifted.num_parameters() == model.num_parameters() - unread
-    assert type(lifted).__name__ == type(model).__name__.replace("Bert", "ComplexOrder")
 
 
 @torch.no_grad()
@@ -123,12 +140,13 @@ def test_any_pairing_of_the_stream_is_the_same_function(kind):
     model = real_encoder(kind)
     order = torch.randperm(32)
     lifted = lift(model, pairing=order)
-    ours, theirs = texts("right")
+    ours, theirs = texts("right", kind)
     tokens = ours["attention_mask"].bool()
-    if kind == "model":
-        found, expected = lifted(**ours).last_hidden_state, model(**theirs).last_hidden_state[..., order]
+    found, expected = lifted(**ours), model(**theirs)
+    if kind.endswith("model"):
+        found, expected = found.last_hidden_state, expected.last_hidden_state[..., order]
     else:
-        found, expected = lifted(**ours).logits, model(**theirs).logits
+        found, expected = answer(found), answer(expected)
     if found.dim() == 3:
         found, expected = found[tokens], expected[tokens]
     assert_equal(found, expected)
@@ -137,16 +155,15 @@ def test_any_pairing_of_the_stream_is_the_same_function(kind):
 @torch.no_grad()
 @every_kind
 def test_saved_and_loaded(kind, tmp_path):
-    labels = {f"kind {index}": index for index in range(5)}
+    labels = {f"kind {index}": index for index in range(2 if kind.endswith("answers") else 5)}
     model = real_encoder(kind, id2label={index: name for name, index in labels.items()}, label2id=labels)
     lifted = lift(model)
     lifted.save_pretrained(tmp_path)
-    loaded = AUTO[kind].from_pretrained(tmp_path).eval()
+    loaded = AUTO[kind.split()[-1]].from_pretrained(tmp_path).eval()
     assert type(loaded) is type(lifted)
-    ours, _ = texts("right")
-    name = "pooler_output" if kind == "model" else "logits"
-    assert torch.equal(loaded(**ours)[name], lifted(**ours)[name])
-    assert loaded.config.id2label[3] == "kind 3"
+    ours, _ = texts("right", kind)
+    assert torch.equal(answer(loaded(**ours)), answer(lifted(**ours)))
+    assert loaded.config.id2label[1] == "kind 1"
     assert loaded.config.problem_type == model.config.problem_type
     if kind.endswith("words"):
         tied = loaded.lm_head.projection.weight is loaded.model.embed_tokens.weight
@@ -217,10 +234,10 @@ def test_files_of_other_versions_and_of_larger_networks():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"is_decoder": True}, "is_decoder=True makes a decoder of BERT"),
-        ({"hidden_act": "gelu_new"}, r"hidden_act must be one of \['gelu', .* got 'gelu_new'"),
-        ({"intermediate_size": 47}, "intermediate_size=47 is odd"),
-        ({"hidden_size": 20}, "4 heads of hidden_size=20 have no even width"),
+        ({"is_decoder": True}, "is_decoder=True makes a decoder of bert"),
+        ({"hidden_act": "mish"}, r"hidden_act must be one of \['gelu', .* got 'mish'"),
+        ({"intermediate_size": 47}, "intermediate_size must be even, got 47"),
+        ({"hidden_size": 20}, "the width of a head must be even, got 4 heads of hidden_size=20"),
     ],
 )
 def test_what_the_family_does_not_have_is_named(changes, words):
@@ -230,17 +247,19 @@ def test_what_the_family_does_not_have_is_named(changes, words):
 def test_other_positions_decoders_and_classes_are_named():
     model = real_encoder()
     model.config.position_embedding_type = "relative_key"
-    refused("position_embedding_type='relative_key' is not supported, only 'absolute'", lift, model)
+    refused("position_embedding_type must be 'absolute' to be lifted, got 'relative_key'", lift, model)
     model = real_encoder()
     model.config.add_cross_attention = True
-    refused("add_cross_attention=True makes a decoder of BERT", lift, model)
+    refused("add_cross_attention=True makes a decoder of bert", lift, model)
     config = real_encoder().config
-    for other in (BertForQuestionAnswering, BertForPreTraining):
-        words = f"a {other.__name__} cannot be lifted, of BERT these can: BertModel, BertForMaskedLM"
+    for other in (BertForNextSentencePrediction, BertForPreTraining, BertLMHeadModel):
+        words = f"a {other.__name__} cannot be lifted, only classes whose names end in ForMaskedLM"
         refused(words, lift, other(config))
     config.architectures = ["BertForNextSentencePrediction"]
     refused("a BertForNextSentencePrediction cannot be lifted", lift_weights, config, {})
-    refused("'roberta' cannot be lifted: its layers are others; .*'bert'", lift_weights, RobertaConfig(), {})
+    refused("'electra' cannot be lifted: its layers are others; .*'bert'", lift_weights, ElectraConfig(), {})
+    words = "hidden_act must be 'gelu' for RobertaForMaskedLM, whose head uses it, got 'relu'"
+    refused(words, lift, real_encoder("roberta words", hidden_act="relu"))
 
 
 def test_tensors_that_do_not_fit_are_named():

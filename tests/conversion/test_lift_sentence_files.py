@@ -20,7 +20,7 @@ POOLING = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
 
 
 def saved(folder, kind="model", **options):
-    model = real_encoder(kind)
+    model = real_encoder(kind, pad_token_id=0)  # that of the tokenizer
     model.save_pretrained(folder, **options)
     tokenizer = build_tokenizer(TEXTS)
     assert len(tokenizer) <= WORDS
@@ -91,9 +91,9 @@ def test_what_is_refused_is_not_written(tmp_path):
 def test_another_class_is_refused_before_any_weight(tmp_path):
     saved(tmp_path / "real")
     path = tmp_path / "real" / "config.json"
-    named = {**json.loads(path.read_text(encoding="utf-8")), "architectures": ["BertForQuestionAnswering"]}
+    named = {**json.loads(path.read_text(encoding="utf-8")), "architectures": ["BertForNextSentencePrediction"]}
     path.write_text(json.dumps(named), encoding="utf-8")
     (tmp_path / "real" / "model.safetensors").unlink()
-    words = "a BertForQuestionAnswering cannot be lifted, of BERT these can: BertModel"
+    words = "a BertForNextSentencePrediction cannot be lifted, only classes whose names end in ForMaskedLM"
     refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "complex")
     assert not (tmp_path / "complex").exists()

@@ -5,7 +5,6 @@
 import pytest
 import torch
 from laws import as_dtype, law, law_of_first
-from transformers.generation import stopping_criteria
 
 from complex_transformers import build_tokenizer
 from families import END, LEARNED, START, Case
@@ -79,19 +78,6 @@ WRITERS = [
 ]
 
 
-@pytest.mark.parametrize("case", WRITERS, ids=str)
-def test_texts_are_not_cut_where_no_table_of_positions_ends(case, monkeypatch):
-    warned = []
-    monkeypatch.setattr(stopping_criteria.logger, "warning_once", warned.append)
-    model = case.own()
-    model.config.max_position_embeddings = 5
-    inputs = batch(rows(model, (7, 7)))
-    options = {"do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-    assert model.generate(**inputs, **options).shape[1] == 7 + 20  # as many as Transformers' default
-    assert model.generate(**inputs, **options, max_new_tokens=3).shape[1] == 7 + 3
-    assert not warned
-
-
 def test_texts_end_where_a_table_of_positions_does():
     options = {**LEARNED, "max_position_embeddings": 9, "position_period": None}
     model = Case("complex_recurrent_lm", "lstm").build(**options).eval()
@@ -115,14 +101,9 @@ def test_texts_end_at_a_string(case):
     assert found.tolist() == plain[: len(plain) - 6 + count].tolist()
 
 
-def test_an_assistant_does_not_go_on_from_a_cache():
-    model = Case("complex_llama", "complex").model()
-    ids = torch.tensor([[3, 4, 5, 6, 7]])
-    with torch.no_grad():
-        cache = model(ids[:, :3]).cache
+def test_lookup_in_the_prompt_changes_no_token():
+    model, ids = Case("complex_llama", "complex").model(), torch.tensor([[3, 4, 5, 6, 7]])
     options = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-    with pytest.raises(ValueError, match="cannot go on from cache, which have read 3 tokens"):
-        model.generate(ids, cache=cache, attention_mask=torch.ones_like(ids), prompt_lookup_num_tokens=2, **options)
     assert torch.equal(model.generate(ids, prompt_lookup_num_tokens=2, **options), model.generate(ids, **options))
 
 

@@ -435,7 +435,7 @@ def test_a_decoder_layer_with_a_cache(launched, score):
     assert launched == FORWARD
 
     class Cache:
-        def update(self, key, value, layer_idx):
+        def update(self, key, value, layer_idx, **kwargs):
             held = getattr(self, "held", (key[:, :, :0], value[:, :, :0]))
             self.held = torch.cat([held[0], key], dim=2), torch.cat([held[1], value], dim=2)
             return self.held

@@ -72,7 +72,10 @@ def attention_oracle(layer, values, field, scale, norm_scale, theta):
     d = layer.head_dim // 2 if field == "complex" else layer.head_dim
 
     def head(projection, norm, index):
-        out = applied(projection, values).reshape(len(values), -1, d)[:, index]
+        out = applied(projection, values)
+        if norm is not False and layer.qk_norm == "all_heads":
+            out, norm = normalized(norm, out, norm_scale), False
+        out = out.reshape(len(values), -1, d)[:, index]
         return out if norm is False else normalized(norm, out, norm_scale)
 
     contexts = []
@@ -80,6 +83,7 @@ def attention_oracle(layer, values, field, scale, norm_scale, theta):
         query = turned(head(layer.q_proj, layer.q_norm, index), theta, field)
         key = turned(head(layer.k_proj, layer.k_norm, index // groups), theta, field)
         scores = scores_of(query, key, layer.score) * scale
+        scores = scores if layer.softcap is None else layer.softcap * np.tanh(scores / layer.softcap)
         weights = softmax(np.where(np.tril(np.ones_like(scores)) > 0, scores, -np.inf))
         contexts.append(weights @ head(layer.v_proj, False, index // groups))
     return applied(layer.o_proj, normalized(layer.sub_norm, np.concatenate(contexts, axis=1), norm_scale))
@@ -91,6 +95,9 @@ CASES = [
     ("complex", {"linear_type": "widely_linear", "norm_scale": "stored", "qk_norm": True, "scaling": 0.3}),
     ("complex", {"score": "modulus", "head_dim": 6, "qk_norm": True, "num_key_value_heads": 4}),
     ("complex", {"score": "bilinear_modulus", "num_key_value_heads": 1}),
+    ("complex", {"softcap": 0.7, "qk_norm": "all_heads", "norm_scale": "stored"}),
+    ("complex", {"score": "modulus", "softcap": 0.7}),
+    ("real", {"softcap": 0.7, "qk_norm": "all_heads"}),
     ("real", {"bias": True, "output_bias": False, "qk_norm": True}),
     ("real", {"head_dim": 6, "sub_norm": True, "num_key_value_heads": 1}),
 ]

@@ -44,6 +44,13 @@ def test_a_real_head_has_the_same_angles():
     torch.testing.assert_close(found, expected, rtol=0, atol=2e-6)
 
 
+def test_the_first_features_alone_rotate():
+    factors = z(RotaryPositions(6, 500.0, partial_rotary_factor=0.5)(FAR, torch.float64))[0, 0]
+    angles = FAR[0].numpy()[:, None] * 500.0 ** (-np.arange(3) / 3)
+    assert_close(factors[:, :3], np.exp(1j * angles), 1e-7)
+    assert (factors[:, 3:] == 1.0).all()
+
+
 def test_scores_depend_on_distances_alone():
     query, key, rotary = randn(1, 1, 1, 12), randn(1, 1, 1, 12), RotaryPositions(6)
     scores = []

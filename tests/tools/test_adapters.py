@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""LoRA by PEFT on the real and imaginary sub-layers of a decoder."""
+"""LoRA by PEFT on complex layers of a decoder and on their real and imaginary sub-layers."""
 
 import pytest
 import torch
@@ -9,9 +9,14 @@ from tool_models import complex_llama, token_ids
 peft = pytest.importorskip("peft")
 
 
-@pytest.mark.tool("peft", '`LoraConfig(target_modules=["real", "imag"])`: trained, saved, loaded, merged')
-def test_adapters(tmp_path):
-    config = peft.LoraConfig(task_type="CAUSAL_LM", r=2, target_modules=["real", "imag"])
+def case(*modules):
+    tried = f"`LoraConfig(target_modules={list(modules)})`: trained, saved, loaded, merged"
+    return pytest.param(list(modules), marks=pytest.mark.tool("peft", tried), id="-".join(modules))
+
+
+@pytest.mark.parametrize("modules", [case("q_proj", "v_proj"), case("real", "imag")])
+def test_adapters(tmp_path, modules):
+    config = peft.LoraConfig(task_type="CAUSAL_LM", r=2, target_modules=modules)
     model = peft.get_peft_model(complex_llama(), config)
     ids = token_ids()
     optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad), lr=0.05)

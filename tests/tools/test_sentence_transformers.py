@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from tool_models import TEXTS, encoder_sizes, sentence_encoder
-from transformers import BertConfig, BertModel
+from transformers import AutoConfig, AutoModel
 
 from complex_transformers import ComplexOrderConfig, ComplexOrderModel
 from complex_transformers.conversion.lift_checkpoint import lift_checkpoint
@@ -33,9 +33,11 @@ def test_training_of_sentence_vectors(tmp_path):
     np.testing.assert_allclose(loaded.encode(TEXTS), found, atol=1e-6)
 
 
-@pytest.mark.tool("sentence-transformers", "a lifted BERT: the vectors of the BERT")
-def test_vectors_of_a_lifted_model(tmp_path):
-    real = sentence_encoder(BertModel(BertConfig(**encoder_sizes(initializer_range=0.3))), tmp_path / "model")
+@pytest.mark.tool("sentence-transformers", "a lifted BERT, RoBERTa and DistilBERT: the vectors of the originals")
+@pytest.mark.parametrize("name", ["bert", "roberta", "distilbert"])
+def test_vectors_of_a_lifted_model(tmp_path, name):
+    config = AutoConfig.for_model(name, **encoder_sizes(initializer_range=0.3, pad_token_id=0))
+    real = sentence_encoder(AutoModel.from_config(config), tmp_path / "model")
     real.save_pretrained(str(tmp_path / "real"))
     lift_checkpoint(tmp_path / "real", tmp_path / "complex")
     ours = library.SentenceTransformer(str(tmp_path / "complex"), device="cpu", local_files_only=True)

@@ -3,9 +3,11 @@
 """TRL's trainers on a decoder of ours and on a lifted one."""
 
 import pytest
+import torch
 from tool_models import OURS, TEXTS, complex_llama, lifted, llama, sizes, tokenizer
+from transformers import LlamaConfig, LlamaForSequenceClassification
 
-from complex_transformers import ComplexLlamaConfig, ComplexLlamaForSequenceClassification
+from complex_transformers import ComplexLlamaConfig, ComplexLlamaForSequenceClassification, lift
 
 trl = pytest.importorskip("trl", reason="optional: make test-tools")
 datasets = pytest.importorskip("datasets")
@@ -123,9 +125,22 @@ def test_unpaired_preferences(tmp_path, make_model):
     assert len(train(trl.KTOTrainer, model, rows, tmp_path)) == 2
 
 
+def reward_losses(model, tmp_path):
+    rows = [{name: row["prompt"] + row[name] for name in ("chosen", "rejected")} for row in PREFERENCES]
+    return losses(train(trl.RewardTrainer, model, rows, tmp_path))
+
+
 @pytest.mark.tool("trl", "`RewardTrainer` on `ComplexLlamaForSequenceClassification`")
 def test_reward_model(tmp_path):
     model = ComplexLlamaForSequenceClassification(ComplexLlamaConfig(**sizes(num_labels=1)))
-    rows = [{name: row["prompt"] + row[name] for name in ("chosen", "rejected")} for row in PREFERENCES]
-    first, second = losses(train(trl.RewardTrainer, model, rows, tmp_path))
+    first, second = reward_losses(model, tmp_path)
     assert second < first
+
+
+@pytest.mark.tool("trl", "`RewardTrainer` on a lifted Llama: the losses of the Llama")
+def test_lifted_reward_model(tmp_path):
+    torch.manual_seed(0)
+    real = LlamaForSequenceClassification(LlamaConfig(**sizes(num_labels=1)))
+    lifted_model = lift(real)
+    expected = reward_losses(real, tmp_path)
+    assert reward_losses(lifted_model, tmp_path)[0] == pytest.approx(expected[0], abs=1e-4)

@@ -47,9 +47,17 @@ def pairing_order(pairing: str | Sequence[int] | Tensor, width: int) -> Tensor:
     return order
 
 
-def halves_of_heads(heads: int, width: int) -> Tensor:
-    """Heads of halves as halves of heads: the first halves of all heads, then the second ones."""
-    return torch.arange(heads * width).view(heads, 2, width // 2).transpose(0, 1).flatten()
+def halves_of_heads(heads: int, width: int, rotary_dim: int | None = None) -> Tensor:
+    """Return the order in which features of heads become halves: real parts of all heads, then imaginary parts.
+
+    Rotary positions pair feature k with k + R/2 of the first R = ``rotary_dim`` features of a head, default all; the
+    features that do not rotate follow, paired in the same way.
+    """
+    part = width if rotary_dim is None else rotary_dim
+    head = torch.arange(width)
+    rotated, others = head[:part].view(2, -1), head[part:].view(2, -1)
+    pairs = torch.cat([rotated, others], dim=1)  # [2, width / 2]
+    return (pairs.unsqueeze(1) + width * torch.arange(heads).view(1, -1, 1)).flatten()
 
 
 def moved(value: Tensor, axes: Sequence[str], orders: Mapping[str, Tensor]) -> Tensor:

@@ -40,8 +40,8 @@ def read_gguf(path: Path) -> Checkpoint:
 
     Raises:
         ImportError: ``gguf`` is missing (extra ``gguf``).
-        ValueError: a damaged file; scaled rotary positions, a sliding window, or tensors that a decoder of the shape
-            of Llama does not have.
+        ValueError: a damaged file; scaled rotary positions or a sliding window, which Transformers does not read from
+            such files; tensors that a decoder of the shape of Llama does not have.
     """
     reader = _reader(path)
     _check_fields(reader, path)
@@ -89,9 +89,15 @@ def _check_fields(reader: Any, path: Path) -> None:
     prefix = _field(reader, "general.architecture")
     scaling = _field(reader, f"{prefix}.rope.scaling.type")
     if scaling not in (None, "none") or any(tensor.name.startswith("rope_f") for tensor in reader.tensors):
-        raise ValueError(f"{path} has scaled rotary positions ({scaling or 'rope_freqs'}), which are not supported")
+        raise ValueError(
+            f"{path} has scaled rotary positions ({scaling or 'rope_freqs'}), which Transformers does not read from "
+            "GGUF; lift its safetensors instead"
+        )
     if window := _field(reader, f"{prefix}.attention.sliding_window"):
-        raise ValueError(f"{path} has a sliding window of {window} tokens, and the complex family sees all of them")
+        raise ValueError(
+            f"{path} has a sliding window of {window} tokens, which Transformers does not read from GGUF; lift its "
+            "safetensors instead"
+        )
 
 
 def _name_in_transformers(name: str) -> str:

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""A checkpoint of Llama, Mistral, Qwen2, Qwen3, SmolLM2 or BERT as a complex network of the same function.
+r"""Convert a checkpoint of a real decoder or encoder into a complex network of the same function, see ``lift``.
 
     python -m complex_transformers.conversion.lift_checkpoint --model SmolLM2-135M --output SmolLM2-135M-complex
 
@@ -23,9 +23,8 @@ from .checkpoint import Checkpoint, check_output, read_checkpoint_folder, write_
 from .features import PAIRINGS, learned
 from .files import check_numbers, read_json
 from .gguf_files import read_gguf
-from .lift import LiftedModel, lift_weights
-from .lift_encoder import network_of
-from .liftable import ENCODER_TYPES, check_liftable
+from .lift import LiftedModel, lift_weights, network_of
+from .liftable import check_liftable
 from .sentence_files import copy_sentence_files, sentence_files
 
 __all__ = ["LiftArguments", "lift_checkpoint", "read_checkpoint"]
@@ -68,8 +67,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         read_json(path / "config.json", "configuration")  # which says what is wrong with it
         config = AutoConfig.from_pretrained(path)
         check_liftable(config)
-        if config.model_type in ENCODER_TYPES:
-            network_of(config)
+        network_of(config)
         return read_checkpoint_folder(path, config.model_type, config)
     if path.suffix == ".gguf" and path.is_file():
         return read_gguf(path)

@@ -218,6 +218,10 @@ class SquaredReLU(_Activation):
         return self.numbers.scale(x.clamp(-limit, limit).square(), alive.to(x.dtype))
 
 
+def _gelu_tanh(x: Tensor) -> Tensor:
+    return F.gelu(x, approximate="tanh")
+
+
 def _identity(x: Tensor) -> Tensor:
     return x
 
@@ -226,6 +230,7 @@ ACT2CFN: dict[str, Callable[..., nn.Module]] = {
     "identity": partial(Split, _identity),
     "split_relu": partial(Split, F.relu),
     "split_gelu": partial(Split, F.gelu),
+    "split_gelu_tanh": partial(Split, _gelu_tanh),
     "split_silu": partial(Split, F.silu),
     "split_tanh": partial(Split, torch.tanh),
     "split_sigmoid": partial(Split, torch.sigmoid),

@@ -191,6 +191,7 @@ def complex_attention(
     scaling: float | None = None,
     dropout: float = 0.0,
     *,
+    softcap: float | None = None,
     score: str = "modulus",
     normalization: str = "softmax",
     need_weights: bool = True,
@@ -212,6 +213,8 @@ def complex_attention(
         attention_mask: additive or boolean (true attends), broadcast to ``[B, H, T, S]``; None for no mask.
         scaling: factor on the scores, default D^(-1/2).
         dropout: probability on the weights, while training.
+        softcap: c, for scores c tanh(s / c) before the mask is added (Gemma 2); default no limit. ``split_softmax``
+            does not read it.
         score, normalization: names of the formulas above.
         need_weights: False allows ``softmax`` to be computed block by block, on the CPU for modulus scores, by a
             Triton kernel for all: memory linear in the length, sums in float32 or better whatever the dtype and
@@ -223,6 +226,7 @@ def complex_attention(
         The context ``[B, T, H, D_v]`` and the weights ``[B, H, T, S]`` (``[real | imag]`` halves, ``[B, H, T, 2S]``,
         for ``split_softmax``), or None.
     """
+    need_weights = need_weights or softcap is not None  # neither blocks nor kernels limit scores
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     groups = getattr(module, "num_key_value_groups", 1)
     bilinear = score == "bilinear_modulus"
@@ -249,6 +253,7 @@ def complex_attention(
         return CF.join(a - d, b + c).transpose(1, 2), weights
 
     scores = dot_products(query, key) if score == "real" else score_modulus(query, key, bilinear)
+    scores = scores if softcap is None else softcap * torch.tanh(CF.wide(scores) / softcap)
     scores = CF.wide(scores)
     mask = additive_mask(attention_mask, is_causal, scores.shape[-2], scores.shape[-1], scores)
     weights = F.dropout(normalize(scores, mask, normalization).to(value.dtype), dropout)

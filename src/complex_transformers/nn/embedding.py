@@ -386,6 +386,7 @@ class WordPositionEmbedding(TableEmbedding):
         embedding_type: one of the three above.
         max_position_embeddings: longest text of ``learned_position``.
         amplitude_std: standard deviation of the tables (each part).
+        multiplier: factor of the word vectors (Gemma).
 
     Raises:
         ValueError: an unknown name, an id outside the vocabulary, a position beyond ``max_position_embeddings``.
@@ -401,9 +402,11 @@ class WordPositionEmbedding(TableEmbedding):
         embedding_type: str = "word",
         max_position_embeddings: int = 512,
         amplitude_std: float = 0.02,
+        multiplier: float = 1.0,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx)
         check_choice("embedding_type", embedding_type, ("word", "learned_position", "sinusoidal_position"))
+        self.multiplier = multiplier
         if embedding_type != "word":  # a table alone may hold real numbers, of any width
             arithmetic("complex").num_features(embedding_dim)
         self.num_features = embedding_dim // 2
@@ -428,6 +431,7 @@ class WordPositionEmbedding(TableEmbedding):
         """Embed ids ``[B, N]`` at positions 1.. along ``attention_mask [B, N]``, or at ``position_ids [B, N]``."""
         self.check_ids(input_ids)
         words = F.embedding(input_ids, self.weight, self.padding_idx)
+        words = words if self.multiplier == 1.0 else words * self.multiplier
         if self.embedding_type == "word":
             return words
         positions = self.positions(input_ids, position_ids, attention_mask)

@@ -36,10 +36,12 @@ class GroupedQueryAttention(HeadedAttention):
         score, normalization: see ``complex_attention``; default ``real`` with ``softmax``.
         scaling: factor s of the scores; default that of the head above.
         linear_type: see ``linear_layer``.
-        qk_norm: an RMS norm over each head of queries and keys, before they are turned (Qwen3).
+        qk_norm: True for an RMS norm over each head of queries and keys before they rotate (Qwen3), ``"all_heads"``
+            for one norm over all heads together (OLMo 2).
         sub_norm: an RMS norm before o (iFairy, Wang et al. 2025).
         norm_scale, eps: of these norms, see ``rms_norm``.
         activation_bits: of what the four layers read, see ``round_parts`` (iFairy: 8); default as it is.
+        softcap: limit of the scores, see ``complex_attention`` (Gemma 2); default none.
         layer_idx: index of this layer in a cache.
         number_field: ``"complex"`` or ``"real"``.
 
@@ -64,11 +66,12 @@ class GroupedQueryAttention(HeadedAttention):
         normalization: str = "softmax",
         scaling: float | None = None,
         linear_type: str | None = None,
-        qk_norm: bool = False,
+        qk_norm: bool | str = False,
         sub_norm: bool = False,
         norm_scale: str | None = None,
         eps: float = 1e-6,
         activation_bits: int | None = None,
+        softcap: float | None = None,
         layer_idx: int | None = None,
         number_field: str = "complex",
     ) -> None:
@@ -94,12 +97,17 @@ class GroupedQueryAttention(HeadedAttention):
         self.k_proj = linear(embed_dim, num_key_value_heads * head_dim, bias=bias)
         self.v_proj = linear(embed_dim, num_key_value_heads * head_dim, bias=bias)
         self.o_proj = linear(num_heads * head_dim, embed_dim, bias=bias if output_bias is None else output_bias)
-        self.q_norm = rms_norm(head_dim, eps, norm_scale, number_field) if qk_norm else None
-        self.k_norm = rms_norm(head_dim, eps, norm_scale, number_field) if qk_norm else None
+        self.softcap = softcap
+        self.qk_norm = qk_norm
+        normed = (num_heads, num_key_value_heads) if qk_norm == "all_heads" else (1, 1)
+        norms = [rms_norm(heads * head_dim, eps, norm_scale, number_field) if qk_norm else None for heads in normed]
+        self.q_norm, self.k_norm = norms
         self.sub_norm = rms_norm(num_heads * head_dim, eps, norm_scale, number_field) if sub_norm else None
 
     def _heads(self, x: Tensor, num_heads: int, norm: nn.Module | None = None) -> Tensor:
         """``[B, T, ...] -> [B, heads, T, 2D]``, normalised."""
+        if norm is not None and self.qk_norm == "all_heads":
+            x, norm = norm(x), None
         heads = split_heads(x, num_heads, self.numbers.num_parts)
         return heads if norm is None else norm(heads)
 
@@ -149,6 +157,8 @@ class GroupedQueryAttention(HeadedAttention):
             query, key = CF.multiply(query, factors), CF.multiply(key, factors)
         if cache is not None:
             key, value = cache.update(key, value, self.layer_idx, kwargs=kwargs)  # as Transformers' layers call it
+        if self.softcap is not None:
+            kwargs["softcap"] = self.softcap
         context, weights = self.attend(query, key, value, attention_mask, **kwargs)
         context = merge_heads(context, self.numbers.num_parts)
         context = context if self.sub_norm is None else self.sub_norm(context)

@@ -25,47 +25,66 @@ def check_rope_theta(rope_theta: float) -> None:
         raise ValueError(f"rope_theta must be positive and finite, got {rope_theta!r}")
 
 
-def rotary_frequencies(num_features: int, rope_theta: float = 10000.0, device: torch.device | None = None) -> Tensor:
+def rotary_frequencies(num_features: float, rope_theta: float = 10000.0, device: torch.device | None = None) -> Tensor:
     """w_k = theta^(-k/D) for k = 0..D-1, in rad per position, float64 (Su et al. 2021, with D pairs of numbers)."""
     k = torch.arange(num_features, dtype=torch.float64, device=device)
     return rope_theta ** (-k / num_features)
 
 
-def turns(frequency: Tensor, positions: Tensor, dtype: torch.dtype) -> Tensor:
-    """exp(i w t) as halves ``[..., 1, N, 2D]``, for every head, of frequencies ``[..., D]`` and positions ``[B, N]``.
+def turns(
+    frequency: Tensor,
+    positions: Tensor,
+    dtype: torch.dtype,
+    num_features: int | None = None,
+    attention_factor: float = 1.0,
+) -> Tensor:
+    """Return exp(i w t) times ``attention_factor`` as halves ``[..., 1, N, 2D]``, for every head.
 
-    The phase is reduced in float64: it is exact at positions of 1e6 and beyond, whatever ``dtype`` is.
+    Frequencies are ``[..., R]``, positions ``[B, N]``. Features beyond the first R of ``num_features`` D get the
+    factor 1. The phase is reduced in float64, so it is exact at positions of 1e6 and beyond, whatever ``dtype`` is.
     """
     phase = wave_phase(frequency.double(), positions)
     phase = phase if dtype == torch.float64 else phase.float()
-    return CF.join(phase.cos(), phase.sin()).to(dtype).unsqueeze(-3)
+    missing = 0 if num_features is None else num_features - phase.shape[-1]
+    real = F.pad(phase.cos() * attention_factor, (0, missing), value=1.0)
+    imag = F.pad(phase.sin() * attention_factor, (0, missing))
+    return CF.join(real, imag).to(dtype).unsqueeze(-3)
 
 
 class RotaryPositions(nn.Module):
     """Rotary positions (Su et al. 2021): the factors exp(i w_k t), w_k = theta^(-k/D), of queries and keys.
 
     D complex features of a head have D angles: those that a real head of 2D numbers has for its D pairs. The score
-    Re(q k^H) of turned vectors depends on the distance of their positions alone. No parameters, no longest text.
+    Re(q k^H) of rotated vectors depends on the distance of their positions alone. There are no parameters and there
+    is no maximum length. A subclass with other frequencies overrides ``frequencies`` and ``attention_factor``.
 
     Args:
         num_features: D.
         rope_theta: the base theta.
+        partial_rotary_factor: share of the features that rotate, the first ones of a head (GPT-NeoX, Phi).
 
     Raises:
         ValueError: ``num_features`` or ``rope_theta`` is not positive.
     """
 
-    def __init__(self, num_features: int, rope_theta: float = 10000.0) -> None:
+    attention_factor = 1.0
+
+    def __init__(self, num_features: int, rope_theta: float = 10000.0, partial_rotary_factor: float = 1.0) -> None:
         super().__init__()
         check_positive(num_features=num_features)
         check_rope_theta(rope_theta)
         self.num_features = num_features
         self.rope_theta = rope_theta
+        self.partial_rotary_factor = partial_rotary_factor
+
+    def frequencies(self, positions: Tensor) -> Tensor:
+        """Return the frequencies ``[R]`` of the features that rotate, in rad per position."""
+        rotary_dim = int(2 * self.num_features * self.partial_rotary_factor)
+        return rotary_frequencies(rotary_dim / 2, self.rope_theta, positions.device)
 
     def forward(self, positions: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """Positions ``[B, N]`` -> factors ``[B, 1, N, 2D]`` of numbers with heads ``[B, H, N, 2D]``."""
-        frequency = rotary_frequencies(self.num_features, self.rope_theta, positions.device)
-        return turns(frequency, positions, dtype)
+        return turns(self.frequencies(positions), positions, dtype, self.num_features, self.attention_factor)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, rope_theta={self.rope_theta}"

@@ -36,6 +36,14 @@ SETTINGS = {
     "plain": {},
     "biases, tied": {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True},
     "wide heads": {"head_dim": 12, "num_key_value_heads": 1},
+    "yarn": {
+        "rope_parameters": {
+            "rope_type": "yarn",
+            "rope_theta": 500.0,
+            "factor": 4.0,
+            "original_max_position_embeddings": 4,
+        }
+    },
 }
 every_setting = pytest.mark.parametrize("changes", SETTINGS.values(), ids=SETTINGS)
 
@@ -340,37 +348,34 @@ def test_without_a_mask_a_text_ends_before_its_padding(family):
 
 
 REFUSED = [
+    ({"rope_parameters": {"rope_type": "axial", "rope_theta": 1e4}}, "rope_type must be one of .*, got 'axial'"),
     (
-        {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4}},
-        "rope_type='yarn' are not supported",
+        {"position_type": "rotary_word", "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}},
+        "position_type='rotary_word' needs rope_type='default' in all layers",
     ),
-    ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "partial_rotary_factor=0.5"),
-    ({"rope_parameters": {"rope_type": "default", "theta": 5e5}}, "have no 'theta', got .* they hold rope_theta"),
-    ({"rope_parameters": {"full_attention": {"rope_theta": 5e5}}}, "rope_parameters have no 'full_attention'"),
     ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
     ({"position_type": "complex_order"}, "rope_parameters=.* has no effect with position_type='complex_order'"),
     ({"embedding_type": "complex_order"}, "embedding_type='complex_order' does not go with position_type='rotary'"),
     ({"num_key_value_heads": 3}, "num_key_value_heads must divide num_attention_heads=4, got 3"),
-    ({"head_dim": 7}, "head_dim holds .* even, got 7"),
+    ({"head_dim": 7}, "even"),
+    ({"norm_position": "post"}, r"norm_position must be one of \['both', 'output', 'pre'\], got 'post'"),
+    ({"qk_norm": "heads"}, r"qk_norm must be one of \['all_heads'\], got 'heads', or True or False"),
+    ({"attn_logit_softcapping": 0.0}, "attn_logit_softcapping must be positive, got 0.0"),
+    (
+        {"attn_logit_softcapping": 9.0, "attention_score": "modulus", "attention_normalization": "split_softmax"},
+        "attn_logit_softcapping needs real scores",
+    ),
+    ({"no_rope_layers": [1]}, r"no_rope_layers must have an entry for each of the 2 layers, got \[1\]"),
     ({"hidden_size": 38}, "num_attention_heads must divide the width 38, got 4; or give the head_dim"),
     ({**REAL, "linear_type": "widely_linear"}, "linear_type='widely_linear' needs number_field='complex'"),
     ({**REAL, "gate_product": "conj"}, "gate_product='conj' needs number_field='complex'"),
     ({**REAL, "norm_scale": "modulus"}, "norm_scale='modulus' needs number_field='complex'"),
-    ({"sliding_window": 4}, "sliding_window=4 is not supported: a token sees all before it; leave sliding_window out"),
-    ({"attention_chunk_size": 4}, "attention_chunk_size=4 is not supported"),
-    ({"layer_types": ["sliding_attention"] * 2}, "layer_types=.* is not supported"),
+    ({"sliding_window": 0}, "sliding_window must be positive, got 0"),
+    ({"layer_types": ["sliding_attention"] * 2}, "sliding_window must be a number of tokens where layer_types has"),
+    ({"layer_types": ["chunked_attention"] * 2}, "layer_types must be one of .*, got 'chunked_attention'"),
     ({"max_position_embeddings": 0}, "max_position_embeddings must be positive, got 0"),
     ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs a head"),
 ]
-
-
-def test_saved_rotary_positions_are_read_without_what_nothing_reads():
-    saved = ComplexLlamaConfig(**SIZES).to_dict()
-    saved["rope_parameters"] |= {"theta": 5e5, "rope_theta": 300.0}
-    with pytest.warns(UserWarning, match=r"\['theta'\] of saved rope_parameters=.* have no effect and are left out"):
-        config = ComplexLlamaConfig.from_dict(saved)
-    assert config.rope_parameters == {"rope_type": "default", "rope_theta": 300.0}
-    assert ComplexLlamaForCausalLM(config).model.rotary.rope_theta == 300.0
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[str(changes) for changes, _ in REFUSED])
@@ -406,9 +411,11 @@ def test_a_classifier_continues_from_a_cache(head):
 @torch.no_grad()
 @pytest.mark.parametrize("position_type", ["rotary", "rotary_word", "complex_order"])
 @pytest.mark.parametrize("score", ["real", "modulus"])
-def test_packed_rows_equal_rows_of_their_own(position_type, score):
+@pytest.mark.parametrize("window", [None, 2])
+def test_packed_rows_equal_rows_of_their_own(position_type, score, window):
     sizes = {name: value for name, value in SIZES.items() if name != "rope_parameters"}
-    model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**sizes, position_type=position_type, attention_score=score))
+    sizes |= {"position_type": position_type, "attention_score": score, "sliding_window": window}
+    model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**sizes))
     texts = [torch.randint(1, 40, (1, length)) for length in (3, 5, 2)]
     expected = torch.cat([model.eval()(text).logits for text in texts], dim=1)
     collated = DataCollatorWithFlattening(return_flash_attn_kwargs=True)([{"input_ids": t[0].tolist()} for t in texts])

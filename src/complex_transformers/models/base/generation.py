@@ -56,6 +56,8 @@ class OpenEndedGenerationMixin(GenerationMixin):
                 f"cache already covers {length - next_sequence_length} tokens and the prompt has only {length}. "
                 "Pass the full prompt plus at least one new token."
             )
+        if self._is_stateful:
+            kwargs.pop("position_ids", None)  # inferred by `generate()`; a model that carries a state counts by itself
         inputs: dict[str, Any] = super().prepare_inputs_for_generation(
             input_ids, next_sequence_length=next_sequence_length, inputs_embeds=inputs_embeds, **kwargs
         )

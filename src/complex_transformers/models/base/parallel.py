@@ -90,6 +90,8 @@ def tensor_parallel_plan(model: nn.Module) -> dict[str, str]:
     for name, module in model.named_modules():
         if not hasattr(module, "column_parallel") or getattr(module, "sub_norm", None) is not None:
             continue
+        if getattr(module, "qk_norm", False) == "all_heads":
+            continue
         for ways, style in ((module.column_parallel, "colwise"), (module.row_parallel, "rowwise")):
             for layer in ways:
                 plan |= _rules_of_linear(f"{name}.{layer}", getattr(module, layer), style)

@@ -65,7 +65,9 @@ def make_embedding(config: TextConfig) -> TableEmbedding:
         del table["embedding_type"]
         return RealWordEmbedding(**table)
     if config.embedding_type not in ("complex_order", "complex_vanilla"):
-        return WordPositionEmbedding(**table, max_position_embeddings=config.max_position_embeddings)
+        multiplier = getattr(config, "embedding_multiplier", 1.0)
+        longest = config.max_position_embeddings
+        return WordPositionEmbedding(**table, max_position_embeddings=longest, multiplier=multiplier)
     return ComplexOrderEmbedding(
         **table,
         amplitude_sharing=config.amplitude_sharing,

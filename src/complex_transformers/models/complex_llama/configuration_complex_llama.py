@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the complex Llama."""
 
-import warnings
 from typing import Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
@@ -17,12 +16,13 @@ from ...nn.rounding import check_activation_bits
 from ...nn.widely_linear import check_linear_type
 from ..base.configuration import WritingConfig
 
-__all__ = ["ComplexLlamaConfig"]
+__all__ = ["LAYER_TYPES", "ROPE_TYPES", "ComplexLlamaConfig"]
 
 POSITION_TYPES = ("rotary", "rotary_word", "complex_order")
+ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3")
+LAYER_TYPES = ("full_attention", "sliding_attention")
+NORM_POSITIONS = ("pre", "output", "both")
 _ROTARY = ("rotary", "rotary_word")
-# Keys of `rope_parameters`: what is read, and what Transformers adds or has called so.
-_ROPE_KEYS = ("rope_type", "type", "rope_theta", "partial_rotary_factor")
 
 
 @strict
@@ -49,7 +49,10 @@ class ComplexLlamaConfig(WritingConfig):
             of the squares of the stored numbers (``stored``, sqrt(2) times less). The real field has ``stored``.
         rms_norm_eps: added to that mean.
         sub_norms: a norm before ``o_proj`` and before ``down_proj`` (iFairy).
-        qk_norm: a norm over each head of queries and keys (Qwen3).
+        norm_position: where the norms of a layer are: ``pre``, of what attention and the feed-forward network read
+            (Llama, default); ``output``, of what they add to the residual stream (OLMo 2); or ``both`` (Gemma 2).
+        qk_norm: True for a norm over each head of queries and keys (Qwen3), ``"all_heads"`` for one norm over all
+            heads together (OLMo 2).
         activation_bits: of the features that the layers but the head read, rounded for each token and part (iFairy:
             8); None, the default, for features as they are.
         attention_bias: biases of q, k, v and o.
@@ -60,11 +63,23 @@ class ComplexLlamaConfig(WritingConfig):
         attention_normalization: ``softmax``, ``probability_amplitude`` or ``split_softmax``.
         attention_scale: factor of the scores; default D^(-1/2) for heads of D complex features, in the real field
             ``head_dim ** -0.5``.
+        attn_logit_softcapping: c, for attention scores c tanh(s / c) (Gemma 2); default no limit. ``sdpa`` cannot
+            compute it, so such layers use the eager attention of this package.
+        final_logit_softcapping: the same limit for the logits of the language-model head (Gemma 2).
         attention_probs_dropout_prob: a probability.
         position_type: ``rotary`` (default): D complex features turn by the angles of Llama; ``rotary_word``: each word
             at its own speed, ``nn.RotaryWordPositions``; ``complex_order``: waves in the embedding (ComplexOrder
             Eq. 5), nothing in attention.
-        rope_parameters: ``{"rope_type": "default", "rope_theta": 10000.0}``; other types and keys are refused.
+        rope_parameters: as in Transformers, default ``{"rope_type": "default", "rope_theta": 10000.0}``. Types are
+            ``default``, ``linear``, ``dynamic``, ``yarn``, ``longrope`` and ``llama3``; ``partial_rotary_factor`` is
+            the share of a head that rotates. Types of layers may have a dictionary each, by their names (Gemma 3).
+            ``rotary_word`` has ``default`` only.
+        no_rope_layers: for each layer 1 where it rotates queries and keys, 0 where it does not (SmolLM3); default all
+            rotate.
+        sliding_window: tokens that a layer of type ``sliding_attention`` sees, its own included (Mistral).
+        layer_types: ``full_attention`` or ``sliding_attention`` for each layer; by default all layers slide where
+            there is a ``sliding_window``, and none where there is not.
+        embedding_multiplier: factor of the word embeddings; Gemma has ``hidden_size ** 0.5``.
         embedding_type: follows from ``position_type``.
         max_position_embeddings: length of the texts that the model is for, which evaluation harnesses and other tools
             ask for. No position here has a table: longer texts are read and written, too.
@@ -94,6 +109,8 @@ class ComplexLlamaConfig(WritingConfig):
         **WritingConfig.read_with,
         "max_position_embeddings": ("embedding_type", ("word", "complex_order")),  # for others to read
         "rope_parameters": ("position_type", _ROTARY),
+        "no_rope_layers": ("position_type", _ROTARY),
+        "embedding_multiplier": ("embedding_type", ("word",)),
         "complex_layers": ("linear_type", ("widely_linear",)),
     }
 
@@ -112,7 +129,8 @@ class ComplexLlamaConfig(WritingConfig):
     norm_scale: str | None = None
     rms_norm_eps: float | int = 1e-6
     sub_norms: bool = False
-    qk_norm: bool = False
+    norm_position: str = "pre"
+    qk_norm: bool | str = False
     activation_bits: int | None = None
     attention_bias: bool = False
     attention_output_bias: bool | None = None
@@ -120,12 +138,20 @@ class ComplexLlamaConfig(WritingConfig):
     attention_score: str = "real"
     attention_normalization: str = "softmax"
     attention_scale: float | int | None = None
+    attn_logit_softcapping: float | int | None = None
+    final_logit_softcapping: float | int | None = None
     position_type: str = "rotary"
     rope_parameters: dict | None = None
+    no_rope_layers: list[int] | None = None
+    sliding_window: int | None = None
+    layer_types: list[str] | None = None
+    embedding_multiplier: float | int = 1.0
     embedding_type: str | None = None  # type: ignore[assignment]
     max_position_embeddings: int = 2048
     use_cache: bool = True
     pad_token_id: int | None = None
+
+    ignore_keys_at_rope_validation: ClassVar[set[str]] = {"partial_rotary_factor"}
 
     def __post_init__(self, **kwargs: Any) -> None:
         for name in ("gate_product", "linear_type", "norm_scale", "embedding_type", "attention_output_bias"):
@@ -135,6 +161,9 @@ class ComplexLlamaConfig(WritingConfig):
             self.num_key_value_heads = self.num_attention_heads
         if self.head_dim is None and self.num_attention_heads > 0 == self.hidden_size % self.num_attention_heads:
             self.head_dim = self.hidden_size // self.num_attention_heads
+        if self.layer_types is None:
+            kind = "full_attention" if self.sliding_window is None else "sliding_attention"
+            self.layer_types = [kind] * self.num_hidden_layers
         super().__post_init__(**kwargs)
 
     def default_of(self, name: str) -> Any:
@@ -165,7 +194,8 @@ class ComplexLlamaConfig(WritingConfig):
     def validate_probabilities(self) -> None:
         """As in ``WritingConfig``; what is added to a mean square, and a scale of scores, is positive."""
         super().validate_probabilities()
-        for name in ("rms_norm_eps", "attention_scale"):
+        positive = ("attention_scale", "attn_logit_softcapping", "final_logit_softcapping", "embedding_multiplier")
+        for name in ("rms_norm_eps", *positive):
             if (value := getattr(self, name)) is not None and value <= 0.0:
                 raise ValueError(f"{name} must be positive, got {value}")
 
@@ -180,6 +210,11 @@ class ComplexLlamaConfig(WritingConfig):
         check_norm_scale(self.norm_scale, self.number_field)
         check_activation_bits(self.activation_bits)
         check_choice("position_type", self.position_type, POSITION_TYPES)
+        check_choice("norm_position", self.norm_position, NORM_POSITIONS)
+        if isinstance(self.qk_norm, str):
+            check_choice("qk_norm", self.qk_norm, ("all_heads",), ", or True or False")
+        if self.attn_logit_softcapping is not None and self.attention_normalization == "split_softmax":
+            raise ValueError("attn_logit_softcapping needs real scores: use attention_normalization='softmax'")
         check_attention(self.attention_score, self.attention_normalization, self.number_field)
         if self.embedding_type != (follows := self.default_of("embedding_type")):
             raise ValueError(
@@ -187,32 +222,37 @@ class ComplexLlamaConfig(WritingConfig):
                 f"has {follows!r}: leave it out"
             )
 
-    @classmethod
-    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """As in ``WritingConfig``; of saved rotary positions, which had other keys, what is read."""
-        given = config_dict.get("rope_parameters")
-        if given and "transformers_version" in config_dict and (unknown := given.keys() - {*_ROPE_KEYS}):
-            message = f"{sorted(unknown)} of saved rope_parameters={given} have no effect and are left out"
-            warnings.warn(message, stacklevel=2)
-            kept = {name: value for name, value in given.items() if name in _ROPE_KEYS}
-            config_dict = {**config_dict, "rope_parameters": kept}
-        return super().from_dict(config_dict, **kwargs)
+    def validate_windows(self) -> None:
+        """Sliding layers have a window; other types of layers do not exist here."""
+        assert self.layer_types is not None  # __post_init__ has filled it in
+        for layer_type in self.layer_types:
+            check_choice("layer_types", layer_type, LAYER_TYPES)
+        if "sliding_attention" in self.layer_types and self.sliding_window is None:
+            raise ValueError("sliding_window must be a number of tokens where layer_types has 'sliding_attention'")
+        if (window := self.sliding_window) is not None and window < 1:
+            raise ValueError(f"sliding_window must be positive, got {window}")
+        if self.no_rope_layers is not None and len(self.no_rope_layers) < self.num_hidden_layers:
+            raise ValueError(
+                f"no_rope_layers must have an entry for each of the {self.num_hidden_layers} layers, got "
+                f"{self.no_rope_layers}"
+            )
+
+    def rope_parameters_of(self, layer_type: str) -> dict[str, Any]:
+        """Return the rotary parameters of the layers of one type."""
+        given = self.rope_parameters or {}
+        return given[layer_type] if self.nested_rope_parameter_keys(given) else given
 
     def validate_rope(self) -> None:
-        """As in Transformers, whose other rotary positions are refused: frequencies are those of the default ones."""
-        given = self.rope_parameters or {}
-        if (rope_type := given.get("rope_type", "default")) != "default":
-            raise ValueError(
-                f"rope_parameters of rope_type={rope_type!r} are not supported: use rope_type='default', whose "
-                "positions have no longest text"
-            )
-        if unknown := [name for name in given if name not in _ROPE_KEYS]:
-            raise ValueError(
-                f"rope_parameters have no {' or '.join(map(repr, unknown))}, got {given}: with rope_type='default' "
-                "they hold rope_theta, the base theta of the angles"
-            )
-        if (factor := given.get("partial_rotary_factor", 1.0)) != 1.0:
-            raise ValueError(
-                f"partial_rotary_factor={factor} is not supported: every feature of a head turns; leave it at 1.0"
-            )
-        check_rope_theta(given.get("rope_theta", 10000.0))
+        """Check that the types of rotary positions exist here; Transformers checks the keys of each type."""
+        super().validate_rope()
+        for layer_type in sorted(set(self.layer_types or ())):
+            parameters = self.rope_parameters_of(layer_type)
+            rope_type = parameters.get("rope_type", "default")
+            check_choice("rope_type", rope_type, ROPE_TYPES)
+            check_rope_theta(parameters.get("rope_theta", 10000.0))
+            is_plain = rope_type == "default" and parameters.get("partial_rotary_factor", 1.0) == 1.0
+            if self.position_type == "rotary_word" and (not is_plain or parameters is not self.rope_parameters):
+                raise ValueError(
+                    f"position_type='rotary_word' needs rope_type='default' in all layers, got "
+                    f"rope_parameters={self.rope_parameters}; use position_type='rotary'"
+                )

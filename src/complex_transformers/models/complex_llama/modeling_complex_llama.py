@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A causal decoder over both number fields: Llama (Touvron et al. 2023) with complex layers, and its heads."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers.cache_utils import Cache, DynamicCache
-from transformers.masking_utils import create_causal_mask
+from transformers.masking_utils import create_causal_mask, create_sliding_window_causal_mask
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPast, TokenClassifierOutput
 from transformers.utils import TransformersKwargs
@@ -16,9 +17,10 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import (
+    ATTENTION_FUNCTIONS,
     GatedFeedForward,
     GroupedQueryAttention,
-    RotaryPositions,
+    Readout,
     RotaryWordPositions,
     drop_conjugate,
     folded,
@@ -32,6 +34,7 @@ from ..base.positions import packed_positions, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import DecoderHead, LastTokenClassifier, TextModel, classification_head
 from .configuration_complex_llama import ComplexLlamaConfig
+from .rotary_complex_llama import RotaryByLayerType, make_positions
 
 __all__ = [
     "ComplexLlamaForCausalLM",
@@ -40,6 +43,19 @@ __all__ = [
     "ComplexLlamaModel",
     "ComplexLlamaPreTrainedModel",
 ]
+
+MASKS = {"full_attention": create_causal_mask, "sliding_attention": create_sliding_window_causal_mask}
+# Position of the norms -> their names before and after attention, before and after the feed-forward network.
+NORMS = {
+    "pre": ("input_layernorm", None, "post_attention_layernorm", None),
+    "output": (None, "post_attention_layernorm", None, "post_feedforward_layernorm"),
+    "both": (
+        "input_layernorm",
+        "post_attention_layernorm",
+        "pre_feedforward_layernorm",
+        "post_feedforward_layernorm",
+    ),
+}
 
 
 class ComplexLlamaAttention(AttentionByInterface, GroupedQueryAttention):
@@ -63,14 +79,21 @@ class ComplexLlamaAttention(AttentionByInterface, GroupedQueryAttention):
             norm_scale=config.norm_scale,
             eps=config.rms_norm_eps,
             activation_bits=config.activation_bits,
+            softcap=config.attn_logit_softcapping,
             layer_idx=layer_idx,
             number_field=config.number_field,
         )
         self.config = config
 
+    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
+        """Return the function of ``attn_implementation``; ``sdpa`` cannot limit scores."""
+        if self.softcap is not None and self.config._attn_implementation == "sdpa":
+            return ATTENTION_FUNCTIONS[self.score, self.normalization]
+        return super().attention_function()
+
 
 class ComplexLlamaLayer(GradientCheckpointingLayer):
-    """z + attention(norm(z)), then z + feed-forward(norm(z)), with dropout of what is added."""
+    """Attention and feed-forward network, each added to its input, with dropout and norms by ``norm_position``."""
 
     def __init__(self, config: ComplexLlamaConfig, layer_idx: int) -> None:
         super().__init__()
@@ -88,17 +111,24 @@ class ComplexLlamaLayer(GradientCheckpointingLayer):
             activation_bits=config.activation_bits,
             number_field=config.number_field,
         )
-        self.input_layernorm = make_norm(config)
-        self.post_attention_layernorm = make_norm(config)
+        self.norms = NORMS[config.norm_position]
+        for name in filter(None, self.norms):
+            self.add_module(name, make_norm(config))
         self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
 
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None, factors: Tensor | None, **kwargs: Any
     ) -> Tensor:
         """``[B, T, 2d] -> [B, T, 2d]``; a mask of scores, and the factors of rotary positions."""
-        attended, _ = self.self_attn(self.input_layernorm(hidden_states), attention_mask, factors, **kwargs)
-        hidden_states = hidden_states + self.dropout(attended)
-        return hidden_states + self.dropout(self.mlp(self.post_attention_layernorm(hidden_states)))
+        before_attention, after_attention, before_mlp, after_mlp = self.norms
+        attended, _ = self.self_attn(self.normed(before_attention, hidden_states), attention_mask, factors, **kwargs)
+        hidden_states = hidden_states + self.dropout(self.normed(after_attention, attended))
+        added = self.mlp(self.normed(before_mlp, hidden_states))
+        return hidden_states + self.dropout(self.normed(after_mlp, added))
+
+    def normed(self, name: str | None, hidden_states: Tensor) -> Tensor:
+        """Apply the norm of this name, if there is one."""
+        return hidden_states if name is None else getattr(self, name)(hidden_states)
 
 
 def make_norm(config: ComplexLlamaConfig) -> nn.Module:
@@ -176,18 +206,26 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         else:
             inputs_embeds = finite_padding(inputs_embeds, attention_mask)
-        score_mask = create_causal_mask(
-            config=self.config,
-            inputs_embeds=inputs_embeds,
-            attention_mask=attention_mask,
-            cache=given_cache,  # not a new one, beside which packed sequences would not be told apart
-            position_ids=position_ids,
-        )
+        # Not the new cache, beside which packed sequences would not be told apart.
+        masks = self.score_masks(inputs_embeds, attention_mask, given_cache, position_ids)
         factors = self.factors(input_ids, positions, inputs_embeds.dtype)
+        rotates = self.config.no_rope_layers or [1] * len(self.layers)
         hidden_states = self.dropout(inputs_embeds)
-        for layer in self.layers[: self.config.num_hidden_layers]:  # fewer for an early exit
-            hidden_states = layer(hidden_states, score_mask, factors, cache=cache, **kwargs)
+        layers = self.layers[: self.config.num_hidden_layers]  # fewer for an early exit
+        for layer, kind, rotated in zip(layers, self.config.layer_types or (), rotates, strict=False):
+            angles = factors[kind] if rotated else None
+            hidden_states = layer(hidden_states, masks[kind], angles, cache=cache, **kwargs)
         return BaseModelOutputWithPast(last_hidden_state=self.norm(hidden_states), cache=cache)
+
+    def score_masks(
+        self, inputs_embeds: Tensor, attention_mask: Any, cache: Cache | None, position_ids: Tensor | None
+    ) -> dict[str, Any]:
+        """Return the mask of the scores for each type of layer; ``generate()`` may have made them."""
+        if isinstance(attention_mask, dict):
+            return attention_mask
+        given = {"config": self.config, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        given |= {"cache": cache, "position_ids": position_ids}
+        return {kind: MASKS[kind](**given) for kind in set(self.config.layer_types or ())}
 
     @staticmethod
     def positions(
@@ -203,32 +241,35 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             check_mask(attention_mask, covered, layout="[batch, cached and new tokens]")
         return token_positions(input_ids, attention_mask, past_length)
 
-    def factors(self, input_ids: Tensor | None, positions: Tensor, dtype: torch.dtype) -> Tensor | None:
-        """What queries and keys are multiplied by, ``[B or 1, 1, T, 2D]``; None without rotary positions."""
+    def factors(self, input_ids: Tensor | None, positions: Tensor, dtype: torch.dtype) -> dict[str, Tensor | None]:
+        """Return what queries and keys are multiplied by, ``[B or 1, 1, T, 2D]`` or None, for each type of layer."""
+        positions = positions - 1  # the first token is not rotated, as in Llama
+        types = set(self.config.layer_types or ())
+        if isinstance(self.rotary, RotaryByLayerType):
+            return {kind: self.rotary[kind](positions, dtype) for kind in types}
         if self.rotary is None:
-            return None
-        positions = positions - 1  # the first token does not turn, as in Llama
-        if isinstance(self.rotary, RotaryPositions):
-            return self.rotary(positions, dtype)
-        if input_ids is None:
+            common = None
+        elif not isinstance(self.rotary, RotaryWordPositions):
+            common = self.rotary(positions, dtype)
+        elif input_ids is None:
             raise ValueError(
                 "with position_type='rotary_word' every word turns at its own speed, and inputs_embeds name no words: "
                 "give input_ids, or use position_type='rotary'"
             )
-        return self.rotary(input_ids, positions, dtype)
+        else:
+            common = self.rotary(input_ids, positions, dtype)
+        return dict.fromkeys(types, common)
 
 
-def make_positions(config: ComplexLlamaConfig) -> RotaryPositions | RotaryWordPositions | None:
-    """The rotary positions of ``config.position_type``; None where waves in the embedding are the positions."""
-    config.validate_rope()  # Transformers changes `rope_parameters` of a configuration without a check
-    assert config.head_dim is not None  # __post_init__ has filled both in
-    assert config.rope_parameters is not None
-    angles, rope_theta = config.head_dim // 2, config.rope_parameters["rope_theta"]
-    if config.position_type == "rotary":
-        return RotaryPositions(angles, rope_theta)
-    if config.position_type == "rotary_word":
-        return RotaryWordPositions(config.vocab_size, angles, rope_theta)
-    return None
+class SoftcappedReadout(Readout):
+    """A readout whose logits l are limited to ``softcap`` c: c tanh(l / c) (Gemma 2)."""
+
+    def __init__(self, *args: Any, softcap: float, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.softcap = softcap
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.softcap * torch.tanh(super().forward(x) / self.softcap)
 
 
 class ComplexLlamaForCausalLM(CausalHead, ComplexLlamaPreTrainedModel):
@@ -236,6 +277,13 @@ class ComplexLlamaForCausalLM(CausalHead, ComplexLlamaPreTrainedModel):
 
     config: ComplexLlamaConfig
     model_class = ComplexLlamaModel
+
+    def make_head(self, config: ComplexLlamaConfig) -> Readout:
+        """Return the language-model head of the configuration."""
+        if config.final_logit_softcapping is None:
+            return super().make_head(config)
+        size, words, softcap = config.hidden_size, config.vocab_size, config.final_logit_softcapping
+        return SoftcappedReadout(size, words, config.lm_readout, config.number_field, bias=False, softcap=softcap)
 
     def generate(self, *args: Any, **kwargs: Any) -> Any:
         """As in Transformers; widely linear layers keep their real matrices until the texts are written."""

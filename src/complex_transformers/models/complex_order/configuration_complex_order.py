@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
+from ...nn.activation import ACT2CFN
 from ...nn.attention import check_shared_parts
+from ...nn.checks import check_choice
 from ...nn.widely_linear import check_linear_type
 from ..base.configuration import NORM_TYPES, TransformerConfig
 
@@ -31,8 +33,10 @@ class ComplexOrderConfig(TransformerConfig):
         type_vocab_size: types of tokens, such as the first and the second text of a pair; a learned vector of each
             is added to the embeddings (BERT). None, the default, for no types.
         embedding_norm: a norm of the embeddings, before their dropout (BERT).
-        add_pooling_layer: ``pooler_output``, the first token through a dense layer and tanh of both parts (BERT),
-            which classifies texts in place of the mean of their tokens.
+        add_pooling_layer: ``pooler_output``, the first token through a dense layer and ``pooler_act`` (BERT), which
+            classifies sequences in place of the mean of their tokens.
+        pooler_act: activation of the pooling layer, a name of ``ACT2CFN``: ``split_tanh`` (BERT, default), or
+            ``split_relu`` (DistilBERT).
 
     Example:
         >>> from complex_transformers import ComplexOrderConfig, ComplexOrderModel
@@ -52,6 +56,7 @@ class ComplexOrderConfig(TransformerConfig):
     type_vocab_size: int | None = None
     embedding_norm: bool = False
     add_pooling_layer: bool = False
+    pooler_act: str = "split_tanh"
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.linear_type is None:
@@ -82,3 +87,4 @@ class ComplexOrderConfig(TransformerConfig):
         assert self.linear_type is not None  # __post_init__ has filled it in
         check_linear_type(self.linear_type, self.number_field)
         check_shared_parts(self.share_parts, self.linear_type)
+        check_choice("pooler_act", self.pooler_act, tuple(ACT2CFN))

@@ -63,7 +63,7 @@ class ComplexOrderLayer(EncoderLayer):
 
 
 class ComplexOrderPooler(nn.Module):
-    """tanh(W z_1 + b) of the first token, of both parts (Devlin et al. 2019): ``[B, N, 2d] -> [B, 2d]``.
+    """f(W z_1 + b) of the first token, f tanh of both parts (Devlin et al. 2019): ``[B, N, 2d] -> [B, 2d]``.
 
     The first token is that after padding on the left; a text of padding alone gives 0.
     """
@@ -71,7 +71,9 @@ class ComplexOrderPooler(nn.Module):
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__()
         self.dense = make_linear(config)
-        self.activation = number_field(config.number_field).activation("split_tanh")
+        self.activation = number_field(config.number_field).activation(
+            config.pooler_act, num_features=config.hidden_size
+        )
 
     def forward(self, hidden_states: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         if padding_mask is None:
