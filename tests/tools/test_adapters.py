@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """LoRA by PEFT on complex layers of a decoder and on their real and imaginary sub-layers."""
 
+import json
+
 import pytest
 import torch
 from tool_models import complex_llama, token_ids
@@ -10,7 +12,7 @@ peft = pytest.importorskip("peft")
 
 
 def case(*modules):
-    tried = f"`LoraConfig(target_modules={list(modules)})`: trained, saved, loaded, merged"
+    tried = f"`LoraConfig(target_modules={json.dumps(modules)})`: trained, saved, loaded, merged"
     return pytest.param(list(modules), marks=pytest.mark.tool("peft", tried), id="-".join(modules))
 
 
