@@ -19,7 +19,7 @@ TEXTS = ["the cat sat on the mat", "a quick brown fox jumps", "dogs of wizards b
 
 def tokenizer():
     """A tokenizer with padding, start and end tokens."""
-    return build_tokenizer(TEXTS, append_eos="stream")
+    return build_tokenizer(TEXTS, special_tokens="causal")
 
 
 def sizes(**changes):
