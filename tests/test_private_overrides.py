@@ -28,6 +28,7 @@ OTHERS = {
     "_update_model_kwargs_for_generation": "SynCoNMT records the relation of each step before beams are reordered",
     "_get_logits_processor": "SynCoNMT: vocab_size is that of the target",
     "_get_stopping_criteria": "stop strings are matched with the tokens of word-level tokenizers",
+    "_prepare_position_ids_for_generation": "those of Transformers go back to 0 in padding, and new tokens continue there",
     "_prepare_cache_for_generation": "recurrent and memory models create their own cache",
     "_prepare_decoder_input_ids_for_generation": "the start token is looked for behind left padding; relations",
     "_flex_attn_can_dispatch": "flex_attention computes one score and normalisation only, told by name",

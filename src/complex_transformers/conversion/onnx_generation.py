@@ -69,6 +69,8 @@ def generate_greedy(
     if reads_source:
         given["encoder_outputs"] = runners["encoder"](input_ids=input_ids, attention_mask=mask)
         tokens, name = input_ids.new_full((len(input_ids), 1), config.decoder_start_token_id), "decoder_input_ids"
+    else:
+        given["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
     ends = torch.tensor([] if config.eos_token_id is None else config.eos_token_id).flatten()
     finished = torch.zeros(len(input_ids), dtype=torch.bool)
     outputs = runners["prefill"](**{name: tokens}, **given)
@@ -83,4 +85,5 @@ def generate_greedy(
             break
         if not reads_source:
             given["attention_mask"] = torch.cat([given["attention_mask"], mask.new_ones(len(mask), 1)], 1)
+            given["position_ids"] = given["position_ids"][:, -1:] + 1
     return tokens

@@ -56,8 +56,6 @@ class OpenEndedGenerationMixin(GenerationMixin):
                 f"cache already covers {length - next_sequence_length} tokens and the prompt has only {length}. "
                 "Pass the full prompt plus at least one new token."
             )
-        if self._is_stateful:
-            kwargs.pop("position_ids", None)  # inferred by `generate()`; a model that carries a state counts by itself
         inputs: dict[str, Any] = super().prepare_inputs_for_generation(
             input_ids, next_sequence_length=next_sequence_length, inputs_embeds=inputs_embeds, **kwargs
         )
@@ -75,6 +73,13 @@ class OpenEndedGenerationMixin(GenerationMixin):
                 "padded batch."
             )
         return super().init_continuous_batching(*args, **kwargs)
+
+    def _prepare_position_ids_for_generation(self, inputs_tensor: Tensor, model_kwargs: dict[str, Any]) -> Tensor:
+        """Return positions that count real tokens; those of Transformers go back to 0 in padding behind them."""
+        mask = model_kwargs.get("attention_mask")
+        if mask is None or mask.dim() != 2:
+            return super()._prepare_position_ids_for_generation(inputs_tensor, model_kwargs)
+        return (mask.long().cumsum(-1) - 1).clamp(min=0)
 
     def _get_stopping_criteria(
         self,
