@@ -41,9 +41,10 @@ test-all: .venv/.develop
 test-slow: .venv/.develop
 	$(PYTEST) -m slow $(ARGS)
 
-# Our models under lm-eval, bitsandbytes and the server of Transformers.
-test-tools: .venv/.tools
-	$(PYTEST) tests/test_lm_eval.py tests/test_serving.py tests/quantization/test_bitsandbytes.py $(ARGS)
+# Our models with other libraries, and the table of docs/tools.md.
+test-tools: .venv-tools/.test
+	$(ONE_THREAD) PYTHONDONTWRITEBYTECODE= .venv-tools/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal tests/tools \
+		--write-table docs/tools.md $(ARGS)
 
 # On a GPU: Triton's kernels, by the table that the other targets run with its interpreter, and every family.
 test-gpu: .venv/.develop
@@ -110,10 +111,6 @@ stability: .venv/.run
 	$(COMPILE)
 	touch $@ .venv/.run .venv/.docs
 
-.venv/.tools: .venv/.develop
-	$(PIP) --editable ".[serving,tools]"
-	touch $@
-
 .venv-oldest/.develop: pyproject.toml constraints-oldest.txt
 	$(PYTHON_OLDEST) -m venv .venv-oldest
 	.venv-oldest/bin/python $(INSTALL) --constraint constraints-oldest.txt \
@@ -136,6 +133,14 @@ stability: .venv/.run
 	$(PIP_DEMO) --editable ".[train,analysis,speech,vision,kernels,test]" playwright
 	touch $@
 
+# Not in .venv, for the same reason.
+.venv-tools/.test: pyproject.toml constraints.txt examples/demo/constraints.txt
+	$(PYTHON) -m venv .venv-tools
+	grep --invert-match '^pillow==' constraints.txt > .venv-tools/constraints.txt
+	.venv-tools/bin/python $(INSTALL) --constraint .venv-tools/constraints.txt \
+		--constraint examples/demo/constraints.txt --editable ".[train,peft,serving,test,tools]"
+	touch $@
+
 .venv/.docs: .venv/.python pyproject.toml constraints.txt
 	$(PIP) --editable ".[docs]"
 	touch $@
@@ -149,4 +154,4 @@ stability: .venv/.run
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest .venv-demo .cache build site outputs
+	rm -rf .venv .venv-oldest .venv-newest .venv-demo .venv-tools .cache build site outputs

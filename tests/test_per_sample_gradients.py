@@ -1,16 +1,14 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of single samples over token ids: ``torch.func`` and Opacus."""
+"""Gradients of single samples over token ids by ``torch.func``."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch.func import functional_call, grad, vmap
 
 import complex_transformers.nn as cnn
-from complex_transformers import ComplexOrderConfig, ComplexOrderForSequenceClassification
 from families import CASES, CLASSIFIER
 from family_inputs import batch, rows
 
@@ -68,42 +66,3 @@ def test_values_are_checked_outside_of_transforms():
     table = cnn.ComplexOrderEmbedding(10, 8)
     with pytest.raises(ValueError, match=r"input_ids must lie in \[0, 10\), got 10"):
         table(torch.tensor([[3, 10]]))
-
-
-def test_opacus_finds_the_gradient_of_each_sample():
-    opacus = pytest.importorskip("opacus", reason="optional: make test-tools")
-    model = WAVES.without_dropout().double()
-    samples = rows(model, (5, 4), labels=True)
-    expected = gradients_one_by_one(model, [batch([one]) for one in samples])
-    inputs = batch(samples)
-    assert "attention_mask" in inputs
-    logits = opacus.GradSampleModule(model)(**inputs).logits
-    F.cross_entropy(logits, inputs["labels"]).backward()
-    for name, parameter in model.named_parameters():
-        torch.testing.assert_close(parameter.grad_sample, expected[name], rtol=1e-7, atol=1e-9)
-
-
-def test_opacus_trains_a_classifier():
-    opacus = pytest.importorskip("opacus", reason="optional: make test-tools")
-    model = ComplexOrderForSequenceClassification(
-        ComplexOrderConfig(
-            vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=2
-        )
-    )
-    before = {name: value.clone() for name, value in model.named_parameters()}
-    data = torch.utils.data.TensorDataset(torch.randint(3, 30, (8, 5)), torch.randint(2, (8,)))
-    private, optimizer, loader = opacus.PrivacyEngine(accountant="rdp").make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=torch.utils.data.DataLoader(data, batch_size=4),
-        noise_multiplier=1.0,
-        max_grad_norm=1.0,
-        poisson_sampling=False,
-    )
-    for ids, labels in loader:
-        private(input_ids=ids, labels=labels).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    for name, value in model.named_parameters():
-        assert value.isfinite().all(), name
-        assert not torch.equal(value, before[name]), name

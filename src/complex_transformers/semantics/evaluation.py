@@ -20,7 +20,15 @@ __all__ = ["Difference", "RatedPairs", "Scores", "bootstrap_difference", "read_r
 
 Phrase = tuple[str, ...]
 _DRAWS_AT_ONCE = 500
-_SCORES = ("score", "rating", "similarity", "relatedness", "mean", "human (mean)")  # names of the third column
+_SCORES = (
+    "score",
+    "rating",
+    "similarity",
+    "relatedness",
+    "mean",
+    "human",
+    "human (mean)",
+)  # names of the third column
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
     words (Mitchell & Lapata 2010), of a verb and its landmark (Grefenstette & Sadrzadeh 2011) or of two sentences
     (Kartsaklis & Sadrzadeh 2014); or any file of lines ``word1 word2 score`` with tabs, commas, semicolons or spaces
     between, as WordSim-353 is. It may have a header whose third column is called score, rating, similarity,
-    relatedness, mean or Human (mean). Lines that begin with ``#`` are comments.
+    relatedness, mean, Human or Human (mean). Lines that begin with ``#`` are comments.
 
     Args:
         path: of the file.

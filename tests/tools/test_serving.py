@@ -24,6 +24,9 @@ from families import Case
 for package in ("fastapi", "uvicorn", "rich"):
     pytest.importorskip(package, reason="optional: make test-tools")
 openai = pytest.importorskip("openai", reason="optional: make test-tools")
+pytestmark = pytest.mark.tool(
+    "transformers serve", "`python -m complex_transformers.serve`: answers, streamed answers, `transformers chat`"
+)
 
 CHAT_TEMPLATE = (
     "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"

@@ -17,7 +17,7 @@ def requests(kind, *arguments):
     return [Instance(kind, {}, given, 0) for given in arguments]
 
 
-@pytest.mark.slow
+@pytest.mark.tool("lm-eval", "`HFLM`: likelihoods of continuations and texts, generated texts")
 @pytest.mark.parametrize("preset", ["causal", "end"])
 @pytest.mark.parametrize(
     ("family", "variant"),
