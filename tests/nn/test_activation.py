@@ -31,6 +31,7 @@ ORACLES = {
     "identity": lambda v: v,
     "split_relu": _parts(lambda v: np.maximum(v, 0.0)),
     "split_gelu": _parts(lambda v: 0.5 * v * (1.0 + erf(v / np.sqrt(2.0)))),
+    "split_gelu_tanh": _parts(lambda v: 0.5 * v * (1.0 + np.tanh(np.sqrt(2.0 / np.pi) * (v + 0.044715 * v**3)))),
     "split_silu": _parts(lambda v: v * _sigmoid(v)),
     "split_tanh": _parts(np.tanh),
     "split_sigmoid": _parts(_sigmoid),
