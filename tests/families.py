@@ -43,12 +43,7 @@ LIFTED = {"linear_type": "widely_linear", "gate_product": "parts", "norm_scale":
 TYPES = {"type_vocab_size": 2, "embedding_norm": True, "add_pooling_layer": True}
 BERT = {**LEARNED, **REAL_SCORE, **TYPES, "norm_type": "stored_layer", "attention_scale": 0.3}
 FAIRY = {"linear_type": "conjugate", "gate_product": "conj", "hidden_act": "relu2", "sub_norms": True}
-WINDOWS = {
-    "sliding_window": 3,
-    "layer_types": ["sliding_attention", "full_attention"],
-    "norm_position": "both",
-    "attn_logit_softcapping": 5.0,
-}
+WINDOWS = {"sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"], "norm_position": "both"}
 LUONG = {"attention_type": "luong"}
 DEEP = {"encoder_layers": 2, "decoder_layers": 2}
 MODULI = {"lm_readout": "modulus"}
@@ -185,7 +180,7 @@ FAMILIES = {
             "complex": ("ForCausalLM", {}),
             "real": ("ForCausalLM", {**REAL, "tie_word_embeddings": True, "num_key_value_heads": 2}),
             "widely linear": (CLASSIFIER, {**LIFTED, "attention_bias": True, "head_dim": 12}),
-            "windows": ("ForCausalLM", WINDOWS),
+            "windows": ("ForCausalLM", {**WINDOWS, "attn_logit_softcapping": 5.0}),
         },
         {
             "fairy": ("ForCausalLM", FAIRY),
