@@ -66,9 +66,10 @@ def test_the_old_name_of_the_cache_is_accepted_with_a_warning(case):
     same(found.to_tuple()[:1], expected.to_tuple()[:1])
 
 
-@pytest.mark.parametrize(
-    "case", [Case("complex_transfo_xl", "modulus"), Case("complex_recurrent_lm", "lstm")], ids=str
-)
+STREAMS = [Case("complex_transfo_xl", "modulus"), Case("complex_recurrent_lm", "lstm")]
+
+
+@pytest.mark.parametrize("case", STREAMS, ids=str)
 @torch.no_grad()
 def test_a_stream_accepts_the_positions_that_number_it(case):
     model, ids = case.model(), words(6, 2)
@@ -80,3 +81,32 @@ def test_a_stream_accepts_the_positions_that_number_it(case):
     model(ids[:, 4:], cache=cache, position_ids=torch.tensor([[4, 5]]))
     with pytest.raises(ValueError, match="position_ids must number the tokens of a stream"):
         model(ids, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]))
+    with pytest.raises(ValueError, match="position_ids must number the tokens of a stream"):
+        model(ids[:1], cu_seq_lens_q=torch.tensor([0, 3, 6]))
+
+
+@pytest.mark.parametrize("case", [Case("complex_llama", "complex"), *STREAMS], ids=str)
+def test_a_row_of_padding_alone_does_not_stop_generation(case):
+    model, ids = case.model(), words(4, 2)
+    mask = torch.tensor([[1, 1, 1, 1], [0, 0, 0, 0]])
+    options = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    found = model.generate(ids, attention_mask=mask, **options)
+    assert torch.equal(found[:1], model.generate(ids[:1], **options))
+
+
+def test_boundaries_of_packed_rows_are_read_by_every_head():
+    boundaries, ids = torch.tensor([0, 3, 6]), words(6)
+    for case in (Case("complex_order", "words"), Case("complex_llama", "complex")):
+        model = case.model()
+        expected = torch.cat([model(ids[:, :3]).logits, model(ids[:, 3:]).logits], dim=1)
+        torch.testing.assert_close(model(ids, cu_seq_lens_q=boundaries).logits, expected)
+    for case in (Case("complex_order", "real score"), Case("complex_llama", "widely linear")):
+        with pytest.raises(ValueError, match="position_ids restart within a row"):
+            case.model()(ids, cu_seq_lens_q=boundaries)
+
+
+@pytest.mark.parametrize("case", [*STREAMS, Case("synconmt", "bahdanau")], ids=str)
+def test_a_model_with_a_cache_of_its_own_names_the_option(case):
+    model = case.model()
+    with pytest.raises(ValueError, match="cache_implementation must be None"):
+        model.generate(**batch(rows(model, (5, 5))), max_new_tokens=2, cache_implementation="static")

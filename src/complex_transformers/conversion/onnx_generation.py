@@ -16,6 +16,9 @@ from .onnx_graph import check_runtime_dtype, example_inputs
 __all__ = ["export_generation", "generate_greedy"]
 
 
+_FAMILIES = ("complex_llama", "complex_seq2seq")
+
+
 def export_generation(model: PreTrainedModel) -> ExportedModel:
     """Export the graphs ``prefill`` and ``decode``, and ``encoder`` for an encoder-decoder model.
 
@@ -29,9 +32,16 @@ def export_generation(model: PreTrainedModel) -> ExportedModel:
 
     Raises:
         ImportError: ``onnx`` or ``onnxscript`` is missing.
-        ValueError: a model in bfloat16, in which onnxruntime does not compute.
+        ValueError: a model in bfloat16, in which onnxruntime does not compute; a model of another family, or with
+            sliding windows, whose caches the exporter of Transformers does not trace.
     """
     check_runtime_dtype(model)
+    windows = getattr(model.config, "sliding_window", None)
+    if model.config.model_type not in _FAMILIES or not model.can_generate() or windows is not None:
+        raise ValueError(
+            f"model must be a generating complex_llama without sliding_window, or complex_seq2seq, got "
+            f"{type(model).__name__} with sliding_window={windows}. Use generate()."
+        )
     exporter, options = OnnxExporter(), OnnxConfig(dynamic=True)
     inputs = _sample_inputs(model)
     exported = exporter.export_for_generation(model.eval(), inputs, options, generation_config=model.generation_config)
@@ -70,7 +80,7 @@ def generate_greedy(
         given["encoder_outputs"] = runners["encoder"](input_ids=input_ids, attention_mask=mask)
         tokens, name = input_ids.new_full((len(input_ids), 1), config.decoder_start_token_id), "decoder_input_ids"
     else:
-        given["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
+        given["position_ids"] = mask.cumsum(-1) - 1
     ends = torch.tensor([] if config.eos_token_id is None else config.eos_token_id).flatten()
     finished = torch.zeros(len(input_ids), dtype=torch.bool)
     outputs = runners["prefill"](**{name: tokens}, **given)

@@ -20,8 +20,18 @@ from ...data.tokenization import with_stop_string_prefix
 __all__ = [
     "EncoderDecoderGenerationMixin",
     "OpenEndedGenerationMixin",
+    "check_own_cache",
     "learned_positions",
 ]
+
+
+def check_own_cache(model: PreTrainedModel, generation_config: GenerationConfig) -> None:
+    """Raise if ``generate()`` is asked for a kind of cache by a model that has one kind of its own."""
+    if generation_config.cache_implementation is not None:
+        raise ValueError(
+            f"cache_implementation must be None for {type(model).__name__}, got "
+            f"{generation_config.cache_implementation!r}. The model creates its own cache."
+        )
 
 
 def learned_positions(model: PreTrainedModel) -> int | None:
@@ -79,7 +89,7 @@ class OpenEndedGenerationMixin(GenerationMixin):
         mask = model_kwargs.get("attention_mask")
         if mask is None or mask.dim() != 2:
             return super()._prepare_position_ids_for_generation(inputs_tensor, model_kwargs)
-        return (mask.long().cumsum(-1) - 1).clamp(min=0)
+        return mask.long().cumsum(-1) - 1  # -1 before the first token
 
     def _get_stopping_criteria(
         self,

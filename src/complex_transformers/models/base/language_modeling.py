@@ -15,7 +15,7 @@ from transformers.utils.generic import can_return_tuple
 
 from ...nn import AdaptiveReadout, Readout
 from .configuration import WritingConfig
-from .generation import OpenEndedGenerationMixin
+from .generation import OpenEndedGenerationMixin, check_own_cache
 from .layers import LanguageModelHead
 from .loss import check_labels, label_count
 from .stream_cache import StreamCache
@@ -157,6 +157,7 @@ class CausalLanguageModel(CausalHead):
         self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Any:
         """Create the memory of the model where no cache is given; Transformers would create a KV cache."""
+        check_own_cache(self, generation_config)
         if model_kwargs.get("cache") is None and generation_config.use_cache is not False:
             model_kwargs["cache"] = self.new_memory()
         return super()._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)

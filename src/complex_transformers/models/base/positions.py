@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -43,11 +45,18 @@ def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_lengt
     return positions
 
 
-def packed_positions(cu_seq_lens: Tensor, length: int) -> Tensor:
-    """Return positions ``[1, length]`` from 0 that restart at each of ``cu_seq_lens [sequences + 1]``."""
-    index = torch.arange(length, device=cu_seq_lens.device)
-    sequence = torch.searchsorted(cu_seq_lens.long(), index, right=True) - 1
-    return (index - cu_seq_lens[sequence]).unsqueeze(0)
+def packed_positions(
+    position_ids: Tensor | None, tokens: Tensor | None, cu_seq_lens_q: Tensor | None = None, **kwargs: Any
+) -> Tensor | None:
+    """Return ``position_ids`` or, without them, ``[1, N]`` from 0 that restart at ``cu_seq_lens_q``, if given.
+
+    ``tokens [1, N, ...]`` are ids or embeddings.
+    """
+    if position_ids is not None or cu_seq_lens_q is None or tokens is None:
+        return position_ids
+    index = torch.arange(tokens.shape[1], device=cu_seq_lens_q.device)
+    sequence = torch.searchsorted(cu_seq_lens_q.long(), index, right=True) - 1
+    return (index - cu_seq_lens_q[sequence]).unsqueeze(0)
 
 
 def check_stream_positions(

@@ -30,6 +30,7 @@ from ...nn.embedding import TableEmbedding
 from .configuration import NetworkConfig, TextConfig
 from .inputs import check_mask, check_position_ids, check_text_inputs, padding_mask, without_padding
 from .packing import check_one_text
+from .positions import packed_positions
 from .pretrained import ComplexPreTrainedModel
 
 __all__ = [
@@ -180,6 +181,8 @@ class TextHead(ComplexPreTrainedModel):
         Raises:
             ValueError: rows of several packed sequences, for a head with one output per row.
         """
+        tokens = input_ids if inputs_embeds is None else inputs_embeds
+        position_ids = packed_positions(position_ids, tokens, **kwargs)
         inputs = (input_ids, attention_mask, position_ids)
         outputs = self.model(*inputs, inputs_embeds=inputs_embeds, return_dict=True, **kwargs)
         if self.one_sequence_per_row:

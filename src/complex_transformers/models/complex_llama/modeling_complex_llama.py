@@ -199,8 +199,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         first = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
         assert first is not None
         check_cache_batch(cache, first.shape[0])
-        if position_ids is None and (boundaries := kwargs.get("cu_seq_lens_q")) is not None:
-            position_ids = packed_positions(boundaries, first.shape[1])
+        position_ids = packed_positions(position_ids, first, **kwargs)
         positions = self.positions(first, attention_mask, position_ids, cache)
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)

@@ -18,7 +18,7 @@ from ...nn.embedding import TableEmbedding
 from ...nn.transforms import sequence_dft
 from ..base.inputs import check_mask, check_text_inputs, padding_mask, without_padding
 from ..base.language_modeling import CausalLanguageModel
-from ..base.positions import check_stream_positions, periodic, token_positions
+from ..base.positions import check_stream_positions, packed_positions, periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.recurrent_cache import RecurrentCache, stored_sizes
 from ..base.text import make_embedding, make_recurrent, run_recurrent
@@ -177,6 +177,7 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
         layout = "[batch, all tokens read so far and the new ones]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
         mask = None if attention_mask is None else padding_mask(attention_mask[:, -length:])
+        position_ids = packed_positions(position_ids, tokens, **kwargs)
         check_stream_positions(position_ids, tokens, attention_mask, past_length)
         if inputs_embeds is None:
             assert input_ids is not None

@@ -20,7 +20,7 @@ from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, with
 from ..base.language_modeling import CausalLanguageModel
 from ..base.layers import EncoderLayer, TransformerStack
 from ..base.memory_cache import MemoryCache
-from ..base.positions import check_stream_positions, periodic, token_positions
+from ..base.positions import check_stream_positions, packed_positions, periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import LastTokenClassifier
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
@@ -135,6 +135,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         # A stream may begin in a later segment: its mask covers what the others have read.
         layout = "[batch, all tokens read so far and the new ones]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
+        position_ids = packed_positions(position_ids, tokens, **kwargs)
         check_stream_positions(position_ids, tokens, attention_mask, past_length)
         if inputs_embeds is None:
             assert input_ids is not None

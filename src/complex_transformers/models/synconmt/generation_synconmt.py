@@ -14,7 +14,7 @@ from transformers.cache_utils import Cache
 from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, GenerateEncoderDecoderOutput
 from transformers.utils import ModelOutput
 
-from ..base.generation import EncoderDecoderGenerationMixin
+from ..base.generation import EncoderDecoderGenerationMixin, check_own_cache
 from ..base.recurrent_cache import RecurrentCache
 
 __all__ = [
@@ -63,6 +63,7 @@ class RelationGenerationMixin(EncoderDecoderGenerationMixin):
         self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Any:
         """Create a ``RecurrentCache`` where no cache is given; Transformers would create a KV cache."""
+        check_own_cache(self, generation_config)
         if model_kwargs.get("cache") is None:
             if generation_config.use_cache is not False:
                 model_kwargs["cache"] = RecurrentCache(self.config)
