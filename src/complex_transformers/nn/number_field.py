@@ -55,8 +55,9 @@ class NumberField:
 
     Attributes:
         numbers: elementary functions (modulus, parts, ...).
-        Linear, Embedding, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, Upsample, RNN, LSTM, GRU,
-            LayerNorm, RMSNorm, BatchNorm1d, BatchNorm2d, Dropout: layer classes.
+        Linear, Embedding, RNN, LSTM, GRU: layer classes.
+        Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, Upsample: layer classes.
+        LayerNorm, RMSNorm, BatchNorm1d, BatchNorm2d, Dropout: layer classes.
         RealInputLinear, RealInputConv2d: layers of real numbers, the inputs of which are counted as they are.
         MultiheadAttention, Readout, activation, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d: constructors with the
             field filled in.
