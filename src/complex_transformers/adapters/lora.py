@@ -95,7 +95,7 @@ class ComplexLora(WidelyLora):
     """LoRA on a complex layer: W + (alpha / r) B A with complex factors A ``[r, in / 2]`` and B ``[out / 2, r]``.
 
     The factors are stored as PEFT stores real ones, ``[r, in]`` and ``[out, r]``, with halves along ``in`` and
-    ``out``. An adapter has as many parameters as that of an ``nn.Linear`` of the same stored widths.
+    ``out``. An adapter has as many parameters as one on an ``nn.Linear`` of the same stored widths.
     """
 
     def update_layer(self, adapter_name: str, r: int, lora_alpha: int, config: LoraConfig, **kwargs: Any) -> None:
