@@ -20,7 +20,8 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.trainer_utils import get_last_checkpoint
 
-from complex_transformers import StreamDataset, command_line, encode_stream, load_plain_text, write_results
+from complex_transformers import StreamDataset, encode_stream
+from complex_transformers.recipes import command_line, load_plain_text, write_results
 
 
 def read(model: Any, text: StreamDataset, states: dict[str, Tensor]) -> tuple[float, dict[str, Tensor]]:

@@ -16,7 +16,8 @@ import numpy as np
 import soundfile
 
 from benchmarks.reporting import ROOT
-from complex_transformers import TranscriptionMetric, command_line, write_results
+from complex_transformers import TranscriptionMetric
+from complex_transformers.recipes import command_line, write_results
 
 CHUNKS = ("--chunk_length_s", "9", "--stride_length_s", "2")
 

@@ -13,7 +13,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 import interpreter  # noqa: F401 - before anything else imports Triton
-from complex_transformers.data import word_order
+from complex_transformers.recipes.datasets import word_order
 
 # Results must not depend on how many cores a machine has, and small tensors are fastest on one.
 torch.set_num_threads(1)

@@ -22,8 +22,8 @@ from complex_transformers import (
     ComplexTransfoXLConfig,
     ComplexTransfoXLForCausalLM,
     StreamDataset,
-    last_complete_checkpoint,
 )
+from complex_transformers.training.checkpoints import last_complete_checkpoint
 
 VOCABULARY, LANES, SEGMENT, MEMORY = 20, 4, 5, 8
 

@@ -20,7 +20,8 @@ import pytest
 from transformers import PreTrainedConfig, TrainingArguments
 
 import complex_transformers
-from complex_transformers import GivenArguments, nn, semantics
+from complex_transformers import nn, semantics
+from complex_transformers.recipes import GivenArguments
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

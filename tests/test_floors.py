@@ -17,6 +17,7 @@ FLOORS = (
     ("nn", "semantics"),
     ("models",),
     ("adapters", "training", "pipelines", "analysis", "conversion", "quantization"),
+    ("recipes",),
     ("auto", "serve"),
     ("__init__",),
 )

@@ -17,7 +17,7 @@ from complex_transformers.nn import (
     Readout,
     ZTransform,
 )
-from complex_transformers.training.arguments import RunArguments
+from complex_transformers.recipes.arguments import RunArguments
 from complex_transformers.training.trainer import decay_parameter_names, optimizer_groups
 
 pytest.importorskip("accelerate")

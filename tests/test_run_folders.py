@@ -14,16 +14,10 @@ import torch
 from datasets import Dataset
 from transformers import TrainerCallback
 
-from complex_transformers import (
-    BlockStream,
-    ClipDataset,
-    ComplexFastTextConfig,
-    ComplexFastTextForSequenceClassification,
-    Run,
-    RunArguments,
-    prepare_run,
-)
-from complex_transformers.training.folder import checksum, read_mark, run_mark, write_mark
+from complex_transformers import ClipDataset, ComplexFastTextConfig, ComplexFastTextForSequenceClassification
+from complex_transformers.recipes import BlockStream, Run, RunArguments, prepare_run
+from complex_transformers.recipes.run_folder import checksum, run_mark
+from complex_transformers.training.checkpoints import read_mark, write_mark
 from refusals import refused
 
 

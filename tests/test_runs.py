@@ -18,32 +18,27 @@ import torch
 from transformers import HfArgumentParser
 
 from complex_transformers import (
-    AudioClassificationRun,
-    BlockDataArguments,
     ComplexFastTextConfig,
     ComplexFastTextForSequenceClassification,
     ComplexOrderConfig,
     ComplexSeq2SeqConfig,
     ComplexTransfoXLConfig,
+    build_tokenizer,
+)
+from complex_transformers.recipes import (
+    AudioClassificationRun,
+    BlockDataArguments,
     RunArguments,
     StreamDataArguments,
     TranscriptionRun,
     arguments_of,
     arguments_of_networks,
-    build_tokenizer,
     encode_parallel_dataset,
     load_parallel_dataset,
 )
-from complex_transformers.training.block_runs import BlockRun, split_blocks
-from complex_transformers.training.records import (
-    command_line,
-    portable,
-    rounded,
-    run_record,
-    save_model,
-    write_results,
-)
-from complex_transformers.training.stream_runs import make_tokenizer
+from complex_transformers.recipes.packed_language_modeling import BlockRun, split_blocks
+from complex_transformers.recipes.records import command_line, portable, rounded, run_record, save_model, write_results
+from complex_transformers.recipes.stateful_language_modeling import make_tokenizer
 from refusals import refused
 
 
@@ -242,7 +237,7 @@ def test_a_run_that_shall_not_train_is_refused(options: dict[str, bool], tmp_pat
 
 
 def test_the_metric_of_an_audio_run_is_the_chosen_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("complex_transformers.Run.__init__", lambda *arguments, **options: None)
+    monkeypatch.setattr("complex_transformers.recipes.Run.__init__", lambda *arguments, **options: None)
     model = SimpleNamespace(can_generate=lambda: False)
 
     def chosen(kind: Any, **options: Any) -> tuple[str | None, bool | None]:

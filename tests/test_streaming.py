@@ -17,7 +17,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import stream_training
-from complex_transformers import ComplexTransfoXLForCausalLM, MemoryCache, StreamDataset, last_complete_checkpoint
+from complex_transformers import ComplexTransfoXLForCausalLM, MemoryCache, StreamDataset
+from complex_transformers.training.checkpoints import last_complete_checkpoint
 from complex_transformers.training.trainer import optimizer_groups
 from stream_training import LANES, SEGMENT, tokens, trainer
 

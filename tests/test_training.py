@@ -11,8 +11,6 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import Seq2SeqTrainingArguments, Trainer, TrainingArguments
 
 from complex_transformers import (
-    BlockCollator,
-    BlockStream,
     ComplexLlamaConfig,
     ComplexLlamaForCausalLM,
     ComplexOrderConfig,
@@ -27,9 +25,10 @@ from complex_transformers import (
     ComplexTransfoXLForCausalLM,
     build_tokenizer,
     decay_parameter_names,
-    last_complete_checkpoint,
     optimizer_groups,
 )
+from complex_transformers.recipes import BlockCollator, BlockStream
+from complex_transformers.training.checkpoints import last_complete_checkpoint
 from refusals import refused
 
 pytest.importorskip("accelerate")
@@ -194,7 +193,7 @@ def test_a_stream_is_resumed_in_any_pass(tmp_path, accumulation):
         model = ComplexLlamaForCausalLM(ComplexLlamaConfig(vocab_size=len(tokenizer), **sizes))
         changes = {"max_steps": 12, "per_device_train_batch_size": 3, "gradient_accumulation_steps": accumulation}
         settings = arguments(folder, save_steps=1, save_strategy="steps", **changes)
-        trainer = ComplexTrainer(model, settings, train_dataset=blocks, data_collator=BlockCollator())
+        trainer = ComplexTrainer(model, settings, train_dataset=blocks.repeat(), data_collator=BlockCollator())
         trainer.train(resume_from_checkpoint=checkpoint)
         losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
         return losses, model.state_dict()

@@ -31,11 +31,12 @@ from transformers import PreTrainedModel
 import complex_transformers
 from benchmarks.grid import Functions
 from benchmarks.reporting import machine_facts
-from complex_transformers import build_tokenizer, optimizer_groups, word_order_dataset
+from complex_transformers import build_tokenizer, optimizer_groups
 from complex_transformers.models.base.configuration import NORM_POSITIONS, NORM_TYPES
 from complex_transformers.models.complex_text_rnn.configuration_complex_text_rnn import RNN_TYPES
 from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, GATES, INITIALIZERS, MEMORY_SCORES
 from complex_transformers.nn.gates import default_gate
+from complex_transformers.recipes import word_order_dataset
 
 LEARNED_BELOW = 0.9  # of the loss of chance
 LAST_STEPS = 10

@@ -20,7 +20,8 @@ from benchmarks.lift.packages import Packaged, fetch
 from benchmarks.race import Comparison, race
 from benchmarks.reporting import ROOT, machine_facts
 from benchmarks.timing import loss_step, writing_step
-from complex_transformers import conjugate_share, lift
+from complex_transformers import lift
+from complex_transformers.analysis import conjugate_share
 from complex_transformers.conversion.lift_checkpoint import lift_checkpoint
 from complex_transformers.nn import WidelyLinear
 

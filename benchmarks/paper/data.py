@@ -12,8 +12,8 @@ from datasets import Dataset, DatasetDict, concatenate_datasets
 from sklearn.model_selection import StratifiedGroupKFold
 
 from benchmarks.reporting import ROOT
-from complex_transformers import load_text_dataset
-from complex_transformers.data.text_files import split_by_label, text_key
+from complex_transformers.recipes import load_text_dataset
+from complex_transformers.recipes.datasets.text_files import split_by_label, text_key
 
 __all__ = ["DATASETS", "FOLDS", "data_folder", "load_parts"]
 

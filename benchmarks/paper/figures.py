@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from benchmarks.paper.protocol import NETWORKS, Cell, encoded, train_cell
 from benchmarks.reporting import DOCS
-from complex_transformers import frequency_table, period_summary, plot_frequency_density, plot_waves
+from complex_transformers.analysis import frequency_table, period_summary, plot_frequency_density, plot_waves
 
 __all__ = ["figure1", "figure3", "word_frequencies"]
 

@@ -23,10 +23,9 @@ from complex_transformers import (
     LinearStart,
     MemoryProcessor,
     build_tokenizer,
-    load_babi,
-    repeated_questions,
 )
 from complex_transformers.analysis import count_parameters, memory_hit_rates
+from complex_transformers.recipes import load_babi, repeated_questions
 
 __all__ = ["BabiCell", "run", "settings"]
 

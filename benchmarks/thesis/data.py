@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.paper.data import data_folder
-from complex_transformers import build_tokenizer, load_text_dataset, quadrant_data, read_image_files
-from complex_transformers.data.image_files import find_image_files
+from complex_transformers import build_tokenizer
+from complex_transformers.recipes import load_text_dataset, quadrant_data, read_image_files
+from complex_transformers.recipes.datasets.image_files import find_image_files
 
 __all__ = ["DATASETS", "Part", "Task", "load_task"]
 

@@ -45,9 +45,9 @@ from complex_transformers import (
     SpectralTransformerProcessor,
     build_ctc_tokenizer,
     build_tokenizer,
-    limit_progress_bars,
     write_model_card,
 )
+from complex_transformers.recipes import limit_progress_bars
 
 T = TypeVar("T")
 

@@ -21,12 +21,10 @@ from complex_transformers import (
     ComplexOrderConfig,
     ComplexOrderForSequenceClassification,
     ComplexTrainer,
-    RunArguments,
     build_tokenizer,
-    limit_progress_bars,
-    word_order_dataset,
 )
-from complex_transformers.data.parts import require
+from complex_transformers.data.extras import require
+from complex_transformers.recipes import RunArguments, limit_progress_bars, word_order_dataset
 
 peft = require("peft", "LoRA needs PEFT", "train", "peft")
 

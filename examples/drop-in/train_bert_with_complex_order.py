@@ -27,14 +27,8 @@ from transformers import (
 )
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from complex_transformers import (
-    ComplexOrderEmbedding,
-    ComplexTrainer,
-    RunArguments,
-    build_tokenizer,
-    limit_progress_bars,
-    word_order_dataset,
-)
+from complex_transformers import ComplexOrderEmbedding, ComplexTrainer, build_tokenizer
+from complex_transformers.recipes import RunArguments, limit_progress_bars, word_order_dataset
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

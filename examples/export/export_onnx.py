@@ -22,7 +22,6 @@ from transformers import AutoConfig, AutoTokenizer, HfArgumentParser, PreTrained
 from transformers.exporters import ExportedModel
 
 import complex_transformers
-from complex_transformers import limit_progress_bars, write_results
 from complex_transformers.conversion.onnx_generation import export_generation, generate_greedy
 from complex_transformers.conversion.onnx_graph import (
     example_inputs,
@@ -35,6 +34,7 @@ from complex_transformers.conversion.onnx_graph import (
     without_cache,
 )
 from complex_transformers.nn import WidelyLinear, folded
+from complex_transformers.recipes import limit_progress_bars, write_results
 
 
 @dataclass

@@ -14,13 +14,9 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, HfArgumentParser, set_seed
 
-from complex_transformers import (
-    ComplexSeq2SeqConfig,
-    ComplexSeq2SeqForConditionalGeneration,
-    limit_progress_bars,
-    read_audio,
-)
+from complex_transformers import ComplexSeq2SeqConfig, ComplexSeq2SeqForConditionalGeneration, read_audio
 from complex_transformers.analysis import AttentionMap, plot_attention, plot_spectrum, plot_waves
+from complex_transformers.recipes import limit_progress_bars
 
 RATE = 8000
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

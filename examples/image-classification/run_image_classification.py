@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import EvalPrediction, HfArgumentParser
 
-from complex_transformers import (
-    ComplexImageProcessor,
+from complex_transformers import ComplexImageProcessor
+from complex_transformers.recipes import (
     Run,
     RunArguments,
     arguments_of,
@@ -26,8 +26,8 @@ from complex_transformers import (
     portable,
     prepare_run,
 )
-from complex_transformers.data.parts import check_labels, sample_training
-from complex_transformers.training.arguments import own_default
+from complex_transformers.recipes.arguments import own_default
+from complex_transformers.recipes.datasets.splits import check_labels, sample_training
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

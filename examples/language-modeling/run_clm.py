@@ -15,14 +15,8 @@ from typing import Any
 
 from transformers import HfArgumentParser, PreTrainedTokenizerFast
 
-from complex_transformers import (
-    BlockDataArguments,
-    BlockRunArguments,
-    ComplexLlamaConfig,
-    ComplexLlamaForCausalLM,
-    arguments_of,
-    train_blocks,
-)
+from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
+from complex_transformers.recipes import BlockDataArguments, BlockRunArguments, arguments_of, train_blocks
 
 # Sizes that train in minutes.
 SIZES = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 704}

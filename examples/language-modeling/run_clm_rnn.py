@@ -15,16 +15,9 @@ from typing import Any
 
 from transformers import HfArgumentParser, PreTrainedTokenizerFast
 
-from complex_transformers import (
-    ComplexRecurrentLMConfig,
-    ComplexRecurrentLMForCausalLM,
-    StreamDataArguments,
-    StreamDataset,
-    StreamRunArguments,
-    arguments_of,
-    train_stream,
-)
+from complex_transformers import ComplexRecurrentLMConfig, ComplexRecurrentLMForCausalLM, StreamDataset
 from complex_transformers.analysis import perplexity_by_position
+from complex_transformers.recipes import StreamDataArguments, StreamRunArguments, arguments_of, train_stream
 
 
 @dataclass

@@ -15,14 +15,8 @@ from typing import Any
 
 from transformers import HfArgumentParser, PreTrainedTokenizerFast
 
-from complex_transformers import (
-    ComplexTransfoXLConfig,
-    ComplexTransfoXLForCausalLM,
-    StreamDataArguments,
-    StreamRunArguments,
-    arguments_of,
-    train_stream,
-)
+from complex_transformers import ComplexTransfoXLConfig, ComplexTransfoXLForCausalLM
+from complex_transformers.recipes import StreamDataArguments, StreamRunArguments, arguments_of, train_stream
 
 
 @dataclass

@@ -24,19 +24,9 @@ from transformers import (
     pipeline,
 )
 
-from complex_transformers import (
-    ComplexOrderConfig,
-    ComplexOrderForMaskedLM,
-    Run,
-    RunArguments,
-    arguments_of,
-    build_tokenizer,
-    language_model_scores,
-    load_plain_text,
-    portable,
-    prepare_run,
-)
-from complex_transformers.training.arguments import own_default
+from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, build_tokenizer, language_model_scores
+from complex_transformers.recipes import Run, RunArguments, arguments_of, load_plain_text, portable, prepare_run
+from complex_transformers.recipes.arguments import own_default
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict

@@ -21,17 +21,13 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, HfArgumentParser, PreTrainedModel
 
 import complex_transformers
-from complex_transformers import (
-    ComplexQuantizationConfig,
-    conjugate_share,
-    limit_progress_bars,
-    write_model_card,
-    write_results,
-)
+from complex_transformers import ComplexQuantizationConfig, write_model_card
+from complex_transformers.analysis import conjugate_share
 from complex_transformers.conversion.lift import network_of
 from complex_transformers.conversion.lift_checkpoint import lift_checkpoint
 from complex_transformers.conversion.liftable import ENCODER_TYPES
-from complex_transformers.data.word_order import docstring_sentences
+from complex_transformers.recipes import limit_progress_bars, write_results
+from complex_transformers.recipes.datasets.word_order import docstring_sentences
 
 
 @dataclass

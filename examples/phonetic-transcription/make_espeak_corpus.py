@@ -30,9 +30,9 @@ from espeak import PITCHES, SPEEDS, Espeak
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
-from complex_transformers import ipa_category, write_babble_tasks
+from complex_transformers.data.extras import install_command
 from complex_transformers.data.files import read_lines
-from complex_transformers.data.parts import install_command
+from complex_transformers.recipes import ipa_category, write_babble_tasks
 
 try:
     import soundfile

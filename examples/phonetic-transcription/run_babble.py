@@ -19,18 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from transformers import HfArgumentParser
 
-from complex_transformers import (
+from complex_transformers import ClipDataset, SpectralFeatureExtractor, check_clips
+from complex_transformers.recipes import (
     BABBLE_TASKS,
     AudioClassificationRun,
-    ClipDataset,
     DecoderArguments,
-    SpectralFeatureExtractor,
     SpeechModelArguments,
     SpeechTrainingArguments,
     TranscriptionRun,
     build_classifier,
     build_transcriber,
-    check_clips,
     classification_items,
     load_babble,
     portable,

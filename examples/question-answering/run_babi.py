@@ -22,18 +22,20 @@ from complex_transformers import (
     ComplexMemoryNetworkForSequenceClassification,
     LinearStart,
     MemoryProcessor,
+    build_tokenizer,
+)
+from complex_transformers.analysis import plot_memories
+from complex_transformers.recipes import (
     Run,
     RunArguments,
     arguments_of,
-    build_tokenizer,
     load_babi,
     portable,
     prepare_run,
     repeated_questions,
 )
-from complex_transformers.analysis import plot_memories
-from complex_transformers.data.parts import hold_out_end
-from complex_transformers.training.arguments import own_default
+from complex_transformers.recipes.arguments import own_default
+from complex_transformers.recipes.datasets.splits import hold_out_end
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict

@@ -8,7 +8,7 @@ import sys
 
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from complex_transformers import limit_progress_bars  # the import registers the models with the Auto classes
+from complex_transformers.recipes import limit_progress_bars  # the import registers the models with the Auto classes
 
 
 def main() -> None:

@@ -27,15 +27,17 @@ from complex_transformers import (
     ComplexOrderConfig,
     ComplexOrderForSequenceClassification,
     ComplexTrainer,
-    RunArguments,
-    arguments_of,
     build_tokenizer,
-    limit_progress_bars,
-    load_text_dataset,
-    word_order_dataset,
     write_model_card,
 )
 from complex_transformers.analysis import plot_waves
+from complex_transformers.recipes import (
+    RunArguments,
+    arguments_of,
+    limit_progress_bars,
+    load_text_dataset,
+    word_order_dataset,
+)
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict

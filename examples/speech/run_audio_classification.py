@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import HfArgumentParser
 
-from complex_transformers import (
+from complex_transformers import ClipDataset, check_clips
+from complex_transformers.recipes import (
     AudioClassificationRun,
-    ClipDataset,
     SpeechDataArguments,
     SpeechModelArguments,
     SpeechTrainingArguments,
     build_classifier,
-    check_clips,
     classification_items,
     portable,
     prepare_run,

@@ -15,17 +15,14 @@ from typing import TYPE_CHECKING
 
 from transformers import HfArgumentParser, PreTrainedModel
 
-from complex_transformers import (
-    ClipDataset,
-    ConcatenatedClips,
+from complex_transformers import ClipDataset, ConcatenatedClips, SpectralTransformerProcessor, check_clips
+from complex_transformers.recipes import (
     DecoderArguments,
-    SpectralTransformerProcessor,
     SpeechDataArguments,
     SpeechModelArguments,
     SpeechTrainingArguments,
     TranscriptionRun,
     build_transcriber,
-    check_clips,
     portable,
     prepare_run,
     transcription_items,

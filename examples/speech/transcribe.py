@@ -25,7 +25,8 @@ import torch
 from tqdm.auto import tqdm
 from transformers import AutoConfig, pipeline
 
-from complex_transformers import limit_progress_bars, read_audio
+from complex_transformers import read_audio
+from complex_transformers.recipes import limit_progress_bars
 
 ENDINGS = (
     ".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".aifc", ".au", ".caf", ".rf64", ".w64"

@@ -20,15 +20,17 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
-from complex_transformers import (
-    SyntaxParser,
+from complex_transformers import SyntaxParser
+from complex_transformers.data.extras import (
+    require_datasets,
+)
+from complex_transformers.recipes import (
     arguments_of,
     limit_progress_bars,
     load_parallel_conllu,
     load_parallel_dataset,
     parse_parallel_dataset,
 )
-from complex_transformers.data.parts import require_datasets
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

@@ -25,20 +25,24 @@ from complex_transformers import (
     SynCoNMTConfig,
     SynCoNMTForConditionalGeneration,
     SynCoNMTProcessor,
-    SyntaxTranslationCollator,
     TranslationMetric,
+)
+from complex_transformers.analysis import bleu_by_length, token_accuracy
+from complex_transformers.data.extras import (
+    require_datasets,
+)
+from complex_transformers.recipes import (
+    SyntaxTranslationCollator,
     TranslationRun,
     TranslationTrainingArguments,
     arguments_of,
-    bleu_by_length,
     build_syntax_processor,
     encode_syntax_dataset,
     portable,
     prepare_run,
     rounded,
-    token_accuracy,
 )
-from complex_transformers.data.parts import require_datasets, sample_training
+from complex_transformers.recipes.datasets.splits import sample_training
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

@@ -21,8 +21,10 @@ from typing import Any
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
-from complex_transformers import command_line, read_conllu, write_results
-from complex_transformers.data.parts import check_validation_split, install_command
+from complex_transformers import read_conllu
+from complex_transformers.data.extras import install_command
+from complex_transformers.recipes import command_line, write_results
+from complex_transformers.recipes.datasets.splits import check_validation_split
 
 try:
     import spacy

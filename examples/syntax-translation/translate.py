@@ -16,9 +16,10 @@ from typing import Any
 import torch
 from transformers import HfArgumentParser, pipeline
 
-from complex_transformers import attention_maps, limit_progress_bars, plot_attention
+from complex_transformers.analysis import attention_maps, plot_attention
 from complex_transformers.data.files import whole_file
-from complex_transformers.data.parallel_text import read_texts
+from complex_transformers.recipes import limit_progress_bars
+from complex_transformers.recipes.datasets.parallel_text import read_texts
 
 FORMATS = ("text", "relations", "json")
 

@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedModel, PreTrainedTokenizerFast
 
-from complex_transformers import (
+from complex_transformers import build_tokenizer
+from complex_transformers.nn import read_vectors
+from complex_transformers.recipes import (
     Run,
     RunArguments,
     arguments_of,
     arguments_of_networks,
-    build_tokenizer,
     limit_progress_bars,
     load_text_dataset,
     portable,
     prepare_run,
 )
-from complex_transformers.data.parts import check_labels, sample_training
-from complex_transformers.nn import read_vectors
-from complex_transformers.training.arguments import own_default
+from complex_transformers.recipes.arguments import own_default
+from complex_transformers.recipes.datasets.splits import check_labels, sample_training
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

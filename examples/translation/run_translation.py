@@ -25,20 +25,18 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from complex_transformers import (
-    ComplexSeq2SeqConfig,
-    TranslationMetric,
+from complex_transformers import ComplexSeq2SeqConfig, TranslationMetric, build_tokenizer
+from complex_transformers.models.base.generation import learned_positions
+from complex_transformers.recipes import (
     TranslationRun,
     TranslationTrainingArguments,
     arguments_of,
-    build_tokenizer,
     encode_parallel_dataset,
     load_parallel_dataset,
     portable,
     prepare_run,
 )
-from complex_transformers.data.parts import sample_training
-from complex_transformers.models.base.generation import learned_positions
+from complex_transformers.recipes.datasets.splits import sample_training
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from transformers import HfArgumentParser, pipeline
 
-from complex_transformers import limit_progress_bars
 from complex_transformers.data.files import whole_file
-from complex_transformers.data.parallel_text import read_texts
+from complex_transformers.recipes import limit_progress_bars
+from complex_transformers.recipes.datasets.parallel_text import read_texts
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 

@@ -6,24 +6,15 @@ Importing the package registers its models with the Auto classes and its tasks w
 is listed in ``__init__.pyi`` and loaded when it is first used, so the import itself is fast.
 """
 
-from typing import Any
-
 import lazy_loader
 
 from .auto import register_when_imported
+from .data.extras import names_extras
 
 __version__ = "0.1.0"
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
-def __getattr__(name: str) -> Any:
-    try:
-        return _load(name)
-    except ImportError as error:
-        from .data.parts import with_extra
-
-        raise with_extra(error, name) from error
-
-
+__getattr__ = names_extras(_load)
 register_when_imported()

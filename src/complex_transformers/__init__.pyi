@@ -11,33 +11,9 @@ from . import (
     nn as nn,
     pipelines as pipelines,
     quantization as quantization,
+    recipes as recipes,
     semantics as semantics,
     training as training,
-)
-from .analysis.attention import (
-    AttentionMap as AttentionMap,
-    attention_maps as attention_maps,
-    plot_attention as plot_attention,
-)
-from .analysis.conjugate import (
-    conjugate_share as conjugate_share,
-    prune_conjugate as prune_conjugate,
-)
-from .analysis.frequencies import (
-    WordFrequency as WordFrequency,
-    frequency_table as frequency_table,
-    period_summary as period_summary,
-    plot_frequency_density as plot_frequency_density,
-)
-from .analysis.parameters import (
-    count_parameters as count_parameters,
-)
-from .analysis.translation import (
-    bleu_by_length as bleu_by_length,
-    token_accuracy as token_accuracy,
-)
-from .analysis.waves import (
-    plot_waves as plot_waves,
 )
 from .conversion.lift import (
     lift as lift,
@@ -48,54 +24,9 @@ from .data.audio import (
     check_clips as check_clips,
     read_audio as read_audio,
 )
-from .data.audio_files import (
-    load_audio_dataset as load_audio_dataset,
-)
-from .data.babble import (
-    BABBLE_TASKS as BABBLE_TASKS,
-    babble_targets as babble_targets,
-    load_babble as load_babble,
-    load_babble_index as load_babble_index,
-    split_by_labels as split_by_labels,
-    split_by_symbols as split_by_symbols,
-    write_babble_tasks as write_babble_tasks,
-)
-from .data.babi import (
-    BabiQuestion as BabiQuestion,
-    load_babi as load_babi,
-    read_babi as read_babi,
-    repeated_questions as repeated_questions,
-)
-from .data.blocks import (
-    BlockCollator as BlockCollator,
-    BlockStream as BlockStream,
-    pack_blocks as pack_blocks,
-    stream_plain_text as stream_plain_text,
-)
 from .data.dependency import (
     DependencyCollator as DependencyCollator,
     adjacency_from_heads as adjacency_from_heads,
-)
-from .data.image_files import (
-    read_image_files as read_image_files,
-)
-from .data.images import (
-    load_image_dataset as load_image_dataset,
-)
-from .data.ipa import (
-    IPA_CATEGORIES as IPA_CATEGORIES,
-    SIMPLE_CATEGORIES as SIMPLE_CATEGORIES,
-    ipa_category as ipa_category,
-    is_babble as is_babble,
-    simplify_ipa as simplify_ipa,
-    without_brackets as without_brackets,
-)
-from .data.parallel_text import (
-    encode_parallel_dataset as encode_parallel_dataset,
-    load_parallel_dataset as load_parallel_dataset,
-)
-from .data.plain_text import (
-    load_plain_text as load_plain_text,
 )
 from .data.stream import (
     StreamDataset as StreamDataset,
@@ -105,19 +36,9 @@ from .data.syntax import (
     SyntaxParser as SyntaxParser,
     read_conllu as read_conllu,
 )
-from .data.synthetic import (
-    quadrant_data as quadrant_data,
-    xor_data as xor_data,
-)
-from .data.text_files import (
-    load_text_dataset as load_text_dataset,
-)
 from .data.tokenization import (
     build_ctc_tokenizer as build_ctc_tokenizer,
     build_tokenizer as build_tokenizer,
-)
-from .data.word_order import (
-    word_order_dataset as word_order_dataset,
 )
 from .metrics.language_modeling import (
     LanguageModelMetric as LanguageModelMetric,
@@ -125,7 +46,6 @@ from .metrics.language_modeling import (
 )
 from .metrics.transcription import (
     TranscriptionMetric as TranscriptionMetric,
-    top_k_accuracy as top_k_accuracy,
 )
 from .metrics.translation import (
     TranslationMetric as TranslationMetric,
@@ -136,11 +56,9 @@ from .models.base.hub import (
 )
 from .models.base.memory_cache import (
     MemoryCache as MemoryCache,
-    MemoryLayer as MemoryLayer,
 )
 from .models.base.recurrent_cache import (
     RecurrentCache as RecurrentCache,
-    RecurrentStateLayer as RecurrentStateLayer,
 )
 from .models.complex_convnet.configuration_complex_convnet import (
     ComplexConvNetConfig as ComplexConvNetConfig,
@@ -311,84 +229,18 @@ from .quantization.configuration import (
 from .quantization.quantizer import (
     quantize as quantize,
 )
-from .training.arguments import (
-    GivenArguments as GivenArguments,
-    RunArguments as RunArguments,
-    arguments_of as arguments_of,
-    arguments_of_networks as arguments_of_networks,
-)
-from .training.audio_classification import (
-    AudioClassificationRun as AudioClassificationRun,
-)
-from .training.block_runs import (
-    BlockDataArguments as BlockDataArguments,
-    BlockRunArguments as BlockRunArguments,
-    train_blocks as train_blocks,
-)
-from .training.folder import (
-    last_complete_checkpoint as last_complete_checkpoint,
-)
-from .training.linear_start import (
+from .training.callbacks import (
     LinearStart as LinearStart,
-)
-from .training.records import (
-    command_line as command_line,
-    model_record as model_record,
-    portable as portable,
-    rounded as rounded,
-    run_record as run_record,
-    save_model as save_model,
-    write_results as write_results,
-)
-from .training.relation_schedule import (
     RelationSchedule as RelationSchedule,
-)
-from .training.run import (
-    Run as Run,
-    limit_progress_bars as limit_progress_bars,
-    prepare_run as prepare_run,
-)
-from .training.speech import (
-    SpeechDataArguments as SpeechDataArguments,
-    SpeechTrainingArguments as SpeechTrainingArguments,
-)
-from .training.speech_models import (
-    SPEECH_NETWORKS as SPEECH_NETWORKS,
-    DecoderArguments as DecoderArguments,
-    SpeechModelArguments as SpeechModelArguments,
-    build_classifier as build_classifier,
-    build_transcriber as build_transcriber,
-    classification_items as classification_items,
-    transcription_items as transcription_items,
-)
-from .training.stream_runs import (
-    StreamDataArguments as StreamDataArguments,
-    StreamRunArguments as StreamRunArguments,
-    train_stream as train_stream,
 )
 from .training.streams import (
     ComplexStreamTrainer as ComplexStreamTrainer,
-)
-from .training.syntax_translation import (
-    SyntaxTranslationCollator as SyntaxTranslationCollator,
-    build_syntax_processor as build_syntax_processor,
-    encode_syntax_dataset as encode_syntax_dataset,
-    load_parallel_conllu as load_parallel_conllu,
-    parse_parallel_dataset as parse_parallel_dataset,
 )
 from .training.trainer import (
     ComplexSeq2SeqTrainer as ComplexSeq2SeqTrainer,
     ComplexTrainer as ComplexTrainer,
     decay_parameter_names as decay_parameter_names,
     optimizer_groups as optimizer_groups,
-)
-from .training.transcription import (
-    TranscriptionRun as TranscriptionRun,
-)
-from .training.translation import (
-    TranslationRun as TranslationRun,
-    TranslationTrainingArguments as TranslationTrainingArguments,
-    longest_first as longest_first,
 )
 
 __version__: str

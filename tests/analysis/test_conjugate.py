@@ -11,10 +11,9 @@ from complex_transformers import (
     ComplexLlamaForCausalLM,
     ComplexLlamaModel,
     ComplexQuantizationConfig,
-    conjugate_share,
-    prune_conjugate,
     quantize,
 )
+from complex_transformers.analysis import conjugate_share, prune_conjugate
 from complex_transformers.nn import ComplexLinear, WidelyLinear
 from refusals import refused
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from complex_transformers import (
+from complex_transformers import build_tokenizer
+from complex_transformers.analysis import (
     WordFrequency,
-    build_tokenizer,
     frequency_table,
     period_summary,
     plot_frequency_density,

@@ -13,17 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from complex_transformers import (
-    SynCoNMTForConditionalGeneration,
-    SynCoNMTProcessor,
-    SyntaxTranslationCollator,
-    TranslationMetric,
-    attention_maps,
-    bleu_by_length,
-    build_syntax_processor,
-    plot_attention,
-    token_accuracy,
-)
+from complex_transformers import SynCoNMTForConditionalGeneration, SynCoNMTProcessor, TranslationMetric
+from complex_transformers.analysis import attention_maps, bleu_by_length, plot_attention, token_accuracy
+from complex_transformers.recipes import SyntaxTranslationCollator, build_syntax_processor
 from families import Case
 from refusals import refused
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from complex_transformers.data.babble import (
+from complex_transformers.recipes.datasets.babble import (
     BABBLE_TASKS,
     babble_targets,
     load_babble,
@@ -22,7 +22,7 @@ from complex_transformers.data.babble import (
     split_by_symbols,
     write_babble_tasks,
 )
-from complex_transformers.data.ipa import (
+from complex_transformers.recipes.datasets.ipa import (
     IPA_CATEGORIES,
     ipa_category,
     ipa_symbols,

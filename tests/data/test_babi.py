@@ -9,7 +9,7 @@ import tarfile
 
 import pytest
 
-from complex_transformers import load_babi, read_babi, repeated_questions
+from complex_transformers.recipes import load_babi, read_babi, repeated_questions
 
 STORY = """1 Mary moved to the bathroom.
 2 John went to the hallway.

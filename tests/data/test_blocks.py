@@ -9,16 +9,11 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from complex_transformers import (
-    BlockCollator,
-    BlockStream,
-    build_tokenizer,
-    encode_stream,
-    load_plain_text,
-    pack_blocks,
-    stream_plain_text,
+from complex_transformers import build_tokenizer, encode_stream
+from complex_transformers.recipes import BlockCollator, BlockStream, load_plain_text, pack_blocks, stream_plain_text
+from complex_transformers.recipes.datasets import (
+    packing as blocks,
 )
-from complex_transformers.data import blocks
 from refusals import refused
 from table_files import write_table
 

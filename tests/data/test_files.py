@@ -20,18 +20,18 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from complex_transformers import (
+from complex_transformers import read_conllu
+from complex_transformers.data import files
+from complex_transformers.data.files import whole_file
+from complex_transformers.data.vectors import read_vectors
+from complex_transformers.recipes import (
     load_audio_dataset,
     load_parallel_dataset,
     load_plain_text,
     load_text_dataset,
-    read_conllu,
     stream_plain_text,
 )
-from complex_transformers.data import files
-from complex_transformers.data.files import whole_file
-from complex_transformers.data.parts import read_table
-from complex_transformers.data.vectors import read_vectors
+from complex_transformers.recipes.datasets.splits import read_table
 from complex_transformers.semantics import read_rated_pairs
 from refusals import refused
 from table_files import write_table

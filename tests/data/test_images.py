@@ -8,8 +8,8 @@ import struct
 import numpy as np
 import pytest
 
-from complex_transformers import load_image_dataset, read_image_files
-from complex_transformers.data.images import _decoded_key
+from complex_transformers.recipes import load_image_dataset, read_image_files
+from complex_transformers.recipes.datasets.images import _decoded_key
 
 Image = pytest.importorskip("PIL.Image")
 datasets = pytest.importorskip("datasets")

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from complex_transformers import build_tokenizer, encode_parallel_dataset, load_parallel_dataset
+from complex_transformers import build_tokenizer
 from complex_transformers.data.files import read_lines
+from complex_transformers.recipes import encode_parallel_dataset, load_parallel_dataset
 from refusals import refused
 from table_files import write_table, write_text
 

@@ -13,8 +13,9 @@ from hypothesis import given, strategies as st
 from tokenizers import Tokenizer, models, processors
 from transformers import PreTrainedTokenizerFast
 
-from complex_transformers import StreamDataset, build_tokenizer, encode_stream, load_plain_text
+from complex_transformers import StreamDataset, build_tokenizer, encode_stream
 from complex_transformers.data.stream import _PIECE, _joins, reads_characters
+from complex_transformers.recipes import load_plain_text
 from refusals import refused
 
 # --- lanes ----------------------------------------------------------------------------------------------------------

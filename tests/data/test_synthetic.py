@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from complex_transformers import quadrant_data, xor_data
+from complex_transformers.recipes import quadrant_data, xor_data
 
 
 @pytest.mark.parametrize("kind", ["complex", "real"])

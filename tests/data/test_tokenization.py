@@ -8,8 +8,9 @@ import pytest
 from transformers import AutoTokenizer
 from transformers.generation import StopStringCriteria
 
-from complex_transformers import build_tokenizer, encode_stream, pack_blocks
+from complex_transformers import build_tokenizer, encode_stream
 from complex_transformers.data.tokenization import with_stop_string_prefix
+from complex_transformers.recipes import pack_blocks
 from refusals import refused
 
 TEXTS = ["The cat sat on the mat.", "The dog sat, and the cat ran.", "A cat!"]

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from complex_transformers import word_order_dataset
-from complex_transformers.data.word_order import docstring_sentences
+from complex_transformers.recipes import word_order_dataset
+from complex_transformers.recipes.datasets.word_order import docstring_sentences
 
 pytest.importorskip("datasets")
 

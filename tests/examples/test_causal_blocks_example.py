@@ -15,13 +15,8 @@ import pytest
 from example_runs import TINY, assert_refused
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
-from complex_transformers import (
-    BlockDataArguments,
-    BlockRunArguments,
-    ComplexRecurrentLMConfig,
-    ComplexRecurrentLMForCausalLM,
-    train_blocks,
-)
+from complex_transformers import ComplexRecurrentLMConfig, ComplexRecurrentLMForCausalLM
+from complex_transformers.recipes import BlockDataArguments, BlockRunArguments, train_blocks
 
 CLM = "language-modeling/run_clm.py"
 SMALL = [*TINY, "--num_hidden_layers", "1", "--block_size", "16", "--warmup_steps", "5", "--seed", "0"]

@@ -12,7 +12,7 @@ from datasets import Dataset
 from example_runs import ONE_EPOCH, TINY, assert_refused, make_rows, write
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from complex_transformers.data.text_files import split_by_label
+from complex_transformers.recipes.datasets.text_files import split_by_label
 
 CLASSIFICATION = "text-classification/run_classification.py"
 

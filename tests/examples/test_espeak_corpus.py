@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from example_runs import EXAMPLES, assert_refused, load_example, read_table
 
-from complex_transformers import ipa_category, load_babble
-from complex_transformers.data.babble import load_babble_index
+from complex_transformers.recipes import ipa_category, load_babble
+from complex_transformers.recipes.datasets.babble import load_babble_index
 
 pytest.importorskip("espeakng_loader")
 pytest.importorskip("scipy")

@@ -13,7 +13,8 @@ import pytest
 from example_runs import assert_refused, load_example, run_example
 from huggingface_hub.errors import StrictDataclassClassValidationError
 
-from complex_transformers import SyntaxParser, build_syntax_processor, encode_syntax_dataset
+from complex_transformers import SyntaxParser
+from complex_transformers.recipes import build_syntax_processor, encode_syntax_dataset
 
 pytest.importorskip("conllu")
 pytest.importorskip("spacy")

@@ -134,15 +134,15 @@ def test_data_sets(tmp_path):
     loaded = load_dataset("us/word-order")
     assert loaded["train"].features == words["train"].features
     assert {name: part[:] for name, part in loaded.items()} == {name: part[:] for name, part in words.items()}
-    by_reader = ct.load_text_dataset(dataset_name="us/word-order")
+    by_reader = ct.recipes.load_text_dataset(dataset_name="us/word-order")
     assert by_reader["test"]["text"][:] == words["test"]["text"][:]
     lines = {"a.en": "dogs bark\n", "a.de": "Hunde bellen\n", "b.en": "cats sleep\n", "b.de": "Katzen schlafen\n"}
     for name, line in lines.items():
         (tmp_path / name).write_text(line)
     train, validation = ([f"{tmp_path}/{part}.{side}" for side in ("en", "de")] for part in "ab")
-    pairs = ct.load_parallel_dataset(train, validation)
+    pairs = ct.recipes.load_parallel_dataset(train, validation)
     pairs.push_to_hub("us/pairs", private=True)
-    loaded = ct.load_parallel_dataset(dataset_name="us/pairs")
+    loaded = ct.recipes.load_parallel_dataset(dataset_name="us/pairs")
     assert {name: part[:] for name, part in loaded.items()} == {name: part[:] for name, part in pairs.items()}
 
 

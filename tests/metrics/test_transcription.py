@@ -11,7 +11,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from complex_transformers import TranscriptionMetric, top_k_accuracy
+from complex_transformers import TranscriptionMetric
+from complex_transformers.metrics.transcription import top_k_accuracy
 from refusals import refused
 
 pytest.importorskip("jiwer")

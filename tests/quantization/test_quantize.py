@@ -18,9 +18,9 @@ from complex_transformers import (
     ComplexSeq2SeqConfig,
     ComplexSeq2SeqForConditionalGeneration,
     lift,
-    prune_conjugate,
     quantize,
 )
+from complex_transformers.analysis import prune_conjugate
 from complex_transformers.nn import ComplexLinear, PackedLinear, Readout, complex_linear_type
 from complex_transformers.quantization.calibration import gram_matrices
 from complex_transformers.quantization.conversion import layers_to_convert

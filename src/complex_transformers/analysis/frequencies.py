@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..data.parts import require
+from ..data.extras import require
 from ..nn import ComplexOrderEmbedding, QuantumEmbedding
 from .plotting import legend_beside, new_figure
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.parts import require
+from ..data.extras import require
 from ..nn import functional as CF, split
 from ..nn.checks import check_positive
 from ..nn.short_time import make_window, short_time_dft

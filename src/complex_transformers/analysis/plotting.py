@@ -8,7 +8,7 @@ import io
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..data.parts import require
+from ..data.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-from ..data.parts import require
+from ..data.extras import require
 from .checkpoint import Checkpoint
 from .files import check_names
 from .liftable import check_liftable

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from ..data.parts import require
+from ..data.extras import require
 
 __all__ = [
     "check_runtime_dtype",

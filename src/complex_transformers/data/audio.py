@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from .parts import require
+from .extras import require
 
 __all__ = [
     "ClipDataset",

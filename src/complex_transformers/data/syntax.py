@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from .extras import check_option, require
 from .files import check_file, open_file
-from .parts import check_option, require
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -15,7 +15,7 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, Wav2Vec2CTCTokenizer
 
-from .parts import check_option
+from .extras import check_option
 from .stream import STREAM
 from .syntax import JOINER
 

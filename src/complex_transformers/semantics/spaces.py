@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from ..data.parts import check_option
+from ..data.extras import check_option
 from .cooccurrence import Cooccurrences
 from .word_space import WordSpace, unit_rows
 

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.decomposition import NMF, LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 
-from ..data.parts import check_option
+from ..data.extras import check_option
 from .cooccurrence import words_of
 from .word_space import WordSpace, unit_rows
 

@@ -15,7 +15,7 @@ import numpy
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ..data.parts import check_option
+from ..data.extras import check_option
 
 __all__ = ["COMPOSITIONS", "SIMILARITIES", "WordSpace", "unit_rows"]
 

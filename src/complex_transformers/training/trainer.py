@@ -22,9 +22,13 @@ from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_group
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils.generic import find_labels
 
-from ..data.blocks import BlockStream
 from ..models.base.hub import ModelHubMixin, complete_card
-from .folder import clear_checkpoint, last_complete_checkpoint, read_mark, write_mark
+from .checkpoints import (
+    clear_checkpoint,
+    last_complete_checkpoint,
+    read_mark,
+    write_mark,
+)
 
 __all__ = ["ComplexSeq2SeqTrainer", "ComplexTrainer", "decay_parameter_names", "optimizer_groups"]
 
@@ -127,8 +131,8 @@ class ComplexTrainer(Trainer):
     ``label_smoothing_factor`` smooths the labels of the next token for every causal language model.
 
     A resumed training ends with the weights of an uninterrupted one: with
-    ``train_sampling_strategy="group_by_length"`` the order of the rows is a function of seed and epoch, and a
-    ``BlockStream`` is repeated until ``max_steps``. A changed ``learning_rate``, which the checkpoint would override,
+    ``train_sampling_strategy="group_by_length"`` the order of the rows is a function of seed and epoch. A changed
+    ``learning_rate``, which the checkpoint would override,
     is an error. ``train(resume_from_checkpoint=True)`` skips checkpoints that were not written to their end. An
     existing checkpoint is removed before it is written anew, so that a killed run leaves no mixture of two.
 
@@ -142,7 +146,6 @@ class ComplexTrainer(Trainer):
     """
 
     label_smoother: Any
-    train_dataset: Any
     mark: Mapping[str, Any] | None = None  # of the run, written into its checkpoints
 
     def __init__(
@@ -162,8 +165,6 @@ class ComplexTrainer(Trainer):
             )
         self.same_rates = _SameLearningRates()
         self.add_callback(self.same_rates)
-        if isinstance(self.train_dataset, BlockStream):
-            self.train_dataset = self.train_dataset.repeat()
         network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter
         found = find_labels(type(network)) if hasattr(getattr(network, "config", None), "label_smoothing") else []
         if self.label_smoother is not None and len(found) > 1:

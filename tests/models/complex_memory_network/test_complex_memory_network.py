@@ -20,10 +20,10 @@ from complex_transformers import (
     ComplexMemoryNetworkForSequenceClassification,
     ComplexMemoryNetworkModel,
     LinearStart,
-    read_babi,
 )
 from complex_transformers.analysis import count_parameters
 from complex_transformers.nn.memory import read_memory, word_factors
+from complex_transformers.recipes import read_babi
 
 DATA = Path(os.environ.get("COMPLEX_TRANSFORMERS_DATA", Path(__file__).parents[4] / "shared" / "data"))
 BABI = DATA / "qa" / "babi" / "tasks_1-20_v1-2.tar.gz"

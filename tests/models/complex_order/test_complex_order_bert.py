@@ -6,7 +6,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, Trainer, TrainingArguments
 
-from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, ComplexOrderModel, prune_conjugate
+from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, ComplexOrderModel
+from complex_transformers.analysis import prune_conjugate
 from complex_transformers.nn import ComplexMultiheadAttention, ConjugateLinear, WidelyLinear, to_complex
 from families import BERT, REAL, Case
 from family_inputs import batch, rows

@@ -15,8 +15,8 @@ from complex_transformers import (
     DependencyCollator,
     build_tokenizer,
     decay_parameter_names,
-    frequency_table,
 )
+from complex_transformers.analysis import frequency_table
 from complex_transformers.nn import QuantumEmbedding
 from families import FAMILIES, Case
 from oracles import numbers, r, softmax

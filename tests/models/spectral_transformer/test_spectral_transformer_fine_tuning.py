@@ -8,13 +8,10 @@ import torch
 from complex_transformers import (
     ComplexOrderConfig,
     ComplexOrderModel,
-    DecoderArguments,
     SpectralTransformerForConditionalGeneration,
     SpectralTransformerForCTC,
-    SpeechModelArguments,
-    build_classifier,
-    build_transcriber,
 )
+from complex_transformers.recipes import DecoderArguments, SpeechModelArguments, build_classifier, build_transcriber
 
 SIZES = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
 FORMS = {"ctc": DecoderArguments(), "decoder": DecoderArguments(decoder_layers=1, label_smoothing=0.1)}

@@ -16,9 +16,8 @@ from complex_transformers import (
     SynCoNMTForConditionalGeneration,
     SyntaxParser,
     TextToTextPipeline,
-    build_syntax_processor,
-    parse_parallel_dataset,
 )
+from complex_transformers.recipes import build_syntax_processor, parse_parallel_dataset
 
 spacy = pytest.importorskip("spacy")
 TEXTS = ["dogs bark.", "old dogs see cats", "cats see old dogs."]

@@ -12,15 +12,8 @@ import torch
 from datasets import Dataset, DatasetDict
 from transformers import AutoProcessor, AutoTokenizer
 
-from complex_transformers import (
-    SynCoNMTConfig,
-    SynCoNMTForConditionalGeneration,
-    SynCoNMTProcessor,
-    SyntaxTranslationCollator,
-    build_syntax_processor,
-    build_tokenizer,
-    encode_syntax_dataset,
-)
+from complex_transformers import SynCoNMTConfig, SynCoNMTForConditionalGeneration, SynCoNMTProcessor, build_tokenizer
+from complex_transformers.recipes import SyntaxTranslationCollator, build_syntax_processor, encode_syntax_dataset
 
 PAD, UNK, START, END = 0, 1, 3, 4
 

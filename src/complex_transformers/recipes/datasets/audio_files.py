@@ -9,18 +9,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .audio import audio_bytes, audio_name, require_soundfile
-from .parts import (
+from ...data.audio import audio_bytes, audio_name, require_soundfile
+from ...data.extras import (
+    check_option,
+    require_datasets,
+)
+from .splits import (
     OVERLAPS,
     PARTS,
     check_columns,
     check_labels,
-    check_option,
     hold_out,
     in_order,
     load_hub_parts,
     read_table,
-    require_datasets,
     separate,
     strings_of,
 )

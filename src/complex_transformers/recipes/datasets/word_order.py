@@ -16,7 +16,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .parts import require_datasets
+from ...data.extras import (
+    require_datasets,
+)
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

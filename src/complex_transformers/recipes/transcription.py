@@ -13,13 +13,13 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import EvalPrediction, PreTrainedModel
 
-from ..data.parts import check_option
+from ..data.extras import check_option
 from ..metrics.transcription import TranscriptionMetric
 from ..models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor
+from ..training.trainer import ComplexSeq2SeqTrainer
 from .arguments import RunArguments
 from .records import rounded
 from .run import Run
-from .trainer import ComplexSeq2SeqTrainer
 
 __all__ = ["TranscriptionRun"]
 

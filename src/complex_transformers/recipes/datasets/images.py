@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...data.extras import (
+    check_option,
+    require,
+    require_datasets,
+)
 from .image_files import find_image_files, read_image_files
-from .parts import (
+from .splits import (
     OVERLAPS,
     check_columns,
-    check_option,
     given_files,
     hold_out,
     in_order,
     load_hub_parts,
-    require,
-    require_datasets,
     separate,
     strings_of,
 )

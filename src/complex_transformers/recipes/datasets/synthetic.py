@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .parts import check_option
+from ...data.extras import check_option
 
 __all__ = ["QUADRANT_KINDS", "LabelledNumbers", "quadrant_data", "xor_data"]
 

@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import uuid
-import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,22 +14,12 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 from transformers import TrainingArguments
-from transformers.trainer_utils import sort_checkpoints
 
+from ..training.checkpoints import clear_checkpoint, is_complete, read_mark, sorted_checkpoints, write_mark
 from .records import portable
 
-__all__ = [
-    "checksum",
-    "clear_checkpoint",
-    "last_complete_checkpoint",
-    "read_mark",
-    "run_folder",
-    "run_mark",
-    "write_mark",
-]
+__all__ = ["checksum", "run_folder", "run_mark"]
 
-MARK = "run.json"
-STATE = "trainer_state.json"  # what a Trainer writes last into a checkpoint
 # What a resumed training cannot have changed: Transformers would go on with the old value, or read other rows.
 _SAME = (
     *("seed", "data_seed", "learning_rate", "lr_scheduler_type", "warmup_steps", "weight_decay", "max_grad_norm"),
@@ -91,53 +79,6 @@ def run_mark(args: TrainingArguments, config: Mapping[str, Any], parts: Mapping[
     }
 
 
-def read_mark(folder: str | Path) -> dict[str, Any]:
-    """The mark of a folder or a checkpoint; empty where there is none."""
-    try:
-        return dict(json.loads((Path(folder) / MARK).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {}
-
-
-def write_mark(folder: str | Path, mark: Mapping[str, Any]) -> None:
-    """Mark a folder, which is made."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    (Path(folder) / MARK).write_text(json.dumps(mark, indent=2) + "\n", encoding="utf-8")
-
-
-def clear_checkpoint(folder: str | Path) -> None:
-    """Remove a checkpoint; one that is killed at it leaves a folder that is not taken for whole."""
-    (Path(folder) / STATE).unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_complete(checkpoint: str | Path) -> bool:
-    """Whether a checkpoint was written to its end: the state of the ``Trainer`` is what it writes last."""
-    try:
-        json.loads((Path(checkpoint) / STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-def last_complete_checkpoint(output_dir: str | Path) -> str | None:
-    """Return the newest checkpoint in ``output_dir`` that was written to its end, or None.
-
-    A run that is killed while it saves leaves half a checkpoint: it is skipped with a warning.
-    """
-    for checkpoint in reversed(_checkpoints(output_dir)):
-        if _is_complete(checkpoint):
-            return checkpoint
-        warnings.warn(f"{checkpoint} was not written to its end and is passed over", stacklevel=2)
-    return None
-
-
-def _checkpoints(output_dir: str | Path) -> list[str]:
-    """By their steps."""
-    found = sort_checkpoints(output_dir=str(output_dir)) if Path(output_dir).is_dir() else []
-    return sorted(found, key=lambda path: int(path.rsplit("-", 1)[-1]))
-
-
 def _other_run(checkpoint: str, mark: Mapping[str, Any]) -> str | None:
     """Describe the run of a checkpoint if it is another one; what the checkpoint does not record counts as equal."""
     found = read_mark(checkpoint)
@@ -150,7 +91,7 @@ def _other_run(checkpoint: str, mark: Mapping[str, Any]) -> str | None:
 def _check_folder(folder: Path, mark: Mapping[str, Any], resumes: bool) -> None:
     """Raise for complete checkpoints of another run, unless that run has finished and this one starts."""
     before = read_mark(folder)
-    for path in filter(_is_complete, _checkpoints(folder)):
+    for path in filter(is_complete, sorted_checkpoints(folder)):
         is_finished = before == {**read_mark(path), "finished": True}
         if (other := _other_run(path, mark)) and (resumes or not is_finished):
             raise ValueError(f"{path} is of {other}: choose another output_dir, or remove the checkpoints in {folder}")
@@ -176,7 +117,7 @@ def run_folder(output_dir: str | Path, mark: Mapping[str, Any], checkpoint: str 
     try:
         _check_folder(folder, mark, checkpoint is not None)
         if checkpoint is None:
-            for path in _checkpoints(folder):
+            for path in sorted_checkpoints(folder):
                 clear_checkpoint(path)
         elif other := _other_run(checkpoint, mark):
             raise ValueError(

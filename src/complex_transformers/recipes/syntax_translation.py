@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..data.parts import OVERLAPS, PARTS, check_option, require_datasets, separate, with_validation
+from ..data.extras import (
+    check_option,
+    require_datasets,
+)
 from ..data.syntax import SyntaxParser, read_conllu
 from ..data.tokenization import build_tokenizer
 from ..models.synconmt.processing_synconmt import SynCoNMTProcessor, join_marked, simple_relation
+from .datasets.splits import OVERLAPS, PARTS, separate, with_validation
 
 if TYPE_CHECKING:
     import torch

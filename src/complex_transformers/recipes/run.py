@@ -22,10 +22,14 @@ from transformers import (
     TrainingArguments,
 )
 
+from ..training.checkpoints import (
+    STATE,
+    last_complete_checkpoint,
+)
+from ..training.trainer import ComplexTrainer
 from .arguments import RunArguments
-from .folder import STATE, last_complete_checkpoint, run_folder, run_mark
 from .records import portable, rounded, run_record, save_model, write_results
-from .trainer import ComplexTrainer
+from .run_folder import run_folder, run_mark
 
 __all__ = ["Run", "limit_progress_bars", "prepare_run"]
 

@@ -9,17 +9,12 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .files import decode_lines, read_lines
-from .parts import (
-    OVERLAPS,
-    check_columns,
+from ...data.extras import (
     check_option,
-    read_table,
     require_datasets,
-    separate,
-    sources,
-    with_validation,
 )
+from ...data.files import decode_lines, read_lines
+from .splits import OVERLAPS, check_columns, read_table, separate, sources, with_validation
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict

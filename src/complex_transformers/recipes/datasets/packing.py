@@ -17,9 +17,12 @@ from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 from transformers import PreTrainedTokenizerBase
 
-from .files import check_own_files, read_lines
-from .parts import PARTS, check_columns, require_datasets
-from .stream import checked_texts, token_ids
+from ...data.extras import (
+    require_datasets,
+)
+from ...data.files import check_own_files, read_lines
+from ...data.stream import checked_texts, token_ids
+from .splits import PARTS, check_columns
 
 __all__ = ["BlockCollator", "BlockStream", "check_block_size", "pack_blocks", "stream_plain_text"]
 
@@ -120,7 +123,7 @@ def _column(part: Any, name: str, text_column: str) -> Callable[[], Iterator[str
 class BlockStream(IterableDataset[dict[str, Tensor]]):
     """Blocks of texts that are read during training, in the same order in every pass.
 
-    ``ComplexTrainer`` repeats them until ``max_steps``, so that a resumed run finds its place in any pass. With
+    For training to ``max_steps`` give ``stream.repeat()``, so that a resumed run finds its place in any pass. With
     several workers, each reads all texts and yields its share of the blocks: batches differ from those without.
 
     Args:

@@ -9,14 +9,18 @@ from typing import Any, ClassVar
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from ..data.plain_text import load_plain_text
-from ..data.stream import StreamDataset, encode_stream, reads_characters
+from ..data.stream import (
+    StreamDataset,
+    encode_stream,
+    reads_characters,
+)
 from ..data.tokenization import build_tokenizer
 from ..models.base.language_modeling import CausalLanguageModel
+from ..training.streams import ComplexStreamTrainer
 from .arguments import RunArguments, arguments_of, own_default
+from .datasets.plain_text import load_plain_text
 from .records import portable, rounded
 from .run import Run, prepare_run
-from .streams import ComplexStreamTrainer
 
 __all__ = ["StreamDataArguments", "StreamRunArguments", "train_stream"]
 

@@ -11,58 +11,19 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .files import open_file, uncompressed_name
+from ...data.extras import (
+    require_datasets,
+)
+from ...data.files import open_file, uncompressed_name
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict, IterableDataset
 
 PARTS = ("train", "validation", "test")
 OVERLAPS = ("error", "allow", "drop")
-# The extras of packages that modules import at their beginning.
-_EXTRAS = {"accelerate": "train", "datasets": "train", "PIL": "vision"}
-
-
-def install_command(*extras: str) -> str:
-    """Return the command that installs extras in a clone of the repository."""
-    return f'pip install -e ".[{",".join(extras)}]"'
-
-
-def with_extra(error: ImportError, name: str) -> ImportError:
-    """Return the error of importing ``name`` with the command that installs what is missing, where an extra has it."""
-    cause: BaseException | None = error
-    while cause is not None:
-        package = (getattr(cause, "name", None) or "").partition(".")[0]
-        if package in _EXTRAS:
-            return ImportError(f"{name} needs {package}: {install_command(_EXTRAS[package])}")
-        cause = cause.__cause__ or cause.__context__
-    return error
-
-
-def require(package: str, why: str, *extras: str) -> Any:
-    """Import an optional package.
-
-    Raises:
-        ImportError: the package is missing; the message says why it is needed and how to install the ``extras``.
-    """
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise ImportError(f"{why}: {install_command(*extras)}") from error
-
-
-def require_datasets(why: str = "reading data sets needs datasets") -> Any:
-    """The optional package ``datasets``."""
-    return require("datasets", why, "train")
-
-
-def check_option(name: str, value: str | int, allowed: Collection[Any]) -> None:
-    """``value`` must be one of ``allowed``."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {sorted(allowed)}, got {value!r}")
 
 
 def sources(

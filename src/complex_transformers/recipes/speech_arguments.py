@@ -7,8 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..data.audio_files import load_audio_dataset
 from .arguments import RunArguments, arguments_of, own_default
+from .datasets.audio_files import (
+    load_audio_dataset,
+)
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

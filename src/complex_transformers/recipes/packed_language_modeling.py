@@ -11,14 +11,23 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from ..data.blocks import BlockCollator, BlockStream, check_block_size, stream_plain_text
-from ..data.parts import require_datasets
-from ..data.plain_text import load_plain_text
+from ..data.extras import (
+    require_datasets,
+)
 from ..metrics.language_modeling import language_model_scores
 from ..models.base.language_modeling import CausalLanguageModel
+from .datasets.packing import BlockCollator, BlockStream, check_block_size, stream_plain_text
+from .datasets.plain_text import load_plain_text
 from .records import portable, rounded
 from .run import Run, prepare_run
-from .stream_runs import StreamRunArguments, TextDataArguments, make_prompts, make_stream, make_tokenizer, write_on
+from .stateful_language_modeling import (
+    StreamRunArguments,
+    TextDataArguments,
+    make_prompts,
+    make_stream,
+    make_tokenizer,
+    write_on,
+)
 
 __all__ = ["BlockDataArguments", "BlockRunArguments", "train_blocks"]
 
@@ -139,7 +148,8 @@ def train_blocks(
         for name, stream in streams.items()
     }
     if data_args.streaming:
-        data["train"] = BlockStream(read_train, tokenizer, data_args.block_size, by_character, checksum)
+        stream = BlockStream(read_train, tokenizer, data_args.block_size, by_character, checksum)
+        data["train"] = stream.repeat()  # until max_steps
     run = BlockRun(
         make_model(tokenizer),
         data,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .files import check_file, open_file
+from ...data.files import check_file, open_file
 
 __all__ = ["ImageArrays", "find_image_files", "read_image_files"]
 

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .parts import (
+from ...data.extras import (
+    check_option,
+    require_datasets,
+)
+from .splits import (
     OVERLAPS,
     check_columns,
-    check_option,
     hold_out,
     in_order,
     read_table,
-    require_datasets,
     separate,
     sources,
     strings_of,

@@ -13,10 +13,10 @@ from transformers import EvalPrediction, PreTrainedModel
 
 from ..metrics.translation import TranslationMetric
 from ..models.base.generation import learned_positions
+from ..training.trainer import ComplexSeq2SeqTrainer
 from .arguments import RunArguments, own_default
 from .records import rounded
 from .run import Run
-from .trainer import ComplexSeq2SeqTrainer
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict

@@ -17,7 +17,9 @@ from typing import Any, ClassVar
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel, Seq2SeqTrainingArguments
 
-from ..models import family_class
+from ..models import (
+    family_class,
+)
 
 __all__ = ["GivenArguments", "RunArguments", "arguments_of", "arguments_of_networks"]
 

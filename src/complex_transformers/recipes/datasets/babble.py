@@ -16,8 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...data.extras import (
+    check_option,
+    require_datasets,
+)
 from .ipa import is_babble, outside_ipa, simplify_ipa, without_brackets
-from .parts import check_option, require_datasets
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

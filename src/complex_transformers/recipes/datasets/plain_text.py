@@ -12,8 +12,11 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from .files import check_own_files, read_lines
-from .parts import check_columns, hold_out_end, in_order, require_datasets, sources
+from ...data.extras import (
+    require_datasets,
+)
+from ...data.files import check_own_files, read_lines
+from .splits import check_columns, hold_out_end, in_order, sources
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict

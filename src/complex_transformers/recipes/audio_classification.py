@@ -13,7 +13,9 @@ import numpy as np
 import torch
 from transformers import EvalPrediction, PreTrainedModel
 
-from ..data.audio import ClipDataset
+from ..data.audio import (
+    ClipDataset,
+)
 from ..metrics.transcription import top_k_accuracy
 from .arguments import RunArguments
 from .records import portable, rounded

@@ -13,7 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from .parts import require_datasets
+from ...data.extras import (
+    require_datasets,
+)
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
