@@ -73,7 +73,7 @@ mutations: .venv/.develop
 lint: .venv/.develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/vermin --target=3.11- --eval-annotations --no-tips --quiet src examples benchmarks
+	$(BIN)/vermin --target=3.11- --eval-annotations --no-tips --quiet src examples benchmarks experiments
 
 format: .venv/.develop
 	$(BIN)/ruff check --fix .
@@ -87,15 +87,15 @@ docs: .venv/.docs
 
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks.bench $(ARGS)
-	$(BIN)/python -m benchmarks.tables docs/benchmarks.md
+	$(BIN)/python -m experiments.tables docs/benchmarks.md
 
 bench-gpu: .venv/.bench-gpu
 	$(BIN)/python -m benchmarks.gpu $(ARGS)
-	$(BIN)/python -m benchmarks.tables docs/benchmarks-gpu.md
+	$(BIN)/python -m experiments.tables docs/benchmarks-gpu.md
 
 stability: .venv/.run
-	$(ONE_THREAD) $(BIN)/python -m benchmarks.grid stability $(ARGS)
-	$(BIN)/python -m benchmarks.tables docs/stability.md
+	$(ONE_THREAD) $(BIN)/python -m experiments.run stability $(ARGS)
+	$(BIN)/python -m experiments.tables docs/stability.md
 
 .venv/.python:
 	$(PYTHON) -m venv .venv

@@ -5,8 +5,8 @@
     python -m benchmarks.bench [--case linear --case encoder ...] [--rounds N] [--results FILE]
 
 float32 on the CPU, two threads, dropout 0 on both sides; a training step is forward + backward. Every case first
-proves that both sides compute what they claim. A case is a line of ``benchmarks/results/bench.jsonl``, from which
-``python -m benchmarks.tables`` writes its table. A ratio is ours / theirs: below 1, ours is faster (smaller).
+proves that both sides compute what they claim. A case is a line of ``experiments/results/bench.jsonl``, from which
+``python -m experiments.tables`` writes its table. A ratio is ours / theirs: below 1, ours is faster (smaller).
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from benchmarks.cases import (
     linear_paths,
     linear_recurrence,
     memory,
-    paper_epoch,
     peers,
     profiles,
     recurrent,
@@ -73,7 +72,6 @@ CASES: dict[str, Case] = {
     "attention_blocks": Case(
         attention_blocks.case, 7, attention_blocks.table, DECISIONS / "0003-blocked-attention.md", "attention_blocks"
     ),
-    "paper-figure2": Case(paper_epoch.case, 15, paper_epoch.table, DOCS / "paper.md", "figure2"),
 }
 
 

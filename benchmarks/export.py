@@ -6,8 +6,8 @@
 
 Four models with random weights read a batch on one thread: by PyTorch, by PyTorch within ``nn.folded`` where it has
 widely linear layers, as an ONNX graph, and as one with int8 matrices. All take turns within a round; figures are
-medians of processor time over rounds. A model is a line of ``benchmarks/results/export.jsonl``, from which
-``python -m benchmarks.tables docs/export.md`` writes the table.
+medians of processor time over rounds. A model is a line of ``experiments/results/export.jsonl``, from which
+``python -m experiments.tables docs/export.md`` writes the table.
 """
 
 from __future__ import annotations

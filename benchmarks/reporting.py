@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = ROOT / "experiments" / "results"
 DOCS = ROOT / "docs"
 # What many lines of a file have in common stands once, in a line of its own before them.
 SHARED = ("settings", "machine")

@@ -56,7 +56,7 @@ def test_imports_go_down_only(room: str) -> None:
         for module, *inside in imports(path):
             where = f"{path.relative_to(ROOT)} imports {'.'.join((module, *inside))}"
             assert module not in WITHOUT.get(room, ()), where
-            assert module not in ("tests", "examples", "benchmarks"), where
+            assert module not in ("tests", "examples", "benchmarks", "experiments"), where
             if module == PACKAGE.name and inside and inside[0] != room:
                 assert inside[0] in FLOOR, f"{where}: import from the room, not from the package"
                 assert FLOOR[inside[0]] < FLOOR[room], where
@@ -77,7 +77,7 @@ def test_no_loose_files() -> None:
 
 
 def test_no_file_is_too_long_to_read() -> None:
-    folders = [ROOT / name for name in ("src", "tests", "examples", "benchmarks")]
+    folders = [ROOT / name for name in ("src", "tests", "examples", "benchmarks", "experiments")]
     lines = {path: path.read_text(encoding="utf-8").count("\n") for top in folders for path in top.rglob("*.py")}
     assert lines
     assert not {str(path.relative_to(ROOT)): count for path, count in lines.items() if count > 500}

@@ -6,7 +6,7 @@
     python -m benchmarks.gpu --tiny     # the same code at toy sizes on the CPU, which measures nothing
 
 bfloat16 and float32, as they are and compiled, forward + backward without dropout. A case is a line of
-``benchmarks/results/bench-gpu.jsonl``, from which ``python -m benchmarks.tables docs/benchmarks-gpu.md`` writes its
+``experiments/results/bench-gpu.jsonl``, from which ``python -m experiments.tables docs/benchmarks-gpu.md`` writes its
 table. With ``TRITON_INTERPRET=1`` a tiny run takes the kernels by Triton's interpreter. What a GPU has no memory for
 is left out, and said so. A ratio is ours / theirs: below 1, ours is faster (smaller).
 """

@@ -13,7 +13,7 @@ import pytest
 import torch
 from benchmarks.gpu.__main__ import CASES, main
 from benchmarks.reporting import read_lines
-from benchmarks.tables.cases import gpu_table, gpu_tables
+from experiments.tables.cases import gpu_table, gpu_tables
 
 import interpreter
 from complex_transformers.kernels.accelerator import switch

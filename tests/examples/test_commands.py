@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 import pytest
-from benchmarks.grid import Commands, Place
-from benchmarks.grids import GRIDS
 from example_runs import EXAMPLES, load_example
+from experiments.grid import Commands, Place
+from experiments.grids import GRIDS
 from transformers import HfArgumentParser
 
 

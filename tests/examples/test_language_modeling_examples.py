@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.carried_states import measure
 from example_runs import ONE_EPOCH, TINY, assert_refused, load_example
+from experiments.carried_states import (
+    measure,
+)
 from transformers import AutoTokenizer, EvalPrediction, pipeline
 
 from complex_transformers import build_tokenizer, encode_stream

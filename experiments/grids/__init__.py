@@ -1,0 +1,31 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of every table, as data, for ``experiments.grid``."""
+
+from __future__ import annotations
+
+from experiments.grid import Grid
+from experiments.grids import (
+    bits,
+    causal,
+    fair,
+    gates,
+    lift,
+    paper,
+    quantum,
+    speech,
+    stability,
+    text,
+    thesis,
+    thesis_language,
+    thesis_memory,
+    thesis_semantics,
+)
+
+__all__ = ["GRIDS"]
+
+MODULES = (
+    *(text, speech, paper, fair, quantum, gates, stability, lift, bits, causal),
+    *(thesis, thesis_language, thesis_memory, thesis_semantics),
+)
+GRIDS: dict[str, Grid] = {grid.name: grid for module in MODULES for grid in module.GRIDS}

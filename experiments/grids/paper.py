@@ -1,0 +1,160 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What the tables consist of, and what the paper (ICLR 2020) and its slides print in them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import datasets
+import torch
+import transformers
+
+from experiments.grid import Functions
+from experiments.paper.data import DATASETS, FOLDS
+from experiments.paper.figures import word_frequencies
+from experiments.paper.protocol import EMBEDDINGS, PAPER_NETWORKS, Cell, run_cell, settings
+
+__all__ = ["GCN_TABLE", "GRIDS", "TABLE2", "TABLE4", "Scheme"]
+
+# Columns of the paper that have a data set here.
+COLUMNS = ("mr", "subj", "sst2", "trec")
+
+
+def _rows(*rows: tuple[float, float, float, float]) -> dict[str, dict[str, float]]:
+    return {embedding: dict(zip(COLUMNS, row, strict=True)) for embedding, row in zip(EMBEDDINGS, rows, strict=True)}
+
+
+# ComplexOrder Table 2, test accuracy; in the order of EMBEDDINGS.
+TABLE2: dict[str, dict[str, dict[str, float]]] = {
+    "FastText": _rows(
+        (0.765, 0.916, 0.788, 0.874),
+        (0.774, 0.922, 0.791, 0.874),
+        (0.776, 0.921, 0.792, 0.880),
+        (0.773, 0.918, 0.803, 0.872),
+        (0.787, 0.929, 0.809, 0.892),
+    ),
+    "LSTM": _rows(
+        (0.775, 0.896, 0.807, 0.858),
+        (0.778, 0.915, 0.811, 0.858),
+        (0.776, 0.912, 0.813, 0.865),
+        (0.765, 0.907, 0.784, 0.784),
+        (0.790, 0.926, 0.819, 0.869),
+    ),
+    "CNN": _rows(
+        (0.809, 0.928, 0.856, 0.898),
+        (0.816, 0.938, 0.856, 0.890),
+        (0.815, 0.938, 0.838, 0.918),
+        (0.811, 0.937, 0.823, 0.900),
+        (0.825, 0.951, 0.864, 0.939),
+    ),
+    "Transformer": _rows(
+        (0.669, 0.847, 0.736, 0.802),
+        (0.737, 0.859, 0.753, 0.820),
+        (0.731, 0.863, 0.761, 0.834),
+        (0.715, 0.848, 0.742, 0.856),
+        (0.746, 0.895, 0.813, 0.896),
+    ),
+}
+# Slides, "PE in GCN".
+GCN_TABLE: dict[str, dict[str, float]] = _rows(
+    (0.786, 0.934, 0.826, 0.906),
+    (0.781, 0.931, 0.822, 0.884),
+    (0.548, 0.928, 0.818, 0.886),
+    (0.762, 0.918, 0.805, 0.886),
+    (0.781, 0.931, 0.816, 0.900),
+)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A row of ComplexOrder Table 4: what is shared, and the paper's accuracy on SST."""
+
+    name: str
+    embedding: str
+    options: tuple[tuple[str, object], ...]
+    accuracy: float
+
+    @property
+    def share_parts(self) -> bool:
+        """Re(W) = Im(W) in q, k, v."""
+        return ("share_parts", True) in self.options
+
+
+_SHARED = (("share_parts", True),)
+_SHARINGS = (
+    ("period shared by dimensions", (("frequency_sharing", "dimension"),), 0.797, 0.794),
+    ("period shared by words", (("frequency_sharing", "word"),), 0.805, 0.797),
+    ("amplitude shared by dimensions", (("amplitude_sharing", "dimension"),), 0.798, 0.792),
+    ("amplitude shared by words", (("amplitude_sharing", "word"),), 0.804, 0.801),
+)
+TABLE4: tuple[Scheme, ...] = (
+    Scheme("complex-order", "complex-order", (), 0.813),
+    Scheme("initial phases", "complex-order", (("phase", "learned"),), 0.785),
+    *(Scheme(name, "complex-order", options, value) for name, options, value, _ in _SHARINGS),
+    Scheme("no position (complex-vanilla)", "complex-vanilla", (), 0.764),
+    *(Scheme(name, "complex-order", options + _SHARED, value) for name, options, _, value in _SHARINGS),
+    Scheme("no position (complex-vanilla)", "complex-vanilla", _SHARED, 0.743),
+    Scheme("vanilla Transformer (TPE)", "TPE", (), 0.761),
+)
+
+
+# Of complex LSTMs, chosen on TREC's validation part as the other options of this table.
+GATE = (("gate", "modulus"),)
+
+
+def _rows_of(cells: Iterable[Cell]) -> dict[str, Cell]:
+    return {cell.row: cell for cell in cells}
+
+
+def table2_rows(folds: Iterable[int], datasets: Iterable[str]) -> dict[str, Cell]:
+    """Every network with every embedding."""
+    cells = _rows_of(
+        Cell(dataset, network, embedding, 0, fold)
+        for fold in folds
+        for dataset in datasets
+        for network in PAPER_NETWORKS
+        for embedding in EMBEDDINGS
+    )
+    gated = {row: cell for row, cell in cells.items() if cell.network == "LSTM" and cell.number_field == "complex"}
+    return {**cells, **{row: replace(cell, options=GATE) for row, cell in gated.items()}}
+
+
+def quietly(function: Callable[[Cell], dict[str, Any]]) -> Callable[[Cell, int], dict[str, Any]]:
+    """A cell with its seed on one thread, without what the Trainer prints."""
+
+    def run(cell: Cell, seed: int) -> dict[str, Any]:
+        torch.set_num_threads(1)
+        datasets.disable_progress_bars()
+        before = transformers.logging.get_verbosity()
+        transformers.logging.set_verbosity_error()
+        try:
+            with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+                return function(replace(cell, seed=seed))
+        finally:
+            transformers.logging.set_verbosity(before)
+
+    return run
+
+
+GRIDS = (
+    Functions("paper-table2", table2_rows([0], DATASETS), (0, 1, 2), quietly(run_cell), settings),
+    # the other nine folds of data sets without a test part
+    Functions("paper-table2-folds", table2_rows(range(1, FOLDS), ["subj", "mr"]), (0,), quietly(run_cell), settings),
+    Functions(
+        "paper-table4",
+        _rows_of(Cell(d, "Transformer", s.embedding, 0, options=s.options) for d in DATASETS for s in TABLE4),
+        (0, 1, 2),
+        quietly(run_cell),
+        settings,
+    ),
+    Functions(
+        "paper-table7",
+        {name: Cell(name, "Transformer", "complex-order", 0) for name in DATASETS},
+        function=quietly(word_frequencies),
+    ),
+)

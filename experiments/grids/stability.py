@@ -1,0 +1,258 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Does training diverge? Every activation, norm, attention score, initialiser and recurrent cell, from many seeds.
+
+    python -m experiments.run stability
+
+trains a small network from each seed in each setting, everything else at its default (dropout included), without
+warm-up and without gradient clipping, which would hide what is looked for. A run
+
+* *diverged* when a loss or a gradient is not finite;
+* *did not learn* when it did not diverge and its mean training loss over the last 10 steps is above 0.9 of that of an
+  answer by chance: ln 2 of two classes, ln V of the words of a language model, ln 3 of the answers about a story.
+
+A run is a line of ``experiments/results/stability.jsonl``. The table goes to ``docs/stability.md``.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from benchmarks.reporting import machine_facts
+from torch import Tensor
+from transformers import PreTrainedModel
+
+import complex_transformers
+from complex_transformers import build_tokenizer, optimizer_groups
+from complex_transformers.models.base.configuration import NORM_POSITIONS, NORM_TYPES
+from complex_transformers.models.complex_text_rnn.configuration_complex_text_rnn import RNN_TYPES
+from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, GATES, INITIALIZERS, MEMORY_SCORES
+from complex_transformers.nn.gates import default_gate
+from complex_transformers.recipes import word_order_dataset
+from experiments.grid import Functions
+
+LEARNED_BELOW = 0.9  # of the loss of chance
+LAST_STEPS = 10
+RECURRENT_ACTIVATIONS = ("split_tanh", "hirose_tanh", "split_relu")  # those that a state can be kept in
+
+# Whatever changes the outcome of a run.
+PROTOCOL: dict[str, Any] = {
+    "task": "word_order_dataset(max_sentences=160), split train: 256 texts, half of them shuffled",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 128,
+    "steps": 100,
+    "batch_size": 32,
+    "optimizer": "AdamW",
+    "learning_rate": 1e-3,
+    "weight_decay": 0.01,
+    "warmup_steps": 0,
+    "max_grad_norm": None,
+    "threads": 1,
+}
+
+
+# Language models and memory networks have a task of their own, and are otherwise trained alike.
+TASKS = {
+    "ComplexRecurrentLM": "the same texts in order: 128 to be written",
+    "ComplexMemoryNetwork": "256 stories of four sentences of a person and one of three places: where is the person?",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A change of the default configuration of a family and the group of the table it belongs to."""
+
+    group: str
+    changes: tuple[tuple[str, str], ...]
+    family: str = "ComplexOrder"
+
+    @property
+    def name(self) -> str:
+        """Key in the results; the default configuration stands in every group but is measured once."""
+        changes = ", ".join(f"{key}={value}" for key, value in self.changes)
+        if self.family != "ComplexOrder":
+            return f"{self.family}, {changes}"
+        return "default" if self.is_default() else changes
+
+    @property
+    def label(self) -> str:
+        """Row of the table."""
+        return ", ".join(f"`{value}`" for _, value in self.changes)
+
+    def is_default(self) -> bool:
+        """Whether this is the default configuration of the family."""
+        config = getattr(complex_transformers, f"{self.family}Config")()
+        return all(getattr(config, key) == value for key, value in self.changes)
+
+
+def settings() -> list[Setting]:
+    """Everything the registries hold, so that a new activation or norm cannot be forgotten here."""
+    rows = [Setting("Activation", (("hidden_act", name),)) for name in ACT2CFN]
+    rows += [
+        Setting("Norm and its position", (("norm_type", norm), ("norm_position", position)))
+        for norm in NORM_TYPES
+        for position in NORM_POSITIONS
+    ]
+    rows += [
+        Setting(
+            "Attention score and normalisation",
+            (("attention_score", score), ("attention_normalization", normalization)),
+        )
+        for score, normalization in ATTENTION_FUNCTIONS
+    ]
+    rows += [Setting("Initialiser", (("weight_init", name),)) for name in INITIALIZERS]
+    rows += [
+        Setting(f"Recurrent classifier, {kind}", (("rnn_type", kind), *changes), "ComplexTextRNN")
+        for kind in RNN_TYPES
+        for changes in _recurrent_changes(kind)
+    ]
+    rows += [Setting("Recurrent language model", changes, "ComplexRecurrentLM") for changes in LANGUAGE_MODELS]
+    rows += [Setting("Memory network", changes, "ComplexMemoryNetwork") for changes in MEMORIES]
+    return rows
+
+
+LANGUAGE_MODELS = (
+    (("rnn_type", "lstm"),),
+    (("gate", "modulus"), ("state_activation", "hirose_tanh"), ("lm_readout", "squared_modulus")),  # Thesis 4.3.4
+    (("embedding_type", "slot_position"),),
+    (("embedding_type", "phase_position"),),
+    (("transform", "causal_z"),),
+    (("rnn_type", "lru"),),
+)
+MEMORIES = (
+    *((("variant", "sentence_memory"), ("attention_score", name)) for name in MEMORY_SCORES),
+    (("sentence_encoding", "complex_order"), ("temporal", "phase")),
+    (("variant", "word_memory"),),
+)
+
+
+def _recurrent_changes(kind: str) -> list[tuple[tuple[str, str], ...]]:
+    """Every gate with the default activation and every activation with the default gate; a plain RNN has no gate."""
+    activations = [(("state_activation", name),) for name in RECURRENT_ACTIVATIONS]
+    others = [(("gate", name),) for name in GATES if name != default_gate(kind)]
+    return activations if kind == "rnn" else [*activations, *others]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows to learn, the sizes that a configuration takes from them, and the loss of an answer by chance."""
+
+    rows: dict[str, Tensor]
+    sizes: dict[str, int]
+    chance: float
+
+
+@cache
+def training_data(family: str) -> Task:
+    """What a family is trained on."""
+    if family == "ComplexMemoryNetwork":
+        return _stories()
+    split = word_order_dataset(max_sentences=160)["train"]
+    texts, labels = list(split["text"]), torch.tensor(list(split["label"]))
+    if labels.double().mean() != 0.5:
+        raise AssertionError("the classes must be balanced: ln 2 is taken as the loss of chance")
+    tokenizer = build_tokenizer(texts, vocab_size=2000)
+    rows = dict(tokenizer(texts, padding=True, return_tensors="pt"))
+    rows = {name: rows[name] for name in ("input_ids", "attention_mask")}
+    sizes = {"vocab_size": len(tokenizer)}
+    if family == "ComplexRecurrentLM":
+        rows = {name: value[labels == 1] for name, value in rows.items()}
+        words = rows["input_ids"].masked_fill(rows["attention_mask"] == 0, -100)
+        return Task({**rows, "labels": words}, sizes, math.log(len(tokenizer)))
+    return Task({**rows, "labels": labels}, sizes, math.log(2.0))
+
+
+def _stories(number: int = 256, people: int = 4, places: int = 3) -> Task:
+    """Everybody is somewhere: ids of sentences of two words, a question of one, and the place."""
+    generator = torch.Generator().manual_seed(0)
+    told = torch.stack([torch.randperm(people, generator=generator) for _ in range(number)])
+    where = torch.randint(places, (number, people), generator=generator)
+    asked = torch.randint(people, (number, 1), generator=generator)
+    sentences = torch.stack([told + 1, where + people + 1], dim=-1)
+    rows = {"input_ids": sentences, "question_ids": told.gather(1, asked) + 1, "labels": where.gather(1, asked)[:, 0]}
+    return Task(rows, {"vocab_size": people + places + 1, "num_labels": places}, math.log(places))
+
+
+def _batches(size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    while True:
+        yield from torch.randperm(size, generator=generator).split(PROTOCOL["batch_size"])
+
+
+def make_model(setting: Setting, task: Task) -> PreTrainedModel:
+    """The network of a setting; states of a recurrent one are as wide as the hidden states of the others."""
+    config_class = getattr(complex_transformers, f"{setting.family}Config")
+    sizes = {key: value for key, value in PROTOCOL.items() if hasattr(config_class, key)}
+    if hasattr(config_class, "recurrent_size"):
+        sizes = {"hidden_size": PROTOCOL["hidden_size"], "recurrent_size": PROTOCOL["hidden_size"]}
+    config = config_class(**sizes, **task.sizes, **dict(setting.changes))
+    head = "ForCausalLM" if setting.family == "ComplexRecurrentLM" else "ForSequenceClassification"
+    return getattr(complex_transformers, setting.family + head)(config)
+
+
+def train(setting: Setting, seed: int) -> dict[str, Any]:
+    """One run: weights, dropout and the order of the batches follow from ``seed``."""
+    torch.set_num_threads(PROTOCOL["threads"])
+    task = training_data(setting.family)
+    torch.manual_seed(seed)
+    model = make_model(setting, task)
+    inputs = dict(task.rows)
+    if getattr(model.config, "variant", None) == "word_memory":
+        inputs["input_ids"] = inputs["input_ids"].flatten(1)  # a story is one text
+    model.train()
+    optimizer = torch.optim.AdamW(optimizer_groups(model, PROTOCOL["weight_decay"]), lr=PROTOCOL["learning_rate"])
+    losses: list[float] = []
+    largest_gradient = 0.0
+    diverged_at: str | None = None
+    start = time.perf_counter()
+    batches = _batches(len(inputs["labels"]), torch.Generator().manual_seed(seed))
+    for step, rows in zip(range(PROTOCOL["steps"]), batches, strict=False):
+        optimizer.zero_grad()
+        loss = model(**{name: value[rows] for name, value in inputs.items()}).loss
+        losses.append(loss.item())
+        if not math.isfinite(losses[-1]):
+            diverged_at = f"loss {losses[-1]} at step {step}"
+            break
+        loss.backward()
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients).item()
+        if not math.isfinite(norm):
+            broken = [n for n, p in model.named_parameters() if p.grad is not None and not p.grad.isfinite().all()]
+            diverged_at = f"gradient of {', '.join(broken) or 'too large a norm'} at step {step}"
+            break
+        largest_gradient = max(largest_gradient, norm)
+        optimizer.step()
+    final = statistics.fmean(losses[-LAST_STEPS:]) if diverged_at is None else None
+    return {
+        "first_loss": losses[0] if math.isfinite(losses[0]) else None,
+        "final_loss": final,
+        "largest_gradient_norm": largest_gradient,
+        "diverged": diverged_at,
+        "did_not_learn": final is not None and final > LEARNED_BELOW * task.chance,
+        "seconds": round(time.perf_counter() - start, 2),
+        "machine": machine_facts(),
+    }
+
+
+def protocol(setting: Setting) -> dict[str, Any]:
+    """What a run of a setting depends on."""
+    return {**PROTOCOL, **({"task": TASKS[setting.family]} if setting.family in TASKS else {})}
+
+
+GRIDS = (
+    Functions(
+        "stability",
+        {setting.name: setting for setting in settings()},
+        seeds=range(20),
+        function=train,
+        settings=protocol,
+    ),
+)

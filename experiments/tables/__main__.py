@@ -1,0 +1,75 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Write every table of the documentation and of the examples' READMEs from ``experiments/results``.
+
+    python -m experiments.tables [PAGE ...]        # a page, or a part of its path; default: all
+
+A table stands between ``<!-- name:start -->`` and ``<!-- name:end -->``, which the page must hold once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.reporting import RESULTS, ROOT, write_part
+
+# Page -> the modules that have its tables, imported when they are asked for.
+PAGES: dict[str, tuple[str, ...]] = {
+    "docs/benchmarks.md": ("cases",),
+    "docs/benchmarks-gpu.md": ("cases",),
+    "docs/choose.md": ("choose",),
+    "docs/decisions/0002-linear.md": ("cases",),
+    "docs/decisions/0003-blocked-attention.md": ("cases",),
+    "docs/export.md": ("export",),
+    "docs/lift.md": ("lift",),
+    "docs/models/complex_quantum.md": ("quantum",),
+    "docs/paper.md": ("cases", "paper"),
+    "docs/quantization.md": ("bits",),
+    "docs/semantics.md": ("semantics",),
+    "docs/stability.md": ("stability",),
+    "docs/thesis.md": ("thesis", "babi"),
+    "examples/language-modeling/README.md": ("text",),
+    "examples/phonetic-transcription/README.md": ("speech",),
+    "examples/speech/README.md": ("speech",),
+    "examples/syntax-translation/README.md": ("text",),
+    "examples/text-classification/README.md": ("text",),
+    "examples/translation/README.md": ("text",),
+}
+
+
+def tables_of(page: str, results: Path) -> dict[str, str]:
+    """The tables of a page by the names of their markers."""
+    modules = [importlib.import_module(f"experiments.tables.{name}") for name in PAGES[page]]
+    return {name: table(results) for module in modules for name, table in module.TABLES[page].items()}
+
+
+def write_tables(page: str, root: Path, results: Path) -> None:
+    """Replace the tables of one page."""
+    path = root / page
+    text = path.read_text(encoding="utf-8")
+    for name, table in tables_of(page, results).items():
+        for marker in (f"<!-- {name}:start -->", f"<!-- {name}:end -->"):
+            if (count := text.count(marker)) != 1:
+                raise ValueError(f"{page} must hold the marker {marker} once, found {count}")
+        text = write_part(text, name, table)
+    path.write_text(text, encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", nargs="*", metavar="PAGE", help=f"one or more of: {', '.join(PAGES)}")
+    asked = parser.parse_args(arguments).page or [""]
+    for part in asked:
+        if not any(part in page for page in PAGES):
+            parser.error(f"no page {part} with tables; there are: {', '.join(PAGES)}")
+    for page in PAGES:
+        if any(part in page for part in asked):
+            write_tables(page, ROOT, RESULTS)
+
+
+if __name__ == "__main__":
+    main()

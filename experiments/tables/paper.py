@@ -1,0 +1,205 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Results as the tables of ``docs/paper.md``: mean, spread over seeds, significance, and the paper's value."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmarks.reporting import markdown_table, read_lines
+from scipy.stats import wilcoxon
+
+from experiments.grids.fair import FINAL_SEEDS
+from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4
+from experiments.paper.protocol import EMBEDDINGS, NETWORKS
+from experiments.tables.runs import MISSING, spread
+
+__all__ = ["TABLES", "accuracy_table", "signed_rank", "whole_rows"]
+
+# Which row complex-order is significantly better (or worse) than; the marks of the paper, in the order of EMBEDDINGS.
+MARKS = dict(zip(EMBEDDINGS, ("§", "†", "‡", "*"), strict=False))
+LEVEL = 0.05
+
+FIELDS = {embedding: field for embedding, (_, field) in EMBEDDINGS.items()}
+
+Result = dict[str, Any]
+Groups = dict[tuple[str, ...], list[Result]]
+
+
+def percent(values: Sequence[float]) -> str:
+    """Mean and standard deviation over the seeds."""
+    return spread(values, 1, 100)
+
+
+def _hits(results: Iterable[Result]) -> np.ndarray:
+    """How many of the seeds answer each test text rightly; folds one after the other."""
+    by_fold: dict[int, list[np.ndarray]] = defaultdict(list)
+    for result in results:
+        bits = np.unpackbits(np.frombuffer(bytes.fromhex(result["correct"]), np.uint8))
+        by_fold[result["cell"]["fold"]].append(bits[: result["rows"]["test"]].astype(int))
+    return np.concatenate([np.mean(by_fold[fold], axis=0) for fold in sorted(by_fold)])
+
+
+def signed_rank(ours: Sequence[Result], other: Sequence[Result]) -> tuple[float, int]:
+    """p of Wilcoxon's signed-rank test over the test texts, two-sided, and the sign of the difference.
+
+    A text counts by the share of seeds that answer it rightly; texts without a difference are left out.
+    """
+    difference = _hits(ours) - _hits(other)
+    if not difference.any():
+        return 1.0, 0
+    return float(wilcoxon(difference, method="asymptotic").pvalue), int(np.sign(difference.sum()))
+
+
+def _group(results: Iterable[Result], *fields: str) -> Groups:
+    groups: Groups = defaultdict(list)
+    for result in sorted(results, key=lambda result: (result["row"], result["seed"])):
+        groups[tuple(str(result["cell"][field]) for field in fields)].append(result)
+    return dict(groups)
+
+
+def _marks(groups: Groups, dataset: str, network: str) -> str:
+    """Marks of the rows that complex-order beats; in brackets those that beat it."""
+    ours = groups[dataset, network, "complex-order"]
+    better, worse = "", ""
+    for embedding, mark in MARKS.items():
+        other = groups.get((dataset, network, embedding))
+        if other and len(other) == len(ours):
+            p, sign = signed_rank(ours, other)
+            better += mark if p < LEVEL and sign > 0 else ""
+            worse += mark if p < LEVEL and sign < 0 else ""
+    return (f" {better}" if better else "") + (f" (worse: {worse})" if worse else "")
+
+
+def table2(results: Iterable[Result], networks: Sequence[str], paper: dict[str, dict[str, dict[str, float]]]) -> str:
+    """Networks x embeddings x data sets; each cell is ours and, in brackets, the paper's."""
+    return accuracy_table(_group(results, "dataset", "network", "embedding"), networks, FIELDS, paper)
+
+
+def fair_table(results: Path) -> str:
+    """As Table 2, with real rows of as many parameters, and which setting of the pool each data set chose."""
+    whole = whole_rows(results / "fair.jsonl")
+    equal = {f"{embedding},equal": field for embedding, field in FIELDS.items() if field == "real"}
+    networks = [name for name in NETWORKS if any(key[1] == name for key in whole)]
+    return accuracy_table(whole, networks, FIELDS | equal, TABLE2 | {"GCN": GCN_TABLE}) if whole else MISSING
+
+
+def whole_rows(path: Path) -> Groups:
+    """The rows of a grid of choices that have all their seeds, by data set, network and embedding."""
+    groups: Groups = defaultdict(list)
+    for line in read_lines(path):
+        dataset, network, label = line["row"].split(",", 2)
+        groups[dataset, network, label].append(line)
+    return {key: runs for key, runs in groups.items() if len(runs) == len(FINAL_SEEDS)}
+
+
+def accuracy_table(
+    groups: Groups, networks: Sequence[str], labels: dict[str, str], paper: dict[str, dict[str, dict[str, float]]]
+) -> str:
+    """Networks x embeddings with their fields x data sets; in square brackets what ``paper`` has printed."""
+    datasets = [name for name in ("mr", "subj", "sst2", "trec") if any(key[0] == name for key in groups)]
+    rows = []
+    for network in networks:
+        best = {
+            dataset: max(
+                (statistics.mean(r["test_accuracy"] for r in groups[dataset, network, e]), e)
+                for e in labels
+                if (dataset, network, e) in groups
+            )[1]
+            for dataset in datasets
+            if any(key[:2] == (dataset, network) for key in groups)
+        }
+        for embedding, field in labels.items():
+            if embedding not in EMBEDDINGS and not any((d, network, embedding) in groups for d in datasets):
+                continue
+            cells, parameters, seeds = [], "", 0
+            for dataset in datasets:
+                cell = groups.get((dataset, network, embedding))
+                if not cell:
+                    cells.append("not measured")
+                    continue
+                ours = percent([result["test_accuracy"] for result in cell])
+                ours = f"**{ours}**" if best[dataset] == embedding else ours
+                marks = _marks(groups, dataset, network) if embedding == "complex-order" else ""
+                printed = paper[network].get(embedding, {}).get(dataset)
+                chosen = f" #{cell[0]['choice'] + 1}" if "choice" in cell[0] else ""
+                cells.append(f"{ours}{marks}{chosen}" + ("" if printed is None else f" [{100 * printed:.1f}]"))
+                parameters, seeds = f"{cell[0]['parameters'] / 1e6:.2f} M", len(cell)
+            name = f"{network}, {embedding.replace(',equal', ', equal parameters')} ({field})"
+            rows.append(
+                [name + (f" {MARKS[embedding]}" if embedding in MARKS else ""), *cells, parameters, str(seeds)]
+            )
+    header = [
+        "network, embedding (field)",
+        *(name.upper() for name in datasets),
+        "parameters (last data set)",
+        "seeds (last data set)",
+    ]
+    return markdown_table(header, rows)
+
+
+def table4(results: Iterable[Result]) -> str:
+    """Sharing schemes of the Transformer's embedding and projections."""
+    groups = _group(results, "dataset", "embedding", "options")
+    blocks = []
+    for dataset in sorted({key[0] for key in groups}):
+        rows = []
+        for scheme in TABLE4:
+            parts = "" if scheme.embedding == "TPE" else ("yes" if scheme.share_parts else "no")
+            cell = groups.get((dataset, scheme.embedding, str([list(option) for option in scheme.options])))
+            figures = ["not measured", "", ""]
+            if cell:
+                figures = [percent([result[f"{part}_accuracy"] for result in cell]) for part in ("test", "validation")]
+                figures = [f"{cell[0]['parameters'] / 1e6:.3f} M", *figures]
+            rows.append([scheme.name, parts, *figures, f"{100 * scheme.accuracy:.1f}"])
+        header = ["scheme", "Re W = Im W", "parameters", f"{dataset.upper()} test", "validation", "paper (SST)"]
+        blocks.append(markdown_table(header, rows))
+    return "\n\n".join(blocks)
+
+
+def wins(results: Iterable[Result]) -> str:
+    """In how many rows complex-order has the largest mean."""
+    groups = _group(results, "dataset", "network", "embedding")
+    means = {key: statistics.mean(result["test_accuracy"] for result in cell) for key, cell in groups.items()}
+    columns = {key[:2] for key in means if all((*key[:2], embedding) in means for embedding in EMBEDDINGS)}
+    won = [column for column in columns if max(EMBEDDINGS, key=lambda e: means[(*column, e)]) == "complex-order"]
+    return f"complex-order has the largest mean in {len(won)} of {len(columns)} pairs of a network and a data set."
+
+
+def table7(results: Path) -> str:
+    """Words of the greatest and the smallest mean absolute frequency."""
+    (found,) = read_lines(results / "paper-table7.jsonl")
+    words, summary = found["words"], found["periods"]
+    half = len(words) // 2
+    rows = [
+        ["greatest, falling", " ".join(word for word, _ in words[:half])],
+        ["smallest, rising", " ".join(word for word, _ in reversed(words[half:]))],
+    ]
+    quartiles = ", ".join(f"{name} {value:.1f}" for name, value in summary.items() if name != "below_two")
+    ends = f"delta of these words: {words[0][1]:.4f} to {words[-1][1]:.4f} rad per position"
+    return f"{markdown_table(['frequencies', 'words'], rows)}\n\nPeriods: {quartiles}; {ends}."
+
+
+def _accuracies(results: Path) -> list[Result]:
+    return [*read_lines(results / "paper-table2.jsonl"), *read_lines(results / "paper-table2-folds.jsonl")]
+
+
+def _table2(results: Path) -> str:
+    found = _accuracies(results)
+    return f"{table2(found, [name for name in NETWORKS if name in TABLE2], TABLE2)}\n\n{wins(found)}"
+
+
+TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "docs/paper.md": {
+        "table2": _table2,
+        "gcn": lambda results: table2(_accuracies(results), ["GCN"], {"GCN": GCN_TABLE}),
+        "fair": fair_table,
+        "table4": lambda results: table4(read_lines(results / "paper-table4.jsonl")),
+        "table7": table7,
+    }
+}

@@ -1,0 +1,107 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of speech: spoken digits, strings of digits, synthetic speech. Rows that were not run are left out."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from benchmarks.reporting import markdown_table
+
+from experiments.grids.speech import SPEAKERS
+from experiments.tables.runs import MISSING, SIZE, each, find_runs, read_runs, run_table, score, seeds, spread
+
+__all__ = ["TABLES", "leave_out_table", "official_table", "phase_table", "transcription_table"]
+
+NETWORKS = {  # name of a run -> network and features
+    "fully_spectral": ("Fully Spectral", "complex bins"),
+    "fully_spectral-modulus": ("Fully Spectral", "moduli of bins"),
+    "fully_spectral-thesis": ("Fully Spectral", "complex bins, as in the thesis"),
+    "spectral_scaled": ("Spectral-Scaled", "samples"),
+    "real": ("real", "log-mel"),
+    "real-mfcc": ("real", "MFCC"),
+}
+WINDOWS = {"fully_spectral": "12 ms", "fully_spectral-25ms": "25 ms"}
+PHASE = {"": "modulus and phase", "-modulus": "modulus alone", "-phase": "phase alone"}  # what is left of the bins
+TRANSCRIBERS = {  # name of a run -> network and form
+    "fully_spectral": ("Fully Spectral", "CTC"),
+    "fully_spectral-modulus": ("Fully Spectral, moduli of bins", "CTC"),
+    "spectral_scaled": ("Spectral-Scaled", "CTC"),
+    "real": ("real, log-mel", "CTC"),
+    "fully_spectral-decoder": ("Fully Spectral", "decoder"),
+    "real-decoder": ("real, log-mel", "decoder"),
+}
+OFFICIAL = {
+    "seeds": seeds,
+    "validation": score("validation/accuracy"),
+    "test": score("test/accuracy"),
+    "test, seed by seed": each("test/accuracy"),
+    **SIZE,
+}
+TRANSCRIPTION = {
+    "seeds": seeds,
+    "validation": score("validation/label_error_rate"),
+    "test": score("test/label_error_rate"),
+    "sequences without an error": score("test/sequence_accuracy"),
+    **SIZE,
+}
+
+
+def official_table(results: Path) -> str:
+    """The official split of the spoken digits: speakers that the network knows."""
+    found = find_runs(results / "fsdd.jsonl", NETWORKS)
+    return run_table(["network", "features"], OFFICIAL, NETWORKS, found)
+
+
+def leave_out_table(results: Path) -> str:
+    """A speaker that the network does not know."""
+    rows = []
+    for name, words in NETWORKS.items():
+        if scores := _by_speaker(results, name):
+            cells = [f"{100 * scores[speaker]:.1f}" if speaker in scores else "" for speaker in SPEAKERS]
+            rows.append([*words, *cells, _over_speakers(scores)])
+    return markdown_table(["network", "features", *SPEAKERS, "mean over speakers"], rows)
+
+
+def phase_table(results: Path) -> str:
+    """One network on bins, on their moduli and on their phases, for short and long windows."""
+    rows = []
+    for network, window in WINDOWS.items():
+        for features, words in PHASE.items():
+            if runs := read_runs(results / "fsdd.jsonl", network + features):
+                left_out = _over_speakers(_by_speaker(results, network + features))
+                rows.append([words, window, seeds(runs), OFFICIAL["test"](runs), left_out])
+    return markdown_table(
+        ["bins of Fully Spectral", "windows", "seeds", "official test", "speaker left out, mean over speakers"], rows
+    )
+
+
+def transcription_table(results: Path, data: str) -> str:
+    """Label error rates of CTC and of decoders, in %."""
+    found = find_runs(results / f"{data}.jsonl", TRANSCRIBERS)
+    return run_table(["network", "form"], TRANSCRIPTION, TRANSCRIBERS, found)
+
+
+def _by_speaker(results: Path, name: str) -> dict[str, float]:
+    """Mean test accuracy over the seeds, for each speaker that was left out."""
+    runs = {speaker: read_runs(results / "fsdd-leave-out.jsonl", f"{speaker}/{name}") for speaker in SPEAKERS}
+    return {speaker: statistics.mean(run["test"]["accuracy"] for run in of) for speaker, of in runs.items() if of}
+
+
+def _over_speakers(scores: dict[str, float]) -> str:
+    """Mean and standard deviation over the speakers, once all are measured."""
+    return spread(scores.values(), 1, 100) if len(scores) == len(SPEAKERS) else MISSING
+
+
+TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "examples/phonetic-transcription/README.md": {"espeak": partial(transcription_table, data="espeak")},
+    "examples/speech/README.md": {
+        "fsdd": official_table,
+        "fsdd-leave-out": leave_out_table,
+        "fsdd-phase": phase_table,
+        "digit-strings": partial(transcription_table, data="digit-strings"),
+    },
+}

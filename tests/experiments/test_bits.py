@@ -1,0 +1,96 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Real weights of few bits against their formulas, and a small Llama rounded and trained by every rule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from experiments.grids.bits import REAL, TRAINED, UNITS
+from experiments.lift import bits
+from experiments.lift.real_rules import binary, bits_of_rule, residual_binary, round_straight_through, ternary
+from experiments.tables.bits import bits_table, training_table
+from transformers import LlamaConfig, LlamaForCausalLM
+
+SIZES = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+
+
+def small_llama() -> LlamaForCausalLM:
+    torch.manual_seed(0)
+    return LlamaForCausalLM(LlamaConfig(vocab_size=40, **SIZES)).eval()
+
+
+@pytest.fixture
+def on_a_small_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Llama and texts of random tokens in place of a package and WikiText-2."""
+    ids = torch.randint(3, 40, (64, 16), generator=torch.Generator().manual_seed(0))
+    monkeypatch.setattr(bits, "load", lambda checkpoint: (small_llama(), None))
+    monkeypatch.setattr(bits, "wikitext", lambda tokenizer, part, count, length=16: ids[: max(2, count // length)])
+    for name, value in {"TEST_TOKENS": 64, "STEPS": 4, "TRIAL_STEPS": 2, "TRAINING_LENGTH": 16}.items():
+        monkeypatch.setattr(bits, name, value)
+
+
+def test_rules_are_their_formulas() -> None:
+    weight = torch.tensor([[0.2, -1.0, 0.0, 3.0], [0.1, 0.1, -0.1, -0.1]])
+    assert torch.allclose(binary(weight), torch.tensor([[1.05, -1.05, 1.05, 1.05], [0.1, 0.1, -0.1, -0.1]]))
+    assert torch.allclose(ternary(weight), torch.tensor([[0.0, -1.05, 0.0, 1.05], [0.1, 0.1, -0.1, -0.1]]))
+    assert not ternary(torch.zeros(1, 4)).any()
+    # What the first stage leaves of the first row is -0.85, 0.05, -1.05, 1.95: units of 0.975.
+    two = torch.tensor([[0.075, -0.075, 0.075, 2.025], [0.1, 0.1, -0.1, -0.1]])
+    assert torch.allclose(residual_binary(weight), two)
+
+
+def test_scales_count_as_bits() -> None:
+    model = small_llama()
+    rows = {rule: bits_of_rule(model, rule) for rule in ("binary", "residual_binary", "ternary")}
+    scale = rows["binary"] - 1
+    assert 16 / 64 < scale < 16 / 32  # of rows of 32 and of 64 weights
+    assert rows["residual_binary"] == pytest.approx(2 + 2 * scale)
+    assert rows["ternary"] == pytest.approx(2 + scale)
+
+
+def test_gradients_pass_as_if_nothing_was_rounded() -> None:
+    model = small_llama()
+    layer = model.model.layers[0].mlp.up_proj
+    weight = layer.weight.detach().clone()
+    round_straight_through(model, "ternary")
+    x = torch.randn(3, 32)
+    torch.testing.assert_close(layer(x), x @ ternary(weight).T)
+    layer(x).sum().backward()
+    trained = layer.parametrizations.weight.original
+    torch.testing.assert_close(trained.grad, x.sum(0).expand_as(weight))
+    assert torch.equal(trained.detach(), weight)
+    assert not hasattr(model.lm_head, "parametrizations")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("row", ["float", "lifted", "binary", "residual_binary", "nearest-row-2", "calibrated-row-1"])
+def test_a_rounded_model_is_scored(on_a_small_model: None, row: str) -> None:
+    found = bits.measure((REAL | UNITS)[row], 0)
+    weights = sum(layer.weight.numel() for layer in bits.layers_to_round(small_llama()))
+    others = small_llama().num_parameters() - weights
+    few = {"binary": 1.0, "residual_binary": 2.0, "nearest-row-2": 2.0, "calibrated-row-1": 1.0}
+    least = ({"float": 32.0, "lifted": 32.0} | few)[row]
+    assert least <= found["bits"] <= least + 3.0  # scales of short rows
+    assert found["megabytes"] == pytest.approx((4 * others + found["bits"] * weights / 8) / 1e6)
+    exact = bits.measure(REAL["float"], 0)["perplexity"]
+    assert (found["perplexity"] == pytest.approx(exact, rel=1e-5)) == (least == 32.0)
+
+
+@pytest.mark.full
+def test_training_with_rounded_weights(on_a_small_model: None, tmp_path: Path) -> None:
+    for row in ("units-1", "ternary"):
+        found = bits.measure_trained(TRAINED[row], 0)
+        assert found["perplexity"] != found["before"]
+        assert found["rate"] in bits.RATES
+        line: dict[str, Any] = {"row": row, "seed": 0, "settings": bits.training_settings(TRAINED[row]), **found}
+        with (tmp_path / "lift-training.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    table = training_table(tmp_path)
+    assert "lifted, 1 stage, scales of the row" in table
+    assert "original, ternary, scales of the row" in table
+    assert bits_table(tmp_path) == "not measured yet"
