@@ -24,7 +24,7 @@ from complex_transformers.conversion.onnx_graph import (
 )
 from complex_transformers.kernels import exporting
 from complex_transformers.nn import functional as CF, transforms
-from complex_transformers.nn.ordering import real_first
+from complex_transformers.nn.padding_order import real_first
 from families import CASES, FAMILIES, Case
 from family_inputs import batch, mask_of, rows
 from refusals import refused

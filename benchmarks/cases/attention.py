@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from benchmarks.race import Comparison, Outcome, race
 from benchmarks.timing import Step
-from complex_transformers.nn.attention import complex_attention
+from complex_transformers.nn.attention.multi_head import complex_attention
 
 __all__ = ["case"]
 

@@ -14,7 +14,9 @@ from benchmarks.race import Outcome
 from benchmarks.reporting import machine_line, markdown_table
 from benchmarks.timing import Step, time_rounds
 from complex_transformers.kernels import modulus_attention
-from complex_transformers.nn import attention
+from complex_transformers.nn.attention import (
+    multi_head as attention,
+)
 
 __all__ = ["case", "table"]
 

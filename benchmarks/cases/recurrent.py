@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from benchmarks.race import Comparison, Outcome, layer_steps, race, size
 from benchmarks.timing import Step
 from complex_transformers.nn import ComplexGRU, ComplexLSTM
-from complex_transformers.nn.gates import default_gate
+from complex_transformers.nn.recurrent.gates import default_gate
 
 __all__ = ["States", "case", "recurrent_layers"]
 

@@ -34,7 +34,7 @@ from complex_transformers import build_tokenizer, optimizer_groups
 from complex_transformers.models.base.configuration import NORM_POSITIONS, NORM_TYPES
 from complex_transformers.models.complex_text_rnn.configuration_complex_text_rnn import RNN_TYPES
 from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, GATES, INITIALIZERS, MEMORY_SCORES
-from complex_transformers.nn.gates import default_gate
+from complex_transformers.nn.recurrent.gates import default_gate
 from complex_transformers.recipes import word_order_dataset
 from experiments.grid import Functions
 

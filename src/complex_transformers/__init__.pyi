@@ -50,15 +50,15 @@ from .metrics.transcription import (
 from .metrics.translation import (
     TranslationMetric as TranslationMetric,
 )
+from .models.base.caches.memory import (
+    MemoryCache as MemoryCache,
+)
+from .models.base.caches.recurrent import (
+    RecurrentCache as RecurrentCache,
+)
 from .models.base.hub import (
     write_hub_shim as write_hub_shim,
     write_model_card as write_model_card,
-)
-from .models.base.memory_cache import (
-    MemoryCache as MemoryCache,
-)
-from .models.base.recurrent_cache import (
-    RecurrentCache as RecurrentCache,
 )
 from .models.complex_convnet.configuration_complex_convnet import (
     ComplexConvNetConfig as ComplexConvNetConfig,

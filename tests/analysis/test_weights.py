@@ -14,7 +14,7 @@ from transformers import Trainer, TrainingArguments
 from complex_transformers import ComplexMLPConfig, ComplexMLPForImageClassification
 from complex_transformers.analysis import WeightTrace, count_parameters, part_coupling, plot_weight_trace
 from complex_transformers.nn import ComplexLinear, WidelyLinear
-from complex_transformers.nn.unit_linear import RoundedLinear
+from complex_transformers.nn.low_bit.quantized_linear import RoundedLinear
 
 
 def build(**changes):

@@ -20,9 +20,11 @@ from complex_transformers.nn import (
     RealRNN,
     SyntaxEmbedding,
     last_states,
-    recurrent,
 )
-from complex_transformers.nn.alignment import run_steps
+from complex_transformers.nn.attention.alignment import run_steps
+from complex_transformers.nn.recurrent import (
+    layers as recurrent,
+)
 from oracles import assert_close, assert_refused, bias, numbers, of_parts, r, randn, randomize, softmax, weight, z
 
 FIELDS = ("complex", "real")

@@ -16,7 +16,7 @@ from complex_transformers.nn import (
     ComplexMultiheadAttention,
     complex_attention,
 )
-from complex_transformers.nn.attention import check_attention
+from complex_transformers.nn.attention.multi_head import check_attention
 from oracles import (
     DTYPES,
     TOLERANCE,

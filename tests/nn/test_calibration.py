@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from complex_transformers import nn as cnn
-from complex_transformers.nn.unit_linear import rounded_weights
+from complex_transformers.nn.low_bit.quantized_linear import rounded_weights
 from oracles import z
 from refusals import refused
 

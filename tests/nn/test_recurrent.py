@@ -30,14 +30,10 @@ from torch.autograd import gradcheck
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
 
 import complex_transformers.nn.functional as CF
-from complex_transformers.nn import (
-    GATES,
-    STATE_ACTIVATIONS,
-    ComplexGRU,
-    ComplexLinear,
-    ComplexLSTM,
-    recurrent,
-    stepwise,
+from complex_transformers.nn import GATES, STATE_ACTIVATIONS, ComplexGRU, ComplexLinear, ComplexLSTM
+from complex_transformers.nn.recurrent import (
+    layers as recurrent,
+    step_loop as stepwise,
 )
 from oracles import TOLERANCE, assert_close, finite, randn, weight, z
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from complex_transformers.nn import RotaryPositions, RotaryWordPositions, functional as CF
-from complex_transformers.nn.rotary import rotary_frequencies
+from complex_transformers.nn.attention.rotary import rotary_frequencies
 from oracles import assert_close, assert_refused, r, randn, randomize, z
 
 FAR = torch.tensor([[0, 1, 2, 1000, 65_537, 999_999, 1_000_000, 123_456_789]])

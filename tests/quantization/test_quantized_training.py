@@ -13,13 +13,9 @@ from complex_transformers import (
     ComplexRecurrentLMForCausalLM,
     quantize,
 )
-from complex_transformers.nn import (
-    ComplexLinear,
-    PackedLinear,
-    RoundedLinear,
-    rounded_weights,
-    unit_linear,
-    unpack_codes,
+from complex_transformers.nn import ComplexLinear, PackedLinear, RoundedLinear, rounded_weights, unpack_codes
+from complex_transformers.nn.low_bit import (
+    quantized_linear as unit_linear,
 )
 from refusals import refused
 

@@ -24,7 +24,7 @@ from transformers import HfArgumentParser
 from ..models.complex_llama.configuration_complex_llama import ComplexLlamaConfig
 from ..models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
 from ..nn import round_to_units
-from ..nn.rotary import check_rope_theta
+from ..nn.attention.rotary import check_rope_theta
 from .checkpoint import check_output, read_checkpoint_folder, write_converted
 from .files import check_names, check_numbers, check_shapes, read_json
 

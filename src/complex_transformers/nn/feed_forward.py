@@ -14,8 +14,8 @@ from . import functional as CF
 from .activation import get_activation
 from .arithmetic import arithmetic
 from .checks import check_choice
+from .low_bit.rounding import check_activation_bits, round_parts
 from .normalization import rms_norm
-from .rounding import check_activation_bits, round_parts
 from .widely_linear import linear_layer
 
 __all__ = ["GATE_PRODUCTS", "GatedFeedForward", "check_gate_product"]

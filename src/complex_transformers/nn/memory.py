@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .attention import complex_scores
+from .attention.multi_head import complex_scores
 from .checks import check_choice, check_positive
 from .embedding import sinusoidal_frequencies
 from .initialization import fill_

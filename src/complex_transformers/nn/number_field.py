@@ -15,7 +15,7 @@ from torch import nn
 
 from .activation import get_activation
 from .arithmetic import Arithmetic, arithmetic
-from .attention import ComplexMultiheadAttention
+from .attention.multi_head import ComplexMultiheadAttention
 from .convolution import (
     ComplexConv1d,
     ComplexConv2d,
@@ -43,8 +43,8 @@ from .normalization import (
 )
 from .pooling import ModulusAvgPool1d, ModulusAvgPool2d, ModulusMaxPool1d, ModulusMaxPool2d
 from .readout import Readout
-from .real_recurrent import RealGRU, RealLSTM, RealRNN
-from .recurrent import ComplexGRU, ComplexLSTM, ComplexRNN
+from .recurrent.layers import ComplexGRU, ComplexLSTM, ComplexRNN
+from .recurrent.real_layers import RealGRU, RealLSTM, RealRNN
 
 __all__ = ["NumberField", "number_field"]
 

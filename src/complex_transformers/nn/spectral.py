@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..kernels.waves import wave_phase
 from . import functional as CF
-from .attention import HeadedAttention, check_attention
+from .attention.multi_head import HeadedAttention, check_attention
 from .checks import check_choice
 from .embedding import sinusoidal_frequencies
 from .linear import RealLinear

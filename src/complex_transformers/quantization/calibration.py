@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ..nn import AttentiveRecurrent, ComplexLinear, stored_gram
-from ..nn.stepwise import Stepwise
+from ..nn.recurrent.step_loop import Stepwise
 
 __all__ = ["calibration_inputs", "called_layers", "gram_matrices"]
 

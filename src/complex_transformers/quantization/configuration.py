@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
-from ..nn.unit_linear import check_rounding
+from ..nn.low_bit.quantized_linear import check_rounding
 
 __all__ = ["METHOD", "ComplexQuantizationConfig"]
 

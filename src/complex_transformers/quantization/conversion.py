@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 from transformers.quantizers.quantizers_utils import should_convert_module
 
 from ..nn import ComplexLinear, PackedLinear, Readout, RoundedLinear, calibrated_weights, gram_matrix
-from ..nn.unit_linear import check_packable, complex_linear_type
+from ..nn.low_bit.quantized_linear import check_packable, complex_linear_type
 from .calibration import calibration_inputs, called_layers, gram_matrices
 from .configuration import ComplexQuantizationConfig
 

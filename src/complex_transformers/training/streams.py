@@ -18,7 +18,7 @@ from transformers.trainer_utils import EvalLoopOutput
 
 from ..data.stream import StreamDataset
 from ..metrics.language_modeling import language_model_scores
-from ..models.base.stream_cache import StreamCache
+from ..models.base.caches.stream import StreamCache
 from .trainer import ComplexTrainer
 
 __all__ = ["ComplexStreamTrainer"]

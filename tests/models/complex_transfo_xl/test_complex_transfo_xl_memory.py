@@ -9,7 +9,7 @@ from small_transfo_xl import at_once, build, in_segments
 from transformers import DynamicCache
 
 from complex_transformers import MemoryCache
-from complex_transformers.models.base.memory_cache import MEMORY_KINDS, MemoryLayer
+from complex_transformers.models.base.caches.memory import MEMORY_KINDS, MemoryLayer
 from complex_transformers.nn.embedding import EMBEDDING_TYPES
 from families import FAMILIES
 from family_inputs import checkpoint, words

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from small_transfo_xl import build, in_segments
 
 from complex_transformers import MemoryCache
-from complex_transformers.models.base.memory_cache import MEMORY_KINDS
+from complex_transformers.models.base.caches.memory import MEMORY_KINDS
 from family_inputs import assert_slopes, words
 
 

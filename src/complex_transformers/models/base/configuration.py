@@ -14,7 +14,7 @@ from transformers import PreTrainedConfig
 
 from ...nn.activation import ACT2CFN
 from ...nn.arithmetic import arithmetic
-from ...nn.attention import ATTENTION_SCORES, check_attention
+from ...nn.attention.multi_head import ATTENTION_SCORES, check_attention
 from ...nn.checks import check_choice
 from ...nn.embedding import (
     DAMPINGS,

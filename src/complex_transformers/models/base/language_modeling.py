@@ -14,11 +14,11 @@ from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import AdaptiveReadout, Readout
+from .caches.stream import StreamCache
 from .configuration import WritingConfig
 from .generation import OpenEndedGenerationMixin, check_own_cache
 from .layers import LanguageModelHead
 from .loss import check_labels, label_count
-from .stream_cache import StreamCache
 from .stream_configuration import StreamConfig
 
 __all__ = ["CausalHead", "CausalLanguageModel"]

@@ -28,7 +28,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 from ...nn import ATTENTION_FUNCTIONS, ComplexMultiheadAttention, NumberField, Readout, complex_attention, number_field
 from .configuration import LayersConfig, TransformerConfig
 from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
-from .packing import counted_from_one, text_numbers
+from .packed_sequences import counted_from_one, text_numbers
 from .positions import token_positions
 from .pretrained import ComplexPreTrainedModel, added_mask
 from .text import TextModel

@@ -29,7 +29,7 @@ from ...nn import (
 from ...nn.embedding import TableEmbedding
 from .configuration import NetworkConfig, TextConfig
 from .inputs import check_mask, check_position_ids, check_text_inputs, padding_mask, without_padding
-from .packing import check_one_text
+from .packed_sequences import check_one_text
 from .positions import packed_positions
 from .pretrained import ComplexPreTrainedModel
 

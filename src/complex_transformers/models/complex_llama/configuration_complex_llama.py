@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Self
 
 from huggingface_hub.dataclasses import strict
 
-from ...nn.attention import check_attention
+from ...nn.attention.grouped_query import check_heads
+from ...nn.attention.multi_head import check_attention
+from ...nn.attention.rotary import check_rope_theta
 from ...nn.checks import check_choice
 from ...nn.feed_forward import check_gate_product
-from ...nn.grouped_attention import check_heads
+from ...nn.low_bit.rounding import check_activation_bits
 from ...nn.normalization import check_norm_scale
-from ...nn.rotary import check_rope_theta
-from ...nn.rounding import check_activation_bits
 from ...nn.widely_linear import check_linear_type
 from ..base.configuration import WritingConfig
 

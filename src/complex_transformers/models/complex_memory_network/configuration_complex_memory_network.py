@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 from huggingface_hub.dataclasses import strict
 
 from ...nn.checks import check_choice
-from ...nn.gates import check_cell, default_gate
 from ...nn.memory import check_memory
+from ...nn.recurrent.gates import check_cell, default_gate
 from ..base.configuration import NetworkConfig
 
 __all__ = ["ComplexMemoryNetworkConfig"]

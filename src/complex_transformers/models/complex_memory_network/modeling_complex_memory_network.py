@@ -26,7 +26,7 @@ from ...nn import (
 )
 from ...nn.checks import check_ids
 from ...nn.embedding import VOCABULARY_REMEDY
-from ...nn.ordering import real_first
+from ...nn.padding_order import real_first
 from ..base.inputs import EMPTY, check_mask, without_padding
 from ..base.text import ClassicPreTrainedModel, SequenceClassifier, make_recurrent, run_recurrent
 from .configuration_complex_memory_network import ComplexMemoryNetworkConfig

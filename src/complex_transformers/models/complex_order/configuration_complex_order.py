@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.activation import ACT2CFN
-from ...nn.attention import check_shared_parts
+from ...nn.attention.multi_head import check_shared_parts
 from ...nn.checks import check_choice
 from ...nn.widely_linear import check_linear_type
 from ..base.configuration import NORM_TYPES, TransformerConfig

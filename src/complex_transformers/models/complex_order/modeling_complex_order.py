@@ -31,7 +31,7 @@ from ..base.layers import (
     make_norm,
 )
 from ..base.loss import check_labels, smoothed_cross_entropy
-from ..base.packing import check_one_text
+from ..base.packed_sequences import check_one_text
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import SequenceClassifier, TextHead, classification_head
 from .configuration_complex_order import ComplexOrderConfig

@@ -21,7 +21,7 @@ from ...nn import (
     unit_norm,
 )
 from ...nn.embedding import positions_from_mask
-from ...nn.ordering import real_first, reorder
+from ...nn.padding_order import real_first, reorder
 from ..base.inputs import check_text_inputs, shows_values, token_mask
 from ..base.text import (
     WITHOUT_POSITION,

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 from huggingface_hub.dataclasses import strict
 
 from ...nn.checks import check_choice
-from ...nn.diagonal_recurrence import check_moduli
 from ...nn.embedding import EMBEDDING_TYPES
-from ...nn.gates import check_cell, default_gate
-from ...nn.real_word_embedding import check_place
+from ...nn.real_embedding import check_place
+from ...nn.recurrent.diagonal import check_moduli
+from ...nn.recurrent.gates import check_cell, default_gate
 from ..base.configuration import NO_CLASSIFIER
 from ..base.stream_configuration import StreamConfig
 

@@ -16,11 +16,11 @@ from transformers.utils.output_capturing import capture_outputs
 from ...nn import DiagonalRecurrence, LinearRecurrentBlock, RealWordEmbedding, ZTransform, dft, number_field
 from ...nn.embedding import TableEmbedding
 from ...nn.transforms import sequence_dft
+from ..base.caches.recurrent import RecurrentCache, stored_sizes
 from ..base.inputs import check_mask, check_text_inputs, padding_mask, without_padding
 from ..base.language_modeling import CausalLanguageModel
 from ..base.positions import check_stream_positions, packed_positions, periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.recurrent_cache import RecurrentCache, stored_sizes
 from ..base.text import make_embedding, make_recurrent, run_recurrent
 from .configuration_complex_recurrent_lm import PLACES, ComplexRecurrentLMConfig
 

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ...nn import modulus_max_pool, number_field
-from ...nn.ordering import real_first, reorder
+from ...nn.padding_order import real_first, reorder
 from ..base.inputs import token_mask
 from ..base.text import ClassicPreTrainedModel, ClassicTextModel, SequenceClassifier, full_windows
 from .configuration_complex_text_cnn import ComplexTextCNNConfig

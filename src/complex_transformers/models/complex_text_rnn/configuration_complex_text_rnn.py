@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.checks import check_choice
-from ...nn.gates import check_cell, default_gate
+from ...nn.recurrent.gates import check_cell, default_gate
 from ..base.configuration import TextConfig
 
 __all__ = ["ComplexTextRNNConfig"]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...nn.relative_attention import RELATIVE_SCORES, check_relative_attention
+from ...nn.attention.relative import RELATIVE_SCORES, check_relative_attention
 from ..base.configuration import TransformerConfig
 from ..base.stream_configuration import StreamConfig
 

@@ -15,11 +15,11 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import RelativeMultiheadAttention, relative_positions
+from ..base.caches.memory import MemoryCache
 from ..base.configuration import TransformerConfig
 from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, without_padding
 from ..base.language_modeling import CausalLanguageModel
 from ..base.layers import EncoderLayer, TransformerStack
-from ..base.memory_cache import MemoryCache
 from ..base.positions import check_stream_positions, packed_positions, periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import LastTokenClassifier

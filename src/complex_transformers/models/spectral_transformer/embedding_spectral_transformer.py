@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...nn import FrequencyKernel, join, multiply, number_field, positional_phase, split
-from ...nn.ordering import real_first, reorder
+from ...nn.padding_order import real_first, reorder
 from ..base.inputs import check_mask
 from .configuration_spectral_transformer import SpectralTransformerConfig
 

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ...nn.alignment import ALIGNMENTS
+from ...nn.attention.alignment import ALIGNMENTS
 from ...nn.checks import check_choice
-from ...nn.gates import check_cell, default_gate
 from ...nn.readout import check_readout
+from ...nn.recurrent.gates import check_cell, default_gate
 from ..base.configuration import ComplexConfig
 
 __all__ = ["SynCoNMTConfig"]

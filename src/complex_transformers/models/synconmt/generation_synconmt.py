@@ -14,8 +14,8 @@ from transformers.cache_utils import Cache
 from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, GenerateEncoderDecoderOutput
 from transformers.utils import ModelOutput
 
+from ..base.caches.recurrent import RecurrentCache
 from ..base.generation import EncoderDecoderGenerationMixin, check_own_cache
-from ..base.recurrent_cache import RecurrentCache
 
 __all__ = [
     "RelationGenerationMixin",

@@ -16,10 +16,10 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from ...kernels.exporting import is_exporting
 from ...nn import AdditiveAttention, AttentiveRecurrent, LocalAttention, SyntaxEmbedding, last_states, number_field
-from ...nn.alignment import run_steps
+from ...nn.attention.alignment import run_steps
+from ..base.caches.recurrent import RecurrentCache, RecurrentStateLayer
 from ..base.inputs import check_mask, check_source, check_text_inputs, padding_mask
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.recurrent_cache import RecurrentCache, RecurrentStateLayer
 from ..base.text import make_recurrent, run_recurrent
 from .configuration_synconmt import SynCoNMTConfig
 

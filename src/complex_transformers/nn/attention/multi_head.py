@@ -18,14 +18,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..kernels.accelerator.attention import attention, takes_attention
-from ..kernels.dispatch import is_eager_cpu
-from ..kernels.exporting import halves
-from ..kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, stack
-from . import functional as CF
-from .arithmetic import arithmetic
-from .checks import check_choice
-from .widely_linear import linear_layer
+from ...kernels.accelerator.attention import attention, takes_attention
+from ...kernels.dispatch import is_eager_cpu
+from ...kernels.exporting import halves
+from ...kernels.modulus_attention import BlockedModulusAttention, ScoreModulus, stack
+from .. import (
+    functional as CF,
+)
+from ..arithmetic import arithmetic
+from ..checks import check_choice
+from ..widely_linear import linear_layer
 
 __all__ = [
     "ATTENTION_FUNCTIONS",

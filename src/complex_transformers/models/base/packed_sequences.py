@@ -7,7 +7,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .inputs import padding_mask
+from .inputs import (
+    padding_mask,
+)
 
 __all__ = ["check_one_text", "counted_from_one", "text_numbers"]
 

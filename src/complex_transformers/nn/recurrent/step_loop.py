@@ -12,9 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from ..kernels.exporting import is_exporting, scan
-from . import functional as CF
-from .arithmetic import arithmetic
+from ...kernels.exporting import is_exporting, scan
+from .. import (
+    functional as CF,
+)
+from ..arithmetic import arithmetic
 from .gates import BOUNDED, STATE_ACTIVATIONS, times
 
 __all__: list[str] = []

@@ -12,12 +12,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
-from . import functional as CF
-from .checks import check_choice, check_positive
-from .linear import ComplexLinear, check_width, is_plain
-from .packing import pack_codes, packed_width, unpack_codes
+from .. import (
+    functional as CF,
+)
+from ..checks import check_choice, check_positive
+from ..linear import ComplexLinear, check_width, is_plain
+from ..widely_linear import ConjugateLinear, WidelyLinear
+from .bit_packing import pack_codes, packed_width, unpack_codes
 from .rounding import GRANULARITIES, unit_stages, unit_values
-from .widely_linear import ConjugateLinear, WidelyLinear
 
 __all__ = ["MAX_STAGES", "PackedLinear", "RoundedLinear", "check_rounding", "complex_linear_type", "rounded_weights"]
 

@@ -10,11 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..kernels.waves import wave_phase
-from . import functional as CF
-from .checks import check_positive
-from .embedding import TableEmbedding
-from .initialization import fill_
+from ...kernels.waves import (
+    wave_phase,
+)
+from .. import (
+    functional as CF,
+)
+from ..checks import check_positive
+from ..embedding import TableEmbedding
+from ..initialization import fill_
 
 __all__ = ["RotaryPositions", "RotaryWordPositions", "check_rope_theta", "rotary_frequencies"]
 

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from . import functional as CF
+from .. import (
+    functional as CF,
+)
+from .quantized_linear import SCALE_DTYPE, packable_weights
 from .rounding import unit_codes, unit_values
-from .unit_linear import SCALE_DTYPE, packable_weights
 
 __all__ = ["calibrated_weights", "gram_matrix", "squared_errors", "stored_gram"]
 

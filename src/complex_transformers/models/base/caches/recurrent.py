@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 from transformers.cache_utils import CacheLayerMixin
 
-from .stream_cache import StreamCache
+from .stream import StreamCache
 
 __all__ = ["RecurrentCache", "RecurrentStateLayer", "stored_sizes"]
 

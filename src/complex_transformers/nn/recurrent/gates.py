@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .activation import get_activation
-from .arithmetic import arithmetic
-from .checks import check_choice
+from ..activation import get_activation
+from ..arithmetic import arithmetic
+from ..checks import check_choice
 
 __all__ = ["GATES", "STATE_ACTIVATIONS", "check_cell", "check_recurrent", "default_gate"]
 

@@ -13,11 +13,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..kernels.lstm import lstm_scan
-from . import functional as CF
-from .arithmetic import arithmetic
-from .checks import check_positive
-from .dropout import ComplexDropout
+from ...kernels.lstm import lstm_scan
+from .. import (
+    functional as CF,
+)
+from ..arithmetic import arithmetic
+from ..checks import check_positive
+from ..dropout import ComplexDropout
+from ..initialization import initialize_
+from ..linear import ComplexLinear, is_hooked, is_plain
+from ..low_bit.quantized_linear import PackedLinear, RoundedLinear
 from .gates import (
     LEARNED_READINGS,
     LINEAR_READINGS,
@@ -27,10 +32,7 @@ from .gates import (
     default_gate,
     real_gate,
 )
-from .initialization import initialize_
-from .linear import ComplexLinear, is_hooked, is_plain
-from .stepwise import GRUSteps, LSTMSteps, Product, RNNSteps, State, Stepwise, added, gate_rows
-from .unit_linear import PackedLinear, RoundedLinear
+from .step_loop import GRUSteps, LSTMSteps, Product, RNNSteps, State, Stepwise, added, gate_rows
 
 __all__ = [
     "ComplexGRU",

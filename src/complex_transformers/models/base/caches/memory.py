@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-from .stream_cache import StreamCache, check_saved_names
+from .stream import StreamCache, check_saved_names
 
 __all__ = ["MEMORY_KINDS", "MemoryCache", "MemoryLayer"]
 

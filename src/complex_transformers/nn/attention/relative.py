@@ -11,9 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..kernels.relative_scores import RelativeModulus, RelativeScores, relative_shift
-from . import functional as CF
-from .attention import (
+from ...kernels.relative_scores import RelativeModulus, RelativeScores, relative_shift
+from .. import (
+    functional as CF,
+)
+from ..linear import ComplexLinear, RealLinear, is_hooked, is_plain
+from .multi_head import (
     ATTENTION_SCORES,
     ComplexMultiheadAttention,
     additive_mask,
@@ -23,7 +26,6 @@ from .attention import (
     resolve_causality,
     score_modulus,
 )
-from .linear import ComplexLinear, RealLinear, is_hooked, is_plain
 
 __all__ = [
     "RELATIVE_SCORES",

@@ -10,7 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import functional as CF
+from . import (
+    functional as CF,
+)
 from .arithmetic import arithmetic
 from .checks import check_choice
 from .embedding import TableEmbedding

@@ -11,12 +11,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from ..kernels.dispatch import is_transformed
-from ..kernels.exporting import is_exporting
+from ...kernels.dispatch import is_transformed
+from ...kernels.exporting import is_exporting
+from ..initialization import initialize_
+from ..padding_order import real_first, reorder
 from .gates import check_recurrent
-from .initialization import initialize_
-from .ordering import real_first, reorder
-from .stepwise import GRUSteps, LSTMSteps, Product, RNNSteps, Stepwise, added, check_sequence, gate_rows
+from .step_loop import (
+    GRUSteps,
+    LSTMSteps,
+    Product,
+    RNNSteps,
+    Stepwise,
+    added,
+    check_sequence,
+    gate_rows,
+)
 
 __all__ = ["RealGRU", "RealLSTM", "RealRNN"]
 

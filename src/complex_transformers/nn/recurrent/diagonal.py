@@ -14,18 +14,20 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..kernels.diagonal_scan import diagonal_scan, exported_diagonal_scan
-from ..kernels.exporting import is_exporting
-from . import functional as CF
-from .arithmetic import arithmetic
-from .checks import check_choice
-from .dropout import ComplexDropout
-from .initialization import fill_
-from .linear import ComplexLinear, RealLinear
-from .normalization import ComplexLayerNorm
-from .ordering import real_first, reorder
-from .precision import FullPrecision
-from .stepwise import check_sequence
+from ...kernels.diagonal_scan import diagonal_scan, exported_diagonal_scan
+from ...kernels.exporting import is_exporting
+from .. import (
+    functional as CF,
+)
+from ..arithmetic import arithmetic
+from ..checks import check_choice
+from ..dropout import ComplexDropout
+from ..initialization import fill_
+from ..linear import ComplexLinear, RealLinear
+from ..normalization import ComplexLayerNorm
+from ..padding_order import real_first, reorder
+from ..precision import FullPrecision
+from .step_loop import check_sequence
 
 __all__ = ["RECURRENCE_FREQUENCIES", "DiagonalRecurrence", "LinearRecurrentBlock"]
 

@@ -14,13 +14,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import functional as CF
-from .arithmetic import arithmetic
-from .attention import complex_scores, dot_products
-from .functional import join, split
-from .linear import ComplexLinear, RealLinear
-from .recurrent import step_product
-from .stepwise import run_masked
+from .. import (
+    functional as CF,
+)
+from ..arithmetic import arithmetic
+from ..functional import join, split
+from ..linear import ComplexLinear, RealLinear
+from ..recurrent.layers import step_product
+from ..recurrent.step_loop import (
+    run_masked,
+)
+from .multi_head import complex_scores, dot_products
 
 __all__ = ["ALIGNMENTS", "AdditiveAttention", "AttentiveRecurrent", "LocalAttention"]
 

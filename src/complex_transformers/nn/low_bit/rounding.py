@@ -7,8 +7,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from . import functional as CF
-from .checks import check_choice, check_positive
+from .. import (
+    functional as CF,
+)
+from ..checks import check_choice, check_positive
 
 __all__ = [
     "GRANULARITIES",

@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from . import functional as CF
-from .arithmetic import arithmetic
-from .attention import HeadedAttention, check_attention, merge_heads, split_heads
-from .normalization import rms_norm
-from .rounding import check_activation_bits, round_parts
-from .widely_linear import linear_layer
+from .. import (
+    functional as CF,
+)
+from ..arithmetic import arithmetic
+from ..low_bit.rounding import check_activation_bits, round_parts
+from ..normalization import rms_norm
+from ..widely_linear import linear_layer
+from .multi_head import HeadedAttention, check_attention, merge_heads, split_heads
 
 __all__ = ["GroupedQueryAttention"]
 

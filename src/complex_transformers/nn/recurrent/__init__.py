@@ -1,0 +1,3 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent layers in both number fields."""
