@@ -46,11 +46,13 @@ def expand(markdown: str) -> str:
 
 
 def public_names() -> dict[str, list[str]]:
-    """Module -> its public names, from the one list of them."""
+    """Return module -> its public names, from the stubs of the package and of its recipes."""
     names: dict[str, list[str]] = {}
-    for node in ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names.setdefault(f"complex_transformers.{node.module}", []).extend(alias.name for alias in node.names)
+    for package in ("complex_transformers", "complex_transformers.recipes"):
+        stub = PACKAGE.parent / package.replace(".", "/") / "__init__.pyi"
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names.setdefault(f"{package}.{node.module}", []).extend(alias.name for alias in node.names)
     return names
 
 

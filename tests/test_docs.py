@@ -20,7 +20,7 @@ import pytest
 from transformers import PreTrainedConfig, TrainingArguments
 
 import complex_transformers
-from complex_transformers import nn, semantics
+from complex_transformers import nn, recipes, semantics
 from complex_transformers.recipes import GivenArguments
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +37,7 @@ LAYERS = sorted(set(nn.__all__) - NOT_OBJECTS)
 PUBLIC = {
     **{f"nn.{name}": getattr(nn, name) for name in LAYERS},
     **{f"semantics.{name}": getattr(semantics, name) for name in semantics.__all__},
+    **{f"recipes.{name}": getattr(recipes, name) for name in recipes.__all__},
     **{name: getattr(complex_transformers, name) for name in TOP_LEVEL},
 }
 DOCUMENTED = {
@@ -66,7 +67,7 @@ def test_public_names_are_in_the_api_pages() -> None:
 
 def test_index_of_the_api_names_everything_public() -> None:
     text = hooks().on_page_markdown((DOCS / "api" / "index.md").read_text(encoding="utf-8"))
-    assert all(f"`{name}`" in text for name in TOP_LEVEL)
+    assert all(f"`{name}`" in text for name in [*TOP_LEVEL, *recipes.__all__])
     assert all(f"`{name}`" in text or f"`nn.{name}`" in text for name in NOT_OBJECTS)
 
 

@@ -21,7 +21,8 @@ from benchmarks.gpu.contest import Contestant, Mode, Setting, against, compete, 
 from benchmarks.race import Comparison, Outcome
 from benchmarks.timing import training_step
 from complex_transformers import ComplexLlamaConfig, ComplexLlamaModel, ComplexOrderConfig, ComplexOrderModel
-from complex_transformers.nn import ATTENTION_SCORES, ComplexLinear, complex_attention
+from complex_transformers.nn import ComplexLinear, complex_attention
+from complex_transformers.nn.attention.multi_head import ATTENTION_SCORES
 
 __all__ = ["attention", "decoder", "dense", "embedding", "encoder", "peers"]
 

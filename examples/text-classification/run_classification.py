@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedModel, PreTrainedTokenizerFast
 
 from complex_transformers import build_tokenizer
-from complex_transformers.nn import read_vectors
+from complex_transformers.data.vectors import read_vectors
 from complex_transformers.recipes import (
     Run,
     RunArguments,

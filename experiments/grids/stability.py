@@ -33,7 +33,10 @@ import complex_transformers
 from complex_transformers import build_tokenizer, optimizer_groups
 from complex_transformers.models.base.configuration import NORM_POSITIONS, NORM_TYPES
 from complex_transformers.models.complex_text_rnn.configuration_complex_text_rnn import RNN_TYPES
-from complex_transformers.nn import ACT2CFN, ATTENTION_FUNCTIONS, GATES, INITIALIZERS, MEMORY_SCORES
+from complex_transformers.nn import ACT2CFN, GATES
+from complex_transformers.nn.attention.multi_head import ATTENTION_FUNCTIONS
+from complex_transformers.nn.initialization import INITIALIZERS
+from complex_transformers.nn.memory import MEMORY_SCORES
 from complex_transformers.nn.recurrent.gates import default_gate
 from complex_transformers.recipes import word_order_dataset
 from experiments.grid import Functions

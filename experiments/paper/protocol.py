@@ -23,7 +23,7 @@ from transformers import (
 
 import complex_transformers
 from complex_transformers import ComplexTrainer, build_tokenizer
-from complex_transformers.nn import read_vectors
+from complex_transformers.data.vectors import read_vectors
 from experiments.paper.data import data_folder, load_parts
 
 __all__ = [

@@ -11,7 +11,8 @@ from hypothesis import given, strategies as st
 from scipy.special import erf
 from torch.autograd import gradcheck
 
-from complex_transformers.nn import ACT2CFN, NUMBER_FIELDS, HiroseTanh, SplitPReLU, get_activation
+from complex_transformers.nn import ACT2CFN, HiroseTanh, SplitPReLU, get_activation
+from complex_transformers.nn.arithmetic import NUMBER_FIELDS
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, finite, halves, numbers, of_parts, randn, z
 
 B = np.array([0.25, -0.375, 0.0])  # the bias of modrelu and the slopes of split_prelu, exact in every dtype

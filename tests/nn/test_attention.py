@@ -11,12 +11,8 @@ from torch.autograd import gradcheck, gradgradcheck
 
 from complex_transformers.kernels import modulus_attention
 from complex_transformers.kernels.modulus_attention import ScoreModulus
-from complex_transformers.nn import (
-    ATTENTION_FUNCTIONS,
-    ComplexMultiheadAttention,
-    complex_attention,
-)
-from complex_transformers.nn.attention.multi_head import check_attention
+from complex_transformers.nn import ComplexMultiheadAttention, complex_attention
+from complex_transformers.nn.attention.multi_head import ATTENTION_FUNCTIONS, check_attention
 from oracles import (
     DTYPES,
     TOLERANCE,

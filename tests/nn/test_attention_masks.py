@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from complex_transformers.nn import (
-    ATTENTION_FUNCTIONS,
     ComplexMultiheadAttention,
     GroupedQueryAttention,
     RelativeMultiheadAttention,
     SpectralScaledAttention,
 )
+from complex_transformers.nn.attention.multi_head import ATTENTION_FUNCTIONS
 from oracles import randn, randomize
 
 

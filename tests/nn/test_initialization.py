@@ -9,7 +9,8 @@ import pytest
 import torch
 from scipy import stats
 
-from complex_transformers.nn import INITIALIZERS, ComplexLinear, RealLinear, initialize_
+from complex_transformers.nn import ComplexLinear, RealLinear, initialize_
+from complex_transformers.nn.initialization import INITIALIZERS
 from oracles import assert_refused, r, weight
 
 FAN_IN, FAN_OUT = 120, 360  # numbers of the field

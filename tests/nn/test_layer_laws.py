@@ -17,14 +17,12 @@ from torch import Tensor, nn
 
 import complex_transformers.nn as cnn
 import complex_transformers.nn.functional as CF
-from complex_transformers.nn import (
-    ACT2CFN,
-    ALIGNMENTS,
-    ATTENTION_FUNCTIONS,
-    NUMBER_FIELDS,
-    READOUTS,
-    number_field,
-)
+from complex_transformers.nn import ACT2CFN, number_field
+from complex_transformers.nn.arithmetic import NUMBER_FIELDS
+from complex_transformers.nn.attention.alignment import ALIGNMENTS
+from complex_transformers.nn.attention.multi_head import ATTENTION_FUNCTIONS
+from complex_transformers.nn.quantum import MEASUREMENTS
+from complex_transformers.nn.readout import READOUTS
 from oracles import assert_close, assert_refused, assert_slopes, finite, halves, randn, randomize, z
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -229,7 +227,7 @@ def blocks(field: str) -> dict[str, Block]:
     table["recurrent block"] = Block(Adapted(first, block))
     table["unitary"] = Block(cnn.UnitaryLinear(8, 0.3, field))
     table["unit norm"] = Block(cnn.UnitNorm(), True)
-    for kind in cnn.MEASUREMENTS:
+    for kind in MEASUREMENTS:
         layer = Adapted(mixed_outcomes, cnn.Measurement(8, 10, kind, field))
         table[f"measurement {kind}"] = Block(layer, True, nothing)
     for kind in ("RNN", "LSTM", "GRU"):
@@ -461,7 +459,7 @@ TURNED = [
     "attention modulus softmax",
 ]
 UNTURNED = ["modulus", "activation modulus", "activation squared_modulus", "average pool", "average pool, images"]
-UNTURNED += [f"measurement {kind}" for kind in cnn.MEASUREMENTS]
+UNTURNED += [f"measurement {kind}" for kind in MEASUREMENTS]
 
 
 @pytest.mark.parametrize("name", TURNED + UNTURNED)

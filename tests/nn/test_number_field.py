@@ -11,7 +11,8 @@ from torch import nn
 
 import complex_transformers.nn as cnn
 import complex_transformers.nn.functional as CF
-from complex_transformers.nn import NUMBER_FIELDS, arithmetic, number_field
+from complex_transformers.nn import arithmetic, number_field
+from complex_transformers.nn.arithmetic import NUMBER_FIELDS
 from oracles import assert_close, assert_refused, finite, r, randn, z
 
 VECTORS, SEQUENCES, IMAGES, VOLUMES, STEPS = (5, 8), (3, 8, 7), (3, 8, 6, 5), (2, 8, 5, 4, 4), (3, 7, 8)

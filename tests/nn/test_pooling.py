@@ -9,13 +9,8 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from complex_transformers.nn import (
-    NUMBER_FIELDS,
-    ModulusAvgPool1d,
-    ModulusAvgPool2d,
-    ModulusMaxPool1d,
-    ModulusMaxPool2d,
-)
+from complex_transformers.nn import ModulusAvgPool1d, ModulusAvgPool2d, ModulusMaxPool1d, ModulusMaxPool2d
+from complex_transformers.nn.arithmetic import NUMBER_FIELDS
 from complex_transformers.nn.pooling import modulus_average_pool, modulus_max_pool
 from oracles import DTYPES, TOLERANCE, assert_close, assert_refused, halves, numbers, randn, z
 

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, strategies as st
 from torch.autograd import gradcheck
 
-from complex_transformers.nn import READOUTS, Readout
+from complex_transformers.nn import Readout
+from complex_transformers.nn.readout import READOUTS
 from oracles import DTYPES, TOLERANCE, assert_close, bias, halves, r, randn, randomize, weight, z
 
 NAMES = sorted(READOUTS)

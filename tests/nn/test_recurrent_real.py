@@ -10,14 +10,8 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence
 
-from complex_transformers.nn import (
-    ComplexGRU,
-    ComplexLSTM,
-    RealGRU,
-    RealLSTM,
-    RealRNN,
-    check_recurrent,
-)
+from complex_transformers.nn import ComplexGRU, ComplexLSTM, RealGRU, RealLSTM, RealRNN
+from complex_transformers.nn.recurrent.gates import check_recurrent
 from oracles import assert_close, finite, r, randn, randomize
 
 LAYERS = {"rnn": RealRNN, "lstm": RealLSTM, "gru": RealGRU}

@@ -4,7 +4,6 @@
 
 from types import ModuleType as _ModuleType
 
-from ..data.vectors import *
 from . import functional
 from .activation import *
 from .adaptive_softmax import *

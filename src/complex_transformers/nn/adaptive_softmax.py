@@ -19,7 +19,7 @@ from .checks import check_ids
 from .linear import RealLinear, is_hooked
 from .readout import Readout, resized_layer
 
-__all__ = ["AdaptiveReadout", "check_adaptive_softmax"]
+__all__ = ["AdaptiveReadout"]
 
 
 def check_adaptive_softmax(

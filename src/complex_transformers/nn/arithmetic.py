@@ -13,7 +13,7 @@ from torch import Tensor
 from . import functional as CF
 from .checks import check_choice
 
-__all__ = ["ARITHMETIC", "NUMBER_FIELDS", "Arithmetic", "arithmetic"]
+__all__ = ["Arithmetic", "arithmetic"]
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from .initialization import fill_
 from .precision import FullPrecision
 
 __all__ = [
-    "EMBEDDING_TYPES",
     "ComplexEmbedding",
     "ComplexOrderEmbedding",
     "WordPositionEmbedding",

@@ -18,7 +18,7 @@ from .low_bit.rounding import check_activation_bits, round_parts
 from .normalization import rms_norm
 from .widely_linear import linear_layer
 
-__all__ = ["GATE_PRODUCTS", "GatedFeedForward", "check_gate_product"]
+__all__ = ["GatedFeedForward"]
 
 
 def _conjugate_product(gate: Tensor, value: Tensor) -> Tensor:

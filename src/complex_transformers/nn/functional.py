@@ -27,7 +27,6 @@ from .checks import check_choice
 __all__ = [
     "block_linear",
     "block_matrix",
-    "check_halves",
     "complex_mse",
     "concatenate",
     "conj",

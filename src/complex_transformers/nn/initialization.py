@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from .checks import check_choice
 
-__all__ = ["INITIALIZERS", "glorot_", "he_", "initialize_", "normal_", "unitary_"]
+__all__ = ["glorot_", "he_", "initialize_", "normal_", "unitary_"]
 
 
 def fill_(tensor: Tensor, values: Tensor) -> None:

@@ -15,16 +15,7 @@ from .embedding import sinusoidal_frequencies
 from .initialization import fill_
 from .precision import FullPrecision
 
-__all__ = [
-    "MEMORY_NORMALIZATIONS",
-    "MEMORY_SCORES",
-    "MEMORY_TIMES",
-    "MemoryTime",
-    "check_memory",
-    "read_memory",
-    "sum_words",
-    "word_factors",
-]
+__all__ = ["MemoryTime", "read_memory", "sum_words", "word_factors"]
 
 MEMORY_SCORES = ("real", "modulus", "squared_modulus")
 MEMORY_NORMALIZATIONS = ("softmax", "probability_amplitude", "linear")

@@ -24,8 +24,6 @@ from .embedding import TableEmbedding
 from .unitary import CayleyMatrix, unit_norm, vector_norm
 
 __all__ = [
-    "MEASUREMENTS",
-    "MIXTURES",
     "Measurement",
     "QuantumEmbedding",
     "density_matrix",

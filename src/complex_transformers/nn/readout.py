@@ -12,7 +12,7 @@ from .arithmetic import arithmetic
 from .checks import check_choice
 from .linear import ComplexLinear, RealLinear
 
-__all__ = ["READOUTS", "Readout"]
+__all__ = ["Readout"]
 
 READOUTS: dict[str, tuple[str, ...]] = {
     "modulus": ("complex",),

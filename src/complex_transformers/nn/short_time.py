@@ -16,7 +16,7 @@ from torch import Tensor
 from . import functional as CF
 from .checks import check_choice
 
-__all__ = ["WINDOWS", "frame", "inverse_short_time_dft", "make_window", "num_frames", "short_time_dft"]
+__all__ = ["frame", "inverse_short_time_dft", "make_window", "num_frames", "short_time_dft"]
 
 WINDOWS = ("hamming", "hann", "rectangular")
 

@@ -17,7 +17,7 @@ from .embedding import sinusoidal_frequencies
 from .linear import RealLinear
 from .transforms import real_dft
 
-__all__ = ["POSITION_PHASES", "SpectralScaledAttention", "check_spectral_attention", "positional_phase"]
+__all__ = ["SpectralScaledAttention", "positional_phase"]
 
 POSITION_PHASES = ("add", "rotate", "none")
 

@@ -18,15 +18,7 @@ from .checks import check_choice, check_positive
 from .initialization import fill_, initialize_
 from .linear import ComplexLinear, RealLinear, is_hooked, is_plain
 
-__all__ = [
-    "LINEAR_TYPES",
-    "ConjugateLinear",
-    "WidelyLinear",
-    "check_linear_type",
-    "drop_conjugate",
-    "folded",
-    "linear_layer",
-]
+__all__ = ["ConjugateLinear", "WidelyLinear", "drop_conjugate", "folded", "linear_layer"]
 
 
 class ConjugateLinear(ComplexLinear):

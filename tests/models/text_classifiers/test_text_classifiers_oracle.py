@@ -8,7 +8,7 @@ import torch
 from small_classifiers import CLASSIC, EMBEDDINGS, FIELDS, TEXTS, classifier, first, name_of, shaken, text
 from text_oracles import logits
 
-from complex_transformers.nn import READOUTS
+from complex_transformers.nn.readout import READOUTS
 from families import FAMILIES
 
 CASES = [

@@ -25,7 +25,8 @@ from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from ...nn import ATTENTION_FUNCTIONS, ComplexMultiheadAttention, NumberField, Readout, complex_attention, number_field
+from ...nn import ComplexMultiheadAttention, NumberField, Readout, complex_attention, number_field
+from ...nn.attention.multi_head import ATTENTION_FUNCTIONS
 from .configuration import LayersConfig, TransformerConfig
 from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
 from .packed_sequences import counted_from_one, text_numbers

@@ -17,7 +17,6 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import (
-    ATTENTION_FUNCTIONS,
     GatedFeedForward,
     GroupedQueryAttention,
     Readout,
@@ -27,6 +26,7 @@ from ...nn import (
     number_field,
     rms_norm,
 )
+from ...nn.attention.multi_head import ATTENTION_FUNCTIONS
 from ..base.inputs import check_cache_batch, check_mask, check_position_ids, check_text_inputs, finite_padding
 from ..base.language_modeling import CausalHead
 from ..base.layers import AttentionByInterface

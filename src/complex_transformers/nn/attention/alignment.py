@@ -26,7 +26,7 @@ from ..recurrent.step_loop import (
 )
 from .multi_head import complex_scores, dot_products
 
-__all__ = ["ALIGNMENTS", "AdditiveAttention", "AttentiveRecurrent", "LocalAttention"]
+__all__ = ["AdditiveAttention", "AttentiveRecurrent", "LocalAttention"]
 
 Attend = Callable[[Tensor], tuple[Tensor, Tensor]]
 

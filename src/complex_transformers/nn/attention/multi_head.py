@@ -29,17 +29,7 @@ from ..arithmetic import arithmetic
 from ..checks import check_choice
 from ..widely_linear import linear_layer
 
-__all__ = [
-    "ATTENTION_FUNCTIONS",
-    "ATTENTION_NORMALIZATIONS",
-    "ATTENTION_SCORES",
-    "ComplexMultiheadAttention",
-    "check_attention",
-    "complex_attention",
-    "complex_scores",
-    "merge_heads",
-    "split_heads",
-]
+__all__ = ["ComplexMultiheadAttention", "complex_attention", "complex_scores", "merge_heads", "split_heads"]
 
 ATTENTION_SCORES = ("modulus", "real", "bilinear_modulus")
 ATTENTION_NORMALIZATIONS = ("softmax", "probability_amplitude", "split_softmax")

@@ -27,13 +27,7 @@ from .multi_head import (
     score_modulus,
 )
 
-__all__ = [
-    "RELATIVE_SCORES",
-    "RelativeMultiheadAttention",
-    "check_relative_attention",
-    "relative_positions",
-    "relative_shift",
-]
+__all__ = ["RelativeMultiheadAttention", "relative_positions", "relative_shift"]
 
 RELATIVE_SCORES = (*ATTENTION_SCORES, "sum_of_moduli")
 

@@ -20,7 +20,7 @@ from ..checks import check_positive
 from ..embedding import TableEmbedding
 from ..initialization import fill_
 
-__all__ = ["RotaryPositions", "RotaryWordPositions", "check_rope_theta", "rotary_frequencies"]
+__all__ = ["RotaryPositions", "RotaryWordPositions", "rotary_frequencies"]
 
 
 def check_rope_theta(rope_theta: float) -> None:

@@ -21,7 +21,7 @@ from ..widely_linear import ConjugateLinear, WidelyLinear
 from .bit_packing import pack_codes, packed_width, unpack_codes
 from .rounding import GRANULARITIES, unit_stages, unit_values
 
-__all__ = ["MAX_STAGES", "PackedLinear", "RoundedLinear", "check_rounding", "complex_linear_type", "rounded_weights"]
+__all__ = ["PackedLinear", "RoundedLinear", "complex_linear_type", "rounded_weights"]
 
 MAX_STAGES = 3
 # Of scales. What is rounded to a type of 16 bits once stays what it is in every process.

@@ -12,15 +12,7 @@ from .. import (
 )
 from ..checks import check_choice, check_positive
 
-__all__ = [
-    "GRANULARITIES",
-    "check_activation_bits",
-    "round_parts",
-    "round_to_units",
-    "unit_codes",
-    "unit_stages",
-    "unit_values",
-]
+__all__ = ["round_parts", "round_to_units", "unit_codes", "unit_stages", "unit_values"]
 
 GRANULARITIES = ("row", "tensor")
 

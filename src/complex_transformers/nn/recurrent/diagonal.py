@@ -29,7 +29,7 @@ from ..padding_order import real_first, reorder
 from ..precision import FullPrecision
 from .step_loop import check_sequence
 
-__all__ = ["RECURRENCE_FREQUENCIES", "DiagonalRecurrence", "LinearRecurrentBlock"]
+__all__ = ["DiagonalRecurrence", "LinearRecurrentBlock"]
 
 RECURRENCE_FREQUENCIES = ("uniform", "harmonic")
 # Beyond these the damping of a modulus is infinite in float32, or its gradient 0.

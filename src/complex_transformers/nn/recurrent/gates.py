@@ -18,7 +18,7 @@ from ..activation import get_activation
 from ..arithmetic import arithmetic
 from ..checks import check_choice
 
-__all__ = ["GATES", "STATE_ACTIVATIONS", "check_cell", "check_recurrent", "default_gate"]
+__all__ = ["GATES", "STATE_ACTIVATIONS", "default_gate"]
 
 
 def _real_part(real: Tensor, imag: Tensor, weight: Tensor | None) -> Tensor:
