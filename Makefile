@@ -50,7 +50,7 @@ test-tools: .venv-tools/.test
 test-gpu: .venv/.develop
 	CT_TEST_DEVICE=cuda $(PYTEST) -m "not slow" tests/kernels tests/invariants/test_on_a_gpu.py $(ARGS)
 
-# The default tests with the oldest versions of everything. PyPI's torch 2.7 brings CUDA along, some gigabytes.
+# The default tests with the oldest versions of everything. PyPI's torch 2.8 brings CUDA along, some gigabytes.
 test-oldest: .venv-oldest/.develop
 	$(ONE_THREAD) .venv-oldest/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal \
 		-m "not full and not slow" $(ARGS)

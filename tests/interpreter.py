@@ -32,8 +32,11 @@ def _import_interpreted() -> None:
 
 
 def _repair_bfloat16(builder, tl) -> None:
-    """Products and signs of bfloat16 by way of float32: the interpreter holds its bits as integers and takes these."""
-    dot, negative = builder.create_dot, builder.create_fneg
+    """Compute products and signs of bfloat16 in float32: the interpreter holds its bits as integers and takes these.
+
+    Triton negates by ``create_fneg``, before 3.5 by ``create_fsub`` from zero.
+    """
+    dot = builder.create_dot
 
     def widened(self, value):
         return self.create_fp_ext(value, tl.float32) if value.dtype.scalar == tl.bfloat16 else value
@@ -41,11 +44,16 @@ def _repair_bfloat16(builder, tl) -> None:
     def create_dot(self, a, b, *rest):
         return dot(self, widened(self, a), widened(self, b), *rest)
 
-    def create_fneg(self, value):
-        result = negative(self, widened(self, value))
-        return self.create_fp_trunc(result, tl.bfloat16) if value.dtype.scalar == tl.bfloat16 else result
+    def in_float32(function):
+        def compute(self, *values):
+            result = function(self, *(widened(self, value) for value in values))
+            return self.create_fp_trunc(result, tl.bfloat16) if values[0].dtype.scalar == tl.bfloat16 else result
 
-    builder.create_dot, builder.create_fneg = create_dot, create_fneg
+        return compute
+
+    builder.create_dot = create_dot
+    negate = "create_fneg" if hasattr(builder, "create_fneg") else "create_fsub"
+    setattr(builder, negate, in_float32(getattr(builder, negate)))
 
 
 if HAS_TRITON and DEVICE == "cpu":
