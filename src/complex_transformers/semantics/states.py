@@ -149,15 +149,15 @@ def ket(amplitudes: ArrayLike, phases: ArrayLike | None = None) -> Array:
         ValueError: no vector, numbers that are not finite, norm 0, another number of phases.
     """
     state = _finite("amplitudes", amplitudes, (1,))
-    if phases is not None:
-        turns = numpy.asarray(phases, dtype=numpy.float64)
-        if turns.shape != state.shape or not numpy.isfinite(turns).all():
-            raise ValueError(f"phases must be {state.shape[0]} finite numbers, one for each amplitude, got {phases!r}")
-        state = state * numpy.exp(1j * turns)
     largest = abs(state).max()
     if largest == 0.0:
         raise ValueError(f"amplitudes of norm 0 are no state, got {state.shape[0]} zeros: one must differ from 0")
     state = state / largest  # squares neither overflow nor vanish
+    if phases is not None:
+        angles = numpy.asarray(phases, dtype=numpy.float64)
+        if angles.shape != state.shape or not numpy.isfinite(angles).all():
+            raise ValueError(f"phases must be {state.shape[0]} finite numbers, one for each amplitude, got {phases!r}")
+        state = state * numpy.exp(1j * angles)
     return state / numpy.linalg.norm(state)
 
 
