@@ -152,7 +152,8 @@ def ket(amplitudes: ArrayLike, phases: ArrayLike | None = None) -> Array:
     largest = abs(state).max()
     if largest == 0.0:
         raise ValueError(f"amplitudes of norm 0 are no state, got {state.shape[0]} zeros: one must differ from 0")
-    state = state / largest  # squares neither overflow nor vanish
+    # Squares neither overflow nor vanish; NumPy 1 divides complex subnormal numbers to NaN.
+    state = state.real / largest + 1j * (state.imag / largest)
     if phases is not None:
         angles = numpy.asarray(phases, dtype=numpy.float64)
         if angles.shape != state.shape or not numpy.isfinite(angles).all():
