@@ -74,7 +74,6 @@ def test_refusals(space):
         phrase_senses,
         space.compose(["bank"], "add"),
     )
-    refused("senses must be two or more, got 1", sense_probabilities, space, ["river"], ["bank"])
     refused("'lion' is none of the 4 words", sense_probabilities, space, ["river", "lion"], ["bank"])
     apart = WordSpace(["x", "y", "z"], numpy.eye(3))
     refused("none of the 2 senses has anything in common", sense_probabilities, apart, ["x", "y"], ["z"])
