@@ -39,8 +39,10 @@ TERMS = {
     r"\b(?:train|training|validation|test|other|earlier) parts?\b": "split",
 }
 # First words of docstrings that are not verbs.
-WORDS = """a an the this that those these what which who whose where when how whether if as of in on at for from by with
- to     and or but no not all both each every one two three it its there here empty true none never always only several"""
+WORDS = """
+a an the this that those these what which who whose where when how whether if as of in on at for from by with to and or
+but no not all both each every one two three it its there here empty true none never always only several
+"""
 NO_VERBS = set(WORDS.split())
 
 
