@@ -91,8 +91,8 @@ def test_vocabulary_by_frequency_then_place():
 def test_refusals():
     refused("one string. Pass text.splitlines", count_cooccurrences, "a b", ["a", "b"], error=TypeError)
     refused("window must be at least 1, got 0", count_cooccurrences, ["a b"], ["a", "b"], 0)
-    refused("vocabulary must have words, got none", count_cooccurrences, ["a b"], [])
-    refused("each word once, got 'a' more than once", count_cooccurrences, ["a b"], ["a", "b", "a"])
+    refused("vocabulary must hold a word, got none", count_cooccurrences, ["a b"], [])
+    refused("each word once, got 'a' twice", count_cooccurrences, ["a b"], ["a", "b", "a"])
     refused("contexts must be at least 1, got 0", count_cooccurrences, ["a b"], ["a", "b"], 2, 0)
     refused("in the vocabulary, got 'c' \\(1 missing\\)", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "c"])
     refused("contexts must have each word once", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "a"])

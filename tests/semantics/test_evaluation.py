@@ -207,4 +207,4 @@ def test_similarities_of_pairs():
 def test_refusals():
     rated, similarities = drawn(0)
     refused("must have shape \\(30,\\), got \\(29,\\)", score_pairs, similarities[1:], rated)
-    refused("0 of 30 pairs", bootstrap_difference, similarities, numpy.full(30, math.nan), rated)
+    refused("got 0 of 30", bootstrap_difference, similarities, numpy.full(30, math.nan), rated)

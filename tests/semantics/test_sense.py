@@ -74,6 +74,6 @@ def test_refusals(space):
         phrase_senses,
         space.compose(["bank"], "add"),
     )
-    refused("'lion' is none of the 4 words", sense_probabilities, space, ["river", "lion"], ["bank"])
+    refused("one of the 4 words of this space, got 'lion'", sense_probabilities, space, ["river", "lion"], ["bank"])
     apart = WordSpace(["x", "y", "z"], numpy.eye(3))
     refused("must not all be orthogonal to the phrase, got 2", sense_probabilities, apart, ["x", "y"], ["z"])
