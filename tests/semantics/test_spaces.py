@@ -205,7 +205,7 @@ def test_refusals(counts):
     refused("kind must be one of", space.similarity, "cat", "dog", "cosine")
     refused("one size, got 11 and 121", space.similarity, "cat", space.compose(["cat", "dog"], "tensor"))
     refused(
-        "no inner product: take 'modulus'", space.similarity, "cat", space.compose(["cat", "dog"], "mixture"), "real"
+        "must be 'modulus' for mixtures", space.similarity, "cat", space.compose(["cat", "dog"], "mixture"), "real"
     )
     many = space.similarities
     refused("kind must be one of", many, [(["cat"], ["dog"])], kind="cosine")
