@@ -20,7 +20,9 @@ def test_hit_rates():
     with pytest.raises(ValueError, match="must hold a row whose sentences are all in memory"):
         memory_hit_rates(looked_at[:1], [()])
     for wrong in (torch.ones(5, 3, 4), looked_at.float(), looked_at[:, 0]):
-        with pytest.raises(ValueError, match=r"must be \[batch, num_hops\] .*. Pass memory_weights\.argmax\(-1\)"):
+        with pytest.raises(
+            ValueError, match=r"must be integers \[batch, num_hops\], .*. Pass memory_weights\.argmax\(-1\)"
+        ):
             memory_hit_rates(wrong, supporting)
 
 

@@ -59,7 +59,7 @@ def plot_memories(memories: Sequence[Mapping[str, Any]], supporting: Collection[
         ValueError: there are no sentences.
     """
     if not memories:
-        raise ValueError("memories must hold a sentence; those of a word_memory are empty")
+        raise ValueError("memories must hold a sentence; a word_memory has none")
     weights = [memory["weights"] for memory in memories]
     names = [f"{'* ' if place in supporting else ''}{row['sentence']}" for place, row in enumerate(memories)]
     figure = new_figure(0.09 * max(map(len, names)) + 0.6 * len(weights[0]) + 1.5, 0.3 * len(names) + 1.2)
