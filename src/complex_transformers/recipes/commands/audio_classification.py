@@ -16,17 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import HfArgumentParser
 
-from complex_transformers import ClipDataset, check_clips
-from complex_transformers.recipes import (
-    AudioClassificationRun,
-    SpeechDataArguments,
-    SpeechModelArguments,
-    SpeechTrainingArguments,
-    build_classifier,
-    classification_items,
-    portable,
-    prepare_run,
-)
+from ...data.audio import ClipDataset, check_clips
+from ..audio_classification import AudioClassificationRun
+from ..records import portable
+from ..run import prepare_run
+from ..speech_arguments import SpeechDataArguments, SpeechTrainingArguments
+from ..speech_models import SpeechModelArguments, build_classifier, classification_items
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -63,7 +58,3 @@ def main() -> dict[str, Any]:
     results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
     run.save(results, data_args.dataset_name or data_args.data_dir or data_args.train_file)
     return results
-
-
-if __name__ == "__main__":
-    main()

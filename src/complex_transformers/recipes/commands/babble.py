@@ -19,23 +19,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from transformers import HfArgumentParser
 
-from complex_transformers import ClipDataset, SpectralFeatureExtractor, check_clips
-from complex_transformers.recipes import (
-    BABBLE_TASKS,
-    AudioClassificationRun,
+from ...data.audio import ClipDataset, check_clips
+from ...models.spectral_transformer.feature_extraction_spectral_transformer import SpectralFeatureExtractor
+from ..audio_classification import AudioClassificationRun
+from ..datasets.babble import BABBLE_TASKS, load_babble, write_babble_tasks
+from ..records import portable
+from ..run import prepare_run
+from ..speech_arguments import SpeechTrainingArguments
+from ..speech_models import (
     DecoderArguments,
     SpeechModelArguments,
-    SpeechTrainingArguments,
-    TranscriptionRun,
     build_classifier,
     build_transcriber,
     classification_items,
-    load_babble,
-    portable,
-    prepare_run,
     transcription_items,
-    write_babble_tasks,
 )
+from ..transcription import TranscriptionRun
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -120,7 +119,3 @@ def main() -> dict[str, Any]:
     }
     run.save(results, f"Babble, task {data.task}")
     return results
-
-
-if __name__ == "__main__":
-    main()

@@ -17,25 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from transformers import EvalPrediction, HfArgumentParser, pipeline
 
-from complex_transformers import (
-    ComplexMemoryNetworkConfig,
+from ...analysis import plot_memories
+from ...data.tokenization import build_tokenizer
+from ...models.complex_memory_network.configuration_complex_memory_network import ComplexMemoryNetworkConfig
+from ...models.complex_memory_network.modeling_complex_memory_network import (
     ComplexMemoryNetworkForSequenceClassification,
-    LinearStart,
-    MemoryProcessor,
-    build_tokenizer,
 )
-from complex_transformers.analysis import plot_memories
-from complex_transformers.recipes import (
-    Run,
-    RunArguments,
-    arguments_of,
-    load_babi,
-    portable,
-    prepare_run,
-    repeated_questions,
-)
-from complex_transformers.recipes.arguments import own_default
-from complex_transformers.recipes.datasets.splits import hold_out_end
+from ...models.complex_memory_network.processing_complex_memory_network import MemoryProcessor
+from ...training.callbacks import LinearStart
+from ..arguments import RunArguments, arguments_of, own_default
+from ..datasets.babi import load_babi, repeated_questions
+from ..datasets.splits import hold_out_end
+from ..records import portable
+from ..run import Run, prepare_run
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -211,7 +205,3 @@ def main() -> dict[str, Any]:
     if picture is not None:
         draw(run, parts["test"][picture])
     return results
-
-
-if __name__ == "__main__":
-    main()

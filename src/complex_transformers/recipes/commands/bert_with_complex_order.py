@@ -27,8 +27,12 @@ from transformers import (
 )
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from complex_transformers import ComplexOrderEmbedding, ComplexTrainer, build_tokenizer
-from complex_transformers.recipes import RunArguments, limit_progress_bars, word_order_dataset
+from ...data.tokenization import build_tokenizer
+from ...nn.embedding import ComplexOrderEmbedding
+from ...training.trainer import ComplexTrainer
+from ..arguments import RunArguments
+from ..datasets.word_order import word_order_dataset
+from ..run import limit_progress_bars
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -142,7 +146,3 @@ def main() -> dict[str, float]:
         print(f"{model_class.__name__}: test accuracy {results[model_class.__name__]:.3f}, {seconds:.0f} s")
     print(f"rows: { {name: len(part) for name, part in parts.items()} }, seed {args.seed}")
     return results
-
-
-if __name__ == "__main__":
-    main()

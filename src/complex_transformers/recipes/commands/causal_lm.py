@@ -15,8 +15,10 @@ from typing import Any
 
 from transformers import HfArgumentParser, PreTrainedTokenizerFast
 
-from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
-from complex_transformers.recipes import BlockDataArguments, BlockRunArguments, arguments_of, train_blocks
+from ...models.complex_llama.configuration_complex_llama import ComplexLlamaConfig
+from ...models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
+from ..arguments import arguments_of
+from ..packed_language_modeling import BlockDataArguments, BlockRunArguments, train_blocks
 
 # Sizes that train in minutes.
 SIZES = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 704}
@@ -52,7 +54,3 @@ def main() -> dict[str, Any]:
     parser = HfArgumentParser((ModelArguments, BlockDataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     return train_blocks(model_args.model, data_args, args, model_args.model_name_or_path)
-
-
-if __name__ == "__main__":
-    main()

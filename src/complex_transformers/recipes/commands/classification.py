@@ -19,20 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedModel, PreTrainedTokenizerFast
 
-from complex_transformers import build_tokenizer
-from complex_transformers.data.vectors import read_vectors
-from complex_transformers.recipes import (
-    Run,
-    RunArguments,
-    arguments_of,
-    arguments_of_networks,
-    limit_progress_bars,
-    load_text_dataset,
-    portable,
-    prepare_run,
-)
-from complex_transformers.recipes.arguments import own_default
-from complex_transformers.recipes.datasets.splits import check_labels, sample_training
+from ...data.tokenization import build_tokenizer
+from ...data.vectors import read_vectors
+from ..arguments import RunArguments, arguments_of, arguments_of_networks, own_default
+from ..datasets.splits import check_labels, sample_training
+from ..datasets.text_files import load_text_dataset
+from ..records import portable
+from ..run import Run, limit_progress_bars, prepare_run
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -181,7 +174,3 @@ def main() -> dict[str, Any]:
     last.args = training_args  # the last model is saved above the folders of the seeds
     last.save(summary, data_args.dataset_name or data_args.train_file)
     return summary
-
-
-if __name__ == "__main__":
-    main()

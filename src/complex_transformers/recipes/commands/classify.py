@@ -8,7 +8,7 @@ import sys
 
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from complex_transformers.recipes import limit_progress_bars  # the import registers the models with the Auto classes
+from ..run import limit_progress_bars
 
 
 def main() -> None:
@@ -21,7 +21,3 @@ def main() -> None:
     classify = pipeline("text-classification", model=model, tokenizer=AutoTokenizer.from_pretrained(folder))
     for text, result in zip(texts, classify(texts), strict=True):
         print(f"{result['label']:>12}  {result['score']:.3f}  {text}")
-
-
-if __name__ == "__main__":
-    main()

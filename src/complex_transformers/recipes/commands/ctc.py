@@ -15,18 +15,13 @@ from typing import TYPE_CHECKING
 
 from transformers import HfArgumentParser, PreTrainedModel
 
-from complex_transformers import ClipDataset, ConcatenatedClips, SpectralTransformerProcessor, check_clips
-from complex_transformers.recipes import (
-    DecoderArguments,
-    SpeechDataArguments,
-    SpeechModelArguments,
-    SpeechTrainingArguments,
-    TranscriptionRun,
-    build_transcriber,
-    portable,
-    prepare_run,
-    transcription_items,
-)
+from ...data.audio import ClipDataset, ConcatenatedClips, check_clips
+from ...models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor
+from ..records import portable
+from ..run import prepare_run
+from ..speech_arguments import SpeechDataArguments, SpeechTrainingArguments
+from ..speech_models import DecoderArguments, SpeechModelArguments, build_transcriber, transcription_items
+from ..transcription import TranscriptionRun
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -85,7 +80,3 @@ def main(arguments: list[str] | None = None) -> None:
     results = run.run(checkpoint)
     results["network"] = portable(network.model_name_or_path or network.network)
     run.save(results, data.train_file or data.dataset_name)
-
-
-if __name__ == "__main__":
-    main()

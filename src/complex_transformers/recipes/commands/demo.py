@@ -29,16 +29,9 @@ from transformers import HfArgumentParser, Pipeline, pipeline
 from transformers.pipelines import PipelineException
 from transformers.utils import logging
 
-from complex_transformers import read_audio
-from complex_transformers.analysis import (
-    AttentionMap,
-    plot_attention,
-    plot_memories,
-    plot_phases,
-    plot_spectrum,
-    plot_waves,
-)
-from complex_transformers.recipes import limit_progress_bars
+from ...analysis import AttentionMap, plot_attention, plot_memories, plot_phases, plot_spectrum, plot_waves
+from ...data.audio import read_audio
+from ..run import limit_progress_bars
 
 MAX_CHARACTERS, MAX_SECONDS = 1000, 10.0
 NEPERS = 4.0  # of a spectrum: the clips are noisy
@@ -352,7 +345,3 @@ def main() -> None:
         theme=theme,
         footer_links=["api"],
     )
-
-
-if __name__ == "__main__":
-    main()

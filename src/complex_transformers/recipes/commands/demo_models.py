@@ -17,37 +17,40 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import demo_data as data
 import soundfile
 import torch
 from transformers import HfArgumentParser, PreTrainedModel, pipeline, set_seed
 
-from complex_transformers import (
-    ComplexConvNetConfig,
-    ComplexConvNetForImageClassification,
-    ComplexImageProcessor,
-    ComplexLlamaConfig,
-    ComplexLlamaForCausalLM,
-    ComplexMemoryNetworkConfig,
+from ...data.tokenization import build_ctc_tokenizer, build_tokenizer
+from ...models.base.hub import write_model_card
+from ...models.complex_convnet.configuration_complex_convnet import ComplexConvNetConfig
+from ...models.complex_convnet.modeling_complex_convnet import ComplexConvNetForImageClassification
+from ...models.complex_llama.configuration_complex_llama import ComplexLlamaConfig
+from ...models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
+from ...models.complex_memory_network.configuration_complex_memory_network import ComplexMemoryNetworkConfig
+from ...models.complex_memory_network.modeling_complex_memory_network import (
     ComplexMemoryNetworkForSequenceClassification,
-    ComplexOrderConfig,
+)
+from ...models.complex_memory_network.processing_complex_memory_network import MemoryProcessor
+from ...models.complex_mlp.image_processing_complex_mlp import ComplexImageProcessor
+from ...models.complex_order.configuration_complex_order import ComplexOrderConfig
+from ...models.complex_order.modeling_complex_order import (
     ComplexOrderForMaskedLM,
     ComplexOrderForSequenceClassification,
     ComplexOrderForTokenClassification,
-    ComplexSeq2SeqConfig,
-    ComplexSeq2SeqForConditionalGeneration,
-    MemoryProcessor,
-    SpectralFeatureExtractor,
-    SpectralTransformerConfig,
+)
+from ...models.complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
+from ...models.complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqForConditionalGeneration
+from ...models.spectral_transformer.configuration_spectral_transformer import SpectralTransformerConfig
+from ...models.spectral_transformer.feature_extraction_spectral_transformer import SpectralFeatureExtractor
+from ...models.spectral_transformer.modeling_spectral_transformer import (
     SpectralTransformerForAudioClassification,
     SpectralTransformerForConditionalGeneration,
     SpectralTransformerForCTC,
-    SpectralTransformerProcessor,
-    build_ctc_tokenizer,
-    build_tokenizer,
-    write_model_card,
 )
-from complex_transformers.recipes import limit_progress_bars
+from ...models.spectral_transformer.processing_spectral_transformer import SpectralTransformerProcessor
+from ..run import limit_progress_bars
+from . import demo_data as data
 
 T = TypeVar("T")
 
@@ -343,7 +346,3 @@ def main() -> dict[str, float]:
             f"{task:<30} {shares[task]:4.0%} right, {time.perf_counter() - start:3.0f} s: {folders[task]}", flush=True
         )
     return shares
-
-
-if __name__ == "__main__":
-    main()

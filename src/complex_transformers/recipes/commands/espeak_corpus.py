@@ -26,13 +26,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from espeak import PITCHES, SPEEDS, Espeak
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
-from complex_transformers.data.extras import install_command
-from complex_transformers.data.files import read_lines
-from complex_transformers.recipes import ipa_category, write_babble_tasks
+from ...data.extras import install_command
+from ...data.files import read_lines
+from ..datasets.babble import write_babble_tasks
+from ..datasets.ipa import ipa_category
+from .espeak import PITCHES, SPEEDS, Espeak
 
 try:
     import soundfile
@@ -306,7 +307,3 @@ def main() -> dict[str, Any]:
         lines = "\n".join(f"{each['path']}: {each['error']}" for each in failed)
         raise SystemExit(f"{len(failed)} of {len(utterances)} utterances failed and are in no table:\n{lines}")
     return corpus
-
-
-if __name__ == "__main__":
-    main()

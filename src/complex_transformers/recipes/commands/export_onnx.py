@@ -22,8 +22,9 @@ from transformers import AutoConfig, AutoTokenizer, HfArgumentParser, PreTrained
 from transformers.exporters import ExportedModel
 
 import complex_transformers
-from complex_transformers.conversion.onnx_generation import export_generation, generate_greedy
-from complex_transformers.conversion.onnx_graph import (
+
+from ...conversion.onnx_generation import export_generation, generate_greedy
+from ...conversion.onnx_graph import (
     example_inputs,
     export_onnx,
     largest_difference,
@@ -33,8 +34,9 @@ from complex_transformers.conversion.onnx_graph import (
     run_graph,
     without_cache,
 )
-from complex_transformers.nn import WidelyLinear, folded
-from complex_transformers.recipes import limit_progress_bars, write_results
+from ...nn import WidelyLinear, folded
+from ..records import write_results
+from ..run import limit_progress_bars
 
 
 @dataclass
@@ -171,7 +173,3 @@ def latency(
         for name, session in sessions.items():
             steps[name] = lambda session=session: run_graph(session, batch)
         return median_times(steps, rounds)
-
-
-if __name__ == "__main__":
-    main()

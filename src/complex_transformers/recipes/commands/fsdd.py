@@ -77,7 +77,3 @@ def main() -> dict[str, int]:
     counts = {part: len(rows[part]) for part in PARTS}
     print(f"{folder}: {counts}, speakers {sorted(speakers)}")
     return counts
-
-
-if __name__ == "__main__":
-    main()

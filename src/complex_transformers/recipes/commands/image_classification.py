@@ -16,18 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import EvalPrediction, HfArgumentParser
 
-from complex_transformers import ComplexImageProcessor
-from complex_transformers.recipes import (
-    Run,
-    RunArguments,
-    arguments_of,
-    arguments_of_networks,
-    load_image_dataset,
-    portable,
-    prepare_run,
-)
-from complex_transformers.recipes.arguments import own_default
-from complex_transformers.recipes.datasets.splits import check_labels, sample_training
+from ...models.complex_mlp.image_processing_complex_mlp import ComplexImageProcessor
+from ..arguments import RunArguments, arguments_of, arguments_of_networks, own_default
+from ..datasets.images import load_image_dataset
+from ..datasets.splits import check_labels, sample_training
+from ..records import portable
+from ..run import Run, prepare_run
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -113,7 +107,3 @@ def main() -> dict[str, Any]:
     results = run.run(checkpoint) | {"data": portable(asdict(data_args))}
     run.save(results, data_args.dataset_name or data_args.train_file)
     return results
-
-
-if __name__ == "__main__":
-    main()

@@ -21,13 +21,16 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, HfArgumentParser, PreTrainedModel
 
 import complex_transformers
-from complex_transformers import ComplexQuantizationConfig, write_model_card
-from complex_transformers.analysis import conjugate_share
-from complex_transformers.conversion.lift import network_of
-from complex_transformers.conversion.lift_checkpoint import lift_checkpoint
-from complex_transformers.conversion.liftable import ENCODER_TYPES
-from complex_transformers.recipes import limit_progress_bars, write_results
-from complex_transformers.recipes.datasets.word_order import docstring_sentences
+
+from ...analysis import conjugate_share
+from ...conversion.lift import network_of
+from ...conversion.lift_checkpoint import lift_checkpoint
+from ...conversion.liftable import ENCODER_TYPES
+from ...models.base.hub import write_model_card
+from ...quantization.configuration import ComplexQuantizationConfig
+from ..datasets.word_order import docstring_sentences
+from ..records import write_results
+from ..run import limit_progress_bars
 
 
 @dataclass
@@ -231,7 +234,3 @@ def main() -> dict[str, Any]:
         print(f"{name}: {value}")
     print(comparison.table())
     return results
-
-
-if __name__ == "__main__":
-    main()

@@ -17,14 +17,14 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification, HfArgumentParser, set_seed
 
-from complex_transformers import (
-    ComplexOrderConfig,
-    ComplexOrderForSequenceClassification,
-    ComplexTrainer,
-    build_tokenizer,
-)
-from complex_transformers.data.extras import require
-from complex_transformers.recipes import RunArguments, limit_progress_bars, word_order_dataset
+from ...data.extras import require
+from ...data.tokenization import build_tokenizer
+from ...models.complex_order.configuration_complex_order import ComplexOrderConfig
+from ...models.complex_order.modeling_complex_order import ComplexOrderForSequenceClassification
+from ...training.trainer import ComplexTrainer
+from ..arguments import RunArguments
+from ..datasets.word_order import word_order_dataset
+from ..run import limit_progress_bars
 
 peft = require("peft", "LoRA needs PEFT", "train", "peft")
 
@@ -106,7 +106,3 @@ def main() -> dict[str, float]:
     for name, difference in results.items():
         print(f"largest difference of the logits, {name}: {difference:.2e}")
     return results
-
-
-if __name__ == "__main__":
-    main()

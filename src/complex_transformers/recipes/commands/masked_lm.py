@@ -24,9 +24,14 @@ from transformers import (
     pipeline,
 )
 
-from complex_transformers import ComplexOrderConfig, ComplexOrderForMaskedLM, build_tokenizer, language_model_scores
-from complex_transformers.recipes import Run, RunArguments, arguments_of, load_plain_text, portable, prepare_run
-from complex_transformers.recipes.arguments import own_default
+from ...data.tokenization import build_tokenizer
+from ...metrics.language_modeling import language_model_scores
+from ...models.complex_order.configuration_complex_order import ComplexOrderConfig
+from ...models.complex_order.modeling_complex_order import ComplexOrderForMaskedLM
+from ..arguments import RunArguments, arguments_of, own_default
+from ..datasets.plain_text import load_plain_text
+from ..records import portable
+from ..run import Run, prepare_run
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -167,7 +172,3 @@ def fill_masks(model_dir: Path, sentences: list[str]) -> dict[str, list[list[Any
         answers[sentence] = [[answer["token_str"], round(answer["score"], 4)] for answer in fill(sentence)]
         print(f"{sentence}: " + ", ".join(f"{word} ({score:.2f})" for word, score in answers[sentence]))
     return answers
-
-
-if __name__ == "__main__":
-    main()

@@ -20,17 +20,12 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
-from complex_transformers import SyntaxParser
-from complex_transformers.data.extras import (
-    require_datasets,
-)
-from complex_transformers.recipes import (
-    arguments_of,
-    limit_progress_bars,
-    load_parallel_conllu,
-    load_parallel_dataset,
-    parse_parallel_dataset,
-)
+from ...data.extras import require_datasets
+from ...data.syntax import SyntaxParser
+from ..arguments import arguments_of
+from ..datasets.parallel_text import load_parallel_dataset
+from ..run import limit_progress_bars
+from ..syntax_translation import load_parallel_conllu, parse_parallel_dataset
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -124,7 +119,3 @@ def main() -> DatasetDict:
         print(f"{name}: {len(part)} pairs, words: " + ", ".join(f"{side} {count}" for side, count in words.items()))
     print(f"parsed: {args.output_dir}")
     return require_datasets().load_from_disk(args.output_dir)
-
-
-if __name__ == "__main__":
-    main()

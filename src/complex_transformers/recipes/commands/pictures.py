@@ -14,9 +14,11 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, HfArgumentParser, set_seed
 
-from complex_transformers import ComplexSeq2SeqConfig, ComplexSeq2SeqForConditionalGeneration, read_audio
-from complex_transformers.analysis import AttentionMap, plot_attention, plot_spectrum, plot_waves
-from complex_transformers.recipes import limit_progress_bars
+from ...analysis import AttentionMap, plot_attention, plot_spectrum, plot_waves
+from ...data.audio import read_audio
+from ...models.complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
+from ...models.complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqForConditionalGeneration
+from ..run import limit_progress_bars
 
 RATE = 8000
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -82,7 +84,3 @@ def main() -> list[Path]:
         figure.savefig(paths[-1], dpi=80)
         print(f"saved: {paths[-1]}")
     return paths
-
-
-if __name__ == "__main__":
-    main()

@@ -23,21 +23,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedTokenizerFast, set_seed
 
-from complex_transformers import (
-    ComplexOrderConfig,
-    ComplexOrderForSequenceClassification,
-    ComplexTrainer,
-    build_tokenizer,
-    write_model_card,
-)
-from complex_transformers.analysis import plot_waves
-from complex_transformers.recipes import (
-    RunArguments,
-    arguments_of,
-    limit_progress_bars,
-    load_text_dataset,
-    word_order_dataset,
-)
+from ...analysis import plot_waves
+from ...data.tokenization import build_tokenizer
+from ...models.base.hub import write_model_card
+from ...models.complex_order.configuration_complex_order import ComplexOrderConfig
+from ...models.complex_order.modeling_complex_order import ComplexOrderForSequenceClassification
+from ...training.trainer import ComplexTrainer
+from ..arguments import RunArguments, arguments_of
+from ..datasets.text_files import load_text_dataset
+from ..datasets.word_order import word_order_dataset
+from ..run import limit_progress_bars
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -172,9 +167,5 @@ def main() -> None:
     print(f"\nsaved: {folder} and {Path(args.output_dir) / 'waves.png'}")
 
     print("a new process loads the folder and classifies:")
-    script = Path(__file__).with_name("classify.py")
-    subprocess.run([sys.executable, str(script), str(folder), *args.sentences], check=True)
-
-
-if __name__ == "__main__":
-    main()
+    command = [sys.executable, "-m", "complex_transformers.cli", "run", "classify"]
+    subprocess.run([*command, str(folder), *args.sentences], check=True)

@@ -15,9 +15,12 @@ from typing import Any
 
 from transformers import HfArgumentParser, PreTrainedTokenizerFast
 
-from complex_transformers import ComplexRecurrentLMConfig, ComplexRecurrentLMForCausalLM, StreamDataset
-from complex_transformers.analysis import perplexity_by_position
-from complex_transformers.recipes import StreamDataArguments, StreamRunArguments, arguments_of, train_stream
+from ...analysis import perplexity_by_position
+from ...data.stream import StreamDataset
+from ...models.complex_recurrent_lm.configuration_complex_recurrent_lm import ComplexRecurrentLMConfig
+from ...models.complex_recurrent_lm.modeling_complex_recurrent_lm import ComplexRecurrentLMForCausalLM
+from ..arguments import arguments_of
+from ..stateful_language_modeling import StreamDataArguments, StreamRunArguments, train_stream
 
 
 @dataclass
@@ -75,7 +78,3 @@ def main() -> dict[str, Any]:
     parser = HfArgumentParser((ModelArguments, StreamDataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     return train_stream(model_args.model, data_args, args, model_args.model_name_or_path, analyse=args.by_position)
-
-
-if __name__ == "__main__":
-    main()

@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from transformers import HfArgumentParser, pipeline
 
-from complex_transformers.analysis import attention_maps, plot_attention
-from complex_transformers.data.files import whole_file
-from complex_transformers.recipes import limit_progress_bars
-from complex_transformers.recipes.datasets.parallel_text import read_texts
+from ...analysis import attention_maps, plot_attention
+from ...data.files import whole_file
+from ..datasets.parallel_text import read_texts
+from ..run import limit_progress_bars
 
 FORMATS = ("text", "relations", "json")
 
@@ -109,7 +109,3 @@ def main() -> None:
                 folder.mkdir(parents=True, exist_ok=True)
                 plot_attention(attention).savefig(folder / f"{number:04d}.png")
             file.write(f"{line_of(record, args.format)}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -20,29 +20,19 @@ from typing import TYPE_CHECKING, Any
 from torch.utils.data import DataLoader
 from transformers import AutoProcessor, HfArgumentParser
 
-from complex_transformers import (
-    RelationSchedule,
-    SynCoNMTConfig,
-    SynCoNMTForConditionalGeneration,
-    SynCoNMTProcessor,
-    TranslationMetric,
-)
-from complex_transformers.analysis import bleu_by_length, token_accuracy
-from complex_transformers.data.extras import (
-    require_datasets,
-)
-from complex_transformers.recipes import (
-    SyntaxTranslationCollator,
-    TranslationRun,
-    TranslationTrainingArguments,
-    arguments_of,
-    build_syntax_processor,
-    encode_syntax_dataset,
-    portable,
-    prepare_run,
-    rounded,
-)
-from complex_transformers.recipes.datasets.splits import sample_training
+from ...analysis import bleu_by_length, token_accuracy
+from ...data.extras import require_datasets
+from ...metrics.translation import TranslationMetric
+from ...models.synconmt.configuration_synconmt import SynCoNMTConfig
+from ...models.synconmt.modeling_synconmt import SynCoNMTForConditionalGeneration
+from ...models.synconmt.processing_synconmt import SynCoNMTProcessor
+from ...training.callbacks import RelationSchedule
+from ..arguments import arguments_of
+from ..datasets.splits import sample_training
+from ..records import portable, rounded
+from ..run import prepare_run
+from ..syntax_translation import SyntaxTranslationCollator, build_syntax_processor, encode_syntax_dataset
+from ..translation import TranslationRun, TranslationTrainingArguments
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -169,7 +159,3 @@ def main() -> dict[str, Any]:
         results |= word_scores(run, data_args)
     run.save(results, training_data=data_args.data_dir)
     return results
-
-
-if __name__ == "__main__":
-    main()

@@ -21,10 +21,10 @@ from typing import Any
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
-from complex_transformers import read_conllu
-from complex_transformers.data.extras import install_command
-from complex_transformers.recipes import command_line, write_results
-from complex_transformers.recipes.datasets.splits import check_validation_split
+from ...data.extras import install_command
+from ...data.syntax import read_conllu
+from ..datasets.splits import check_validation_split
+from ..records import command_line, write_results
 
 try:
     import spacy
@@ -315,7 +315,3 @@ def main() -> dict[str, Any]:
     print(f"pipeline: {args.output_dir}")
     write_results(args.output_json or Path(args.output_dir) / "results.json", results)
     return results
-
-
-if __name__ == "__main__":
-    main()

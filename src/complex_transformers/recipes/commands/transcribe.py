@@ -25,8 +25,8 @@ import torch
 from tqdm.auto import tqdm
 from transformers import AutoConfig, pipeline
 
-from complex_transformers import read_audio
-from complex_transformers.recipes import limit_progress_bars
+from ...data.audio import read_audio
+from ..run import limit_progress_bars
 
 ENDINGS = (
     ".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".aifc", ".au", ".caf", ".rf64", ".w64"
@@ -188,7 +188,3 @@ def main(arguments: list[str] | None = None) -> int:
         for path, reason in failures.items():
             print(f"  {path}: {reason}", file=sys.stderr)
     return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

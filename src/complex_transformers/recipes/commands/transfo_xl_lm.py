@@ -15,8 +15,10 @@ from typing import Any
 
 from transformers import HfArgumentParser, PreTrainedTokenizerFast
 
-from complex_transformers import ComplexTransfoXLConfig, ComplexTransfoXLForCausalLM
-from complex_transformers.recipes import StreamDataArguments, StreamRunArguments, arguments_of, train_stream
+from ...models.complex_transfo_xl.configuration_complex_transfo_xl import ComplexTransfoXLConfig
+from ...models.complex_transfo_xl.modeling_complex_transfo_xl import ComplexTransfoXLForCausalLM
+from ..arguments import arguments_of
+from ..stateful_language_modeling import StreamDataArguments, StreamRunArguments, train_stream
 
 
 @dataclass
@@ -62,7 +64,3 @@ def main() -> dict[str, Any]:
     parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     return train_stream(model_args.model, data_args, args, model_args.model_name_or_path, data_args.eval_mem_len)
-
-
-if __name__ == "__main__":
-    main()

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from transformers import HfArgumentParser, pipeline
 
-from complex_transformers.data.files import whole_file
-from complex_transformers.recipes import limit_progress_bars
-from complex_transformers.recipes.datasets.parallel_text import read_texts
+from ...data.files import whole_file
+from ..datasets.parallel_text import read_texts
+from ..run import limit_progress_bars
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
@@ -100,7 +100,3 @@ def main() -> None:
             unfinished += answer is not None and not answer["finished"]
     if unfinished:
         print(f"{unfinished} translation(s) stop at the longest length allowed: raise --max_length", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

@@ -25,18 +25,16 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from complex_transformers import ComplexSeq2SeqConfig, TranslationMetric, build_tokenizer
-from complex_transformers.models.base.generation import learned_positions
-from complex_transformers.recipes import (
-    TranslationRun,
-    TranslationTrainingArguments,
-    arguments_of,
-    encode_parallel_dataset,
-    load_parallel_dataset,
-    portable,
-    prepare_run,
-)
-from complex_transformers.recipes.datasets.splits import sample_training
+from ...data.tokenization import build_tokenizer
+from ...metrics.translation import TranslationMetric
+from ...models.base.generation import learned_positions
+from ...models.complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
+from ..arguments import arguments_of
+from ..datasets.parallel_text import encode_parallel_dataset, load_parallel_dataset
+from ..datasets.splits import sample_training
+from ..records import portable
+from ..run import prepare_run
+from ..translation import TranslationRun, TranslationTrainingArguments
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -152,7 +150,3 @@ def main() -> dict[str, Any]:
     results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
     run.save(results, training_data=data_args.dataset_name or data_args.train_file[0])
     return results
-
-
-if __name__ == "__main__":
-    main()
