@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
+from .data.extras import with_extra
+
 __all__ = ["COMMANDS", "PROGRAM", "Command", "Group", "main", "module_of"]
 
 PROGRAM = "complex-transformers"
@@ -120,7 +122,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen.append(_choose(entry, " ".join(chosen), words))
         entry = entry.commands[words.pop(0)]
     sys.argv = [" ".join(chosen), *words]  # recipes read and record their command line
-    result = import_module(module_of(chosen[1:])).main()
+    try:
+        module = import_module(module_of(chosen[1:]))
+    except ImportError as error:
+        raise with_extra(error, sys.argv[0]) from error
+    result = module.main()
     return result if isinstance(result, int) else 0
 
 

@@ -47,7 +47,6 @@ def test_every_command_that_is_shown_has_known_options(monkeypatch: pytest.Monke
     modules, seen = {}, 0
     for script, *words in sorted({each for each in commands() if each[0].startswith("examples/")}):
         path = script.removeprefix("examples/")
-        monkeypatch.syspath_prepend(str((EXAMPLES / path).parent))  # as Python does for a script
         module = modules.get(path) or modules.setdefault(path, load_example(path))
         if not hasattr(module, "HfArgumentParser"):
             continue

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from example_runs import EXAMPLES, load_example
+from example_runs import load_example
 
 import complex_transformers
 from complex_transformers.conversion.onnx_graph import open_graph, quantize_graph
@@ -32,7 +32,8 @@ from complex_transformers import *
 )
 def test_scripts(script: str, package: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.syspath_prepend(str((EXAMPLES / script).parent))
+    for name in [name for name in sys.modules if name.startswith("complex_transformers.recipes.commands.")]:
+        monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ImportError, match=re.escape(message)):
         load_example(script)
 

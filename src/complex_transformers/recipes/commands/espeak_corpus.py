@@ -16,7 +16,6 @@ import multiprocessing
 import random
 import re
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from ...data.extras import install_command
 from ...data.files import read_lines
 from ..datasets.babble import write_babble_tasks
 from ..datasets.ipa import ipa_category
+from ..records import invocation
 from .espeak import PITCHES, SPEEDS, Espeak
 
 try:
@@ -296,7 +296,7 @@ def main() -> dict[str, Any]:
         "sampling_rate": args.sampling_rate,
         "seed": args.seed,
         "espeak_ng": espeak.version,
-        "command": shlex.join(["python", *sys.argv]),
+        "command": shlex.join(invocation()),
     }
     (folder / "corpus.json").write_text(json.dumps(corpus, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"{len(rows)} utterances, {corpus['hours']:.2f} hours, {len(symbols)} symbols: {folder}")
