@@ -80,7 +80,9 @@ COMMANDS = Group(
     {
         "lift": Command("conversion.lift_checkpoint", "rewrite a real Llama or BERT checkpoint as a complex model"),
         "convert": Group("convert a released checkpoint of another code base", CHECKPOINTS),
+        "quantize": _recipe("quantize", "quantize a complex model to two bits per complex weight and stage"),
         "export": _recipe("export_onnx", "export a saved model to ONNX and compare the outputs"),
+        "evaluate": _recipe("evaluate", "score a saved model on a text file or a table"),
         "run": Group("run a recipe: train a model, prepare its data, or use it", RECIPES),
     },
 )
