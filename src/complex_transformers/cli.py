@@ -102,9 +102,7 @@ def _choose(group: Group, name: str, words: Sequence[str]) -> str:
     """Return the command that the first word names; print help or an error and exit otherwise."""
     parser = argparse.ArgumentParser(name, description=group.help)
     if name == PROGRAM:
-        from . import __version__
-
-        parser.add_argument("--version", action="version", version=__version__)
+        parser.add_argument("--version", action="version", version=sys.modules[__package__].__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
     for command, entry in group.commands.items():
         commands.add_parser(command, help=entry.help, add_help=False)
@@ -119,7 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: words of the command line after the program's name; default those of ``sys.argv``.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    chosen, entry = [PROGRAM], COMMANDS
+    chosen = [PROGRAM]
+    entry: Command | Group = COMMANDS
     while isinstance(entry, Group):
         chosen.append(_choose(entry, " ".join(chosen), words))
         entry = entry.commands[words.pop(0)]

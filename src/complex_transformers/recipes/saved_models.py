@@ -9,6 +9,8 @@ from typing import Any
 import transformers
 from transformers import AutoConfig, PreTrainedModel
 
+import complex_transformers
+
 __all__ = ["load_model"]
 
 
@@ -22,10 +24,8 @@ def load_model(path: str, **options: Any) -> PreTrainedModel:
     Raises:
         ValueError: the configuration names no class.
     """
-    import complex_transformers
-
     names = AutoConfig.from_pretrained(path).architectures
     if not names:
         raise ValueError(f"the config of {path} must name a class in architectures: save a model there first")
-    package = complex_transformers if names[0] in complex_transformers.__all__ else transformers
-    return getattr(package, names[0]).from_pretrained(path, **options).eval()
+    model_class = getattr(complex_transformers, names[0], None) or getattr(transformers, names[0])
+    return model_class.from_pretrained(path, **options).eval()

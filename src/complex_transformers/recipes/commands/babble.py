@@ -103,7 +103,7 @@ def main() -> dict[str, Any]:
             raise ValueError("task 7 has labels and nothing to write: leave out --decoder_layers")
         labels = ["other", "babble"]
         classifier, extractor = build_classifier(network, data.sampling_rate, labels)
-        ids = {number: classifier.config.label2id[label] for number, label in enumerate(labels)}
+        ids: dict[Any, int] = {number: classifier.config.label2id[label] for number, label in enumerate(labels)}
         prepare = classification_items(extractor, ids)
         run = AudioClassificationRun(classifier, extractor, clips(data, parts, prepare, extractor), args)
     else:

@@ -196,7 +196,7 @@ def main() -> dict[str, Any]:
     run.figures = ("accuracy", "loss")
     if variant == "sentence_memory" and (linear_epochs := training_args.linear_epochs(len(encoded["train"]))):
         run.trainer.add_callback(LinearStart(max_epochs=linear_epochs, patience=None))
-    results = run.run(checkpoint) | {"data": portable(asdict(data_args))}
+    results: dict[str, Any] = {**run.run(checkpoint), "data": portable(asdict(data_args))}
     repeated = repeated_questions(parts["test"], parts["train"])
     unseen = [row for row, seen in enumerate(repeated) if not seen]
     run.parts["unseen"] = encoded["test"].select(unseen)

@@ -74,7 +74,9 @@ def load_parts(data_args: DataArguments) -> DatasetDict:
     return sample_training(parts, data_args.max_train_samples, data_args.split_seed)
 
 
-def encode(parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, label2id: dict[str, int], max_length: int | None):
+def encode(
+    parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, label2id: dict[str, int], max_length: int | None
+) -> DatasetDict:
     """Token ids and label ids of every part."""
     check_labels(parts, label2id)
 

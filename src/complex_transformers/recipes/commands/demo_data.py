@@ -78,7 +78,7 @@ def kinds_of_sentences(seed: int = 0) -> list[tuple[str, str]]:
     generator = random.Random(seed)
     statements = [f"the {a} is {where} the {b}" for a, where, b in product(_NOUNS, _PLACES, _NOUNS) if a != b]
     orders = set(statements) | {_question(text) for text in statements}
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for text in generator.sample(statements, len(statements)):
         shuffled = text
         while shuffled in orders:  # another statement is none

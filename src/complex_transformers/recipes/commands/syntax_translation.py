@@ -90,7 +90,7 @@ def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
 
 def make_processor(parts: DatasetDict, known: dict[str, Any], data_args: DataArguments) -> SynCoNMTProcessor:
     """Words of the training part alone; every relation that the parsers know, or that gold trees of any part have."""
-    sides = []
+    sides: list[Any] = []
     for side in ("source", "target"):
         columns = {key: parts["train"][f"{side}_{key}"] for key in ("tokens", "relations", "spaces")}
         sides.append(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
@@ -116,7 +116,7 @@ def word_scores(run: TranslationRun, data_args: DataArguments) -> dict[str, Any]
         batches = DataLoader(run.parts[name], run.args.eval_batch_size, collate_fn=run.trainer.data_collator)
         results[f"{name}_accuracy"] = rounded(token_accuracy(run.model, batches))
         print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[f"{name}_accuracy"].items()))
-    predictions = Path(run.args.output_dir) / "predictions.txt"
+    predictions = run.folder / "predictions.txt"
     if "test" in run.parts:
         part = run.parts["test"].sort("row")
         rows = bleu_by_length(

@@ -251,7 +251,8 @@ def train(
     generator = random.Random(args.seed)
     sizes = compounding(min(100, args.batch_words), args.batch_words, 1.001)
     for epoch in range(args.epochs):
-        start, losses = time.perf_counter(), {}
+        start = time.perf_counter()
+        losses: dict[str, float] = {}
         generator.shuffle(examples)
         bar = tqdm(total=len(examples), desc=f"Epoch {epoch + 1}", disable=None, leave=False)
         for batch in minibatch_by_words(examples, size=sizes):
