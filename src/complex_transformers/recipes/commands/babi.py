@@ -199,7 +199,7 @@ def main() -> dict[str, Any]:
     results: dict[str, Any] = {**run.run(checkpoint), "data": portable(asdict(data_args))}
     repeated = repeated_questions(parts["test"], parts["train"])
     unseen = [row for row, seen in enumerate(repeated) if not seen]
-    run.parts["unseen"] = encoded["test"].select(unseen)
+    run.parts = {**run.parts, "unseen": encoded["test"].select(unseen)}
     results["unseen"] = (run.evaluate("unseen") if unseen else {}) | {"rows": len(unseen)}
     run.save(results, f"bAbI task {data_args.task} ({data_args.folder})")
     if picture is not None:
