@@ -71,6 +71,7 @@ print("loaded")
 """
 
 
+@pytest.mark.full
 def test_remote_code_loads_without_import_and_saves_again(tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     for name, model_class in CLASSES.items():
