@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
     Args:
-        arguments: words of the command line after the program's name; default those of ``sys.argv``.
+        arguments: the command line without the program's name; default ``sys.argv[1:]``.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     chosen = [PROGRAM]

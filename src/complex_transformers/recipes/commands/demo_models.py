@@ -1,12 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train the small models of the demo, one for each kind of pipeline, and save them where ``demo.py`` looks for them.
+"""Train the small models of the demo, one per pipeline task, and save them where ``demo.py`` loads them.
 
-    python examples/demo/train_demo_models.py                       # those that are not there yet, about two minutes
-    python examples/demo/train_demo_models.py --tasks fill-mask     # this one, anew
+    complex-transformers run demo-models                      # all missing models, about two minutes
+    complex-transformers run demo-models --tasks fill-mask    # this model, even if it exists
 
-Data are made by ``demo_data.py``. What is printed is the share of held-out items that the saved model's own pipeline
-gets right.
+The data come from ``demo_data.py``. The command prints the accuracy of each saved model's pipeline on held-out items.
 """
 
 from __future__ import annotations
@@ -56,19 +55,19 @@ T = TypeVar("T")
 
 HELD_OUT = 33
 SIZES = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4}
-IGNORED = -100  # labels of the loss
+IGNORED = -100  # label that the loss ignores
 GREEDY = {"max_new_tokens": 12, "do_sample": False}
 
 
 def cut(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
-    """What is learned, and the end, which is asked for."""
+    """Split rows into training rows and the last ``HELD_OUT`` for evaluation."""
     return rows[:-HELD_OUT], rows[-HELD_OUT:]
 
 
 def fit(
     model: PreTrainedModel, batch: Mapping[str, torch.Tensor], steps: int, rows: int = 32, rate: float = 2e-3
 ) -> None:
-    """Adam on random rows of ``batch``, with a learning rate that falls to zero."""
+    """Train with Adam on random rows of ``batch`` and a learning rate that falls to zero."""
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, 2 * (1 - step / steps)))
     count = len(next(iter(batch.values())))
@@ -86,46 +85,51 @@ def fit(
 def save(
     folder: Path, model: PreTrainedModel, processing: Any, task: str, right: Callable[[Any], list[bool]]
 ) -> float:
-    """Save model and processor, ask ``pipeline(task)`` about what was held out, write the card; the share right."""
+    """Save model and processor, evaluate the pipeline on held-out items, write the card; return the accuracy."""
     model.save_pretrained(folder)
     processing.save_pretrained(folder)
     answers = right(pipeline(task, model=str(folder)))
     share = sum(answers) / len(answers)
-    metrics = {f"right, of {len(answers)} held-out items": share}
-    write_model_card(folder, model, training_data=f"made by examples/demo/demo_data.py for {task}", metrics=metrics)
+    metrics = {f"accuracy on {len(answers)} held-out items": share}
+    write_model_card(
+        folder,
+        model,
+        training_data=f"synthetic, complex_transformers.recipes.commands.demo_data for {task}",
+        metrics=metrics,
+    )
     return share
 
 
 def names(labels: Sequence[Any]) -> dict[str, Any]:
-    """Labels by id and ids by label, for a configuration."""
+    """Return ``id2label`` and ``label2id`` of a configuration."""
     by_id = dict(enumerate(map(str, labels)))
     return {"id2label": by_id, "label2id": {label: index for index, label in by_id.items()}}
 
 
 def padded(tokenizer: Any, texts: Sequence[str]) -> dict[str, torch.Tensor]:
-    """Texts as a batch of tensors."""
+    """Tokenize texts as one padded batch."""
     return dict(tokenizer(list(texts), padding=True, return_tensors="pt"))
 
 
 def writing_tokens(tokenizer: Any) -> dict[str, int]:
-    """The vocabulary's size, and the tokens that pad, begin and end a text."""
+    """Return the vocabulary size and the ids of the padding, BOS and EOS tokens."""
     tokens = {name: getattr(tokenizer, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
     return {"vocab_size": len(tokenizer), **tokens}
 
 
 def loss_labels(tokenizer: Any, ids: torch.Tensor) -> torch.Tensor:
-    """Labels of the loss: padding does not count."""
+    """Return token ids as labels, with padding ignored."""
     return ids.masked_fill(ids == tokenizer.pad_token_id, IGNORED)
 
 
 def reader_config(tokenizer: Any, **fields: Any) -> ComplexOrderConfig:
-    """A small ComplexOrder encoder: words are waves over positions."""
+    """Return the configuration of a small ComplexOrder encoder."""
     tokens = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
     return ComplexOrderConfig(**SIZES, **tokens, num_hidden_layers=2, initializer_range=0.3, **fields)
 
 
 def text_classification(folder: Path, steps: int = 400) -> float:
-    """Statement, question or shuffled words: the same words in another order."""
+    """Train a classifier of statements, questions and shuffled words."""
     learned, asked = cut(data.kinds_of_sentences())
     tokenizer = build_tokenizer([text for text, _ in learned])
     model = ComplexOrderForSequenceClassification(reader_config(tokenizer, **names(data.KINDS)))
@@ -138,7 +142,7 @@ def text_classification(folder: Path, steps: int = 400) -> float:
 
 
 def token_classification(folder: Path, steps: int = 300) -> float:
-    """Who does what to whom, in active and passive."""
+    """Train a tagger of semantic roles in active and passive sentences."""
     learned, asked = cut(data.tagged_sentences())
     tokenizer = build_tokenizer([" ".join(row.words) for row in learned])
     model = ComplexOrderForTokenClassification(reader_config(tokenizer, **names(data.ROLES)))
@@ -156,7 +160,7 @@ def token_classification(folder: Path, steps: int = 300) -> float:
 
 
 def fill_mask(folder: Path, steps: int = 400) -> float:
-    """One word of a statement or question is hidden. Asked is for the verb, which may stand in front or behind."""
+    """Train a masked language model; the evaluation masks the verb of statements and questions."""
     learned, asked = cut([text for text, kind in data.kinds_of_sentences() if kind != "shuffled"])
     tokenizer = build_tokenizer(learned)
     model = ComplexOrderForMaskedLM(reader_config(tokenizer))
@@ -172,7 +176,7 @@ def fill_mask(folder: Path, steps: int = 400) -> float:
 
 
 def text_generation(folder: Path, steps: int = 900) -> float:
-    """Counting on, up or down."""
+    """Train a language model that continues counting up or down."""
     learned, asked = cut([", ".join(run) for run in data.counts()])
     tokenizer = build_tokenizer(learned, kind="bpe", vocab_size=320, append_eos="stream")
     model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, **writing_tokens(tokenizer), num_hidden_layers=2))
@@ -186,7 +190,7 @@ def text_generation(folder: Path, steps: int = 900) -> float:
 
 
 def text_to_text(folder: Path, steps: int = 300) -> float:
-    """Numbers from English to German, which swaps tens and ones."""
+    """Train a translator of numbers from English to German, which swaps tens and ones."""
     learned, asked = cut(data.translated_numbers())
     tokenizer = build_tokenizer(
         [text for pair in [*learned, *asked] for text in pair], append_eos=True, model_max_length=32
@@ -204,7 +208,7 @@ def text_to_text(folder: Path, steps: int = 300) -> float:
 
 
 def question_answering(folder: Path, steps: int = 1000, rows: int = 4000) -> float:
-    """Where somebody is, at the end of a story."""
+    """Train a memory network that answers where a person is at the end of a story."""
     learned, asked = cut(data.stories(rows))
     tokenizer = build_tokenizer([text for row in learned for text in (*row.sentences, row.question)])
     processor = MemoryProcessor(tokenizer, memory_size=20)
@@ -224,7 +228,7 @@ def question_answering(folder: Path, steps: int = 1000, rows: int = 4000) -> flo
 
 
 def image_classification(folder: Path, steps: int = 600) -> float:
-    """Handwritten digits, by complex convolutions."""
+    """Train a convolutional network on handwritten digits."""
     learned, asked = cut(data.digits())
     model = ComplexConvNetForImageClassification(
         ComplexConvNetConfig(
@@ -234,7 +238,7 @@ def image_classification(folder: Path, steps: int = 600) -> float:
     processor = ComplexImageProcessor.from_config(model.config)
     batch = processor([picture for picture, _ in learned], return_tensors="pt")
     fit(model, {**batch, "labels": torch.tensor([digit for _, digit in learned])}, steps)
-    for digit, picture in {digit: picture for picture, digit in asked}.items():  # one of each
+    for digit, picture in {digit: picture for picture, digit in asked}.items():  # one image per digit
         picture.save(folder / f"example-{digit}.png")
     return save(
         *(folder, model, processor, "image-classification"),
@@ -243,21 +247,21 @@ def image_classification(folder: Path, steps: int = 600) -> float:
 
 
 def listener_config(extractor: SpectralFeatureExtractor, **fields: Any) -> SpectralTransformerConfig:
-    """A small Transformer that reads complex spectra."""
+    """Return the configuration of a small Transformer on complex spectra."""
     return SpectralTransformerConfig.from_extractor(
         extractor, **SIZES, num_hidden_layers=1, time_pool_size=2, **fields
     )
 
 
 def heard(folder: Path, clips: Sequence[data.Clip], label: Callable[[Any], str]) -> Callable[[Any], list[bool]]:
-    """Of a pipeline: which clips it hears right. The first ones are examples for the page."""
+    """Return a function that tells which clips a pipeline recognizes; save the first clips as examples."""
     for clip in clips[:3]:
         soundfile.write(folder / f"example-{clip.label}.wav", clip.wave, data.RATE)
     return lambda hear: [label(hear({"raw": clip.wave, "sampling_rate": data.RATE})) == clip.label for clip in clips]
 
 
 def audio_classification(folder: Path, steps: int = 300, rows: int = 600) -> float:
-    """The shape of a wave, whatever its pitch."""
+    """Train a classifier of waveforms at any pitch."""
     learned, asked = cut(data.tones(rows))
     extractor = SpectralFeatureExtractor(sampling_rate=data.RATE, compression="log")
     model = SpectralTransformerForAudioClassification(
@@ -271,7 +275,7 @@ def audio_classification(folder: Path, steps: int = 300, rows: int = 600) -> flo
 
 
 def speech_recognition(folder: Path, steps: int = 500, rows: int = 500) -> float:
-    """Melodies as letters, by CTC: a letter or a blank for each frame."""
+    """Train a CTC model that transcribes melodies as letters."""
     clips = data.melodies(rows)
     extractor = SpectralFeatureExtractor(sampling_rate=data.RATE, compression="log")
     tokenizer = build_ctc_tokenizer([clip.label for clip in clips])
@@ -281,7 +285,7 @@ def speech_recognition(folder: Path, steps: int = 500, rows: int = 500) -> float
 
 
 def speech_to_text(folder: Path, steps: int = 500, rows: int = 500) -> float:
-    """The same melodies, by a decoder that writes letter by letter."""
+    """Train an encoder-decoder that transcribes melodies letter by letter."""
     clips = data.melodies(rows)
     extractor = SpectralFeatureExtractor(sampling_rate=data.RATE, compression="log")
     tokenizer = build_tokenizer([clip.label for clip in clips], kind="character", append_eos=True)
@@ -322,17 +326,19 @@ TASKS: dict[str, Callable[..., float]] = {
 
 @dataclass
 class Arguments:
-    """What to train, and where the models go."""
+    """The tasks to train and the output folder."""
 
-    tasks: list[str] = field(default_factory=list, metadata={"help": "to train anew; default: all that are missing"})
+    tasks: list[str] = field(
+        default_factory=list, metadata={"help": "tasks to train, even if saved; default: all missing"}
+    )
     output_dir: str = "outputs/demo"
 
 
 def main() -> dict[str, float]:
-    """Train what is asked for; the share right of each task that was trained."""
+    """Train the requested or missing models and return the accuracy of each."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     if unknown := [task for task in args.tasks if task not in TASKS]:
-        raise ValueError(f"--tasks {unknown[0]} is none of {list(TASKS)}")
+        raise ValueError(f"--tasks must be among {list(TASKS)}, got {unknown[0]}")
     limit_progress_bars()
     folders = {task: Path(args.output_dir) / task for task in TASKS}
     missing = [task for task, folder in folders.items() if not (folder / "README.md").is_file()]
@@ -343,6 +349,7 @@ def main() -> dict[str, float]:
         start = time.perf_counter()
         shares[task] = TASKS[task](folders[task])
         print(
-            f"{task:<30} {shares[task]:4.0%} right, {time.perf_counter() - start:3.0f} s: {folders[task]}", flush=True
+            f"{task:<30} {shares[task]:4.0%} accuracy, {time.perf_counter() - start:3.0f} s: {folders[task]}",
+            flush=True,
         )
     return shares
