@@ -17,7 +17,7 @@ from experiments.grid import Commands, Place
 from experiments.grids import GRIDS
 from transformers import HfArgumentParser
 
-from complex_transformers.cli import RECIPES, module_of
+from complex_transformers.cli import COMMANDS, RECIPES, module_of
 
 
 def commands() -> Iterator[tuple[str, ...]]:
@@ -28,7 +28,7 @@ def commands() -> Iterator[tuple[str, ...]]:
         text = re.sub(r"\\\n\s*", "", path.read_text(encoding="utf-8"))
         for line in re.findall(r"^ *(?:python|torchrun .*?) (examples/\S+\.py.*)", text, re.MULTILINE):
             yield words_of(line)
-        for line in re.findall(r"^ *complex-transformers run (.*)", text, re.MULTILINE):
+        for line in re.findall(r"^ *complex-transformers (?:run )?(.*)", text, re.MULTILINE):
             yield words_of(line)
     for grid in GRIDS.values():
         if isinstance(grid, Commands):
@@ -58,8 +58,8 @@ def test_every_command_that_is_shown_has_known_options(monkeypatch: pytest.Monke
     for command, *words in sorted(set(commands())):
         if command.startswith("examples/"):
             module = load_example(command.removeprefix("examples/"))
-        elif command in RECIPES:
-            module = import_module(module_of(["run", command]))
+        elif command in RECIPES or command in COMMANDS.commands.keys() - {"run", "convert"}:
+            module = import_module(module_of(["run", command] if command in RECIPES else [command]))
         else:
             continue
         if not hasattr(module, "HfArgumentParser"):

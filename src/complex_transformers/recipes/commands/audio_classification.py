@@ -5,7 +5,7 @@
 The best epoch is chosen on the validation part, by accuracy; the test part, where there is one, is scored once at the
 end.
 
-    python examples/speech/run_audio_classification.py --train_file train.csv --validation_file validation.csv \
+    complex-transformers run audio-classification --train_file train.csv --validation_file validation.csv \
         --test_file test.csv --network fully_spectral --compression log
 """
 

@@ -6,7 +6,7 @@ The folder has the layout of the data set: ``babble.csv``, the recordings, and `
 writes from the full transcriptions where it is missing. Transcription is by CTC, or by a decoder with
 ``--decoder_layers``.
 
-    python examples/phonetic-transcription/run_babble.py --folder babble --task 4 --network fully_spectral
+    complex-transformers run babble --folder babble --task 4 --network fully_spectral
 """
 
 from __future__ import annotations

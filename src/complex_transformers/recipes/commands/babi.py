@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a memory network, complex or real, on one of the bAbI tasks, and save it for the question answering pipeline.
 
-    python examples/question-answering/run_babi.py --archive tasks_1-20_v1-2.tar.gz --task 1
+    complex-transformers run babi --archive tasks_1-20_v1-2.tar.gz --task 1
 
 The best epoch is chosen on the end of the training part; the test part is scored once, also without the questions that
 stand in the training part with their stories.

@@ -5,7 +5,7 @@
 The task is the embedded word-order data set: is a sentence in order, or have its words been shuffled? BERT's own
 position embeddings are zero and frozen, so order can reach it through the complex-order embedding alone.
 
-    python examples/drop-in/train_bert_with_complex_order.py
+    complex-transformers run bert-with-complex-order
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a complex Llama from scratch, or go on with a saved or lifted one, then write on from a prompt.
 
-    python examples/language-modeling/run_clm.py --train_file train.txt --validation_file valid.txt
+    complex-transformers run causal-lm --train_file train.txt --validation_file valid.txt
 
 Texts are packed into blocks of ``--block_size`` tokens; with ``--streaming`` they are read while they are trained on.
 The best checkpoint is chosen on the validation part; the test part, where there is one, is scored once at the end.

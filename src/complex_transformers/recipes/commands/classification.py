@@ -6,7 +6,7 @@ Any network of the family (``--model_type``), any embedding (``--embedding_type`
 
 The best epoch is chosen on the validation part; the test part, where there is one, is scored once after each seed.
 
-    python examples/text-classification/run_classification.py --train_file train.tsv --test_file test.tsv --seeds 0 1 2
+    complex-transformers run classification --train_file train.tsv --test_file test.tsv --seeds 0 1 2
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Classify texts with a saved model: python examples/quickstart/classify.py FOLDER "a text" ["another text" ...]."""
+"""Classify texts with a saved model: complex-transformers run classify FOLDER "a text" ["another text" ...]."""
 
 from __future__ import annotations
 

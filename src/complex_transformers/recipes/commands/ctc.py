@@ -5,7 +5,7 @@
 The symbols are the characters of the transcripts. The epoch with the lowest label error rate on validation is kept;
 the test part, where there is one, is transcribed once.
 
-    python examples/speech/run_ctc.py --train_file train.csv --validation_file dev.csv --test_file test.csv
+    complex-transformers run ctc --train_file train.csv --validation_file dev.csv --test_file test.csv
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make a corpus of speech and its phonetic transcription from any text, spoken by espeak-ng.
 
-    python examples/phonetic-transcription/make_espeak_corpus.py --text_files sentences.txt --utterances 3000 \
+    complex-transformers run espeak-corpus --text_files sentences.txt --utterances 3000 \
         --max_words 8 --output_dir outputs/espeak
 
 It stands in for recordings that people transcribed, such as those of Babble (``--babble``).

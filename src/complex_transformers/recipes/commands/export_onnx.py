@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A saved model as an ONNX graph: exported, checked against PyTorch, rounded to int8, timed.
 
-python examples/export/export_onnx.py --model path/to/model --output_dir outputs/export-example --int8
+complex-transformers export --model path/to/model --output_dir outputs/export-example --int8
 """
 
 from __future__ import annotations

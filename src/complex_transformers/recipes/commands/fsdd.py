@@ -4,8 +4,8 @@
 
 The official split tests on the recordings 0 to 4 of every speaker and digit; 5 to 9, of its training part, validate.
 
-    python examples/speech/fsdd.py --output_dir outputs/fsdd/data
-    python examples/speech/fsdd.py --output_dir outputs/no-theo/data --leave_out theo      # a speaker never heard
+    complex-transformers run fsdd --output_dir outputs/fsdd/data
+    complex-transformers run fsdd --output_dir outputs/no-theo/data --leave_out theo      # a speaker never heard
 """
 
 from __future__ import annotations

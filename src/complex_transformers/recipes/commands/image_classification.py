@@ -6,7 +6,7 @@ Dense or convolutional layers (``--model_type``), widths by ``--hidden_sizes`` o
 
 The best epoch is chosen on the validation part; the test part, where there is one, is scored once.
 
-    python examples/image-classification/run_image_classification.py --dataset_name mnist --hidden_sizes 128 128
+    complex-transformers run image-classification --dataset_name mnist --hidden_sizes 128 128
 """
 
 from __future__ import annotations

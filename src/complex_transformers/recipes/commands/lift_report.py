@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint of the shape of Llama or BERT: lifted, rounded to few bits if asked to, saved, and compared.
 
-python examples/lift/run_lift.py --model path/to/checkpoint --output_dir outputs/lift-example --stages 2 3
+complex-transformers run lift-report --model path/to/checkpoint --output_dir outputs/lift-example --stages 2 3
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 A small ComplexOrder classifier is adapted to the embedded word-order data set, its adapter saved, loaded onto the
 untouched base model and merged; the merged model has plain complex layers again and gives the same logits.
 
-    python examples/drop-in/lora.py
+    complex-transformers run lora
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a ComplexOrder masked language model from scratch on text files or a data set of the Hub, then fill masks.
 
-    python examples/language-modeling/run_mlm.py --train_file train.txt --validation_file valid.txt
+    complex-transformers run masked-lm --train_file train.txt --validation_file valid.txt
 
 With ``--fill_mask "the film was directed by <mask> ."`` the saved model answers at the end.
 """

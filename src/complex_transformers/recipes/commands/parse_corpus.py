@@ -5,7 +5,7 @@
 Text files are parsed by a spaCy pipeline for each language; CoNLL-U files (``.conllu``, ``.conllu.gz``) are parsed
 already.
 
-    python examples/syntax-translation/prepare.py --train_file train.en train.de --validation_file val.en val.de \
+    complex-transformers run parse-corpus --train_file train.en train.de --validation_file val.en val.de \
         --source_parser outputs/parser-en --target_parser outputs/parser-de --output_dir outputs/parsed
 """
 

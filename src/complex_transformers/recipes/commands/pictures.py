@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pictures of the README, each from a network trained in a minute or from data: waves, attention, a spectrum.
 
-make quickstart && python examples/gallery/make_pictures.py
-python examples/gallery/make_pictures.py --words return file number --clip clip.wav --output_dir outputs/pictures
+make quickstart && complex-transformers run pictures
+complex-transformers run pictures --words return file number --clip clip.wav --output_dir outputs/pictures
 """
 
 from __future__ import annotations

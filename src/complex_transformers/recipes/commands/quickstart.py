@@ -3,7 +3,7 @@
 """Can a network tell a sentence from its shuffled words? Train one that can and one that cannot, and use the first.
 
     make quickstart                                                          # the embedded data set, about 3 minutes
-    python examples/quickstart/quickstart.py --train_file reviews.csv        # your own texts
+    complex-transformers run quickstart --train_file reviews.csv        # your own texts
 
 Trains a ComplexOrder classifier and, beside it, the same network without positions; prints both accuracies on held-out
 texts; saves the first one (safetensors, tokenizer, model card); loads it again in a new process and classifies

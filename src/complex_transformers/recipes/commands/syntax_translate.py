@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translate raw sentences with a saved SynCoNMT, with the relations it writes and what it attends to.
 
-python examples/syntax-translation/translate.py --model outputs/synconmt < test.en > test.de
-python examples/syntax-translation/translate.py --model outputs/synconmt --format json --attention_dir maps < test.en
+complex-transformers run syntax-translate --model outputs/synconmt < test.en > test.de
+complex-transformers run syntax-translate --model outputs/synconmt --format json --attention_dir maps < test.en
 """
 
 from __future__ import annotations

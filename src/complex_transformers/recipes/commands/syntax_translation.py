@@ -5,8 +5,8 @@
 The best epoch is chosen on the validation part, by BLEU or by loss; the test part, where there is one, is translated
 once at the end with beam search, and scored by length of the source; words and relations are also counted one by one.
 
-    python examples/syntax-translation/run_synconmt.py --data_dir outputs/parsed --hidden_size 512
-    python examples/syntax-translation/run_synconmt.py --data_dir outputs/parsed --hidden_size 512 \
+    complex-transformers run syntax-translation --data_dir outputs/parsed --hidden_size 512
+    complex-transformers run syntax-translation --data_dir outputs/parsed --hidden_size 512 \
         --number_field real --use_relations false
 """
 

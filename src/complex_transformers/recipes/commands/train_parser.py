@@ -4,7 +4,7 @@
 
 The best epoch is chosen by LAS on the validation part; the test part, where there is one, is parsed once at the end.
 
-    python examples/syntax-translation/train_parser.py --language en --train_file train.conllu \
+    complex-transformers run train-parser --language en --train_file train.conllu \
         --validation_file dev.conllu --test_file test.conllu --output_dir outputs/parser-en
 """
 

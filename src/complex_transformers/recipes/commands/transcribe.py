@@ -5,7 +5,7 @@
 Files that cannot be read are reported at the end, and the exit code is then 1. A note counts the files for which the
 model outputs nothing. Audio that is longer than a chunk goes through a CTC model in chunks that overlap.
 
-    python examples/speech/transcribe.py --model outputs/speech recordings/ --output_file transcripts.jsonl
+    complex-transformers run transcribe --model outputs/speech recordings/ --output_file transcripts.jsonl
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a Transformer-XL, complex or real, on a stream of characters or words, then write on from a prompt.
 
-    python examples/language-modeling/run_clm_xl.py --train_file train.txt --validation_file valid.txt
+    complex-transformers run transfo-xl-lm --train_file train.txt --validation_file valid.txt
 
 The text is one stream in lanes; a memory carries what was read from segment to segment. The best checkpoint is chosen
 on the validation part; the test part, where there is one, is scored once at the end.

@@ -4,7 +4,7 @@
 
 The search is the one the model was saved with, where no option says otherwise.
 
-    python examples/translation/translate.py --model outputs/translation < test.en > test.de
+    complex-transformers run translate --model outputs/translation < test.en > test.de
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 The best epoch is chosen on the validation part, by BLEU or by loss; the test part, where there is one, is translated
 once at the end with beam search.
 
-    python examples/translation/run_translation.py --train_file train.en train.de --validation_file val.en val.de \
+    complex-transformers run translation --train_file train.en train.de --validation_file val.en val.de \
         --test_file test.en test.de
 """
 
