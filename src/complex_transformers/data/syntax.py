@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .extras import check_option, require
-from .files import check_file, open_file
+from .files import open_file
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -87,7 +87,6 @@ def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> It
     """
     conllu = require("conllu", "reading CoNLL-U needs conllu", "syntax")
     check_option("contractions", contractions, _CONTRACTIONS)
-    check_file(path)
     return _sentences(conllu, path, contractions == "merge")
 
 

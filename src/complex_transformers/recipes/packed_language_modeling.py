@@ -16,7 +16,7 @@ from ..data.extras import (
 )
 from ..metrics.language_modeling import language_model_scores
 from ..models.base.language_modeling import CausalLanguageModel
-from .datasets.packing import BlockCollator, BlockStream, check_block_size, stream_plain_text
+from .datasets.packing import BlockCollator, BlockStream, stream_plain_text
 from .datasets.plain_text import load_plain_text
 from .records import portable, rounded
 from .run import Run, prepare_run
@@ -128,7 +128,6 @@ def train_blocks(
         ValueError: a block or a part of fewer than two tokens, ``streaming`` without a tokenizer or ``max_steps``, a
             prompt or a part that the tokenizer cannot read.
     """
-    check_block_size(data_args.block_size)
     checkpoint = prepare_run(args)
     given = data_args.tokenizer_name_or_path or checkpoint or name_or_path
     if data_args.streaming and (given is None or args.max_steps < 1):

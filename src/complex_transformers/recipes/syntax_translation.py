@@ -16,7 +16,7 @@ from ..data.extras import (
 from ..data.syntax import SyntaxParser, read_conllu
 from ..data.tokenization import build_tokenizer
 from ..models.synconmt.processing_synconmt import SynCoNMTProcessor, join_marked, simple_relation
-from .datasets.splits import OVERLAPS, PARTS, separate, with_validation
+from .datasets.splits import OVERLAPS, SPLITS, separate, with_validation
 
 if TYPE_CHECKING:
     import torch
@@ -69,7 +69,7 @@ def load_parallel_conllu(
     check_option("overlap", overlap, OVERLAPS)
     parts = {
         name: _read_pairs(name, paths, contractions)
-        for name, paths in zip(PARTS, (train_file, validation_file, test_file), strict=True)
+        for name, paths in zip(SPLITS, (train_file, validation_file, test_file), strict=True)
         if paths is not None
     }
     parts = separate(parts, overlap, SIDES, "pair")
