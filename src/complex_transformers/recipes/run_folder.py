@@ -68,7 +68,7 @@ def _check_folder(folder: Path, mark: Mapping[str, Any], resumes: bool) -> None:
     for path in filter(is_complete, sorted_checkpoints(folder)):
         is_finished = before == {**read_mark(path), "finished": True}
         if (other := _other_run(path, mark)) and (resumes or not is_finished):
-            raise ValueError(f"{path} is of {other}. Choose another output_dir, or remove the checkpoints in {folder}.")
+            raise ValueError(f"{path} is of {other}. Choose another output_dir, or remove those in {folder}.")
 
 
 @contextmanager

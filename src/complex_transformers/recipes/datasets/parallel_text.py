@@ -38,9 +38,7 @@ def read_texts(path: str | None, empty: str = "error") -> list[str]:
     texts = list(decode_lines(sys.stdin.buffer) if path is None else read_lines(path))
     numbers = [number for number, text in enumerate(texts, 1) if not text.strip()]
     if numbers and empty == "error":
-        raise ValueError(
-            f"{len(numbers)} blank line(s), first: line {numbers[0]}. Remove them or use empty='keep'."
-        )
+        raise ValueError(f"{len(numbers)} blank line(s), first: line {numbers[0]}. Remove them or use empty='keep'.")
     return texts
 
 
