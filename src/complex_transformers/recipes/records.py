@@ -111,7 +111,7 @@ def save_model(
 
     Args:
         folder: where to save them.
-        model: a model from a ``Trainer``, which may have turned its cache off.
+        model: a model from a ``Trainer``, which may have disabled its cache.
         processing: has ``save_pretrained``.
         training_data, metrics: contents of the model card, which models of other libraries do not get.
     """

@@ -53,7 +53,7 @@ def load_parallel_conllu(
 
     Args:
         train_file, validation_file, test_file: two files each, source first; also compressed.
-        validation_split: share of the training pairs held out if there is no validation split.
+        validation_split: share of the training pairs held out without a validation split.
         split_seed: seed of the held-out pairs.
         overlap: pairs in two splits: ``error``, ``drop`` them from the earlier split, or ``allow``.
         contractions: as in ``read_conllu``.

@@ -93,7 +93,7 @@ class TranscriptionRun(Run):
         return rounded({**figures, "loss": output.metrics["test_loss"], "seconds": seconds})
 
     def texts(self, labels: np.ndarray, predictions: np.ndarray) -> tuple[list[str], list[str]]:
-        """Decode references and predictions, in which -100 is padding."""
+        """Decode references and predictions; -100 is padding."""
         tokenizer = self.processing.tokenizer
         blank = tokenizer.pad_token_id
         labels, predictions = (np.where(ids < 0, blank, ids) for ids in (labels, predictions))

@@ -57,7 +57,7 @@ def load_audio_dataset(
         audio_column: name of the audio column, by default ``path`` in a table and ``audio`` on the Hub.
         target: ``label``, a class that must occur in the training split, or ``text``, a transcript.
         target_column: name of its column, by default ``label`` or ``text``.
-        validation_split: share of the training rows, stratified by label, held out if there is no validation split.
+        validation_split: share of the training rows, stratified by label, held out without a validation split.
         split_seed: seed of the held-out rows.
         overlap: recordings in two splits, under any name: ``error``, ``drop`` them from the earlier split, or
             ``allow``.

@@ -47,7 +47,7 @@ def load_image_dataset(
         dataset_name, dataset_config_name: a folder of such files under their usual names; a folder of images,
             ``train/CLASS/*.png``; or a data set of the Hub.
         image_column, label_column: names of the columns of a data set of the Hub.
-        validation_split: share of the training rows, stratified by label, held out if there is no validation split.
+        validation_split: share of the training rows, stratified by label, held out without a validation split.
         split_seed: seed of the held-out rows.
         overlap: images in two splits: ``error``, ``drop`` them from the earlier split, or ``allow``.
         broken: files that cannot be decoded, and decompression bombs: ``error``, or ``drop`` them and print their

@@ -103,7 +103,7 @@ def load_parallel_dataset(
             addition replace its splits.
         source_column, target_column: columns of a table; with a column ``translation`` of ``{language: text}``, the
             two languages.
-        validation_split: share of the training pairs held out if there is no validation split; copies of a pair stay
+        validation_split: share of the training pairs held out without a validation split; copies of a pair stay
             together.
         split_seed: seed of the held-out pairs.
         empty: pairs with an empty side: ``error``, or ``drop`` them with a warning.

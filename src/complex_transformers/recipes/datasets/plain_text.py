@@ -38,7 +38,7 @@ def load_plain_text(
         dataset_name, dataset_config_name: a data set of the Hub, or a folder that ``datasets`` reads.
         text_column: its text column.
         keep_linebreaks: keep the line break at the end of each line of a file, for character models.
-        validation_split: share of the training lines, the last ones, held out if there is no validation split.
+        validation_split: share of the training lines, the last ones, held out without a validation split.
         cache_dir: folder for the lines of files as memory-mapped Arrow files, for text that does not fit in memory,
             and cache folder of ``datasets`` for ``dataset_name``. None keeps the lines of files in memory.
 

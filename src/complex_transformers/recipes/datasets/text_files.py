@@ -41,7 +41,7 @@ def load_text_dataset(
             .bz2, .xz).
         dataset_name, dataset_config_name: a data set of the Hub, or a folder that ``datasets`` reads.
         text_column, label_column: names of the columns.
-        validation_split: share of the training rows, stratified by label, held out if there is no validation split.
+        validation_split: share of the training rows, stratified by label, held out without a validation split.
         split_seed: seed of the held-out rows.
         overlap: texts in two splits: ``error``, ``drop`` them from the earlier split, or ``allow``.
         cache_dir: cache folder of ``datasets`` for ``dataset_name``; files are read into memory and not copied.
