@@ -62,6 +62,7 @@ def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterat
                 heads = [token["head"] for token in words]
                 check_heads(heads, len(words))
                 depths = _depths(heads)
+                ranges = _ranges(sentence, len(words))
             columns = {
                 "tokens": [token["form"] for token in words],
                 "upos": [token.get("upos") for token in words],
@@ -69,7 +70,6 @@ def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterat
                 "relations": [token["deprel"] for token in words],
                 "spaces": [_space_follows(token) for token in words],
             }
-            ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
             yield {**_contract(columns, ranges, depths, merge), "metadata": dict(sentence.metadata)}
 
 
@@ -80,6 +80,15 @@ def _words(sentence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if token["id"] != number or token["deprel"].strip() in ("", "_"):
             raise ValueError(f"word {number} must have the ID {number} and a relation, got {dict(token)}")
     return words
+
+
+def _ranges(sentence: Sequence[dict[str, Any]], num_words: int) -> list[dict[str, Any]]:
+    """Return the tokens that stand for several words each."""
+    ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
+    bounds = [0, *(bound for token in ranges for bound in token["id"][::2])]
+    if bounds != sorted(set(bounds)) or bounds[-1] > num_words:
+        raise ValueError(f"ranges must be separate ranges of the {num_words} words, got the bounds {bounds[1:]}")
+    return ranges
 
 
 def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:

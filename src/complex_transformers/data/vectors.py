@@ -64,7 +64,8 @@ def _read_text(file: BinaryIO) -> tuple[list[str], array[float], int]:
         word, *row = line.rstrip().rsplit(b" ", dimension)
         words.append(word.decode())
         values.extend(map(float, row))
-        if dimension < 1 or len(values) != dimension * len(words):
+        too_long = b" " in word and _is_number(word.rpartition(b" ")[2])
+        if dimension < 1 or too_long or len(values) != dimension * len(words):
             raise ValueError(f"vector {len(words)} must have {dimension} numbers, got {line[:80]!r}")
         line = file.readline()
     if len(words) < count:

@@ -121,7 +121,8 @@ def load_parallel_dataset(
     loaded, given = sources("train_file", files, dataset_name, dataset_config_name, cache_dir)
     splits = {name: _pick(split, columns) for name, split in loaded.items()}
     splits |= {name: _read(name, paths, columns) for name, paths in given.items()}
-    splits = {name: _without_empty(name, split, empty) for name, split in splits.items()}
+    for name, split in splits.items():
+        splits[name] = _without_empty(name, split, empty)
     splits = separate(splits, overlap, ["source", "target"], "pair")
     return with_validation(splits, ["source", "target"], validation_split, split_seed)
 

@@ -73,7 +73,7 @@ def _read_csv(pandas: Any, file: Any, **options: Any) -> Any:
 def _read_json(pandas: Any, file: Any) -> Any:
     lines = not file.read(100).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"[")
     file.seek(0)
-    return pandas.read_json(file, lines=lines, dtype=False, convert_dates=False, encoding="utf-8-sig")
+    return pandas.read_json(file, lines=lines, dtype=False, encoding="utf-8-sig")
 
 
 _READERS: dict[str, Any] = {
