@@ -246,9 +246,7 @@ def test_half_written_checkpoints_are_passed_over(tmp_path):
 
 def test_training_data_that_does_not_fit_is_refused(tmp_path):
     run = trainer(tmp_path, lanes=3)
-    with pytest.raises(
-        ValueError, match=r"num_lanes of the train data must be per_device_train_batch_size .* = 4, got 3"
-    ):
+    with pytest.raises(ValueError, match=r"num_lanes of the train data must be .* = 4, got 3"):
         run.train()
 
 

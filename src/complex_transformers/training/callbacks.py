@@ -11,6 +11,8 @@ from typing import Any
 from transformers import PreTrainedConfig, TrainerCallback, TrainerControl, TrainerState
 from transformers.trainer_callback import ExportableState
 
+from ..nn.checks import check_positive
+
 __all__ = ["LinearStart", "RelationSchedule"]
 
 
@@ -32,13 +34,15 @@ class LinearStart(TrainerCallback, ExportableState):
         patience: evaluations without a lower loss that end it; None: only ``max_epochs`` does.
 
     Raises:
-        ValueError: neither is given; in training, a model that is not a sentence memory network.
+        ValueError: neither is given, or one is below 1; in training, a model that is not a sentence memory network.
         KeyError: an evaluation without ``eval_loss``.
     """
 
     def __init__(self, max_epochs: int | None = None, patience: int | None = 1) -> None:
         if max_epochs is None and patience is None:
             raise ValueError("max_epochs or patience must be given, got None")
+        given = {"max_epochs": max_epochs, "patience": patience}
+        check_positive(**{name: value for name, value in given.items() if value is not None})
         self.max_epochs = max_epochs
         self.patience = patience
         self._reset()
