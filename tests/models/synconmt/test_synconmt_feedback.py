@@ -150,11 +150,15 @@ def test_bad_values():
 @pytest.mark.parametrize(
     ("changes", "share", "message"),
     [
-        ({"number_field": "real", "use_relations": False}, None, "this SynCoNMTConfig has none"),
+        (
+            {"number_field": "real", "use_relations": False},
+            None,
+            "needs a model with use_relations=True",
+        ),
         (
             {"relation_feedback": "gold"},
             0.5,
-            "own_relations=0.5, but relation_feedback='gold'.*set relation_feedback='mixed'",
+            "own_relations needs relation_feedback='mixed', got 'gold'",
         ),
     ],
     ids=["words", "gold"],
