@@ -18,7 +18,7 @@ from transformers.utils.output_capturing import capture_outputs
 from ...nn import Readout, SpectralScaledAttention, number_field
 from ..base.encoder_decoder import WritingHead, as_encoder_output, join_outputs
 from ..base.generation import EncoderDecoderGenerationMixin
-from ..base.layers import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
+from ..base.layers import AttentionByInterface, EncoderLayer, LanguageModelHead, TransformerStack
 from ..base.loss import check_labels
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import SequenceClassifier
@@ -81,7 +81,16 @@ class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
         return length_mask(self.output_lengths(attention_mask.to(torch.bool).sum(-1)), size)
 
 
-class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
+class FrameModel(SpectralTransformerPreTrainedModel):
+    """The embedding of frames, with dropout: for ``TransformerStack`` in place of ``TextModel``."""
+
+    def __init__(self, config: SpectralTransformerConfig) -> None:
+        super().__init__(config)
+        self.embedding = SpectralEmbedding(config)
+        self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
+
+
+class SpectralTransformerModel(TransformerStack, FrameModel):
     """Spectral Transformer: embedding of frames and encoder layers (thesis, Fig. 5.4 and 5.5).
 
     Returns hidden states ``[B, ceil(T / time_pool_size), hidden_size]``, halves in the complex field. Frames of a clip
@@ -91,15 +100,8 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
     _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": AttentionByInterface}
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
-        super().__init__(config)
-        field = number_field(config.number_field)
         layer = SpectralScaledLayer if config.variant == "spectral_scaled" else EncoderLayer
-        self.embedding = SpectralEmbedding(config)
-        self.dropout = field.Dropout(config.hidden_dropout_prob)
-        self.layers = nn.ModuleList([layer(config, index) for index in range(config.num_hidden_layers)])
-        self.norm = make_norm(config, field) if config.norm_position == "pre" else None
-        self.gradient_checkpointing = False
-        self.post_init()
+        super().__init__(config, layer, config.num_hidden_layers)
 
     @merge_with_config_defaults
     @capture_outputs
@@ -124,12 +126,7 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
             # Of bins of zeros positions alone are left, all of one modulus: rounding would choose the largest.
             hidden_states, frames = hidden_states.masked_fill(~keep.unsqueeze(-1), 0.0), keep.to(torch.long)
         score_mask = create_bidirectional_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=frames)
-        hidden_states = self.dropout(hidden_states)
-        for layer in self.layers:
-            hidden_states = layer(hidden_states, score_mask, frames, **kwargs)
-        if self.norm is not None:
-            hidden_states = apply_norm(self.norm, hidden_states, frames)
-        return BaseModelOutput(last_hidden_state=hidden_states)
+        return BaseModelOutput(last_hidden_state=self.run_layers(hidden_states, score_mask, frames, **kwargs))
 
 
 class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTransformerPreTrainedModel):
