@@ -152,7 +152,7 @@ def test_bad_input():
         SpectralTransformerForConditionalGeneration(config())
     model = transcriber()
     batch = features("fully_spectral", clips(200))
-    with pytest.raises(ValueError, match="exactly one of input_ids and inputs_embeds"):
+    with pytest.raises(ValueError, match="decoder_input_ids must be a tensor, got None"):
         model(**batch)
     with pytest.raises(ValueError, match=r"input_features must be a tensor, got None\. Or pass encoder_outputs"):
         model(decoder_input_ids=torch.tensor([[1]]))

@@ -278,7 +278,7 @@ class SpectralTransformerForConditionalGeneration(
         super().__init__(config)
         if config.decoder is None:
             raise ValueError(
-                "config.decoder must be set, got None. Pass decoder={'vocab_size': ..., 'decoder_start_token_id': ...},"
+                "config.decoder must be set, got None. Pass decoder={'vocab_size': ..., ...},"
                 " or load a CTC model with AutoModelForCTC."
             )
         self.model = SpectralTransformerModel(config)
@@ -335,6 +335,11 @@ class SpectralTransformerForConditionalGeneration(
         """
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        if decoder_input_ids is None and decoder_inputs_embeds is None:
+            raise ValueError(
+                "decoder_input_ids must be a tensor, got None. Pass labels, or call generate() or "
+                "pipeline('complex-speech2text')."
+            )
         if encoder_outputs is None:
             if input_features is None:
                 raise ValueError("input_features must be a tensor, got None. Or pass encoder_outputs.")
