@@ -148,7 +148,4 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
                 f"{self.vocab_size}, without pad_token_id, got {ids}. Use MemoryProcessor.answer_words."
             )
         if self.variant == "word_memory" or self.sentence_encoding == "complex_order":
-            raise ValueError(
-                "answer_token_ids needs variant='sentence_memory' and sentence_encoding='position' or 'bag', got "
-                f"{self.variant!r}, {self.sentence_encoding!r}."
-            )
+            raise ValueError(f"answer_token_ids must be None with {self.variant!r} and {self.sentence_encoding!r}.")
