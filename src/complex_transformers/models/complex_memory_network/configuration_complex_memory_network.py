@@ -123,9 +123,9 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
     def validate_names(self) -> None:
         """Validate named choices and their combination with the number field."""
         super().validate_names()
-        choices = {"sentence_encoding": SENTENCE_ENCODINGS, "weight_tying": WEIGHT_TYINGS, "rnn_type": RNN_TYPES}
-        choices |= {"variant": VARIANTS, "softmax_axis": SOFTMAX_AXES, "response": RESPONSES}
-        for name, valid in choices.items():
+        first = {"variant": VARIANTS, "softmax_axis": SOFTMAX_AXES, "response": RESPONSES}
+        second = {"sentence_encoding": SENTENCE_ENCODINGS, "weight_tying": WEIGHT_TYINGS, "rnn_type": RNN_TYPES}
+        for name, valid in (*first.items(), *second.items()):
             check_choice(name, getattr(self, name), valid)
         check_memory(self.attention_score, self.attention_normalization, self.temporal, self.number_field)
         assert self.gate is not None  # set by __post_init__

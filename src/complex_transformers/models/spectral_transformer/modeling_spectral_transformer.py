@@ -256,7 +256,7 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
             raise ValueError(f"labels of row {row} are too long: got {found}. Drop it or set ctc_zero_infinity=True.")
 
 
-def frames_needed(labels: Tensor, blank_token_id: int) -> Tensor:
+def frames_needed(labels: Tensor, blank_token_id: int | None) -> Tensor:
     """Return the least number of frames ``[B]`` for ``labels [B, U]``: CTC puts a blank between equal symbols."""
     symbols = (labels >= 0) & (labels != blank_token_id)
     repeats = (labels[:, 1:] == labels[:, :-1]) & symbols[:, 1:]
