@@ -33,9 +33,6 @@ class ImageConfig(NetworkConfig):
     even_sizes: ClassVar[tuple[str, ...]] = ()  # the widths are looked at instead
     # The field of a subclass with the widths of its layers, the last of which is `hidden_size`.
     widths: ClassVar[str]
-    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
-        "vocab_size": "num_channels and image_size: images have no words",
-    }
 
     hidden_act: str = "split_relu"
     hidden_dropout_prob: float | int = 0.0
