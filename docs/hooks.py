@@ -179,10 +179,24 @@ def links_to_family_pages() -> str:
 # Pages of the examples
 
 
+def docstring(script: Path) -> str:
+    """Return the docstring of a script, or of the module that it starts."""
+    source = script.read_text(encoding="utf-8")
+    if module := re.search(r"^from complex_transformers\.([\w.]+) import main$", source, re.MULTILINE):
+        source = (PACKAGE / f"{module[1].replace('.', '/')}.py").read_text(encoding="utf-8")
+    return ast.get_docstring(ast.parse(source)) or ""
+
+
 def first_sentence(script: Path) -> str:
     """Return the first sentence of a script's docstring."""
-    line = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").partition("\n")[0]
-    return re.sub(r": python \S+.*$", "", line).replace("``", "`").rstrip(".") + "."
+    line = docstring(script).partition("\n")[0].replace("``", "`")
+    return re.sub(r": python \S+.*$", "", line).rstrip(".") + "."
+
+
+def command(script: Path) -> str:
+    """Return the subcommand of ``complex-transformers`` that a script starts, or ''."""
+    found = re.search(r"``complex-transformers ([\w -]+)``", script.read_text(encoding="utf-8"))
+    return f"`{found[1]}`" if found else ""
 
 
 def notebook_title(notebook: Path) -> str:
@@ -199,14 +213,16 @@ def example_rows(link: str) -> Iterator[str]:
             name = f"[{title(folder / 'README.md')}]({link.format(folder.name)})"
         for script in sorted(folder.glob("*.py")):
             if "__main__" in script.read_text(encoding="utf-8"):
-                yield f"| {name} | `{script.name}` | {first_sentence(script)} |"
+                yield f"| {name} | `{script.name}` | {command(script)} | {first_sentence(script)} |"
         for notebook in sorted(folder.glob("*.ipynb")):
-            yield f"| {name} | `{notebook.name}` | Notebook: {notebook_title(notebook)}. |"
+            yield f"| {name} | `{notebook.name}` | | Notebook: {notebook_title(notebook)}. |"
 
 
 def table_of_examples(link: str) -> str:
     """Return a table of all example scripts and notebooks."""
-    return "\n".join(["| example | script | content |", "|---|---|---|", *example_rows(link)])
+    return "\n".join(
+        ["| example | script | `complex-transformers ...` | content |", "|---|---|---|---|", *example_rows(link)]
+    )
 
 
 def repository() -> str:
