@@ -349,6 +349,7 @@ def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
         ("<!-- public names -->", table_of_names),
         ("<!-- layers -->", table_of_layers),
         ("<!-- table of families -->", lambda: table_of_families("")),
+        ("<!-- repository -->", lambda: f"Source code: <{repository()}>" if repository() else ""),
     ):
         if marker in markdown:
             markdown = markdown.replace(marker, text())
