@@ -298,7 +298,7 @@ def pages_of(entry: str) -> list[Any]:
 
 def pages_of_api() -> list[Any]:
     """Return the index of the API, its pages by namespace, and the pages of the families."""
-    groups: dict[str, list[str]] = {"Layers": [], "Models": ["api/models.md"], "Other": []}
+    groups: dict[str, list[Any]] = {"Layers": [], "Models": [{"Shared classes": "api/models.md"}], "Other": []}
     for path, text in api_pages().items():
         modules = modules_of(text)
         if path.startswith("api/models/"):
@@ -341,9 +341,12 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
-    """Fill in the markers of a page."""
+    """Fill in the markers of a page; pages of the API come after guides in a search."""
     markdown = expand(markdown)
-    if page is not None and (family := page.file.src_uri.removeprefix("models/").removesuffix(".md")) in families():
+    path = page.file.src_uri if page is not None else ""
+    if path.startswith("api/"):
+        page.meta.setdefault("search", {"boost": 0.5})
+    if (family := path.removeprefix("models/").removesuffix(".md")) in families():
         markdown = re.sub(r"\]\(\.\./api/models\.md(#[\w-]+)?\)", f"](../api/models/{family}.md)", markdown)
     for marker, text in (
         ("<!-- public names -->", table_of_names),
