@@ -211,6 +211,8 @@ def example_rows(link: str) -> Iterator[str]:
         name = folder.name
         if (folder / "README.md").exists():
             name = f"[{title(folder / 'README.md')}]({link.format(folder.name)})"
+        elif "." not in link:  # on the site, a folder without a README has no page
+            name = f"[{name}]({link.format(name)})"
         for script in sorted(folder.glob("*.py")):
             if "__main__" in script.read_text(encoding="utf-8"):
                 yield f"| {name} | `{script.name}` | {command(script)} | {first_sentence(script)} |"
