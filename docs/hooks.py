@@ -98,7 +98,7 @@ def public_names() -> dict[str, list[str]]:
 
 
 def reference(modules: Iterable[str]) -> str:
-    """Return the blocks by which mkdocstrings renders modules, one below the other."""
+    """Return the mkdocstrings blocks of modules."""
     return "\n".join(f"::: {module}\n{OPTIONS}" for module in modules)
 
 
