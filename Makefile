@@ -19,7 +19,7 @@ ONE_THREAD := OMP_NUM_THREADS=1
 # Compiled tests are kept: without them every worker and every process of a test compiles them anew.
 PYTEST := $(ONE_THREAD) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: quickstart demo test test-rest test-all test-slow test-tools test-gpu test-oldest test-newest test-demo conformance mutations lint format types docs bench bench-gpu stability clean
+.PHONY: quickstart demo test test-rest test-all test-slow test-tools test-gpu test-oldest test-newest test-demo conformance mutations lint format types docs dist bench bench-gpu stability clean
 
 quickstart: .venv/.run
 	$(ONE_THREAD) $(BIN)/python examples/quickstart/quickstart.py
@@ -84,6 +84,12 @@ types: .venv/.develop
 
 docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The wheel and the source distribution, in dist/.
+dist: .venv/.python
+	$(PIP) build
+	rm -rf dist
+	$(BIN)/python -m build
 
 bench: .venv/.bench
 	$(BIN)/python -m benchmarks.bench $(ARGS)
@@ -154,4 +160,4 @@ stability: .venv/.run
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-newest .venv-demo .venv-tools .cache build site outputs
+	rm -rf .venv .venv-oldest .venv-newest .venv-demo .venv-tools .cache build dist site outputs

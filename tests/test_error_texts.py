@@ -14,7 +14,7 @@ import complex_transformers
 
 NAME = re.compile(r"(?<![\w/.])[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b|\b[A-Z]\w*[a-z][A-Z]\w+")
 # Of other packages and of their checkpoints, and words that look like names.
-FOREIGN = {"CoNLL", "GloVe", "KeyDataset", "WikiText", "complex_transformers", "label_smoothing_factor"}
+FOREIGN = {"CoNLL", "GloVe", "KeyDataset", "SynCoNMT", "WikiText", "complex_transformers", "label_smoothing_factor"}
 FOREIGN |= {
     "assistant_model",
     "attn_implementation",
@@ -31,6 +31,7 @@ FOREIGN |= {
     "pos_emb",
     "r_bias",
     "r_emb",
+    "tasks_1",
     "tp_plan",
     "tp_size",
     "use_sliding_window",

@@ -130,6 +130,7 @@ def test_an_exported_program_is_the_model_for_any_size() -> None:
             torch.testing.assert_close(program(**second).logits, model(**second).logits, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.full
 def test_int8_is_near_and_small(tmp_path: Path) -> None:
     from complex_transformers import ComplexMLPConfig, ComplexMLPForSequenceClassification
 

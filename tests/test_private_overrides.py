@@ -49,6 +49,8 @@ OTHERS = {
 def overrides() -> Iterator[tuple[str, str]]:
     """Yield the name and the place of each private method that a base class of Transformers has, too."""
     for module in pkgutil.walk_packages(complex_transformers.__path__, "complex_transformers."):
+        if ".commands." in module.name:  # command lines, which need the packages of their recipes
+            continue
         for value in vars(importlib.import_module(module.name)).values():
             if inspect.isclass(value) and value.__module__ == module.name:
                 for name in vars(value):

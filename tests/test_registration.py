@@ -94,7 +94,8 @@ def test_every_public_name_beside_a_sample_of_theirs(ours_first: bool) -> None:
     check(pairs if ours_first else [(theirs, ours) for ours, theirs in pairs])
 
 
-@pytest.mark.parametrize("ours_first", [True, pytest.param(False, marks=pytest.mark.full)])
+@pytest.mark.full  # tests/test_peft.py meets one order
+@pytest.mark.parametrize("ours_first", [True, False])
 def test_peft_knows_complex_layers_whichever_is_imported_first(ours_first: bool) -> None:
     pytest.importorskip("peft")
     imports = ["import complex_transformers.nn", "import peft"]

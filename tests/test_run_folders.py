@@ -140,7 +140,9 @@ def test_a_checkpoint_given_by_path_must_be_of_the_same_run(tmp_path: Path) -> N
     assert all(map(torch.equal, weights(same), weights(whole)))
 
 
-@pytest.mark.parametrize("content", [{}, {"run.json": "{", "trainer_state.json": ""}])
+@pytest.mark.parametrize(
+    "content", [pytest.param({}, marks=pytest.mark.full), {"run.json": "{", "trainer_state.json": ""}]
+)
 def test_a_checkpoint_that_is_not_whole_hinders_nobody(tmp_path: Path, content: dict[str, str]) -> None:
     first, _ = classifier_run(tmp_path)
     first.run()
@@ -261,6 +263,7 @@ def test_an_interrupted_run_says_how_to_resume(
     assert run.run(checkpoint)["steps"] == 4
 
 
+@pytest.mark.full
 def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path) -> None:
     first, _ = classifier_run(tmp_path)
     second, _ = classifier_run(tmp_path)

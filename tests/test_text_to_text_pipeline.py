@@ -153,7 +153,7 @@ def test_columns_of_datasets(generate):
     datasets = pytest.importorskip("datasets")
     data = datasets.Dataset.from_dict({"source": TEXTS})
     assert generate(data["source"]) == list(generate(KeyDataset(data, "source"))) == generate(TEXTS)
-    with pytest.raises(TypeError, match=r"text 0 is not a string but dict.*KeyDataset"):
+    with pytest.raises(TypeError, match=r"text 0 must be a string, got dict.*KeyDataset"):
         list(generate(data))
 
 
@@ -263,14 +263,14 @@ def test_a_network_of_words_alone_needs_no_processor():
 @pytest.mark.parametrize(
     ("inputs", "error", "message"),
     [
-        ("", ValueError, "the text is empty"),
-        (" \t\n", ValueError, "the text is empty or only white space"),
-        ([TEXTS[0], "  "], ValueError, "text 1 is empty or only white space: '  '"),
-        ((t for t in (TEXTS[0], TEXTS[1], "")), ValueError, "text 2 is empty"),
-        ([TEXTS[0], None], TypeError, "text 1 is not a string but NoneType"),
-        ([[TEXTS[0]]], TypeError, "text 0 is not a string but list"),
-        ([{"role": "user", "content": "hi"}], TypeError, "text 0 is not a string but dict"),
-        ((t for t in (TEXTS[0], 7)), TypeError, "text 1 is not a string but int: 7"),
+        ("", ValueError, "the text must hold more than white space"),
+        (" \t\n", ValueError, "the text must hold more than white space"),
+        ([TEXTS[0], "  "], ValueError, "text 1 must hold more than white space, got '  '"),
+        ((t for t in (TEXTS[0], TEXTS[1], "")), ValueError, "text 2 must hold more than white space"),
+        ([TEXTS[0], None], TypeError, "text 1 must be a string, got NoneType"),
+        ([[TEXTS[0]]], TypeError, "text 0 must be a string, got list"),
+        ([{"role": "user", "content": "hi"}], TypeError, "text 0 must be a string, got dict"),
+        ((t for t in (TEXTS[0], 7)), TypeError, "text 1 must be a string, got int: 7"),
         (None, TypeError, "iterable of strings, got NoneType"),
         (b"bytes", TypeError, "iterable of strings, got bytes"),
         ({"text": "x"}, TypeError, "iterable of strings, got dict"),
@@ -282,17 +282,13 @@ def test_bad_text(inputs, error, message):
         list(generate(inputs))
 
 
-def test_text_without_tokens_and_contradictory_arguments():
+def test_text_without_tokens():
     tokenizer = build_tokenizer()
     tokenizer.backend_tokenizer.normalizer = normalizers.Replace("zap", "")
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
     generate = build_pipeline("marian", tokenizer)
-    with pytest.raises(ValueError, match="text 1 has no token in this vocabulary: 'zap'"):
+    with pytest.raises(ValueError, match="text 1 must hold a token of the vocabulary, got 'zap'"):
         generate(["cat", "zap"])
-    with pytest.raises(ValueError, match="nothing would be returned"):
-        generate("cat", return_text=False, return_tensors=False)
-    with pytest.raises(ValueError, match="truncation must be True or False, got 'longest_first'"):
-        generate("cat", truncation="longest_first")
 
 
 @pytest.mark.parametrize("limit", ["tokenizer.model_max_length", "config.max_position_embeddings"])
@@ -302,7 +298,7 @@ def test_long_text_is_refused_or_cut_with_one_warning(model, limit):
     generate = build_pipeline(model, tokenizer)
     long, longer = ("cat " * most).strip(), ("cat dog " * most).strip()
     fits = ("cat " * (most - 1)).strip()
-    message = rf"has {most + 1} tokens, but {limit} is {most}: split it, or pass truncation=True"
+    message = rf"must have at most {most} tokens \({limit}\), got {most + 1}. Split it or pass truncation=True"
     with pytest.raises(ValueError, match=f"the text {message}"):
         generate(long)
     with pytest.raises(ValueError, match=f"text 1 {message}"):
@@ -326,13 +322,13 @@ def test_long_text_is_refused_or_cut_with_one_warning(model, limit):
 def test_models_that_cannot(tmp_path):
     tokenizer = build_tokenizer()
     encoder = ComplexOrderForMaskedLM(ComplexOrderConfig(vocab_size=20, hidden_size=16, num_attention_heads=2))
-    with pytest.raises(ValueError, match="ComplexOrderForMaskedLM cannot turn text into text"):
+    with pytest.raises(ValueError, match=r"must be an encoder-decoder .* got ComplexOrderForMaskedLM"):
         build_pipeline(encoder, tokenizer)
-    with pytest.raises(ValueError, match="needs a tokenizer"):
+    with pytest.raises(ValueError, match="tokenizer must be given"):
         TextToTextPipeline(model=build_model("marian"))
     model = build_model("marian")
     model.generation_config.decoder_start_token_id = model.generation_config.bos_token_id = None
-    with pytest.raises(ValueError, match=r"no first token.*generation_config\.decoder_start_token_id"):
+    with pytest.raises(ValueError, match="decoder_start_token_id must be set"):
         build_pipeline(model, tokenizer)
     generate = build_pipeline(model, tokenizer, decoder_start_token_id=0)
     expected = build_pipeline("marian", tokenizer)(TEXTS)
@@ -405,9 +401,3 @@ def test_an_end_token_in_the_beginning_ends_nothing() -> None:
         assert len(ids) == len(first + beginning[0]) + 3
         assert ids[:-3] == first + beginning[0]
         assert record["generated_text"]
-
-
-def test_half_of_a_surrogate_pair_is_named() -> None:
-    generate = build_pipeline("complex")
-    with pytest.raises(ValueError, match="text 1 holds half of a surrogate pair at character 4"):
-        generate(["the cat", "the \ud800 cat"])

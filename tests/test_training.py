@@ -180,7 +180,7 @@ def test_training_killed_at_any_step_ends_with_the_same_weights(tmp_path, strate
         assert losses[0] == losses[1]
 
 
-@pytest.mark.parametrize("accumulation", [1, 2])
+@pytest.mark.parametrize("accumulation", [pytest.param(1, marks=pytest.mark.full), 2])
 def test_a_stream_is_resumed_in_any_pass(tmp_path, accumulation):
     texts = [f"a{number % 4} b{number % 3}" for number in range(15)]
     tokenizer = build_tokenizer(texts, "whitespace")

@@ -1,58 +1,9 @@
+#!/usr/bin/env python
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a complex Llama from scratch, or go on with a saved or lifted one, then write on from a prompt.
+"""Run ``complex-transformers run causal-lm`` from a clone; ``--help`` lists the options."""
 
-    python examples/language-modeling/run_clm.py --train_file train.txt --validation_file valid.txt
-
-Texts are packed into blocks of ``--block_size`` tokens; with ``--streaming`` they are read while they are trained on.
-The best checkpoint is chosen on the validation part; the test part, where there is one, is scored once at the end.
-"""
-
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any
-
-from transformers import HfArgumentParser, PreTrainedTokenizerFast
-
-from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
-from complex_transformers.recipes import BlockDataArguments, BlockRunArguments, arguments_of, train_blocks
-
-# Sizes that train in minutes.
-SIZES = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 704}
-
-
-@dataclass
-class ModelArguments(arguments_of(ComplexLlamaConfig, shown=SIZES)):
-    """The network: fields of ``ComplexLlamaConfig``, under the same names."""
-
-    model_name_or_path: str | None = field(
-        default=None, metadata={"help": "go on training this complex Llama, with its tokenizer and its sizes"}
-    )
-
-    def model(self, tokenizer: PreTrainedTokenizerFast) -> ComplexLlamaForCausalLM:
-        """A new model with random weights, or the one to go on with."""
-        if self.model_name_or_path is not None:
-            return ComplexLlamaForCausalLM.from_pretrained(self.model_name_or_path, **self.given())
-        special = ("bos_token_id", "eos_token_id", "pad_token_id")
-        ids = {name: getattr(tokenizer, name) for name in special}
-        config = ComplexLlamaConfig(vocab_size=len(tokenizer), **ids, **{**SIZES, **self.given()})
-        return ComplexLlamaForCausalLM(config)
-
-
-@dataclass
-class TrainingArguments(BlockRunArguments):
-    """``BlockRunArguments`` with a folder of its own."""
-
-    output_dir: str | None = "outputs/complex-llama"
-
-
-def main() -> dict[str, Any]:
-    """Parse the command line, train, score, save and write on from the prompts."""
-    parser = HfArgumentParser((ModelArguments, BlockDataArguments, TrainingArguments), description=__doc__)
-    model_args, data_args, args = parser.parse_args_into_dataclasses()
-    return train_blocks(model_args.model, data_args, args, model_args.model_name_or_path)
-
+from complex_transformers.recipes.commands.causal_lm import main
 
 if __name__ == "__main__":
     main()

@@ -1,81 +1,9 @@
+#!/usr/bin/env python
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a recurrent language model, complex or real, on a stream of characters or words, then write on from a prompt.
+"""Run ``complex-transformers run recurrent-lm`` from a clone; ``--help`` lists the options."""
 
-    python examples/language-modeling/run_clm_rnn.py --rnn_type lru --train_file train.txt --validation_file valid.txt
-
-The text is one stream in lanes; the states are carried from segment to segment. The best checkpoint is chosen on the
-validation part; the test part, where there is one, is scored once at the end.
-"""
-
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import Any
-
-from transformers import HfArgumentParser, PreTrainedTokenizerFast
-
-from complex_transformers import ComplexRecurrentLMConfig, ComplexRecurrentLMForCausalLM, StreamDataset
-from complex_transformers.analysis import perplexity_by_position
-from complex_transformers.recipes import StreamDataArguments, StreamRunArguments, arguments_of, train_stream
-
-
-@dataclass
-class ModelArguments(arguments_of(ComplexRecurrentLMConfig, without=("position_length",))):
-    """The network: fields of ``ComplexRecurrentLMConfig``, under the same names and with its defaults."""
-
-    position_length: str | None = field(
-        default=None, metadata={"help": "places count the words modulo this number, or sentence, as printed"}
-    )
-    model_name_or_path: str | None = field(
-        default=None, metadata={"help": "go on training this model, with its tokenizer"}
-    )
-
-    def model(self, tokenizer: PreTrainedTokenizerFast) -> ComplexRecurrentLMForCausalLM:
-        """A new model with random weights, or the one to go on with."""
-        given = {name: value for name, value in self.given().items() if name != "position_length"}
-        if (length := self.position_length) is not None:
-            given["position_length"] = int(length) if length.isdecimal() else length
-        if self.model_name_or_path is not None:
-            return ComplexRecurrentLMForCausalLM.from_pretrained(self.model_name_or_path, **given)
-        config = ComplexRecurrentLMConfig(
-            vocab_size=len(tokenizer),
-            bos_token_id=tokenizer.bos_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            **given,
-        )
-        return ComplexRecurrentLMForCausalLM(config)
-
-
-@dataclass
-class TrainingArguments(StreamRunArguments):
-    """``StreamRunArguments`` with a folder of its own, and the curve over a segment."""
-
-    output_dir: str | None = "outputs/recurrent-lm"
-    position_segments: int = field(
-        default=0,
-        metadata={"help": "read without memory, of the test (or validation) part: perplexity by place in a segment"},
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.position_segments < 0:
-            raise ValueError(f"position_segments must be 0 or more, got {self.position_segments}")
-
-    def by_position(self, model: ComplexRecurrentLMForCausalLM, part: StreamDataset) -> dict[str, Any]:
-        """The perplexity of the first word of a segment, of the second, ..., if asked for."""
-        segments = [part[segment] for segment in range(min(self.position_segments, len(part)))]
-        if not segments:
-            return {}
-        return {"perplexity_by_position": [round(value, 3) for value in perplexity_by_position(model, segments)]}
-
-
-def main() -> dict[str, Any]:
-    """Parse the command line, train, score, save and write on from the prompts."""
-    parser = HfArgumentParser((ModelArguments, StreamDataArguments, TrainingArguments), description=__doc__)
-    model_args, data_args, args = parser.parse_args_into_dataclasses()
-    return train_stream(model_args.model, data_args, args, model_args.model_name_or_path, analyse=args.by_position)
-
+from complex_transformers.recipes.commands.recurrent_lm import main
 
 if __name__ == "__main__":
     main()

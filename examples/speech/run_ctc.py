@@ -1,91 +1,9 @@
+#!/usr/bin/env python
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a model that transcribes speech, or fine-tune one: by CTC, or with a decoder (``--decoder_layers``).
+"""Run ``complex-transformers run ctc`` from a clone; ``--help`` lists the options."""
 
-The symbols are the characters of the transcripts. The epoch with the lowest label error rate on validation is kept;
-the test part, where there is one, is transcribed once.
-
-    python examples/speech/run_ctc.py --train_file train.csv --validation_file dev.csv --test_file test.csv
-"""
-
-from __future__ import annotations
-
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from transformers import HfArgumentParser, PreTrainedModel
-
-from complex_transformers import ClipDataset, ConcatenatedClips, SpectralTransformerProcessor, check_clips
-from complex_transformers.recipes import (
-    DecoderArguments,
-    SpeechDataArguments,
-    SpeechModelArguments,
-    SpeechTrainingArguments,
-    TranscriptionRun,
-    build_transcriber,
-    portable,
-    prepare_run,
-    transcription_items,
-)
-
-if TYPE_CHECKING:
-    from datasets import DatasetDict
-
-
-@dataclass
-class DataArguments(SpeechDataArguments):
-    """The data, and strings of several clips in place of single ones."""
-
-    concatenate: list[int] | None = field(
-        default=None,
-        metadata={"help": "shortest longest: strings of so many clips, drawn anew for training and fixed elsewhere"},
-    )
-    string_counts: list[int] = field(
-        default_factory=lambda: [2000, 500, 500],
-        metadata={"help": "with --concatenate: strings of an epoch, of validation and of test"},
-    )
-
-    def __post_init__(self) -> None:
-        if self.concatenate is not None and len(self.concatenate) != 2:
-            raise ValueError(f"--concatenate takes two numbers, shortest and longest, got {self.concatenate}")
-        if self.concatenate is not None and self.keep_features:
-            raise ValueError("--keep_features has no effect with --concatenate, which draws new strings: leave it out")
-        if len(self.string_counts) != 3:
-            raise ValueError(f"--string_counts takes three numbers, one for each part, got {self.string_counts}")
-
-
-def clips(
-    args: DataArguments, parts: DatasetDict, model: PreTrainedModel, processor: SpectralTransformerProcessor
-) -> dict[str, ClipDataset]:
-    """What the model reads and has to say, part by part; bad clips are named before the training, not in it."""
-    rate, prepare = processor.feature_extractor.sampling_rate, transcription_items(model, processor)
-    datasets: dict[str, ClipDataset] = {}
-    for (name, part), size in zip(parts.items(), args.string_counts, strict=False):
-        common = (part["audio"], part["text"], prepare, rate, args.mix_channels)
-        if args.concatenate is None:
-            datasets[name] = ClipDataset(*common, keep_items=args.keep_features)
-        else:
-            shortest, longest = args.concatenate
-            seed = None if name == "train" else args.split_seed
-            datasets[name] = ConcatenatedClips(*common, shortest=shortest, longest=longest, size=size, seed=seed)
-    check_clips(datasets)
-    return datasets
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Parse the command line, train and report."""
-    parser = HfArgumentParser((DataArguments, SpeechModelArguments, DecoderArguments, SpeechTrainingArguments))
-    data, network, decoder, args = parser.parse_args_into_dataclasses(args=arguments)
-    checkpoint = prepare_run(args)
-    parts = data.load("text")
-    texts = [text for part in parts.values() for text in part["text"]]
-    model, processor = build_transcriber(network, decoder, data.sampling_rate, texts)
-    print("clips: " + ", ".join(f"{name} {len(part):,}" for name, part in parts.items()))
-    run = TranscriptionRun(model, processor, clips(data, parts, model, processor), args)
-    results = run.run(checkpoint)
-    results["network"] = portable(network.model_name_or_path or network.network)
-    run.save(results, data.train_file or data.dataset_name)
-
+from complex_transformers.recipes.commands.ctc import main
 
 if __name__ == "__main__":
     main()

@@ -20,7 +20,8 @@ from benchmarks.reporting import RESULTS, ROOT, write_part
 PAGES: dict[str, tuple[str, ...]] = {
     "docs/benchmarks.md": ("cases",),
     "docs/benchmarks-gpu.md": ("cases",),
-    "docs/choose.md": ("choose",),
+    "docs/choose.md": ("verdicts",),
+    "docs/comparisons.md": ("choose",),
     "docs/decisions/0002-linear.md": ("cases",),
     "docs/decisions/0003-blocked-attention.md": ("cases",),
     "docs/export.md": ("export",),

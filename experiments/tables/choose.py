@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What ``docs/choose.md`` shows of every family: quality beside weights and time, complex and real."""
+"""Complex and real networks compared: the tables of ``docs/comparisons.md``."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class Task:
     rows: dict[str, tuple[str, str]]
     digits: int = 1
     scale: float = 1.0
+    lower_is_better: bool = False
 
     def table(self, results: Path) -> str:
         """The networks that were run: quality with its spread, weights, time."""
@@ -77,14 +78,23 @@ _SPEECH = {
 
 
 def _causal(data: str, measure: str, place: str, digits: int) -> Task:
-    return Task("causal", measure, place, {f"{data},{row}": labels for row, labels in _CAUSAL.items()}, digits)
+    return Task(
+        "causal",
+        measure,
+        place,
+        {f"{data},{row}": labels for row, labels in _CAUSAL.items()},
+        digits,
+        lower_is_better=True,
+    )
 
 
 TASKS = {
-    "text8": Task("long-text8", "bits per character", "test/bits_per_token", _STREAMS, 3),
-    "wikitext-2": Task("long-wikitext-2", "perplexity of words", "test/perplexity", _STREAMS),
+    "text8": Task("long-text8", "bits per character", "test/bits_per_token", _STREAMS, 3, lower_is_better=True),
+    "wikitext-2": Task("long-wikitext-2", "perplexity of words", "test/perplexity", _STREAMS, lower_is_better=True),
     "causal-text8": _causal("text8", "bits per character", "test/bits_per_token", 3),
-    "recurrent": Task("thesis-language-models", "perplexity of words", "test/perplexity", _RECURRENT),
+    "recurrent": Task(
+        "thesis-language-models", "perplexity of words", "test/perplexity", _RECURRENT, lower_is_better=True
+    ),
     "causal-wikitext-2": _causal("wikitext-2", "perplexity of tokens", "test/perplexity", 1),
     "translation": Task(
         "multi30k-en-de",
@@ -124,12 +134,14 @@ TASKS = {
         },
     ),
     "digits": Task("fsdd", "accuracy", "test/accuracy", _SPEECH, scale=100),
-    "digit-strings": Task("digit-strings", "label error rate", "test/label_error_rate", _SPEECH, scale=100),
+    "digit-strings": Task(
+        "digit-strings", "label error rate", "test/label_error_rate", _SPEECH, scale=100, lower_is_better=True
+    ),
 }
 
 
-def classification_table(results: Path) -> str:
-    """Of every network and data set the complex row and the real rows that were best on validation."""
+def classification_groups(results: Path) -> dict[tuple[str, str, str], list[tuple[str, Runs]]]:
+    """Return (data set, network, kind) -> the embeddings with all seeds, and their runs."""
     groups: dict[tuple[str, str, str], list[tuple[str, Runs]]] = defaultdict(list)
     runs: dict[str, Runs] = defaultdict(list)
     for grid, networks in {"fair": PAPER_NETWORKS, "quantum": ("Quantum",)}.items():
@@ -141,6 +153,12 @@ def classification_table(results: Path) -> str:
         kind = EQUAL if equal else COMPLEX if EMBEDDINGS[embedding][1] == "complex" else WIDTH
         if len(found) == len(FINAL_SEEDS):
             groups[dataset, network, kind].append((embedding, found))
+    return groups
+
+
+def classification_table(results: Path) -> str:
+    """Write the complex and the real rows that are best on validation, for each network and data set."""
+    groups = classification_groups(results)
     kinds = (COMPLEX, WIDTH, EQUAL)
     rows = [
         [f"{dataset.upper()}, {network}", *(_best(groups.get((dataset, network, kind), [])) for kind in kinds)]
@@ -151,16 +169,22 @@ def classification_table(results: Path) -> str:
     return markdown_table(["data set, network", *kinds], rows) if rows else MISSING
 
 
-def image_table(results: Path) -> str:
-    """Dense networks of 500,000 weights and convolutional ones: of each field what was best on validation."""
+def image_groups(results: Path) -> dict[tuple[str, str, str], list[tuple[str, Runs]]]:
+    """Return (``mlp`` or ``cnn``, data set, number field) -> activations and depths, and their runs."""
     groups: dict[tuple[str, str, str], dict[str, Runs]] = defaultdict(lambda: defaultdict(list))
     for grid, layout in {"mlp": ["2"], "cnn": []}.items():
         for run in read_lines(results / f"thesis-{grid}.jsonl"):
             data, *own, activation, depth, field = run["row"].split(",")[: 4 + len(layout)]
             if own == layout and field in FIELDS and run["row"].endswith(field) and run["diverged"] is None:
                 groups[grid, data, field][f"`{ACTIVATIONS[activation]}`, k = {depth}"].append(run)
+    return {key: _whole(found) for key, found in groups.items()}
+
+
+def image_table(results: Path) -> str:
+    """Write dense networks of 500,000 parameters and convolutional ones, each the best on validation."""
+    groups = image_groups(results)
     rows = [
-        [f"{name}, {network}", *(_best(_whole(groups[grid, data, field]), "") for field in ("complex", "real"))]
+        [f"{name}, {network}", *(_best(groups[grid, data, field], "") for field in ("complex", "real"))]
         for grid, network in {"mlp": "dense", "cnn": "convolutions"}.items()
         for data, name in {"mnist": "MNIST", "r52": "R52", "cifar10-cut": "CIFAR-10 (cut)"}.items()
         if (grid, data, "complex") in groups
@@ -184,7 +208,7 @@ def _best(found: list[tuple[str, Runs]], suffix: str = "_accuracy") -> str:
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
-    "docs/choose.md": {
+    "docs/comparisons.md": {
         "classification": classification_table,
         **{name: task.table for name, task in TASKS.items()},
         "images": image_table,

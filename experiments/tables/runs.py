@@ -17,6 +17,7 @@ __all__ = [
     "SIZE",
     "Column",
     "each",
+    "figures",
     "find_runs",
     "parameters",
     "read_runs",
@@ -69,7 +70,8 @@ def spread(values: Iterable[float], digits: int, scale: float = 1.0) -> str:
     return f"{statistics.mean(values):.{digits}f}{deviation}"
 
 
-def _figures(runs: Runs, place: str) -> list[float | None]:
+def figures(runs: Runs, place: str) -> list[Any]:
+    """Return a figure of every seed, found by its path such as ``test/accuracy``; None where a run has none."""
     return [reduce(lambda found, key: found.get(key), place.split("/"), run) for run in runs]
 
 
@@ -77,7 +79,7 @@ def score(place: str, digits: int = 1, scale: float = 100) -> Column:
     """Mean and deviation of a figure, ``test/accuracy`` or the like; empty where the runs have none."""
 
     def cell(runs: Runs) -> str:
-        values = _figures(runs, place)
+        values = figures(runs, place)
         return "" if None in values else spread(values, digits, scale)
 
     return cell
@@ -85,7 +87,7 @@ def score(place: str, digits: int = 1, scale: float = 100) -> Column:
 
 def each(place: str, digits: int = 1, scale: float = 100) -> Column:
     """A figure of every seed."""
-    return lambda runs: " ".join(f"{scale * value:.{digits}f}" for value in _figures(runs, place))
+    return lambda runs: " ".join(f"{scale * value:.{digits}f}" for value in figures(runs, place))
 
 
 def parameters(runs: Runs) -> str:

@@ -97,7 +97,7 @@ _REGISTER = {
 def _register_imported() -> None:
     """Register with every module of ``_REGISTER`` that has been imported since the last time."""
     for module, register in _REGISTER.items():
-        if module in sys.modules and module not in _registered:
+        if sys.modules.get(module) and module not in _registered:
             _registered.add(module)
             register()
 

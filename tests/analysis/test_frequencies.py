@@ -100,7 +100,7 @@ def test_one_frequency_for_all_dimensions_of_a_word():
 def test_frequencies_that_all_words_share():
     embedding = ComplexOrderEmbedding(len(VOCABULARY), 4, frequency_sharing="word")
     embedding.frequency.data = torch.tensor([[2.0, -4.0]])
-    refused("frequency_sharing='word' gives all words the same frequencies", frequency_table, embedding, TOKENIZER)
+    refused("frequency_sharing must not be 'word'", frequency_table, embedding, TOKENIZER)
     summary = period_summary(embedding)
     assert (summary["min"], summary["max"]) == pytest.approx((math.pi / 2, math.pi))
     assert summary["below_two"] == 0.5
@@ -156,25 +156,24 @@ FUNCTIONS = {
 def test_models_without_usable_frequencies_are_refused(function):
     function(embedding_of())
     vanilla = ComplexOrderEmbedding(len(VOCABULARY), 4, embedding_type="complex_vanilla")
-    refused("embedding_type='complex_vanilla' has no frequencies", function, vanilla)
+    refused("must be 'complex_order', got 'complex_vanilla'", function, vanilla)
     model = Case("complex_fasttext", "words").model()
     for other in (model, model.get_input_embeddings()):
-        refused("needs a ComplexOrderEmbedding, the model has WordPositionEmbedding", function, other)
+        refused("must have a ComplexOrderEmbedding, got WordPositionEmbedding", function, other)
     for bad in (math.nan, math.inf):
-        refused("frequencies are not finite: the model has diverged", function, embedding_of({"dog": (0.5, bad)}))
+        refused("frequencies must be finite: the model has diverged", function, embedding_of({"dog": (0.5, bad)}))
 
 
 def test_words_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match=r"not in the vocabulary: \['zebra', 'Dog'\]"):
+    with pytest.raises(ValueError, match=r"must be in the vocabulary, got \['zebra', 'Dog'\]"):
         frequency_table(embedding_of(), TOKENIZER, ["dog", "zebra", "Dog"])
-    refused("the tokenizer has id 6, the model 5 words", frequency_table, ComplexOrderEmbedding(5, 4), TOKENIZER)
-    refused("at least one model", plot_frequency_density, {})
+    refused("must fit the model's 5 words, got id 6", frequency_table, ComplexOrderEmbedding(5, 4), TOKENIZER)
 
 
 def test_the_embedding_of_a_model_is_found():
     embedding = embedding_of()
     assert complex_order_embedding(embedding) is embedding
-    refused("the model has Linear", complex_order_embedding, torch.nn.Linear(2, 2))
+    refused("must have a ComplexOrderEmbedding, got Linear", complex_order_embedding, torch.nn.Linear(2, 2))
 
 
 def test_waves_with_a_visible_period_go_first_and_no_legend_covers_them():
@@ -203,6 +202,6 @@ def test_waves_are_drawn_for_each_word():
     np.testing.assert_allclose(line.get_ydata(), expected, atol=1e-6)
     features = embedding.amplitude.shape[1]
     assert len(plot_waves(embedding, TOKENIZER, ["dog"], num_features=features + 1).axes[0].lines) == features
-    refused(r"not in the vocabulary: \['zebra'\]", plot_waves, embedding, TOKENIZER, ["zebra"])
+    refused(r"must be in the vocabulary, got \['zebra'\]", plot_waves, embedding, TOKENIZER, ["zebra"])
     refused("must be positive, got 0, 40 and 3", plot_waves, embedding, TOKENIZER, [])
     refused("must be positive, got 1, 0 and 0", plot_waves, embedding, TOKENIZER, ["dog"], 0, 0)

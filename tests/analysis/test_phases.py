@@ -43,7 +43,7 @@ def test_a_picture_of_states(tmp_path):
     figure.savefig(tmp_path / "states.png")
     plot_phases(torch.zeros(1, 4), ["nothing"])
     for states, names in ((torch.zeros(2, 4), ["one"]), (torch.zeros(0, 4), [])):
-        with pytest.raises(ValueError, match="give one name for each"):
+        with pytest.raises(ValueError, match="must have one entry for each"):
             plot_phases(states, names)
 
 
@@ -84,14 +84,13 @@ def test_spectra_that_cannot_be():
     wave = np.zeros(100, np.float32)
     for wrong, message in (
         (np.zeros((2, 100), np.float32), r"one waveform \[samples\], got shape \(2, 100\)"),
-        (np.full(400, np.nan), "samples must be finite numbers"),
+        (np.full(400, np.nan), "samples must be finite"),
     ):
         with pytest.raises(ValueError, match=message):
             plot_spectrum(wrong, RATE)
     for options, message in (
         ({"window": 0.0}, "window_samples, hop_samples and samples must be positive, got 0, 8 and 100"),
         ({"hop": 1e-6}, "got 320, 0 and 100"),
-        ({"nepers": 0.0}, "nepers must be positive, got 0.0"),
     ):
         with pytest.raises(ValueError, match=message):
             plot_spectrum(wave, RATE, **options)

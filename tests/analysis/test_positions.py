@@ -37,9 +37,9 @@ def test_each_place_has_the_loss_of_its_words(cutoffs: tuple[int, ...]) -> None:
 def test_a_place_without_words_is_refused() -> None:
     model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**SIZES))
     ids = torch.zeros(1, 2, dtype=torch.long)
-    with pytest.raises(ValueError, match=r"every place needs a token to predict, got \[1, 0\]"):
+    with pytest.raises(ValueError, match=r"a token to predict at each position, got counts \[1, 0\]"):
         perplexity_by_position(model, [{"input_ids": ids, "shift_labels": torch.tensor([[3, -100]])}])
-    with pytest.raises(ValueError, match="every place needs a token"):
+    with pytest.raises(ValueError, match="a token to predict at each position"):
         perplexity_by_position(model, [])
 
 

@@ -118,19 +118,17 @@ def test_figures():
     changes = np.abs(np.subtract(found.together, found.apart))
     assert sorted(shown) == sorted(np.argsort(-changes)[:4])
     assert [bar.get_height() for bar in axis.patches[4:]] == [found.together[k] for k in shown]
-    refused("at least one outcome", plot_outcome_words, [])
 
 
 def test_what_is_refused():
     model = build()
     other = ComplexFastTextModel(ComplexFastTextConfig(vocab_size=30, hidden_size=8)).eval()
-    refused("needs a model of states and measurements, got ComplexFastTextModel", outcome_words, other, TOKENIZER)
+    refused("must be a complex_quantum model, got ComplexFastTextModel", outcome_words, other, TOKENIZER)
     refused(r"call model.eval\(\) first", text_states, build().train(), TOKENIZER, ["cat"])
-    refused(r"the outcomes 0 to 17, got \[18\]", outcome_words, model, TOKENIZER, [18])
-    refused(r"not in the vocabulary: \['fox'\]", interference, model, TOKENIZER, "cat", "fox")
-    refused("special tokens are no words", interference, model, TOKENIZER, "cat", "<pad>")
-    refused("there is no word", outcome_words, model, TOKENIZER, words=[])
-    refused("a text needs a word, got ''", text_states, model, TOKENIZER, [""])
-    refused(r"pass \[text\]", text_states, model, TOKENIZER, "cat", error=TypeError)
+    refused(r"must lie in \[0, 18\), got \[18\]", outcome_words, model, TOKENIZER, [18])
+    refused(r"must be in the vocabulary, got \['fox'\]", interference, model, TOKENIZER, "cat", "fox")
+    refused("must not be special tokens", interference, model, TOKENIZER, "cat", "<pad>")
+    refused("texts must hold a token, got ''", text_states, model, TOKENIZER, [""])
+    refused(r"Pass \[text\]", text_states, model, TOKENIZER, "cat", error=TypeError)
     larger = build_tokenizer([" ".join(f"w{i}" for i in range(20))], "whitespace")
-    refused("the model 8 words: use the model's own tokenizer", outcome_words, model, larger)
+    refused("must fit the model's 8 words", outcome_words, model, larger)

@@ -94,12 +94,17 @@ def test_maps_of_what_the_model_writes(processor: SynCoNMTProcessor, field: str)
 def test_maps_refuse(processor: SynCoNMTProcessor) -> None:
     model = small_model(processor)
     refused(r"call model\.eval", attention_maps, copy.deepcopy(model).train(), processor, SOURCE)
-    refused("no source", attention_maps, model, processor, [])
-    refused(r"leave out \['num_beams'\]", attention_maps, model, processor, SOURCE, TARGET, num_beams=2)
+    refused(
+        r"must be None with arguments of generate\(\), got \['num_beams'\]",
+        attention_maps,
+        model,
+        processor,
+        SOURCE,
+        TARGET,
+        num_beams=2,
+    )
     several = {"num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 2}
     refused("num_return_sequences must be 1, got 2", attention_maps, model, processor, SOURCE, **several)
-    more = {"return_dict_in_generate": True}
-    refused("leave out return_dict_in_generate", attention_maps, model, processor, SOURCE, **more)
     words = "{} must be a list of texts or parsed sentences, got one {}"
     refused(words.format("sources", "str"), attention_maps, model, processor, "Dogs bark.", error=TypeError)
     targets = (SOURCE[:1], TARGET[0])
@@ -165,14 +170,14 @@ def test_accuracy_word_by_word(processor: SynCoNMTProcessor, field: str) -> None
         expected["relation_accuracy"] = sum(hit[1] for hit in hits) / len(hits)
         expected["both_accuracy"] = sum(all(hit) for hit in hits) / len(hits)
     assert scores == pytest.approx(expected)
-    refused("nothing to count", token_accuracy, model, [])
+    refused("must hold a label other than -100", token_accuracy, model, [])
     given = collate(rows)
     for name in ("labels", *(() if field == "words" else ("relation_labels",))):
         less = {key: value for key, value in given.items() if key != name}
         if name == "relation_labels":  # no loss needs them, and yet they are to be compared with
             model.config.alpha = 1.0
             less["decoder_relation_ids"] = torch.ones_like(less["labels"])
-        refused(f"a batch without {name}, ", token_accuracy, model.train(), [given, less])
+        refused(f"batches must have {name}, ", token_accuracy, model.train(), [given, less])
         assert model.training  # after an error, too
 
 
@@ -192,7 +197,7 @@ def test_accuracy_leaves_out_what_has_no_label(processor: SynCoNMTProcessor) -> 
     batch["labels"][0, 0] = -100
     assert token_accuracy(model, [batch]) == {"word_accuracy": 1.0, "relation_accuracy": 1.0, "both_accuracy": 1.0}
     batch["relation_labels"][:] = -100
-    refused("nothing to count", token_accuracy, model, [batch])
+    refused("must hold a label other than -100", token_accuracy, model, [batch])
 
 
 def test_accuracy_counts_what_is_right() -> None:

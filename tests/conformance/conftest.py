@@ -40,23 +40,6 @@ NAME_TABLES = {
 }
 # Of 25 ways to compare sdpa with eager attention: every pair of dtype, side of padding, mask and kernels, and weights.
 SDPA_PAIRS = ("00", "07", "09", "14", "18", "21", "24")
-# What these ask of files and names, the laws ask of every variant: by default one class of every family is enough.
-FILES_AND_NAMES = frozenset(
-    f"test_{name}"
-    for name in (
-        "base_model_prefix_loads_base_weights",
-        "can_init_all_missing_weights",
-        "can_use_safetensors",
-        "correct_missing_keys",
-        "from_pretrained_no_checkpoint",
-        "keep_in_fp32_modules",
-        "load_contiguous_weights",
-        "load_save_without_tied_weights",
-        "model_outputs_equivalence",
-        "model_weights_reload_no_missing_tied_weights",
-        "save_load",
-    )
-)
 # An old keyword that Transformers itself translates: one class shows that it passes.
 OLD_KEYWORD_CLASS = ("test_conformance_complex_order", "RealTiedConformanceTest")
 
@@ -158,7 +141,7 @@ def _in_default_set(test_class: type, name: str) -> bool:
 
 
 def _is_slow(test_class: type, name: str) -> bool:
-    """What even the full set leaves out: a function beside itself, and training of networks like others of theirs."""
+    """Return whether a test compares a function with itself, or trains a network like others of its family."""
     if name.startswith("test_eager_matches_sdpa_inference_"):
         return name.split("_")[5] not in SDPA_PAIRS[:1] and not _has_two_attentions(test_class)
     if name == "test_training_overfit":
@@ -168,7 +151,7 @@ def _is_slow(test_class: type, name: str) -> bool:
 
 
 def pytest_collection_modifyitems(items):
-    """What takes long and says little more than its neighbours is ``full``, as are whole classes; see CONTRIBUTING."""
+    """Mark all but the first class of each group of models ``full``, and tests that repeat others ``slow``."""
     first: dict[object, type] = {}
     for item in items:
         if HERE not in item.path.parents or item.cls is None:
@@ -180,7 +163,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
         elif not _in_default_set(item.cls, item.name):
             item.add_marker(pytest.mark.full)
-        elif item.get_closest_marker("full") or item.name not in FILES_AND_NAMES:
+        elif item.get_closest_marker("full"):
             continue
         elif first.setdefault(item.cls.all_model_classes, item.cls) is not item.cls:
             item.add_marker(pytest.mark.full)

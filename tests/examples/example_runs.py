@@ -29,7 +29,7 @@ Rows = list[tuple[str, str]]
 
 
 def load_example(path: str) -> ModuleType:
-    """An example as a module: folders with a hyphen cannot be imported by name."""
+    """Return the module behind the script of an example; folders with a hyphen cannot be imported by name."""
     name = "example_" + Path(path).stem
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / path)
     assert spec is not None
@@ -37,7 +37,7 @@ def load_example(path: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up here
     spec.loader.exec_module(module)
-    return module
+    return sys.modules[module.main.__module__]
 
 
 def run_example(path: str, *arguments: Any) -> Any:

@@ -60,8 +60,8 @@ def tables(tmp_path: Path) -> list[str]:
     ("network", "features"),
     [
         ("fully_spectral", [*PHASE_WITHIN_FRAMES, "--keep_features", "true"]),
-        ("spectral_scaled", []),
-        ("real", []),
+        pytest.param("spectral_scaled", [], marks=pytest.mark.full),
+        pytest.param("real", [], marks=pytest.mark.full),
     ],
 )
 def test_networks_learn_two_tones(

@@ -42,6 +42,7 @@ def train(run: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
     return lambda *words: run(BABI, "--archive", task, "--folder", "en", *words)
 
 
+@pytest.mark.full
 def test_a_task_is_learned_and_asked(train: Callable[..., Any], tmp_path: Path) -> None:
     words = ["--num_train_epochs", "30", "--per_device_train_batch_size", "12", "--word_answers", "true"]
     results = train(*words, "--picture", "7")

@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import takewhile
 
 import pytest
@@ -16,19 +17,28 @@ from experiments.grid import Commands, Place
 from experiments.grids import GRIDS
 from transformers import HfArgumentParser
 
+from complex_transformers.cli import COMMANDS, RECIPES, module_of
+
 
 def commands() -> Iterator[tuple[str, ...]]:
-    """The words of each command, the script first; one that is told in part (...) is parsed without that part."""
-    pages = EXAMPLES.parent.glob("docs/**/*.md")
-    for path in sorted([*EXAMPLES.glob("*/README.md"), *EXAMPLES.glob("*/*.py"), *pages]):
+    """Yield the words of each command, the script or the recipe first, without redirections and dots."""
+    root = EXAMPLES.parent
+    pages = [*EXAMPLES.glob("*/README.md"), *root.glob("docs/**/*.md"), root / "README.md"]
+    for path in sorted([*pages, *(root / "src").glob("*/recipes/commands/*.py")]):
         text = re.sub(r"\\\n\s*", "", path.read_text(encoding="utf-8"))
         for line in re.findall(r"^ *(?:python|torchrun .*?) (examples/\S+\.py.*)", text, re.MULTILINE):
-            words = takewhile(lambda word: word not in ("<", ">", "|"), shlex.split(line, comments=True))
-            yield tuple(word for word in words if word != "...")
+            yield words_of(line)
+        for line in re.findall(r"^ *complex-transformers (?:run )?(.*)", text, re.MULTILINE):
+            yield words_of(line)
     for grid in GRIDS.values():
         if isinstance(grid, Commands):
             for row in grid.rows:
                 yield tuple(grid.command(row, 0, Place(dry_run=True)))
+
+
+def words_of(line: str) -> tuple[str, ...]:
+    words = takewhile(lambda word: word not in ("<", ">", "|"), shlex.split(line, comments=True))
+    return tuple(word for word in words if word != "...")
 
 
 class Parsed(Exception):
@@ -44,14 +54,17 @@ def test_every_command_that_is_shown_has_known_options(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(HfArgumentParser, "parse_args_into_dataclasses", stop)
     monkeypatch.setenv("COMPLEX_TRANSFORMERS_DATA", "data")
-    modules, seen = {}, 0
-    for script, *words in sorted({each for each in commands() if each[0].startswith("examples/")}):
-        path = script.removeprefix("examples/")
-        monkeypatch.syspath_prepend(str((EXAMPLES / path).parent))  # as Python does for a script
-        module = modules.get(path) or modules.setdefault(path, load_example(path))
+    seen = 0
+    for command, *words in sorted(set(commands())):
+        if command.startswith("examples/"):
+            module = load_example(command.removeprefix("examples/"))
+        elif command in RECIPES or command in COMMANDS.commands.keys() - {"run", "convert"}:
+            module = import_module(module_of(["run", command] if command in RECIPES else [command]))
+        else:
+            continue
         if not hasattr(module, "HfArgumentParser"):
             continue
-        monkeypatch.setattr(sys, "argv", [script, *words])
+        monkeypatch.setattr(sys, "argv", [command, *words])
         with pytest.raises(Parsed):
             module.main()
         seen += 1

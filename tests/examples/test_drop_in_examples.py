@@ -10,6 +10,7 @@ import pytest
 from example_runs import make_rows, write
 
 
+@pytest.mark.full
 def test_bert_with_complex_order(run: Callable[..., Any]) -> None:
     results = run(
         "drop-in/train_bert_with_complex_order.py",

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from example_runs import EXAMPLES, assert_refused, load_example, read_table
+from example_runs import assert_refused, load_example, read_table
 
 from complex_transformers.recipes import ipa_category, load_babble
+from complex_transformers.recipes.commands import espeak as espeak_ng
 from complex_transformers.recipes.datasets.babble import load_babble_index
 
 pytest.importorskip("espeakng_loader")
@@ -25,7 +26,6 @@ pytest.importorskip("scipy")
 soundfile = pytest.importorskip("soundfile")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="espeak-ng speaks in a copy of the process")
 
-FOLDER = EXAMPLES / "phonetic-transcription"
 SCRIPT = "phonetic-transcription/make_espeak_corpus.py"
 PARTS = ("train", "validation", "test")
 SENTENCES = ["mama", "A cat sleeps.", "Two birds sing", "He sees her", "Birds eat bread.", "We go home, now"]
@@ -34,15 +34,8 @@ TWO_VOICES = ("--voices", "en-us+f3", "en-gb+klatt2")
 TWO_SPEEDS = ("--speeds", 130, 300)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def path_of_the_example() -> Any:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.syspath_prepend(FOLDER)  # as for a script
-        yield
-
-
 @pytest.fixture(scope="module")
-def example(path_of_the_example: None) -> ModuleType:
+def example() -> ModuleType:
     return load_example(SCRIPT)
 
 
@@ -142,8 +135,8 @@ def test_transcriptions_have_the_symbols_of_the_chart(corpus: tuple[Path, dict[s
     assert len(said["We go home, now", "en-gb+klatt2"].split()) == 4  # also across the pause
 
 
-def test_marks_that_are_no_symbols_go(path_of_the_example: None) -> None:
-    from espeak import clean_ipa
+def test_marks_that_are_no_symbols_go() -> None:
+    from complex_transformers.recipes.commands.espeak import clean_ipa
 
     assert clean_ipa(["(en)ðə(en-gb-x-rp) t_ʃ\u200dɪp", " lˈɛɾ\u025a \u1d7b:"]) == "ðə tʃɪp lˈɛɾə\u02de ɪ\u0308\u02d0"
 
@@ -246,19 +239,15 @@ def test_errors_of_one_text(espeak: Any) -> None:
     )
 
 
-def test_a_copy_that_fails_is_no_silence(path_of_the_example: None) -> None:
-    import espeak
-
+def test_a_copy_that_fails_is_no_silence() -> None:
     with pytest.raises(ZeroDivisionError):
-        espeak._in_child(lambda: 1 // 0)
+        espeak_ng._in_child(lambda: 1 // 0)
     with pytest.raises(RuntimeError, match="ended without a result, exit status 3"):
-        espeak._in_child(lambda: os._exit(3))
+        espeak_ng._in_child(lambda: os._exit(3))
 
 
-def test_without_a_library_the_remedy_is_named(path_of_the_example: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    import espeak
-
+def test_without_a_library_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "espeakng_loader", None)
     monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
     with pytest.raises(ImportError, match=r'pip install -e "\.\[synthesis\]"'):
-        espeak.Espeak()
+        espeak_ng.Espeak()

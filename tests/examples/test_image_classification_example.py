@@ -43,6 +43,7 @@ def write_folder(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_arrays_are_learned(run: Callable[..., Any], tmp_path: Path) -> None:
     train, test = write_arrays(tmp_path / "train.npz", 120, 1), write_arrays(tmp_path / "test.npz", 40, 2)
     results = run(IMAGES, "--train_file", train, "--test_file", test, *SMALL, "--num_train_epochs", "25")
@@ -67,6 +68,7 @@ def test_a_folder_of_images_and_convolutions(run: Callable[..., Any], tmp_path: 
     assert (config["image_size"], config["num_channels"], config["num_filters"]) == ([8, 7], 3, [8])
 
 
+@pytest.mark.full
 def test_a_run_goes_on(run: Callable[..., Any], tmp_path: Path) -> None:
     arguments = [IMAGES, "--train_file", write_arrays(tmp_path / "train.npz", 60, 1), *SMALL]
     first = run(*arguments, *ONE_EPOCH)

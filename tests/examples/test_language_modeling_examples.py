@@ -258,7 +258,7 @@ def test_what_reads_ahead_is_scored_and_does_not_write(run: Callable[..., Any], 
     assert results["config"]["position_length"] == "sentence"
     assert len(results["perplexity_by_position"]) == 8  # words of a segment
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert "sees words to come" in card
+    assert "sees future tokens" in card
     scores = results["test"]
     assert f"| not_a_perplexity | {scores['not_a_perplexity']:.4f} |" in card
     assert "perplexity" not in scores

@@ -8,7 +8,7 @@ import sys
 from dataclasses import MISSING, Field, fields
 
 import pytest
-from example_runs import EXAMPLES, load_example
+from example_runs import load_example
 from transformers import HfArgumentParser, Seq2SeqTrainingArguments
 
 DATA = {"train_file", "validation_file", "test_file", "validation_split", "dataset_name"}
@@ -33,7 +33,6 @@ def options(path: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Field]:
         raise Parsed({each.name: each for source in self.dataclass_types for each in fields(source)})
 
     monkeypatch.setattr(HfArgumentParser, "parse_args_into_dataclasses", stop)
-    monkeypatch.syspath_prepend(str((EXAMPLES / path).parent))
     monkeypatch.setattr(sys, "argv", [path])
     with pytest.raises(Parsed) as parsed:
         load_example(path).main()

@@ -291,6 +291,7 @@ def test_what_is_missing_is_named(run: Callable[..., Any], tmp_path: Path) -> No
     )
 
 
+@pytest.mark.full
 def test_texts_longer_than_their_clips_are_named_before_training(run: Callable[..., Any], tmp_path: Path) -> None:
     files = corpus(tmp_path / "data", {"train": 6, "validation": 3}, longest=2)
     for part, number, text in (("train", 2, "abcabcabcabcabc"), ("validation", 1, "aaaaaaaa")):

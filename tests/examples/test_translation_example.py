@@ -52,6 +52,7 @@ def translate(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, *argumen
     run_example("translation/translate.py", "--model", folder, *arguments)
 
 
+@pytest.mark.full
 def test_translation_learns_and_translates(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,6 +43,7 @@ def parts(monkeypatch):
     monkeypatch.setattr(babi, "load_stories", lambda *names: (made, SIZES))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number_field", ["complex", "real"])
 def test_a_run_finds_the_sentence(parts, number_field):
     found = run(BabiCell(1, number_field, 40, epochs=16, linear_epochs=4), 1)

@@ -92,6 +92,7 @@ def test_a_word_without_a_state_leaves_its_pair_out():
     assert phrases.places.tolist() == [n for n, pair in enumerate(pairs.pairs) if "a3" not in (*pair[0], *pair[1])]
 
 
+@pytest.mark.full
 def test_maps_that_made_the_ratings_are_found_on_pairs_that_were_held_out(monkeypatch):
     small = {"folds": 4, "inner_folds": 2, "steps": (20, 40), "penalties": (0.0, 1.0), "learning_rate": 0.1}
     monkeypatch.setattr(evolution, "RECIPE", small)

@@ -93,6 +93,7 @@ def test_every_cell_builds_a_network_of_its_field(small_data, network, embedding
     assert coverage == (pytest.approx(1 / 3) if NETWORKS[network].vectors else None)
 
 
+@pytest.mark.full
 def test_a_cell_is_selected_on_validation_and_is_the_same_twice(small_data):
     cell = Cell("mr", "FastText", "complex-order", 0)
     one, two = protocol.run_cell(cell), protocol.run_cell(cell)
@@ -208,6 +209,7 @@ def test_equal_rows_have_as_many_parameters(small_data, dataset, words, network)
     assert parameters("none", equal=True) == pytest.approx(parameters("complex-order"), rel=0.02)
 
 
+@pytest.mark.full
 def test_the_best_setting_on_validation_is_tested_with_other_seeds(small_data, tmp_path):
     grid, place, row = GRIDS["fair"], Place(results=tmp_path), "mr,FastText,complex-order"
     assert fair.SEED not in grid.seeds

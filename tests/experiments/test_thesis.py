@@ -120,6 +120,7 @@ def test_inputs_out_of_scale_and_numbers_that_are_none():
     assert len(scaled["curve"]) == 1
 
 
+@pytest.mark.full
 def test_several_labels():
     cell = Cell("modapte90", "1", "split_relu", 0, "complex", 40)
     good = run(replace(cell, options=(("readout", "probability_amplitude"),)), 0)

@@ -40,10 +40,10 @@ PAGES = Path(__file__).parents[2] / "docs" / "models"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_pages_say_where_gradient_checkpointing_is_refused(family):
+def test_pages_say_where_gradient_checkpointing_is_not_supported(family):
     supported = {c.model_class.supports_gradient_checkpointing for c in CASES if c.family == family}
     page = " ".join((PAGES / f"{family}.md").read_text(encoding="utf-8").split())
-    assert supported == {"gradient checkpointing is refused" not in page}
+    assert supported == {"Gradient checkpointing is not supported" not in page}
 
 
 def test_names_of_exceptions_exist():

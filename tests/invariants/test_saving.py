@@ -119,7 +119,7 @@ def test_copies_are_equal(case):
     assert all(value.any() for name, value in model.named_parameters() if "bias" not in name)
 
 
-@law
+@law_of_families
 def test_weights_on_a_disk_come_when_they_are_called(case, tmp_path):
     model = case.own()
     inputs = batch(rows(model), "left")
@@ -130,7 +130,7 @@ def test_weights_on_a_disk_come_when_they_are_called(case, tmp_path):
         assert_same(found, row, 1e-5)
 
 
-@law
+@law_of_families
 def test_a_resized_vocabulary_keeps_its_words(case, tmp_path):
     for size in (37, 20):
         model = case.own()

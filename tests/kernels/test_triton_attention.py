@@ -356,7 +356,8 @@ def compiled(function, backend="aot_eager", **options):
     return torch.compile(function, fullgraph=True, backend=backend, **options)
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 @pytest.mark.parametrize("mask", ["causal", "padding", "additive"])
 def test_a_compiled_graph_has_the_kernel(launched, mask, backend):
     inputs, module = make("shared keys", torch.float32), Module(2, mask == "causal")
@@ -373,6 +374,7 @@ def test_a_compiled_graph_has_the_kernel(launched, mask, backend):
     assert all(torch.equal(one, two) for one, two in zip(found, expected, strict=True))
 
 
+@pytest.mark.full
 def test_a_compiled_graph_serves_any_length(launched):
     inputs, module = make("several tiles", torch.float32), Module(is_causal=True)
 
@@ -387,6 +389,7 @@ def test_a_compiled_graph_serves_any_length(launched):
     assert launched == 6 * FORWARD
 
 
+@pytest.mark.full
 def test_dropout_of_a_compiled_graph(launched):
     query, key, value = (x.requires_grad_() for x in make("several tiles", torch.float32))
     module, options = Module(), {"scaling": 0.7, "dropout": 0.5, "need_weights": False}
@@ -409,6 +412,7 @@ def test_the_operator_is_as_pytorch_wants_operators(launched):
         torch.library.opcheck(attend, arguments)
 
 
+@pytest.mark.full
 def test_an_exported_graph_has_the_plain_formula(launched):
     class Attention(nn.Module):
         def forward(self, query, key, value):

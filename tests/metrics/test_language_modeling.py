@@ -51,16 +51,16 @@ def test_an_impossible_token_is_infinitely_surprising():
 
 
 def test_no_tokens_have_no_scores():
-    refused("nothing to score: 0 tokens", language_model_scores, 0.0, 0)
+    refused("num_tokens must be 1 or more, got 0", language_model_scores, 0.0, 0)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"predictions": [-1.0], "references": [1, 2]}, r"predictions \[1\] and references \[2\]"),
+        ({"predictions": [-1.0], "references": [1, 2]}, r"the shape of references, \[2\], got \[1\]"),
         ({"predictions": [0.5], "references": [1]}, "0 or less, got 0.5"),
         ({"predictions": [math.nan], "references": [1]}, "0 or less, got nan"),
-        ({"predictions": [-1.0]}, "both predictions and references"),
+        ({"predictions": [-1.0]}, "must be given together"),
         ({"predictions": [-1.0], "references": [1], "num_characters": 0}, "1 or more, got 0"),
         ({"predictions": [-1.0], "references": [-100]}, "nothing to score"),
     ],

@@ -38,7 +38,7 @@ def test_rate_of_errors(pairs: list[tuple[str, str]]) -> None:
     labels = sum(map(len, expected))
     metric = TranscriptionMetric()
     if not labels:
-        refused(r"references of all .* are empty", metric.compute, predictions=said, references=expected)
+        refused(r"references must hold a label", metric.compute, predictions=said, references=expected)
         return
     scores = metric.compute(predictions=said, references=expected)
     distances = [edits(*pair) for pair in pairs]
@@ -68,10 +68,10 @@ def test_composed_and_decomposed_characters_are_the_same_label() -> None:
     ("predictions", "references", "error", "words"),
     [
         (["a"], "a", TypeError, "references must be a list of transcriptions, got one string"),
-        (["a", "b"], ["a"], ValueError, "got 2 predictions and 1 references"),
-        ([[1, 2]], ["a"], TypeError, "prediction 0 has labels that are no strings"),
-        (["a"], [["a", ""]], ValueError, "reference 0 has an empty label"),
-        (["a"], None, ValueError, "give both"),
+        (["a", "b"], ["a"], ValueError, "must have one length, got 2 and 1"),
+        ([[1, 2]], ["a"], TypeError, "prediction 0 must have strings as labels"),
+        (["a"], [["a", ""]], ValueError, "reference 0 must have labels that are not empty"),
+        (["a"], None, ValueError, "must be given together"),
     ],
 )
 def test_bad_transcriptions(predictions: Any, references: Any, error: type[Exception], words: str) -> None:

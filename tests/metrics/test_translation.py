@@ -73,17 +73,25 @@ def test_several_references() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"predictions": ["a", "b"], "references": ["a"]}, ValueError, "got 2 predictions and 1 references"),
+        ({"predictions": ["a", "b"], "references": ["a"]}, ValueError, "must have one length, got 2 and 1"),
         ({"predictions": [], "references": []}, ValueError, "nothing to score"),
-        ({"predictions": ["a"]}, ValueError, "both predictions and references"),
-        ({"predictions": "a", "references": ["a"]}, TypeError, r"predictions must be a list .*pass \[text\]"),
+        ({"predictions": ["a"]}, ValueError, "must be given together"),
+        ({"predictions": "a", "references": ["a"]}, TypeError, r"predictions must be a list .*Pass \[text\]"),
         ({"predictions": ["a"], "references": "a"}, TypeError, "references must be a list"),
-        ({"predictions": ["a", None], "references": ["a", "b"]}, TypeError, "prediction 1 is no text but NoneType"),
-        ({"predictions": [[1, 2]], "references": ["a"]}, TypeError, r"prediction 0 is no text but list"),
-        ({"predictions": ["a"], "references": [7]}, TypeError, "reference 0 is neither"),
-        ({"predictions": ["a"], "references": [["a", 7]]}, TypeError, "reference 0 is neither"),
-        ({"predictions": ["a"], "references": [[]]}, ValueError, "prediction 0 has 0 references"),
-        ({"predictions": ["a", "b"], "references": [["a"], ["b", "c"]]}, ValueError, "prediction 1 has 2 references"),
+        ({"predictions": ["a", None], "references": ["a", "b"]}, TypeError, "prediction 1 must be a string, got None"),
+        ({"predictions": [[1, 2]], "references": ["a"]}, TypeError, r"prediction 0 must be a string, got \[1, 2\]"),
+        ({"predictions": ["a"], "references": [7]}, TypeError, "reference 0 must be a string or a list of strings"),
+        (
+            {"predictions": ["a"], "references": [["a", 7]]},
+            TypeError,
+            "reference 0 must be a string or a list of strings",
+        ),
+        ({"predictions": ["a"], "references": [[]]}, ValueError, "one or more, got 0"),
+        (
+            {"predictions": ["a", "b"], "references": [["a"], ["b", "c"]]},
+            ValueError,
+            "prediction 1 must have as many references as prediction 0",
+        ),
     ],
 )
 def test_bad_input(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -100,7 +108,7 @@ def test_a_refused_batch_leaves_nothing_behind() -> None:
 def test_options_of_the_metric_are_none_of_compute() -> None:
     metric = TranslationMetric()
     metric.add(prediction="a b c d", reference="A b c d")
-    words = r"TranslationMetric has no option lowercase, tokenize, only \[\]: .* when it is made"
+    words = r"TranslationMetric has no option lowercase, tokenize, only \[\].*constructor"
     refused(words, metric.compute, error=TypeError, lowercase=True, tokenize="char")
     assert metric.compute()["sentences"] == 1  # nothing is lost
 

@@ -218,6 +218,7 @@ def test_autocast_rounds_the_same_weights(linear_type):
     assert layer.real.weight.grad.abs().sum() > 0
 
 
+@pytest.mark.full
 def test_packed_layers_compile():
     packed = cnn.PackedLinear.from_float(cnn.WidelyLinear(12, 10), 2)
     compiled = torch.compile(packed, fullgraph=True, backend="aot_eager")

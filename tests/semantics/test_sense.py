@@ -70,11 +70,10 @@ def test_probabilities_of_senses(space):
 
 def test_refusals(space):
     refused(
-        "trace 1, got [\\d.]+: make it with compose\\(words, 'mixture'\\)",
+        "trace 1, got [\\d.]+. Use compose\\(words, 'mixture'\\)",
         phrase_senses,
         space.compose(["bank"], "add"),
     )
-    refused("senses must be two or more, got 1", sense_probabilities, space, ["river"], ["bank"])
-    refused("'lion' is none of the 4 words", sense_probabilities, space, ["river", "lion"], ["bank"])
+    refused("one of the 4 words of this space, got 'lion'", sense_probabilities, space, ["river", "lion"], ["bank"])
     apart = WordSpace(["x", "y", "z"], numpy.eye(3))
-    refused("none of the 2 senses has anything in common", sense_probabilities, apart, ["x", "y"], ["z"])
+    refused("must not all be orthogonal to the phrase, got 2", sense_probabilities, apart, ["x", "y"], ["z"])

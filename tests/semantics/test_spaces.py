@@ -140,7 +140,7 @@ def test_words_that_come_later_have_the_contexts_that_were_fitted(counts):
     later = count_cooccurrences([*TEN, "a lion sleeps"], ["lion", *VOCABULARY], 1, VOCABULARY)
     vector = space.transform(later).toarray()[0]
     assert vector[VOCABULARY.index("sleeps")] == pytest.approx(math.log(1 * 42 / (2 * 4)))
-    refused("the 11 contexts that were fitted, got 2", space.transform, count_cooccurrences(TEN, VOCABULARY, 1, 2))
+    refused("the 11 contexts of fit, got 2", space.transform, count_cooccurrences(TEN, VOCABULARY, 1, 2))
     assert clone(space).get_params() == space.get_params()
 
 
@@ -184,43 +184,45 @@ def test_many_pairs_at_once(how, phases, counts):
 
 
 def test_refusals(counts):
-    refused("no vectors yet: call fit", SemanticSpace().vector, "cat")
+    refused("is not fitted: call fit", SemanticSpace().vector, "cat")
     assert "cat" not in SemanticSpace()
     for options, words in (
         ({"weighting": "tfidf"}, "weighting must be one of .*, got 'tfidf'"),
         ({"phases": "free"}, "phases must be one of .*, got 'free'"),
         (
             {"weighting": "pmi_b", "phases": "arccos"},
-            "phases='arccos' are those of npmi_a, .* not of 'pmi_b'",
+            "phases must be 'none' for weighting='pmi_b', got 'arccos'",
         ),
     ):
         refused(words, SemanticSpace(**options).fit, counts)
     space = SemanticSpace().fit(counts)
-    refused("'lion' is none of the 11 words", space.vector, "lion")
-    refused("'lion' is none of", space.similarity, "cat", "lion")
-    refused("must have words, got none", space.compose, [])
+    refused("one of the 11 words of this space, got 'lion'", space.vector, "lion")
+    refused("this space, got 'lion'", space.similarity, "cat", "lion")
+    refused("must not be empty", space.compose, [])
     refused("how must be one of .*, got 'sum'", space.compose, ["cat"], "sum")
-    refused("weights are those of a mixture, not of 'add'", space.compose, ["cat"], weights=[1.0])
+    refused("weights must be None for how='add'", space.compose, ["cat"], weights=[1.0])
     refused("2 probabilities of sum 1", space.compose, ["cat", "dog"], "mixture", weights=[1, 1])
     refused("kind must be one of", space.similarity, "cat", "dog", "cosine")
     refused("one size, got 11 and 121", space.similarity, "cat", space.compose(["cat", "dog"], "tensor"))
     refused(
-        "no inner product: take 'modulus'", space.similarity, "cat", space.compose(["cat", "dog"], "mixture"), "real"
+        "must be 'modulus' for mixtures", space.similarity, "cat", space.compose(["cat", "dog"], "mixture"), "real"
     )
     many = space.similarities
     refused("kind must be one of", many, [(["cat"], ["dog"])], kind="cosine")
     refused("how must be one of", many, [(["cat"], ["dog"])], how="sum")
-    refused("take kind='modulus'", many, [(["cat"], ["dog"])], "mixture", "real")
-    refused("one size, got those of 1 and 2 words", many, [(["cat"], ["dog", "barks"])], "tensor")
-    refused("must have words, got none in pair 1", many, [(["cat"], ["dog"]), (["cat"], [])])
+    refused("kind must be 'modulus' for mixtures", many, [(["cat"], ["dog"])], "mixture", "real")
+    refused("equal lengths for 'tensor', got 1 and 2 words", many, [(["cat"], ["dog", "barks"])], "tensor")
+    refused("must not be empty, got pair 1", many, [(["cat"], ["dog"]), (["cat"], [])])
     assert many([]).tolist() == []
     empty = count_cooccurrences([*TEN, "lion"], ["lion", *VOCABULARY], 1)
     with_lion = SemanticSpace().fit(empty)
     assert "lion" not in with_lion
-    refused("'lion' has no counts beside any context", with_lion.vector, "lion")
+    refused("occur beside a context, got 'lion'", with_lion.vector, "lion")
     alone = Cooccurrences(("x",), ("y",), sparse.csr_matrix([[3.0]]), numpy.ones(1), numpy.ones(1), 2, 1)
-    refused("'x' stands 3 times beside 'y' of 3; give more text", SemanticSpace("npmi_b").fit, alone)
-    refused("'x' stands 3 times beside 'y' of 2", SemanticSpace("npmi_c").fit, alone)
+    refused(
+        "must be smaller than 3 for npmi_b, got 3 of 'x' with 'y'. Give more text", SemanticSpace("npmi_b").fit, alone
+    )
+    refused("must be smaller than 2 for npmi_c, got 3 of 'x' with 'y'", SemanticSpace("npmi_c").fit, alone)
 
 
 def test_a_space_of_vectors_that_are_there():
@@ -230,8 +232,8 @@ def test_a_space_of_vectors_that_are_there():
     assert space.similarities([("up", "up"), (["down"], "down"), ("up", "left")]).tolist()[:2] == [1, 4]
     assert space.compose("down").toarray().tolist() == [[0, 2]]
     refused("2 words and 1 vectors", WordSpace, ["a", "b"], [[1.0]])
-    refused("words must differ, got 1 twice", WordSpace, ["a", "a"], [[1.0], [2.0]])
-    refused("another number in that of 'b'", WordSpace, ["a", "b", "c"], [[1.0, 1.0], [2.0, math.nan], [0.0, 0.0]])
+    refused("words must be distinct, got 1 repeated", WordSpace, ["a", "a"], [[1.0], [2.0]])
+    refused("NaN or infinity for 'b'", WordSpace, ["a", "b", "c"], [[1.0, 1.0], [2.0, math.nan], [0.0, 0.0]])
 
 
 @pytest.mark.parametrize("phases", ["none", "arccos"])
@@ -249,18 +251,18 @@ def test_a_space_in_a_folder(phases, counts, tmp_path):
 
 def test_folders_that_are_no_space(counts, tmp_path):
     SemanticSpace().fit(counts).save(tmp_path)
-    refused("it is a SemanticSpace, read it with SemanticSpace.load", WordSpace.load, tmp_path)
+    refused("it holds a SemanticSpace; use SemanticSpace.load", WordSpace.load, tmp_path)
     facts = json.loads((tmp_path / "space.json").read_text())
     for broken in ({**facts, "size": 1}, {**facts, "words": facts["words"][:-1]}, {"class": "SemanticSpace"}, []):
         (tmp_path / "space.json").write_text(json.dumps(broken))
-        refused("is no saved SemanticSpace", SemanticSpace.load, tmp_path)
+        refused("must hold a saved SemanticSpace", SemanticSpace.load, tmp_path)
     (tmp_path / "space.json").write_text(json.dumps(facts))
     numpy.savez(tmp_path / "space.npz", data=numpy.array([{}], dtype=object))  # a pickle
-    refused("is no saved SemanticSpace", SemanticSpace.load, tmp_path)
+    refused("must hold a saved SemanticSpace", SemanticSpace.load, tmp_path)
     (tmp_path / "space.npz").write_bytes(b"PK")
-    refused("is no saved SemanticSpace", SemanticSpace.load, tmp_path)
+    refused("must hold a saved SemanticSpace", SemanticSpace.load, tmp_path)
     refused("space.json", SemanticSpace.load, tmp_path / "nowhere", error=FileNotFoundError)
-    refused("no vectors yet", SemanticSpace().save, tmp_path / "new")
+    refused("is not fitted", SemanticSpace().save, tmp_path / "new")
 
 
 @pytest.mark.parametrize(
@@ -278,7 +280,7 @@ def test_indices_outside_the_arrays(name, values, counts, tmp_path):
     arrays = dict(numpy.load(tmp_path / "space.npz"))
     changed = numpy.resize(numpy.array(values, arrays[name].dtype), arrays[name].shape)
     numpy.savez(tmp_path / "space.npz", **{**arrays, name: changed})
-    refused("is no saved SemanticSpace: (indptr|indices)", SemanticSpace.load, tmp_path)
+    refused("must hold a saved SemanticSpace: (indptr|indices)", SemanticSpace.load, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["similarity", "_rows", "__class__"])

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Looking into trained models."""
+"""Inspect trained models: attention, phases, frequencies, weights, states."""
 
 from .attention import AttentionMap, attention_maps, plot_attention
 from .conjugate import conjugate_share, prune_conjugate

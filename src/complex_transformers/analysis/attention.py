@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What words and relations attend to in a SynCoNMT (S Fig. 5)."""
+"""Attention maps of words and dependency relations in SynCoNMT (S Fig. 5)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["AttentionMap", "attention_maps", "plot_attention"]
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Attention of each target word (a row) to each source word (a column), both with their ends ``</s>``.
+    """Attention of each target word (row) to each source word (column), including ``</s>``.
 
     Args:
         source_tokens, source_relations: labels of the columns.
-        target_tokens, target_relations: labels of the rows; None for a model of words alone.
-        word_weights: the real part (S 14), ``[target][source]``; in a real network the only weights.
-        relation_weights: the imaginary part; None in a real network.
+        target_tokens, target_relations: labels of the rows; no relations for a model without them.
+        word_weights: real part of the weights (S 14), ``[target][source]``; the only weights of a real network.
+        relation_weights: imaginary part; None in a real network.
     """
 
     source_tokens: list[str]
@@ -43,7 +43,7 @@ class AttentionMap:
     relation_weights: list[list[float]] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Lists and strings, for JSON."""
+        """Return lists and strings, for JSON."""
         return asdict(self)
 
 
@@ -55,35 +55,30 @@ def attention_maps(
     targets: Sequence[Any] | None = None,
     **generate_kwargs: Any,
 ) -> list[AttentionMap]:
-    """Attention while the model writes its own translations, or while it reads given ones.
+    """Return attention maps of generated or given translations.
 
-    The row of a word is the attention of the step that predicts it. Rows of ``bahdanau`` sum to one, those of
-    ``luong`` to less, as its window takes some away.
+    A row holds the attention of the step that predicts the word. Rows sum to 1 with ``bahdanau`` attention, and to
+    less with the window of ``luong``.
 
     Args:
-        model: in evaluation mode.
-        processor: of the model.
-        sources: a list of texts, or of parsed sentences, as the processor takes them.
-        targets: as many translations, of the same kinds; None for those of ``generate()``.
-        generate_kwargs: of ``generate()``, such as ``num_beams`` and ``max_new_tokens``, but not
-            ``return_dict_in_generate``; one translation for each source.
+        model: a model in evaluation mode.
+        processor: processor of the model.
+        sources: texts or parsed sentences, as the processor takes them.
+        targets: a translation for each source; None to generate them.
+        generate_kwargs: arguments of ``generate()`` such as ``num_beams`` and ``max_new_tokens``.
 
     Raises:
-        TypeError: a single text or sentence in place of a list.
-        ValueError: no source, a model in training mode, ``generate_kwargs`` beside ``targets`` or that do not belong
-            here, and all that the processor raises.
+        TypeError: a single text or sentence is given instead of a list.
+        ValueError: the model is in training mode, ``generate_kwargs`` are given beside ``targets``, several
+            translations are asked for, or the processor raises.
     """
     if model.training:
-        raise ValueError("attention maps need a model without dropout: call model.eval() first")
+        raise ValueError("model must be in evaluation mode: call model.eval() first")
     for name, rows in (("sources", sources), ("targets", targets)):
         if isinstance(rows, (str, Mapping)):
             raise TypeError(f"{name} must be a list of texts or parsed sentences, got one {type(rows).__name__}")
-    if "return_dict_in_generate" in generate_kwargs:
-        raise ValueError("attention maps need the relations that are written: leave out return_dict_in_generate")
-    if len(sources) == 0:
-        raise ValueError("there is no source to look at")
     if targets is not None and generate_kwargs:
-        raise ValueError(f"targets are given, so nothing is generated: leave out {sorted(generate_kwargs)}")
+        raise ValueError(f"targets must be None with arguments of generate(), got {sorted(generate_kwargs)}")
     batch = dict(
         processor(list(sources), None if targets is None else list(targets), padding=True, return_tensors="pt").to(
             model.device
@@ -95,7 +90,7 @@ def attention_maps(
         output = model.generate(**source, return_dict_in_generate=True, **generate_kwargs)
         words, relations = (None if ids is None else ids[:, 1:] for ids in (output.sequences, output.relations))
         if (number := len(output.sequences) // len(sources)) > 1:
-            raise ValueError(f"a source has one map, of one translation: num_return_sequences must be 1, got {number}")
+            raise ValueError(f"num_return_sequences must be 1, got {number}")
     decoder = {"decoder_input_ids": model.prepare_decoder_input_ids_from_labels(words)}
     if model.config.use_relations:
         decoder["decoder_relation_ids"] = model.prepare_decoder_relation_ids_from_labels(relations)
@@ -106,15 +101,15 @@ def attention_maps(
     maps = []
     for row, mask in enumerate(batch["attention_mask"].bool()):
         is_end = words[row] == processor.tokenizer.eos_token_id
-        said = ((is_end.cumsum(0) - is_end.long()) == 0) & (words[row] >= 0)  # up to the first end
-        cut = weights[row][said]
+        shown = ((is_end.cumsum(0) - is_end.long()) == 0) & (words[row] >= 0)  # up to the first end
+        cut = weights[row][shown]
         parts = [part[:, mask].tolist() for part in cut.chunk(cut.shape[-1] // len(mask), dim=-1)]
         maps.append(
             AttentionMap(
                 _names(processor.source_tokenizer, batch["input_ids"][row][mask]),
                 _names(processor.source_relation_tokenizer, batch["relation_ids"][row][mask]),
-                _names(processor.tokenizer, words[row][said]),
-                None if relations is None else _names(processor.relation_tokenizer, relations[row][said]),
+                _names(processor.tokenizer, words[row][shown]),
+                None if relations is None else _names(processor.relation_tokenizer, relations[row][shown]),
                 parts[0],
                 parts[1] if len(parts) > 1 else None,
             )
@@ -123,15 +118,15 @@ def attention_maps(
 
 
 def _names(tokenizer: PreTrainedTokenizerFast, ids: Tensor) -> list[str]:
-    """Words or relations without the mark of a missing space."""
+    """Return words or relations without the marker of a missing space."""
     return [token.removeprefix(JOINER) for token in tokenizer.convert_ids_to_tokens(ids.tolist())]
 
 
 def plot_attention(attention: AttentionMap) -> Figure:
-    """The weights of words and, beside them, those of relations, each with its own labels (S Fig. 5).
+    """Plot the attention weights of words, and of relations beside them (S Fig. 5).
 
     Args:
-        attention: one of ``attention_maps``; the figure grows with its texts.
+        attention: a map from ``attention_maps``; the figure grows with the texts.
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a widely linear network is complex: the shares of the conjugate, and layers without it."""
+"""The conjugate parts V of widely linear layers: their share, and pruning them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..nn import PackedLinear, RoundedLinear, WidelyLinear, drop_conjugate
 
 __all__ = ["conjugate_share", "prune_conjugate"]
 
-LAYERS = (WidelyLinear, PackedLinear, RoundedLinear)  # those with four parts have a V
+LAYERS = (WidelyLinear, PackedLinear, RoundedLinear)  # layers with four parts have a V
 
 
 @torch.no_grad()
 def conjugate_share(model: nn.Module) -> dict[str, float]:
-    """|V|^2 / (|U|^2 + |V|^2) of every layer U z + V conj(z), by name: 0 where it is complex, 1/2 of a random matrix.
+    """Return |V|^2 / (|U|^2 + |V|^2) of each layer U z + V conj(z), by name.
 
-    Squared moduli, summed over the weights in float64; 0 for a layer of zeros. A lifted real matrix knows nothing of
-    complex numbers: its share is near 1/2.
+    The share is 0 for a complex-linear layer and near 1/2 for a random or lifted real matrix. Squared moduli are
+    summed in float64; a layer of zeros has share 0.
 
     Args:
-        model: any network with ``nn.WidelyLinear`` layers, which may be quantised: packed ones have the shares of what
-            they compute, those that round in training the shares of what they train.
+        model: a network with ``nn.WidelyLinear`` layers. Packed layers are measured as dequantized, layers in
+            quantized training by their trained weights.
     """
     layers = [(name, layer) for name, layer in model.named_modules() if isinstance(layer, LAYERS)]
     return {name: _share(parts) for name, layer in layers if len(parts := layer.weight_parts()) == 4}
@@ -43,20 +43,20 @@ def _squares(part: Tensor) -> float:
 
 
 def prune_conjugate(model: nn.Module, layers: Sequence[str]) -> None:
-    """Drop V of these layers, in place: U z remains, half of their weights. Training heals what that takes away.
+    """Drop V of some layers in place, which halves their parameters. Train afterwards to recover the quality.
 
-    A model notes them in ``complex_layers`` of its configuration, so that it is saved and loaded so.
+    The layers are recorded in ``config.complex_layers``, so that the model is saved and loaded without their V.
 
     Args:
-        model: any network with ``nn.WidelyLinear`` layers.
-        layers: names that ``conjugate_share`` gives, those with the least shares for instance.
+        model: a network with ``nn.WidelyLinear`` layers.
+        layers: names from ``conjugate_share``, for instance the layers with the smallest shares.
 
     Raises:
-        ValueError: no widely linear layer has such a name, or the configuration of a model has no place for them: a
-            saved copy would be loaded with a random V. Nothing is changed then.
+        ValueError: a name is unknown, or the configuration cannot record the layers; nothing is changed.
 
     Example:
-        >>> from complex_transformers import ComplexLlamaConfig, ComplexLlamaModel, conjugate_share, prune_conjugate
+        >>> from complex_transformers import ComplexLlamaConfig, ComplexLlamaModel
+        >>> from complex_transformers.analysis import conjugate_share, prune_conjugate
         >>> config = ComplexLlamaConfig(vocab_size=50, hidden_size=32, intermediate_size=64, num_attention_heads=2,
         ...                             num_hidden_layers=1, linear_type="widely_linear")
         >>> model = ComplexLlamaModel(config)
@@ -68,8 +68,8 @@ def prune_conjugate(model: nn.Module, layers: Sequence[str]) -> None:
     config: Any = getattr(model, "config", None)
     if config is not None and not hasattr(config, "complex_layers"):
         raise ValueError(
-            f"a {type(config).__name__} cannot say which layers have no V, and a saved copy would be loaded with a "
-            "random one: only a ComplexLlamaForCausalLM and its like are pruned"
+            f"model must be a complex_llama, got {type(config).__name__}, which cannot record pruned layers: a saved "
+            "copy would be loaded with a random V"
         )
     drop_conjugate(model, layers)
     if config is not None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a model has learned about the order of its words: frequencies and periods (ComplexOrder App. D)."""
+"""Learned frequencies and periods of word embeddings (ComplexOrder App. D)."""
 
 from __future__ import annotations
 
@@ -31,72 +31,70 @@ class WordFrequency:
 
     @property
     def period(self) -> float:
-        """Positions after which a wave of this frequency repeats; infinite for frequency 0."""
+        """The period in positions; infinite for frequency 0."""
         return 2.0 * math.pi / self.frequency if self.frequency else math.inf
 
 
 def complex_order_embedding(model: torch.nn.Module) -> ComplexOrderEmbedding:
-    """The input embedding of a model, with frequencies; raises for another embedding."""
+    """Return the ``ComplexOrderEmbedding`` of a model; raise for another embedding."""
     embedding = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else model  # type: ignore[operator]
     if isinstance(embedding, QuantumEmbedding):
         embedding = embedding.words
     if not isinstance(embedding, ComplexOrderEmbedding):
-        raise ValueError(f"this needs a ComplexOrderEmbedding, the model has {type(embedding).__name__}")
+        raise ValueError(f"model must have a ComplexOrderEmbedding, got {type(embedding).__name__}")
     return embedding
 
 
 @torch.no_grad()
 def _frequencies(model: torch.nn.Module) -> Tensor:
-    """|omega|, ``[V or 1, d or 1]``, on the CPU in float64."""
+    """Return |omega|, ``[V or 1, d or 1]``, on the CPU in float64."""
     embedding = complex_order_embedding(model)
     if embedding.frequency is None:
-        raise ValueError(
-            "embedding_type='complex_vanilla' has no frequencies; use a model with embedding_type='complex_order'"
-        )
+        raise ValueError("embedding_type must be 'complex_order', got 'complex_vanilla', which has no frequencies")
     omega = embedding.frequency.detach().abs().double().cpu()
     if not bool(torch.isfinite(omega).all()):
-        raise ValueError("the frequencies are not finite: the model has diverged")
+        raise ValueError("frequencies must be finite: the model has diverged")
     return omega
 
 
 def frequency_table(
     model: torch.nn.Module, tokenizer: Any, words: Collection[str] | None = None
 ) -> list[WordFrequency]:
-    """The words of the vocabulary by falling delta_j = mean_d |omega_j,d| (ComplexOrder App. D, Table 7).
+    """Rank words by falling delta_j = mean_d |omega_j,d| (ComplexOrder App. D, Table 7).
 
     Args:
-        model: any model whose input embedding is a ``ComplexOrderEmbedding``, or that embedding.
-        tokenizer: the tokenizer it was trained with; its special tokens are left out.
-        words: only these, for instance those that the training data has often enough to have been trained.
+        model: a model whose input embedding is a ``ComplexOrderEmbedding``, or the embedding itself.
+        tokenizer: tokenizer of the model; special tokens are left out.
+        words: only these words, for instance the frequent words of the training data; None for the vocabulary.
 
     Raises:
-        ValueError: another embedding, frequencies shared by all words or not finite, a word outside the vocabulary, or
-            a tokenizer with more words than the model.
+        ValueError: the model has another embedding, its frequencies are shared by all words or not finite, or words
+            and tokenizer do not fit the model.
     """
     delta = _frequencies(model).mean(dim=-1)
     if complex_order_embedding(model).frequency_sharing == "word":
-        raise ValueError("frequency_sharing='word' gives all words the same frequencies: there is no order of words")
+        raise ValueError("frequency_sharing must not be 'word': all words have the same frequencies")
     vocabulary = tokenizer.get_vocab()
     if words is not None and (unknown := [word for word in words if word not in vocabulary]):
-        raise ValueError(f"not in the vocabulary: {unknown[:10]}")
+        raise ValueError(f"words must be in the vocabulary, got {unknown[:10]}")
     chosen = set(vocabulary if words is None else words) - set(tokenizer.all_special_tokens)
     if (largest := max((vocabulary[word] for word in chosen), default=0)) >= len(delta):
         raise ValueError(
-            f"the tokenizer has id {largest}, the model {len(delta)} words: use the model's own tokenizer"
+            f"tokenizer must fit the model's {len(delta)} words, got id {largest}. Use the model's own tokenizer."
         )
     rows = [WordFrequency(word, float(delta[vocabulary[word]])) for word in chosen]
     return sorted(rows, key=lambda row: (-row.frequency, row.word))
 
 
 def period_summary(model: torch.nn.Module) -> dict[str, float]:
-    """Quantiles (nearest rank) of the periods 2 pi / |omega_j,d| over all words and dimensions, in positions.
+    """Return quantiles (nearest rank) of the periods 2 pi / |omega_j,d| over words and dimensions, in positions.
 
     Returns:
-        ``min``, ``q25``, ``median``, ``q75``, ``max``, and ``below_two``: the share of frequencies beyond pi, which
-        integer positions cannot tell from slower ones (aliasing). A frequency of 0 has an infinite period.
+        ``min``, ``q25``, ``median``, ``q75``, ``max``, and ``below_two``: the share of frequencies above pi, which
+        alias with slower ones at integer positions. A frequency of 0 has an infinite period.
 
     Raises:
-        ValueError: another embedding, or one whose frequencies are missing or not finite.
+        ValueError: the model has another embedding, or its frequencies are missing or not finite.
     """
     omega = _frequencies(model).flatten()
     period = 2.0 * math.pi / omega
@@ -107,23 +105,21 @@ def period_summary(model: torch.nn.Module) -> dict[str, float]:
 
 
 def plot_frequency_density(models: dict[str, torch.nn.Module]) -> Figure:
-    """Density of delta_j over the vocabulary, one curve for each named model (ComplexOrder Figure 3).
+    """Plot the density of delta_j over the vocabulary, one curve for each named model (ComplexOrder Figure 3).
 
-    A normal kernel density (``scipy.stats.gaussian_kde``); models whose words all have one delta get a vertical line.
+    Uses a Gaussian kernel density (``scipy.stats.gaussian_kde``); a single delta is drawn as a vertical line.
 
     Raises:
-        ValueError: no model, or a model whose frequencies are missing or not finite.
+        ValueError: the frequencies of a model are missing or not finite.
     """
     gaussian_kde = require("scipy.stats", "densities need scipy", "analysis").gaussian_kde
-    if not models:
-        raise ValueError("give at least one model: {'name': model}")
     deltas = {name: _frequencies(model).mean(dim=-1).numpy() for name, model in models.items()}
     figure = new_figure(6.0, 3.5)
     axis = figure.subplots()
     for name, delta in deltas.items():
         if delta.size > 1 and delta.std() > 1e-9 * delta.mean():
             density = gaussian_kde(delta)
-            # A grid of its own: on one for all models, a narrow density would fall between two points.
+            # A grid for each model: on a common grid, a narrow density would fall between two points.
             margin = 3.0 * float(density.covariance[0, 0]) ** 0.5
             low, high = max(0.0, float(delta.min()) - margin), float(delta.max()) + margin
             grid = torch.linspace(low, high, 400, dtype=torch.float64).numpy()

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Complex numbers as colours: the hue is the phase, the brightness the modulus."""
+"""Plots of complex numbers: the hue shows the phase, the brightness the modulus."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SATURATION = 0.75
 
 
 def phase_colours(z: Tensor, brightness: Tensor) -> np.ndarray:
-    """``[..., 2d]`` and ``[..., d]`` in [0, 1] -> red, green and blue ``[..., d, 3]`` in [0, 1].
+    """Map halves ``[..., 2d]`` and a brightness ``[..., d]`` in [0, 1] to RGB ``[..., d, 3]`` in [0, 1].
 
     arg z = 0 is red, 2 pi / 3 green, -2 pi / 3 blue.
 
@@ -42,27 +42,25 @@ def phase_colours(z: Tensor, brightness: Tensor) -> np.ndarray:
 
 
 def _of_the_largest(modulus: Tensor) -> Tensor:
-    """Moduli as shares of the largest, in [0, 1]; zeros where all are 0."""
+    """Divide moduli by the largest; zeros stay zeros."""
     return modulus / modulus.max().clamp(min=torch.finfo(modulus.dtype).tiny)
 
 
 def plot_phases(states: Tensor, names: Sequence[str]) -> Figure:
-    """States ``[T, 2d]`` of the words of a text: a row for each word, a column for each complex feature.
+    """Plot hidden states ``[T, 2d]`` of a text: a row for each token, a column for each complex feature.
 
-    The brightest feature is that of the largest modulus.
+    The feature with the largest modulus is the brightest.
 
     Args:
-        states: of an embedding or a layer, for instance of ``pipeline("feature-extraction")``.
-        names: of the rows.
+        states: output of an embedding or a layer, for instance from ``pipeline("feature-extraction")``.
+        names: labels of the rows.
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
-        ValueError: another number of names than of rows, no row.
+        ValueError: names and states differ in number, or are empty.
     """
     if len(names) != len(states) or len(states) == 0:
-        raise ValueError(
-            f"there are {len(states)} states and {len(names)} names: give one name for each of the states"
-        )
+        raise ValueError(f"names must have one entry for each of {len(states)} states, got {len(names)}")
     modulus = CF.modulus(states.detach().float())
     colours = phase_colours(states, _of_the_largest(modulus))
     figure = new_figure(8.0, 0.3 * len(names) + 1.0)
@@ -76,37 +74,35 @@ def plot_phases(states: Tensor, names: Sequence[str]) -> Figure:
 def plot_spectrum(
     samples: Any, sampling_rate: int, window: float = 0.04, hop: float = 0.001, nepers: float = 8.0
 ) -> Figure:
-    """log |z| as brightness and arg z as colour of the short-time spectrum, turned back by the time of each frame.
+    """Plot a short-time spectrum: brightness log |z|, colour arg z, rotated by the time of each frame.
 
-    Without the turn a steady tone would change its colour from frame to frame.
+    The rotation gives a steady tone the same colour in each frame.
 
     Args:
         samples: a waveform ``[samples]``, an array or a tensor.
-        sampling_rate: Hz.
-        window, hop: seconds.
-        nepers: of log |z| from black to the brightest.
+        sampling_rate: sampling rate in Hz.
+        window, hop: window and hop length in seconds.
+        nepers: range of log |z| from black to the brightest.
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
-        ValueError: a waveform without samples, of several channels, or with a sample that is no finite number; a
-            ``window`` or ``hop`` of less than one sample, ``nepers`` of 0 or less.
+        ValueError: the waveform is empty, not finite or has several channels, or ``window`` or ``hop`` is below one
+            sample.
     """
-    if not nepers > 0:
-        raise ValueError(f"nepers must be positive, got {nepers}")
     wave = torch.as_tensor(samples)
     if wave.dim() != 1:
         raise ValueError(
-            f"samples must be one waveform [samples], got shape {tuple(wave.shape)}; draw one channel at a time"
+            f"samples must be one waveform [samples], got shape {tuple(wave.shape)}. Plot one channel at a time."
         )
     length, step = int(window * sampling_rate), int(hop * sampling_rate)
     check_positive(window_samples=length, hop_samples=step, samples=len(wave))
     if not bool(wave.isfinite().all()):
-        raise ValueError("samples must be finite numbers, some are NaN or infinite; mend the recording first")
+        raise ValueError("samples must be finite, got NaN or infinity")
     z = short_time_dft(wave, make_window("hann", length), step, pad_end=True)
     times = torch.arange(len(z)).unsqueeze(1) * step
     bins = torch.arange(length // 2 + 1)
     z = CF.rotate(z, -2 * torch.pi * bins * times / length)
-    loud = _of_the_largest(CF.modulus(z)).log()  # -inf where there is nothing
+    loud = _of_the_largest(CF.modulus(z)).log()  # -inf for silence
     colours = phase_colours(z, (1 + loud / nepers).clamp(0, 1))
     figure = new_figure(8.0, 3.0)
     axis = figure.subplots()

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The figure that every plot begins with; matplotlib is loaded when the first one is drawn."""
+"""Figures for all plots; matplotlib is imported at the first plot."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["legend_beside", "new_figure"]
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of a size in inches, that no window shows: for notebooks and ``figure.savefig(path)``.
+    """Return an empty figure (size in inches) for notebooks and ``figure.savefig(path)``; it opens no window.
 
-    A notebook shows figures of ``pyplot`` alone, unless they say themselves how they look.
+    Notebooks display figures outside ``pyplot`` only if they have ``_repr_png_``.
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
@@ -32,7 +32,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def legend_beside(axis: Axes) -> None:
-    """Draw the legend to the right of the axes, where it covers no curve."""
+    """Draw the legend to the right of the axes."""
     axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, fontsize="small")
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a language model gains from word to word of a window."""
+"""Perplexity of a language model by position in its context."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ __all__ = ["perplexity_by_position"]
 
 @torch.no_grad()
 def perplexity_by_position(model: nn.Module, windows: Iterable[Mapping[str, Tensor]]) -> list[float]:
-    """Perplexity of a word by its place in a window that is read without what came before.
+    """Compute the perplexity at each position of a window, without context from earlier windows.
 
-    A model that reads from left to right knows more with every word. One that sees words to come knows as much at the
-    first place as at the last, or more: e^loss of it is no perplexity.
+    The perplexity of a causal model falls with the position. If it does not, the model may see the tokens that it
+    predicts.
 
     Args:
         model: a causal language model.
-        windows: ``input_ids`` and ``shift_labels``, the tokens that follow (-100 is not counted), ``[B, T]`` each, as
-            ``StreamDataset`` has them; the last may be shorter.
+        windows: batches of ``input_ids`` and ``shift_labels`` (the following tokens, -100 is ignored), ``[B, T]``
+            each, as ``StreamDataset`` yields them; the last may be shorter.
 
     Returns:
-        exp of the mean loss (nats) of each place, as many as the longest window has.
+        exp(mean loss) for each position of the longest window.
 
     Raises:
-        ValueError: no window, a place without a token to predict.
+        ValueError: there is no window, or a position without a token to predict.
     """
     training, device = model.training, next(model.parameters()).device
     loss = torch.zeros(0, dtype=torch.float64)
@@ -39,7 +39,7 @@ def perplexity_by_position(model: nn.Module, windows: Iterable[Mapping[str, Tens
         model.eval()
         for window in windows:
             following = window["shift_labels"].to(device)
-            # Of an adaptive softmax these are log-probabilities, of which cross entropy makes nothing else.
+            # An adaptive softmax returns log-probabilities; cross entropy leaves them unchanged.
             logits = model(input_ids=window["input_ids"].to(device), use_cache=False).logits
             nll = F.cross_entropy(logits.float().transpose(1, 2), following, ignore_index=-100, reduction="none")
             longer = max(nll.shape[1], len(loss)) - len(loss)
@@ -49,5 +49,5 @@ def perplexity_by_position(model: nn.Module, windows: Iterable[Mapping[str, Tens
     finally:
         model.train(training)
     if not len(count) or not bool(count.all()):
-        raise ValueError(f"every place needs a token to predict, got {count.tolist()} of them")
+        raise ValueError(f"windows must have a token to predict at each position, got counts {count.tolist()}")
     return [math.exp(value) if value < 700 else math.inf for value in (loss / count).tolist()]

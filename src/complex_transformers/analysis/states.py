@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a network of states has learned: the words of its outcomes, the entropy of texts, interference (Thesis 4.5)."""
+"""Inspect complex_quantum models: words of outcomes, entropy of texts, interference (Thesis 4.5)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class OutcomeWords:
-    """The words that an outcome answers yes to, by falling probability |<v_k|w>|^2."""
+    """The words of an outcome, by falling probability |<v_k|w>|^2."""
 
     outcome: int
     words: list[str]
@@ -47,11 +47,11 @@ class TextState:
     """A text as a mixture of its words.
 
     Args:
-        tokens: the words, without padding.
-        weights: p of each word.
-        entropy: -tr(rho ln rho) in nats (Thesis 4.64): 0 of one word or of equal ones, at most ln of the words.
-        purity: tr(rho^2), 1 of a pure state.
-        outcomes: q_k of the mixture of all words.
+        tokens: the tokens, without padding.
+        weights: probability p of each token.
+        entropy: -tr(rho ln rho) in nats (Thesis 4.64), from 0 for equal states to ln(number of tokens).
+        purity: tr(rho^2), 1 for a pure state.
+        outcomes: outcome probabilities q_k of the mixture.
     """
 
     tokens: list[str]
@@ -67,9 +67,9 @@ class Interference:
 
     Args:
         words: a and b.
-        apart: (|<v_k|a>|^2 + |<v_k|b>|^2) / 2, their mixture.
-        together: |<v_k|a + b>|^2 / ||a + b||^2, their superposition.
-        interference: Re(<v_k|a> <b|v_k>), by which |<v_k|a + b>|^2 / 2 differs from ``apart`` (Thesis 4.28).
+        apart: (|<v_k|a>|^2 + |<v_k|b>|^2) / 2, for their mixture.
+        together: |<v_k|a + b>|^2 / ||a + b||^2, for their superposition.
+        interference: Re(<v_k|a> <b|v_k>), the difference between |<v_k|a + b>|^2 / 2 and ``apart`` (Thesis 4.28).
     """
 
     words: tuple[str, str]
@@ -79,31 +79,32 @@ class Interference:
 
 
 def _network(model: Any) -> ComplexQuantumModel:
-    """The network of states in a model without dropout; raises for another one."""
+    """Return the base network of a complex_quantum model in evaluation mode; raise for others."""
     base = getattr(model, "base_model", model)
     if getattr(getattr(base, "config", None), "model_type", None) != "complex_quantum":
-        raise ValueError(f"this needs a model of states and measurements, got {type(model).__name__}")
+        raise ValueError(f"model must be a complex_quantum model, got {type(model).__name__}")
     if base.training:
-        raise ValueError("states need a model without dropout: call model.eval() first")
+        raise ValueError("model must be in evaluation mode: call model.eval() first")
     return base
 
 
 def _words(base: ComplexQuantumModel, tokenizer: Any, words: Collection[str] | None) -> dict[str, int]:
-    """Words and their ids, without special tokens."""
+    """Return word -> id, without special tokens."""
     vocabulary = tokenizer.get_vocab()
     if words is not None and (unknown := [word for word in words if word not in vocabulary]):
-        raise ValueError(f"not in the vocabulary: {unknown[:10]}")
+        raise ValueError(f"words must be in the vocabulary, got {unknown[:10]}")
     chosen = dict.fromkeys(vocabulary if words is None else words)
     found = {word: vocabulary[word] for word in chosen if word not in tokenizer.all_special_tokens}
     if (largest := max(found.values(), default=0)) >= base.config.vocab_size:
         raise ValueError(
-            f"the tokenizer has id {largest}, the model {base.config.vocab_size} words: use the model's own tokenizer"
+            f"tokenizer must fit the model's {base.config.vocab_size} words, got id {largest}. Use the model's own "
+            "tokenizer."
         )
     return found
 
 
 def _states(base: ComplexQuantumModel, ids: Sequence[int]) -> Tensor:
-    """The state of each word as a text of its own, ``[words, width]``."""
+    """Return the state of each word at position 1, ``[words, width]``."""
     return base.layer(base.embed_tokens(torch.tensor(ids, device=base.device).unsqueeze(1)))[:, 0]
 
 
@@ -115,27 +116,25 @@ def outcome_words(
     count: int = 10,
     words: Collection[str] | None = None,
 ) -> list[OutcomeWords]:
-    """The words that each outcome looks at: the largest |<v_k|w>|^2 of words at position 1 (Li et al. 2019, CNM).
+    """Return the words with the largest |<v_k|w>|^2 at position 1, for each outcome (Li et al. 2019, CNM).
 
     Args:
         model: a ``ComplexQuantumModel`` or its classifier, in evaluation mode.
-        tokenizer: of the model; its special tokens are left out.
-        outcomes: only these, default all.
-        count: words of an outcome.
-        words: only these, for instance those that the training data has often enough to have been trained.
+        tokenizer: tokenizer of the model; special tokens are left out.
+        outcomes: indices of outcomes; None for all.
+        count: number of words for each outcome.
+        words: only these words, for instance the frequent words of the training data; None for the vocabulary.
 
     Raises:
-        ValueError: another model, one in training mode, an outcome that it does not have, a word outside the
-            vocabulary, a tokenizer with more words than the model, no word.
+        ValueError: the model is another one or in training mode, an outcome does not exist, or words and tokenizer do
+            not fit the model.
     """
     base = _network(model)
     number = base.config.num_measurements
     chosen = range(number) if outcomes is None else outcomes
     if wrong := [outcome for outcome in chosen if not 0 <= outcome < number]:
-        raise ValueError(f"the model has the outcomes 0 to {number - 1}, got {wrong[:10]}")
+        raise ValueError(f"outcomes must lie in [0, {number}), got {wrong[:10]}")
     vocabulary = _words(base, tokenizer, words)
-    if not vocabulary:
-        raise ValueError("there is no word to look at")
     names = sorted(vocabulary)
     found = base.measurement(_states(base, [vocabulary[name] for name in names])).double().cpu()
     rows = []
@@ -147,25 +146,25 @@ def outcome_words(
 
 @torch.no_grad()
 def text_states(model: Any, tokenizer: Any, texts: Sequence[str]) -> list[TextState]:
-    """The mixture of each text: weights, von Neumann entropy, purity, outcomes (Thesis 4.63 to 4.65).
+    """Compute the mixture of each text: weights, von Neumann entropy, purity, outcomes (Thesis 4.63 to 4.65).
 
     Args:
         model: a ``ComplexQuantumModel`` or its classifier, in evaluation mode.
-        tokenizer: of the model.
-        texts: one text each, also of a model of pairs.
+        tokenizer: tokenizer of the model.
+        texts: single texts, also for a model of text pairs.
 
     Raises:
-        TypeError: one text in place of a list.
-        ValueError: another model, one in training mode, a text without words.
+        TypeError: one string is given instead of a list.
+        ValueError: the model is another one or in training mode, or a text has no token.
     """
     base = _network(model)
     if isinstance(texts, str):
-        raise TypeError("texts must be a list of texts, got one: pass [text]")
+        raise TypeError("texts must be a list of strings, got one string. Pass [text].")
     found = []
     for text in texts:
         ids = torch.tensor([tokenizer(text)["input_ids"]], device=base.device)
         if not ids.numel():
-            raise ValueError(f"a text needs a word, got {text!r}")
+            raise ValueError(f"texts must hold a token, got {text!r}")
         words = base.embed_tokens(ids)
         states, weights = base.layer(words), mixture_weights(words, None, base.config.mixture)
         field = base.config.number_field
@@ -186,23 +185,23 @@ def text_states(model: Any, tokenizer: Any, texts: Sequence[str]) -> list[TextSt
 
 @torch.no_grad()
 def interference(model: Any, tokenizer: Any, first: str, second: str) -> Interference:
-    """Two words in superposition against their mixture (Thesis 4.27, 4.28).
+    """Compare two words in superposition with their mixture (Thesis 4.27, 4.28).
 
-    States are rays: nothing that a model of mixtures learns depends on the phase of a word as a whole, so the phase
-    between two words is a matter of choice. Here they are in phase in the sense of Pancharatnam (1956): <a|b> > 0.
+    The global phase of a state is not determined by a model of mixtures. The phases are chosen so that <a|b> > 0, in
+    phase in the sense of Pancharatnam (1956).
 
     Args:
         model: a ``ComplexQuantumModel`` or its classifier, in evaluation mode.
-        tokenizer: of the model.
-        first, second: words of its vocabulary, both at position 1.
+        tokenizer: tokenizer of the model.
+        first, second: words of the vocabulary, both at position 1.
 
     Raises:
-        ValueError: another model, one in training mode, a word outside the vocabulary or without a state.
+        ValueError: the model is another one or in training mode, or a word is special or outside the vocabulary.
     """
     base = _network(model)
     vocabulary = _words(base, tokenizer, [first, second])
     if missing := [word for word in (first, second) if word not in vocabulary]:
-        raise ValueError(f"special tokens are no words: {missing}")
+        raise ValueError(f"words must not be special tokens, got {missing}")
     states = _states(base, [vocabulary[first], vocabulary[second]]).double()
     is_complex = base.config.number_field == "complex"
     a, b = to_complex(states) if is_complex else states
@@ -220,14 +219,11 @@ def interference(model: Any, tokenizer: Any, first: str, second: str) -> Interfe
 
 
 def plot_outcome_words(outcomes: Sequence[OutcomeWords]) -> Figure:
-    """The words of each outcome as bars of their probabilities.
+    """Plot the probabilities of the words of each outcome as bars.
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
-        ValueError: no outcome.
     """
-    if not outcomes:
-        raise ValueError("give at least one outcome")
     columns = min(4, len(outcomes))
     rows = -(-len(outcomes) // columns)
     figure = new_figure(2.6 * columns, 0.25 * rows * (len(outcomes[0].words) + 3))
@@ -243,7 +239,7 @@ def plot_outcome_words(outcomes: Sequence[OutcomeWords]) -> Figure:
 
 
 def plot_text_state(text: TextState) -> Figure:
-    """The weights of the words of a text, with entropy and purity of their mixture.
+    """Plot the token weights of a text, with entropy and purity of the mixture.
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
@@ -257,7 +253,7 @@ def plot_text_state(text: TextState) -> Figure:
 
 
 def plot_interference(found: Interference, count: int = 20) -> Figure:
-    """The outcomes in which two words interfere most: their mixture beside their superposition.
+    """Plot mixture and superposition of two words for the outcomes where they interfere most.
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How well a translation model does by length of the source, and word by word with its relations."""
+"""Translation quality by source length, and accuracy of words and dependency relations."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def bleu_by_length(
     group: int = 10,
     metric: TranslationMetric | None = None,
 ) -> list[dict[str, Any]]:
-    """BLEU of sources with 1 to ``group`` words, ``group`` + 1 to 2 ``group``, and so on (S Fig. 4).
+    """Compute BLEU for sources of 1 to ``group`` words, ``group`` + 1 to 2 ``group``, and so on (S Fig. 4).
 
     Args:
-        source_lengths: words of every source.
-        predictions, references: translations, one of each for every source.
-        group: words between two groups.
-        metric: of the texts; None for ``TranslationMetric()``.
+        source_lengths: number of words of each source.
+        predictions, references: a translation and a reference for each source.
+        group: range of lengths in one group.
+        metric: metric to use; None for ``TranslationMetric()``.
 
     Returns:
         ``shortest``, ``longest``, ``sentences``, ``bleu`` and ``brevity_penalty`` of each group that has sentences.
 
     Raises:
-        ValueError: unequal numbers, ``group`` below 1, a length below 1, nothing to score.
+        ValueError: the arguments differ in length or are empty, or a length is below 1.
     """
     if not len(source_lengths) == len(predictions) == len(references) or len(source_lengths) == 0:
         raise ValueError(
-            f"give a length, a prediction and a reference for each of one or more sources, got {len(source_lengths)}, "
-            f"{len(predictions)} and {len(references)}"
+            "source_lengths, predictions and references must be equally many and not empty, got "
+            f"{len(source_lengths)}, {len(predictions)} and {len(references)}"
         )
     if group < 1 or min(source_lengths) < 1:
         raise ValueError(f"lengths and group must be at least 1, got {min(source_lengths)} and {group}")
@@ -67,19 +67,19 @@ def bleu_by_length(
 
 @torch.no_grad()
 def token_accuracy(model: nn.Module, batches: Iterable[Mapping[str, Tensor]]) -> dict[str, float]:
-    """Share of words, and of relations, that a SynCoNMT predicts right after the true beginning of the target.
+    """Compute the accuracy of words and of relations with teacher forcing.
 
     Args:
-        model: SynCoNMT or another encoder-decoder model; without relations, words alone are counted.
-        batches: inputs with ``labels`` and, for a model with relations, ``relation_labels``; -100 is not counted, nor
-            the relation beside a word of -100. The end of a text counts as a word, and its relation as a relation.
+        model: SynCoNMT or another encoder-decoder model; without relations, only words are counted.
+        batches: inputs with ``labels`` and, for a model with relations, ``relation_labels``. Labels of -100 are
+            ignored, as is the relation of an ignored word. The end token counts.
 
     Returns:
-        ``word_accuracy``, ``relation_accuracy`` where there are relations, and ``both_accuracy``, the share of words
-        with a relation that are right in both; as fractions.
+        ``word_accuracy`` and, with relations, ``relation_accuracy`` and ``both_accuracy`` (word and relation correct),
+        as fractions.
 
     Raises:
-        ValueError: a batch without ``labels`` or ``relation_labels``; no label at all, of words or of relations.
+        ValueError: a batch lacks ``labels`` or ``relation_labels``, or all labels are -100.
     """
     training, device = model.training, next(model.parameters()).device
     right: Counter[str] = Counter()
@@ -93,12 +93,12 @@ def token_accuracy(model: nn.Module, batches: Iterable[Mapping[str, Tensor]]) ->
     finally:
         model.train(training)
     if not counted or not all(counted.values()):
-        raise ValueError("there is nothing to count: no batch has a label, of words or of relations")
+        raise ValueError("batches must hold a label other than -100, for words and for relations")
     return {name: number / counted[name] for name, number in right.items()}
 
 
 def _hits(model: nn.Module, inputs: Mapping[str, Tensor]) -> dict[str, tuple[Tensor, Tensor]]:
-    """What is right in a batch, and what counts, ``[B, T]`` of truth values each, by the name of the share."""
+    """Return name of the accuracy -> masks ``[B, T]`` of correct and of counted labels."""
     labels = _labels(inputs, "labels")
     outputs = model(**inputs)
     word, is_word = outputs.logits.argmax(-1) == labels, labels != -100
@@ -116,5 +116,5 @@ def _hits(model: nn.Module, inputs: Mapping[str, Tensor]) -> dict[str, tuple[Ten
 
 def _labels(inputs: Mapping[str, Tensor], name: str) -> Tensor:
     if name not in inputs:
-        raise ValueError(f"a batch without {name}, only {sorted(inputs)}: give what the model shall say")
+        raise ValueError(f"batches must have {name}, got {sorted(inputs)}")
     return inputs[name]

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words as waves (ComplexOrder Figure 1)."""
+"""Plots of ComplexOrder embeddings as waves over the position (ComplexOrder Figure 1)."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def plot_waves(
 ) -> Figure:
     """Draw Re z_j,d(pos) = r cos(omega pos + theta) of some words (ComplexOrder Eq. 5, Figure 1).
 
-    One panel a word, with its ``num_features`` features of largest |r| among those with a period of four positions or
-    more that is seen whole, then of the others; the horizontal axis is the position.
+    There is one panel for each word. It shows the ``num_features`` features with the largest |r|, first those with a
+    period between four positions and ``num_positions``, then others.
 
     Args:
-        model: any model whose input embedding is a ``ComplexOrderEmbedding``.
-        tokenizer: the tokenizer it was trained with.
-        words: each one token of the vocabulary.
+        model: a model whose input embedding is a ``ComplexOrderEmbedding``.
+        tokenizer: tokenizer of the model.
+        words: words that are single tokens of the vocabulary.
         num_positions: positions 1..num_positions.
-        num_features: waves in a panel, or all where there are fewer.
+        num_features: number of waves in a panel.
 
     Raises:
-        ValueError: another embedding, no word or one outside the vocabulary, no position or feature.
+        ValueError: the model has another embedding, a word is outside the vocabulary, or a number is below 1.
     """
     check_positive(words=len(words), num_positions=num_positions, num_features=num_features)
     embedding = complex_order_embedding(model)
     vocabulary = tokenizer.get_vocab()
     if unknown := [word for word in words if word not in vocabulary]:
-        raise ValueError(f"not in the vocabulary: {unknown}")
+        raise ValueError(f"words must be in the vocabulary, got {unknown}")
     figure = new_figure(8.0, 1.8 * len(words))
     axes = figure.subplots(len(words), 1, sharex=True, squeeze=False)[:, 0]
     positions = torch.arange(1, num_positions + 1).unsqueeze(0)
@@ -53,8 +53,8 @@ def plot_waves(
         real, imag = split(embedding(ids.to(device), position_ids=positions.to(device))[0].float().cpu())
         z = torch.complex(real, imag)
         sizes = z.abs().amax(dim=0)
-        turn = (z[1:2] * z[:1].conj()).angle().abs().sum(dim=0)  # from one position to the next
-        visible = (turn * num_positions >= 2 * torch.pi) & (turn <= torch.pi / 2)
+        rotation = (z[1:2] * z[:1].conj()).angle().abs().sum(dim=0)  # from one position to the next
+        visible = (rotation * num_positions >= 2 * torch.pi) & (rotation <= torch.pi / 2)
         ranks = sizes + visible * (1 + sizes.max())
         for feature in sorted(ranks.topk(min(num_features, len(ranks))).indices.tolist()):
             axis.plot(positions[0], real[:, feature], marker=".", label=f"feature {feature}")

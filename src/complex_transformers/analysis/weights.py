@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How the parts of complex weights move during training (Thesis 3.6, Figures 3.3 to 3.8)."""
+"""Real and imaginary parts of weights during training (Thesis 3.6, Figures 3.3 to 3.8)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["PartCoupling", "WeightMeans", "WeightTrace", "part_coupling", "plot_
 
 @dataclass(frozen=True)
 class WeightMeans:
-    """Means over one weight at the end of an epoch: |Re w|, |Im w| (None of a real weight) and |w|.
+    """Means over one weight at the end of an epoch: |Re w|, |Im w| (None for a real weight) and |w|.
 
-    Of U z + V conj(z) the weight under the name of the layer is U, V has that of ``layer.conj``.
+    A layer U z + V conj(z) has two records: U under its name, V under ``<name>.conj``.
     """
 
     epoch: float
@@ -36,10 +36,10 @@ class WeightMeans:
 
 
 class WeightTrace(TrainerCallback):
-    """Records mean|Re W|, mean|Im W| and mean|W| of every layer before training and after each epoch.
+    """A Trainer callback that records mean|Re W|, mean|Im W| and mean|W| of each layer, initially and per epoch.
 
-    A callback of ``Trainer``; a loop of its own calls ``record``. ``rows`` are the records, ``to_list()`` the same as
-    dictionaries for a file. What a resumed run records begins where it was resumed.
+    In a custom loop, call ``record``. ``rows`` holds the records; ``to_list()`` returns them as dictionaries. A
+    resumed run records from the point where it resumed.
     """
 
     def __init__(self) -> None:
@@ -47,8 +47,8 @@ class WeightTrace(TrainerCallback):
 
     @torch.no_grad()
     def record(self, model: nn.Module, epoch: float) -> None:
-        """Add a row for each layer with a weight of this library; a weight that is shared counts once."""
-        seen: dict[int, Tensor] = {}  # tensors that are computed, too, are kept: the id of one that is gone is reused
+        """Add a record for each layer of this library; a shared weight is recorded once."""
+        seen: dict[int, Tensor] = {}  # keeps computed tensors alive: ids of freed ones are reused
         for name, layer in model.named_modules():
             parts = layer.weight_parts() if isinstance(layer, Initialized) else ()
             if not parts or id(parts[0]) in seen:
@@ -61,11 +61,11 @@ class WeightTrace(TrainerCallback):
                 self.rows.append(_means(epoch, f"{name}.conj", parts[2:]))
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: nn.Module, **kwargs: Any) -> None:
-        """The initial weights."""
+        """Record the initial weights."""
         self.record(model, state.epoch or 0.0)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, model: nn.Module, **kwargs: Any) -> None:
-        """The weights of an epoch."""
+        """Record the weights of an epoch."""
         self.record(model, state.epoch)
 
     @property
@@ -74,27 +74,27 @@ class WeightTrace(TrainerCallback):
         return list(dict.fromkeys(row.layer for row in self.rows))
 
     def curve(self, layer: str, part: str = "modulus") -> list[float]:
-        """One number for each record of a layer: ``real``, ``imag`` or ``modulus``.
+        """Return the ``real``, ``imag`` or ``modulus`` mean of each record of a layer.
 
         Raises:
-            ValueError: no such layer or part, or a real weight has no imaginary part.
+            ValueError: the layer or part is unknown, or the weight is real and ``imag`` is asked for.
         """
         if layer not in self.layers:
-            raise ValueError(f"no layer {layer!r}, only {self.layers}")
+            raise ValueError(f"layer must be one of {self.layers}, got {layer!r}")
         if part not in ("real", "imag", "modulus"):
             raise ValueError(f"part must be one of ['real', 'imag', 'modulus'], got {part!r}")
         values = [getattr(row, part) for row in self.rows if row.layer == layer]
         if None in values:
-            raise ValueError(f"the weight of {layer!r} is real: it has no part 'imag'")
+            raise ValueError(f"part must not be 'imag' for {layer!r}, whose weight is real")
         return values
 
     def to_list(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries."""
+        """Return the records as dictionaries."""
         return [dict(vars(row)) for row in self.rows]
 
 
 def _means(epoch: float, name: str, parts: Sequence[Tensor]) -> WeightMeans:
-    """Of a weight with one or two parts."""
+    """Average a weight of one or two parts."""
     parts = [part.detach().double() for part in parts]
     means = [part.abs().mean().item() for part in parts]
     modulus = torch.linalg.vector_norm(torch.stack(parts), dim=0).mean().item()
@@ -102,15 +102,17 @@ def _means(epoch: float, name: str, parts: Sequence[Tensor]) -> WeightMeans:
 
 
 def plot_weight_trace(trace: WeightTrace, layers: Sequence[str] | None = None) -> Figure:
-    """mean|Re W|, mean|Im W| and mean|W| over epochs, a picture for each layer (Thesis, Figures 3.3 and 3.4).
+    """Plot mean|Re W|, mean|Im W| and mean|W| over epochs, one panel for each layer (Thesis, Figures 3.3 and 3.4).
 
     Raises:
-        ValueError: nothing was recorded, or no such layer.
+        ValueError: nothing was recorded, or a layer is unknown.
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
     """
     layers = trace.layers if layers is None else list(layers)
     if not layers:
-        raise ValueError("the trace is empty: give it to Trainer(callbacks=[trace]), or call trace.record(model, 0)")
+        raise ValueError(
+            "trace must hold records: pass it to Trainer(callbacks=[trace]), or call trace.record(model, 0)"
+        )
     figure = new_figure(3.2 * len(layers), 2.8)
     for index, layer in enumerate(layers, start=1):
         axes = figure.add_subplot(1, len(layers), index)
@@ -129,7 +131,7 @@ def plot_weight_trace(trace: WeightTrace, layers: Sequence[str] | None = None) -
 
 @dataclass(frozen=True)
 class PartCoupling:
-    """How real and imaginary curves go together: in the same run, in different runs, and the share of chance."""
+    """Correlation of real and imaginary curves within runs and between runs, with a permutation p-value."""
 
     within: float
     between: float
@@ -140,33 +142,32 @@ class PartCoupling:
 def part_coupling(
     real: Sequence[Sequence[float]], imag: Sequence[Sequence[float]], permutations: int = 10_000, seed: int = 0
 ) -> PartCoupling:
-    """Does the imaginary part of a weight follow its real part, more than that of another run?
+    """Test whether the imaginary part of a weight follows its real part more than the real part of another run.
 
-    Both curves of a layer follow the training, whatever the task. So the correlation over epochs of their increments
-    within a run is compared with that of the real curve of one run and the imaginary curve of another; ``p_value`` is
-    the share of random pairings of the runs whose mean correlation is at least that of the runs themselves.
+    Compares the correlation over epochs of the increments within a run with the correlation between different runs,
+    since training alone moves both curves. ``p_value`` is the share of random pairings of runs whose mean correlation
+    is at least the mean within runs.
 
     Args:
-        real, imag: curves of one layer, ``[runs, epochs]``, as ``WeightTrace.curve`` gives them; at least two runs of
-            at least four epochs.
-        permutations: random pairings.
-        seed: of the pairings.
+        real, imag: curves of one layer, ``[runs, epochs]``, from ``WeightTrace.curve``; at least 2 runs of 4 epochs.
+        permutations: number of random pairings.
+        seed: seed of the pairings.
 
     Raises:
-        ValueError: shapes that differ or are too small, curves that do not move or are not finite.
+        ValueError: shapes differ or are too small, or a curve is constant or not finite.
     """
     curves = [torch.tensor(part, dtype=torch.float64) for part in (real, imag)]
     shape = tuple(curves[0].shape)
     if curves[1].shape != shape or len(shape) != 2 or shape[0] < 2 or shape[1] < 4:
         raise ValueError(
-            "real and imag must be curves [runs, epochs] of equal shape, two runs and four epochs at least, got "
+            "real and imag must both be [runs, epochs] with 2 runs and 4 epochs or more, got "
             f"{[list(part.shape) for part in curves]}"
         )
     steps = torch.stack(curves).diff(dim=-1)
     steps = steps - steps.mean(dim=-1, keepdim=True)
     norms = torch.linalg.vector_norm(steps, dim=-1, keepdim=True)
     if not bool((norms > 0).all()) or not bool(norms.isfinite().all()):
-        raise ValueError("a curve does not move, or is not finite: leave out runs that were not trained or diverged")
+        raise ValueError("curves must be finite and not constant. Remove untrained or diverged runs.")
     correlation = (steps[0] / norms[0]) @ (steps[1] / norms[1]).T  # [runs of the real, runs of the imaginary curve]
     runs = len(correlation)
     within = correlation.diagonal().mean().item()

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all metrics share: they keep what is added, score it, and forget it."""
+"""The base class of the metrics: it collects predictions, scores them, and starts again."""
 
 from __future__ import annotations
 
@@ -12,58 +12,57 @@ __all__ = ["Metric"]
 
 
 class Metric(ABC):
-    """The methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``; nothing of it needs a network."""
+    """A metric with the methods of an ``evaluate`` module: ``add``, ``add_batch`` and ``compute``."""
 
-    noun: str  # one of what is scored
-    options: tuple[str, ...] = ()  # that ``compute`` takes
+    noun: str  # what one prediction is called in errors
+    options: tuple[str, ...] = ()  # keyword arguments of ``compute``
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
 
     def add(self, *, prediction: Any, reference: Any) -> None:
-        """Keep one prediction for ``compute``."""
+        """Add one prediction."""
         self.add_batch(predictions=[prediction], references=[reference])
 
     @abstractmethod
     def add_batch(self, *, predictions: Any, references: Any) -> None:
-        """Keep predictions for ``compute``."""
+        """Add predictions."""
 
     @abstractmethod
     def _score(self, kept: list[Any], **options: Any) -> dict[str, Any]:
-        """The scores of what was kept, which is something."""
+        """Return the scores of at least one prediction."""
 
     def compute(self, *, predictions: Any = None, references: Any = None, **options: Any) -> dict[str, Any]:
-        """Scores of what was added and of what is given here; the metric is empty afterwards.
+        """Score all added predictions and those given here, then empty the metric.
 
         Args:
-            predictions, references: as in ``add_batch``; None for nothing more.
-            **options: of the metric, which names them.
+            predictions, references: as in ``add_batch``, or None.
+            **options: keyword arguments of the metric.
 
         Raises:
-            ValueError: nothing to score, or one of the arguments alone; and what ``add_batch`` raises.
-            TypeError: another option; all that was added is kept.
+            ValueError: there is nothing to score, only one of the two arguments is given, or ``add_batch`` raises.
+            TypeError: an unknown option; the added predictions are kept.
         """
         if unknown := sorted(options.keys() - set(self.options)):
             raise TypeError(
-                f"compute of {type(self).__name__} has no option {', '.join(unknown)}, only {list(self.options)}: "
-                "an option of the metric itself is given when it is made"
+                f"compute() of {type(self).__name__} has no option {', '.join(unknown)}, only {list(self.options)}. "
+                "Pass other options to the constructor."
             )
         if (predictions is None) != (references is None):
-            raise ValueError("give both predictions and references, or neither")
+            raise ValueError("predictions and references must be given together")
         if predictions is not None:
             self.add_batch(predictions=predictions, references=references)
         if not self._kept:
-            raise ValueError(f"there is nothing to score: no {self.noun} was given")
+            raise ValueError(f"there is nothing to score: add a {self.noun} first")
         kept, self._kept = self._kept, []
         return self._score(kept, **options)
 
     def _check_lists(self, predictions: Sequence[Any], references: Sequence[Any]) -> None:
-        """Raise unless there is one reference for every prediction."""
+        """Raise unless each prediction has a reference."""
         for name, values in (("predictions", predictions), ("references", references)):
             if isinstance(values, str):
-                raise TypeError(f"{name} must be a list of {self.noun}s, got one string; pass [text]")
+                raise TypeError(f"{name} must be a list of {self.noun}s, got one string. Pass [text].")
         if len(predictions) != len(references):
             raise ValueError(
-                f"each prediction needs a reference, got {len(predictions)} predictions and {len(references)} "
-                "references"
+                f"predictions and references must have one length, got {len(predictions)} and {len(references)}"
             )

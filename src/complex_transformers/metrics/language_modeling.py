@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Perplexity and bits per character of texts that a language model has read."""
+"""Perplexity and bits per character of language models."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ __all__ = ["LanguageModelMetric", "language_model_scores"]
 def language_model_scores(
     total: float, num_tokens: int, num_characters: int | None = None, reads_ahead: bool = False
 ) -> dict[str, float]:
-    """Scores of tokens with the negative log-likelihood ``total`` (nats) together; see ``LanguageModelMetric``.
+    """Compute the scores of ``LanguageModelMetric`` from a summed negative log-likelihood.
 
-    Of a model that ``reads_ahead``, to tokens that it is scored on, e^L is no perplexity and is called so.
+    Args:
+        total: negative log-likelihood of all tokens together, in nats.
+        num_tokens: number of scored tokens.
+        num_characters: number of characters they stand for, for ``bits_per_character``.
+        reads_ahead: whether the model sees tokens that it is scored on. Then e^L is not a perplexity and is returned
+            as ``not_a_perplexity``.
 
     Raises:
-        ValueError: no token.
+        ValueError: ``num_tokens`` is below 1.
     """
     if num_tokens < 1:
-        raise ValueError(f"there is nothing to score: {num_tokens} tokens")
+        raise ValueError(f"num_tokens must be 1 or more, got {num_tokens}")
     loss = total / num_tokens
     exponential = math.exp(loss) if loss < 700 else loss if math.isnan(loss) else math.inf
     scores = {
@@ -43,8 +48,8 @@ class LanguageModelMetric(Metric):
     """Loss, perplexity and bits, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
     Over N scored tokens with probabilities p_n: loss L = -1/N sum ln p_n (nats per token), perplexity e^L, bits per
-    token L / ln 2. Where a token is a character the last is also what papers call bits per character (bpc); for
-    other tokens the sum of bits is divided by the number of characters they stand for.
+    token L / ln 2. Bits per character (bpc) is the sum of bits over the number of characters that the tokens stand
+    for; if each token is a character, it equals bits per token.
 
     Example:
         >>> from complex_transformers import LanguageModelMetric
@@ -57,43 +62,42 @@ class LanguageModelMetric(Metric):
     options = ("num_characters",)
 
     def add_batch(self, *, predictions: ArrayLike, references: ArrayLike) -> None:
-        """Keep tokens for ``compute``.
+        """Add tokens.
 
         Args:
-            predictions: the logarithm (natural) of the probability that the model gave to each token, of any shape.
-            references: the tokens, of the same shape; -100 is not scored.
+            predictions: natural logarithm of the probability of each token, in any shape.
+            references: token ids, in the same shape; -100 is not scored.
 
         Raises:
-            ValueError: shapes that differ, a scored log-probability that is above 0 or not a number.
+            ValueError: the shapes differ, or a scored log-probability is positive or NaN.
         """
         scores, tokens = np.asarray(predictions, dtype=np.float64), np.asarray(references)
         if scores.shape != tokens.shape:
             raise ValueError(
-                f"each token needs one log-probability, got predictions {list(scores.shape)} and references "
-                f"{list(tokens.shape)}"
+                f"predictions must have the shape of references, {list(tokens.shape)}, got {list(scores.shape)}"
             )
         scores = scores[tokens != -100]
-        wrong = scores[~(scores <= 1e-6)]  # rounding may leave a certain token a little above 0
+        wrong = scores[~(scores <= 1e-6)]  # a probability of 1 may round above it
         if wrong.size:
-            raise ValueError(f"predictions are natural logarithms of probabilities, 0 or less, got {wrong[0]}")
+            raise ValueError(f"predictions must be natural logarithms of probabilities, 0 or less, got {wrong[0]}")
         if scores.size:
             self._kept.append((-float(scores.sum()), scores.size))
 
     def compute(
         self, *, predictions: Any = None, references: Any = None, num_characters: int | None = None, **options: Any
     ) -> dict[str, Any]:
-        """Scores of what was added and of what is given here; the metric is empty afterwards.
+        """Score all added tokens and those given here, then empty the metric.
 
         Args:
-            predictions, references: as in ``add_batch``; None for nothing more.
-            num_characters: characters that the scored tokens stand for.
+            predictions, references: as in ``add_batch``, or None.
+            num_characters: number of characters that the scored tokens stand for.
 
         Returns:
             ``loss``, ``perplexity``, ``bits_per_token``, ``tokens`` and, with ``num_characters``,
             ``bits_per_character``.
 
         Raises:
-            ValueError: fewer than one character; and what ``Metric.compute`` raises.
+            ValueError: ``num_characters`` is below 1, or ``Metric.compute`` raises.
         """
         if num_characters is not None and num_characters < 1:
             raise ValueError(f"num_characters must be 1 or more, got {num_characters}")

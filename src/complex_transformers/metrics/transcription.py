@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Label error rate of transcriptions, and accuracy among the likeliest classes (thesis, Eq. 5.1 to 5.3)."""
+"""Label error rate of transcriptions, and top-k accuracy (Thesis, Eq. 5.1 to 5.3)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def _labels(transcription: Labels) -> list[str]:
 class TranscriptionMetric(Metric):
     """Label error rates, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
-    LER = edits / N (T 5.1): deletions, insertions and substitutions that turn a prediction into its reference of N
-    labels. A label is a character of a string, or a string of a list. Characters are the code points of NFC, as the
-    tokenizers of decoders have them: a diacritic is on its own where it has no composed form.
+    LER = edits / N (T 5.1): the number of deletions, insertions and substitutions between a prediction and its
+    reference of N labels. A label is a character of a string, or a string of a list. Characters are NFC code points,
+    as in the tokenizers: a diacritic counts separately if it has no composed form.
 
-    ``compute`` gives ``label_error_rate`` (edits of all over labels of all), ``deletions``, ``insertions``,
-    ``substitutions``, ``labels``, ``sequence_accuracy`` (transcriptions without an edit) and ``sequences``; references
-    without any label are an error.
+    ``compute`` returns ``label_error_rate`` (all edits over all labels), ``deletions``, ``insertions``,
+    ``substitutions``, ``labels``, ``sequence_accuracy`` (share of transcriptions without an edit) and ``sequences``.
+    It raises ValueError if all references are empty.
 
     Raises:
         ImportError: ``jiwer`` is missing (extra ``speech``).
@@ -53,23 +53,23 @@ class TranscriptionMetric(Metric):
         self._jiwer = jiwer
 
     def add_batch(self, *, predictions: Sequence[Labels], references: Sequence[Labels]) -> None:
-        """Keep transcriptions for ``compute``.
+        """Add transcriptions.
 
         Args:
-            predictions, references: a string or a list of labels each.
+            predictions, references: strings, or lists of labels.
 
         Raises:
-            ValueError: unequal numbers, a label that is empty.
-            TypeError: one string in place of a list, a label that is no string.
+            ValueError: the lists differ in length, or a label is empty.
+            TypeError: a string is given instead of a list, or a label is not a string.
         """
         self._check_lists(predictions, references)
         pairs = list(zip(predictions, references, strict=True))
         for row, pair in enumerate(pairs):
             for name, labels in zip(("prediction", "reference"), pair, strict=True):
                 if not all(isinstance(label, str) for label in labels):
-                    raise TypeError(f"{name} {row} has labels that are no strings: {labels!r}")
+                    raise TypeError(f"{name} {row} must have strings as labels, got {labels!r}")
                 if not all(labels):
-                    raise ValueError(f"{name} {row} has an empty label: {labels!r}")
+                    raise ValueError(f"{name} {row} must have labels that are not empty, got {labels!r}")
         self._kept += [(_labels(prediction), _labels(reference)) for prediction, reference in pairs]
 
     def _score(self, kept: list[tuple[list[str], list[str]]], **_: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class TranscriptionMetric(Metric):
             labels += len(reference)
             right += not any(edits.values())
         if not labels:
-            raise ValueError(f"the references of all {len(kept)} transcriptions are empty: there is no rate of errors")
+            raise ValueError(f"references must hold a label, got {len(kept)} empty references")
         return {
             "label_error_rate": sum(counts.values()) / labels,
             **counts,
@@ -92,22 +92,27 @@ class TranscriptionMetric(Metric):
         }
 
     def _edits(self, prediction: list[str], reference: list[str]) -> dict[str, int]:
-        if not reference:  # which jiwer refuses
+        if not reference:  # jiwer raises for it
             return {"deletions": 0, "insertions": len(prediction), "substitutions": 0}
-        # One private character for each label, so that jiwer counts characters whatever a label is made of.
+        # One private character for each label: jiwer counts characters, and labels may have several.
         code = {label: chr(0x100000 + index) for index, label in enumerate(dict.fromkeys(reference + prediction))}
-        said, expected = ("".join(code[label] for label in labels) for labels in (prediction, reference))
-        output = self._jiwer.process_characters(expected, said)
+        predicted, expected = ("".join(code[label] for label in labels) for labels in (prediction, reference))
+        output = self._jiwer.process_characters(expected, predicted)
         return {name: getattr(output, name) for name in ("deletions", "insertions", "substitutions")}
 
 
 def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
-    """Share of rows whose label is among the k largest logits (T 5.2 with k = 1, 5.3): ``[B, C]``, ``[B]``.
+    """Return the share of rows whose label is among the k largest logits (T 5.2 with k = 1, 5.3).
 
-    A row with a NaN has no largest one and counts as wrong.
+    A row with a NaN counts as wrong.
+
+    Args:
+        logits: ``[B, C]``.
+        labels: ``[B]``.
+        k: number of classes that count as predicted, in [1, C].
 
     Raises:
-        ValueError: shapes that do not match, no row, ``k`` below 1 or above C.
+        ValueError: the shapes do not match, there is no row, or ``k`` is outside [1, C].
     """
     if logits.dim() != 2 or labels.shape != logits.shape[:1] or len(logits) == 0:
         raise ValueError(f"logits must be [rows, classes] and labels [rows], got {logits.shape} and {labels.shape}")

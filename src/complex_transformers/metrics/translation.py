@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""BLEU and chrF of translations by ``sacrebleu``, with the signatures that make two scores comparable."""
+"""BLEU and chrF of translations by ``sacrebleu``, with their signatures."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Reference = str | Sequence[str]
 class TranslationMetric(Metric):
     """Corpus BLEU and chrF, with the methods of an ``evaluate`` module: ``add``, ``add_batch``, ``compute``.
 
-    Scores are between 0 and 100. Texts are scored as they are written; sacrebleu tokenises them itself.
+    Scores are between 0 and 100. Pass plain strings: sacrebleu tokenizes them itself.
 
-    ``compute`` gives ``bleu``, ``chrf``, ``bleu_signature``, ``chrf_signature``, ``prediction_length`` and
-    ``reference_length`` (words of BLEU's tokenizer), ``brevity_penalty``, ``precisions`` (of n-grams, in per cent) and
+    ``compute`` returns ``bleu``, ``chrf``, ``bleu_signature``, ``chrf_signature``, ``prediction_length`` and
+    ``reference_length`` (tokens of BLEU's tokenizer), ``brevity_penalty``, ``precisions`` (of n-grams, in percent) and
     ``sentences``.
 
     Args:
-        lowercase: compare without case; part of the signature, for scores with and without it are not comparable.
-        tokenize: sacrebleu's tokenizer of BLEU: ``13a`` (default), ``intl``, ``zh``, ``char`` and ``none`` work as
-            they are, ``ja-mecab`` and ``ko-mecab`` need a package, the others fetch a file when first used.
+        lowercase: ignore case. Scores with and without it are not comparable; the signature shows it.
+        tokenize: sacrebleu's tokenizer for BLEU. ``13a`` (default), ``intl``, ``zh``, ``char`` and ``none`` need
+            nothing else, ``ja-mecab`` and ``ko-mecab`` need a package, the others download a file at first use.
 
     Raises:
         ImportError: ``sacrebleu`` is missing (extra ``translation``).
@@ -45,7 +45,7 @@ class TranslationMetric(Metric):
         try:
             import sacrebleu
         except ImportError as error:
-            raise ImportError('scores of translations need sacrebleu: pip install -e ".[translation]"') from error
+            raise ImportError('translation scores need sacrebleu: pip install -e ".[translation]"') from error
         super().__init__()
         if tokenize not in (known := sorted(sacrebleu.BLEU.TOKENIZERS)):
             raise ValueError(f"tokenize must be one of {known}, got {tokenize!r}")
@@ -54,35 +54,35 @@ class TranslationMetric(Metric):
         self._chrf = sacrebleu.CHRF(lowercase=lowercase)
 
     def add_batch(self, *, predictions: Sequence[str], references: Sequence[Reference]) -> None:
-        """Keep translations for ``compute``.
+        """Add translations.
 
         Args:
-            predictions: one text each.
-            references: one text each, or a list of texts, equally many for all predictions.
+            predictions: strings.
+            references: a string for each prediction, or a list of strings, equally many for all predictions.
 
         Raises:
-            ValueError: unequal numbers of predictions and references, a prediction without a reference, unequal
-                numbers of references.
-            TypeError: something that is no text.
+            ValueError: predictions and references differ in length, or predictions have unequal numbers of references.
+            TypeError: a prediction or reference is not a string.
         """
         self._check_lists(predictions, references)
         lists = [[reference] if isinstance(reference, str) else reference for reference in references]
         for row, (prediction, texts) in enumerate(zip(predictions, lists, strict=True)):
             if not isinstance(prediction, str):
-                raise TypeError(f"prediction {row} is no text but {type(prediction).__name__}: {prediction!r}")
+                raise TypeError(f"prediction {row} must be a string, got {prediction!r}")
             if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-                raise TypeError(f"reference {row} is neither a text nor a list of texts: {texts!r}")
+                raise TypeError(f"reference {row} must be a string or a list of strings, got {texts!r}")
             expected = len(self._kept[0][1] if self._kept else lists[0])
             if not texts or len(texts) != expected:
                 raise ValueError(
-                    f"prediction {row} has {len(texts)} references, prediction 0 has {expected}: all need equally "
-                    "many, at least one"
+                    f"prediction {row} must have as many references as prediction 0, and one or more, got {len(texts)}"
                 )
         self._kept += zip(predictions, map(list, lists), strict=True)
 
     def _score(self, kept: list[tuple[str, list[str]]], **_: Any) -> dict[str, Any]:
         predictions, references = zip(*kept, strict=True)
-        streams = [list(stream) for stream in zip(*references, strict=True)]  # sacrebleu wants set by set
+        streams = [
+            list(stream) for stream in zip(*references, strict=True)
+        ]  # sacrebleu takes one list for each set of references
         bleu = self._bleu.corpus_score(predictions, streams)
         chrf = self._chrf.corpus_score(predictions, streams)
         return {

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of ``pipeline()`` that Transformers does not have, and what ours need of those that it has."""
+"""Tasks for ``pipeline()`` that Transformers lacks, and resampling for its audio tasks."""
 
 from ..models.base.hub import QUESTION_ANSWERING_TASK, SPEECH_TO_TEXT_TASK, TEXT_TO_TEXT_TASK
 

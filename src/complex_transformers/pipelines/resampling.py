@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Audio of any sampling rate for our models: Transformers' pipelines of speech ask for torchaudio."""
+"""Audio of any sampling rate for our models, without the torchaudio that Transformers' speech pipelines need."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ __all__ = ["ResampledAudioClassificationPipeline", "ResampledSpeechRecognitionPi
 
 
 def at_rate(inputs: Any, sampling_rate: int, mix_channels: bool = False) -> Any:
-    """Samples with another rate than ``sampling_rate`` as ``read_audio`` resamples them; all else as it is.
+    """Resample the input of a pipeline to ``sampling_rate`` with ``read_audio``; return other inputs unchanged.
 
-    ``inputs`` are what a pipeline reads: a mapping of ``raw`` or ``array`` with its ``sampling_rate``, and the
-    ``stride`` of a chunk in samples, are looked at, and not changed.
+    Args:
+        inputs: a mapping with ``raw`` or ``array`` and their ``sampling_rate``; ``stride``, in samples, is scaled. The
+            mapping itself is not changed.
+        sampling_rate: rate of the model, in Hz.
+        mix_channels: average the channels.
     """
     if not isinstance(inputs, Mapping) or inputs.get("sampling_rate", sampling_rate) == sampling_rate:
         return inputs
@@ -44,17 +47,17 @@ class _ResampledPipeline(_Pipeline):
     mix_channels = False
 
     def preprocess(self, inputs: Any, **kwargs: Any) -> Any:
-        """As in Transformers; samples for a model of this package are resampled without torchaudio."""
+        """Resample for models of this package, then preprocess as Transformers does."""
         if isinstance(self.model, ComplexPreTrainedModel):
             inputs = at_rate(inputs, self.feature_extractor.sampling_rate, self.mix_channels)
         return super().preprocess(inputs, **kwargs)
 
 
 class ResampledAudioClassificationPipeline(_ResampledPipeline, AudioClassificationPipeline):
-    """``pipeline("audio-classification")``: for models of other packages it is that of Transformers."""
+    """``pipeline("audio-classification")`` with resampling; models of other packages are treated as before."""
 
 
 class ResampledSpeechRecognitionPipeline(_ResampledPipeline, AutomaticSpeechRecognitionPipeline):
-    """``pipeline("automatic-speech-recognition")``: for models of other packages it is that of Transformers."""
+    """``pipeline("automatic-speech-recognition")`` with resampling; other packages' models are treated as before."""
 
     mix_channels = True  # as Transformers does it

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A story and a question in, an answer out: the task of memory networks."""
+"""The pipeline of memory networks: a story and a question in, an answer out."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _INPUTS = ("story", "question")
 
 
 class StoryQuestionAnsweringPipeline(Pipeline):
-    """``pipeline("complex-question-answering", model=..., processor=...)``: the answer, and where it was looked for.
+    """``pipeline("complex-question-answering", model=..., processor=...)``: an answer and its attention weights.
 
-    A call takes ``story=`` (a text, or a list of sentences) and ``question=``, a mapping of the two, or a list of such
-    mappings. It returns a dict for each question, or a list of them:
+    A call takes ``story=`` (a string, or a list of sentences) and ``question=``, or a mapping of the two, or a list of
+    such mappings. It returns a dict for each question:
 
     - ``answer``, one of the model's labels, and its probability ``score``;
-    - ``memories``: of each sentence that was read its text (``sentence``) and ``weights``, one for each hop; of a
-      ``word_memory``, which reads no sentences, an empty list;
-    - ``dropped_sentences``: how many at the beginning of the story are more than the model remembers; of a
-      ``word_memory`` the last of them may have been read in part;
-    - ``unknown_words``: those that the vocabulary does not have.
+    - ``memories``: the text (``sentence``) and attention ``weights`` (one for each hop) of each sentence in memory;
+      empty for a ``word_memory``, which does not store sentences;
+    - ``dropped_sentences``: number of sentences at the start of the story that exceed the memory. A ``word_memory``
+      may have read the last of them partly;
+    - ``unknown_words``: words outside the vocabulary.
 
     Args:
-        model: as ``AutoModelForSequenceClassification`` loads it, of the family ``complex_memory_network``.
+        model: a ``complex_memory_network`` model, as ``AutoModelForSequenceClassification`` loads it.
         processor: its ``MemoryProcessor``.
 
     Raises:
-        ValueError: a model of another family, no processor or that of another model, an input without story or
-            question, an empty story, an empty list.
-        TypeError: an input that is no mapping, a story or question that is no text.
+        ValueError: the model is of another family, the processor is missing or belongs to another model, or story or
+            question is missing or empty.
+        TypeError: an input is not a mapping, or a question is not a string.
     """
 
     _load_tokenizer = False
@@ -49,20 +49,22 @@ class StoryQuestionAnsweringPipeline(Pipeline):
         super().__init__(*args, **kwargs)
         if self.model.config.model_type != "complex_memory_network":
             raise ValueError(
-                f"{type(self.model).__name__} does not read stories: {QUESTION_ANSWERING_TASK!r} needs a model of the "
-                "family 'complex_memory_network'"
+                f"model must be a complex_memory_network for {QUESTION_ANSWERING_TASK!r}, got "
+                f"{type(self.model).__name__}"
             )
         if self.processor is None:
-            raise ValueError(f"{QUESTION_ANSWERING_TASK!r} needs processor=..., the MemoryProcessor of the model")
+            raise ValueError(
+                f"processor must be given for {QUESTION_ANSWERING_TASK!r}: the MemoryProcessor of the model"
+            )
         sizes = (
             ("memory_size",) if self.processor.variant == "sentence_memory" else ("story_length", "question_length")
         )
         for name in ("variant", *sizes):
-            reads, remembers = getattr(self.processor, name), getattr(self.model.config, name)
-            if reads != remembers:
+            found, expected = getattr(self.processor, name), getattr(self.model.config, name)
+            if found != expected:
                 raise ValueError(
-                    f"the processor has {name}={reads!r} and the model {name}={remembers!r}: make it with "
-                    f"MemoryProcessor(tokenizer, ..., {name}={remembers!r})"
+                    f"processor.{name} must be the model's {expected!r}, got {found!r}. Use "
+                    f"MemoryProcessor(tokenizer, ..., {name}={expected!r})."
                 )
 
     def _sanitize_parameters(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -71,54 +73,51 @@ class StoryQuestionAnsweringPipeline(Pipeline):
         return {}, {}, {}
 
     def __call__(self, inputs: Any = None, story: Any = None, question: Any = None, **kwargs: Any) -> Any:
-        """The answer to one question, or to each of a list."""
+        """Answer one question, or each of a list."""
         if inputs is None:
             inputs = {"story": story, "question": question}
         elif story is not None or question is not None:
-            raise ValueError("give story= and question=, or a mapping of the two, not both")
-        elif isinstance(inputs, list) and not inputs:
-            raise ValueError(f"there are no questions: the list is empty; give mappings of {_INPUTS}")
+            raise ValueError("inputs must not be given beside story and question")
         return super().__call__(inputs, **kwargs)
 
     def preprocess(self, input_: Any) -> dict[str, Any]:
-        """Words of one story and its question, and what is to be said of them."""
+        """Encode one story and its question."""
         if not isinstance(input_, Mapping):
-            raise TypeError(f"a question must be a mapping of {_INPUTS}, got {type(input_).__name__}: {input_!r}")
+            raise TypeError(f"inputs must be a mapping of {_INPUTS}, got {input_!r:.80}")
         if missing := [name for name in _INPUTS if input_.get(name) is None]:
-            given = [name for name, value in input_.items() if value is not None]
-            raise ValueError(f"the input has no {' and no '.join(missing)}, only {given}: give a story and a question")
+            raise ValueError(f"{' and '.join(missing)} must be given")
         story, question = (input_[name] for name in _INPUTS)
         if not isinstance(question, str):
             raise TypeError(
-                f"question must be a text, got {type(question).__name__}: {question!r}; give several questions as a "
-                f"list of mappings of {_INPUTS}"
+                f"question must be a string, got {question!r:.80}. Pass several questions as a list of mappings of "
+                f"{_INPUTS}."
             )
         features = dict(self.processor(story, question, truncation=True))
         sentences, dropped = self.processor.sentences(story), self.processor.dropped_sentences(story)
         kept = sentences[dropped:] if self.processor.variant == "sentence_memory" else []
         unknown = [word for text in (*sentences, question) for word in self.processor.unknown_words(text)]
-        said = {"sentences": kept, "dropped_sentences": dropped, "unknown_words": list(dict.fromkeys(unknown))}
-        return {"features": features, "said": said}
+        report = {"sentences": kept, "dropped_sentences": dropped, "unknown_words": list(dict.fromkeys(unknown))}
+        return {"features": features, "report": report}
 
     def _forward(self, model_inputs: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         features = model_inputs["features"]
         batch = self.processor.pad(features if isinstance(features, list) else [features], return_tensors="pt")
         outputs = self.model(**self._ensure_tensor_on_device(dict(batch), self.device))
         probabilities = outputs.logits.float().softmax(-1)
-        return {"probabilities": probabilities, "weights": outputs.memory_weights, "said": model_inputs["said"]}
+        return {"probabilities": probabilities, "weights": outputs.memory_weights, "report": model_inputs["report"]}
 
     def postprocess(self, model_outputs: dict[str, Any]) -> dict[str, Any]:
-        """One record for a question."""
-        said, probabilities = model_outputs["said"], model_outputs["probabilities"][0]
+        """Return the answer to one question, as the class describes it."""
+        report, probabilities = model_outputs["report"], model_outputs["probabilities"][0]
         best = int(probabilities.argmax())
         weights = model_outputs["weights"][0].float().T.tolist()
         memories = [
             {"sentence": sentence, "weights": hops}
-            for sentence, hops in zip(said["sentences"], weights, strict=False)  # weights of padding follow
+            for sentence, hops in zip(report["sentences"], weights, strict=False)  # the weights of padding follow
         ]
         return {
             "answer": self.model.config.id2label[best],
             "score": float(probabilities[best]),
             "memories": memories,
-            **{name: said[name] for name in ("dropped_sentences", "unknown_words")},
+            **{name: report[name] for name in ("dropped_sentences", "unknown_words")},
         }

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Text in, text out: the task of every encoder-decoder model of text, such as a translator."""
+"""The pipeline of encoder-decoder models for text, such as translators."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _NO_LIMIT = int(1e20)
 
 
 class _Numbered(NamedTuple):
-    """A text with its place in the input, for errors that name it."""
+    """A text with its index in the input, for error messages."""
 
     number: int
     text: Any
 
 
 class _NumberedTexts:
-    """A data set or list of texts, each with its number."""
+    """A data set or list of texts, each with its index."""
 
     def __init__(self, texts: Any) -> None:
         self.texts = texts
@@ -52,7 +52,7 @@ class _NumberedTexts:
 
 
 class _Outputs:
-    """The outputs of a pipeline, made when asked for; ``finish`` is called after the last one asked for."""
+    """The outputs of a pipeline, computed lazily; ``finish`` is called after the last one that is read."""
 
     def __init__(self, outputs: Any, texts: Any, finish: Callable[[], None]) -> None:
         self.outputs, self.texts, self.finish = outputs, texts, finish
@@ -74,33 +74,27 @@ def _name(number: int | None) -> str:
 def _check_text(text: Any, number: int | None) -> None:
     if not isinstance(text, str):
         raise TypeError(
-            f"{_name(number)} is not a string but {type(text).__name__}: {text!r}; pass strings, or one column of a "
-            "data set: KeyDataset(dataset, 'text')"
+            f"{_name(number)} must be a string, got {type(text).__name__}: {text!r:.80}. Pass strings, or one column: "
+            "KeyDataset(dataset, 'text')."
         )
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{_name(number)} holds half of a surrogate pair at character {error.start}: {text!r}"
-        ) from None
     if not text.strip():
-        raise ValueError(f"{_name(number)} is empty or only white space: {text!r}; leave out empty texts")
+        raise ValueError(f"{_name(number)} must hold more than white space, got {text!r}. Remove empty texts.")
 
 
-def _beginning(sequences: torch.Tensor, given: torch.Tensor | None) -> int:
-    """Tokens of ``sequences [rows, T]`` that were not generated: the first, or the beginning that was given."""
+def _prompt_length(sequences: torch.Tensor, given: torch.Tensor | None) -> int:
+    """Return the number of given tokens in ``sequences [rows, T]``: the start token, or the decoder prompt."""
     if given is None:
         return 1
-    length = given.shape[1]  # Transformers puts the first token before a beginning that lacks it
+    length = given.shape[1]  # Transformers puts the start token before a prompt that lacks it
     return length + (not torch.equal(sequences[0, :length].cpu(), given[0].cpu()))
 
 
 def _ends(
     sequences: torch.Tensor, start: int, eos_token_id: int | list[int] | None, pad_token_id: int | None
 ) -> torch.Tensor:
-    """Length of each sequence ``[rows, T]`` without its padding: the end token included, pads behind it not.
+    """Return the length of each sequence ``[rows, T]`` up to and including its end token, without padding.
 
-    Only what is behind the ``start`` first tokens can be an end: the token that starts the decoder may be one itself.
+    End tokens among the first ``start`` tokens do not count: the decoder's start token may be an end token.
     """
     tokens = sequences[:, start:]
     eos = torch.tensor([] if eos_token_id is None else eos_token_id, device=tokens.device, dtype=tokens.dtype)
@@ -114,9 +108,9 @@ def _ends(
 def _mean_log_probabilities(
     logits: Sequence[torch.Tensor], sequences: torch.Tensor, ends: torch.Tensor, length_penalty: float
 ) -> torch.Tensor:
-    """Sum of the log probabilities of the tokens generated, divided by their number to the power of the penalty.
+    """Return the summed log probability of the generated tokens over their number to the power of the penalty.
 
-    ``logits`` are those of each step, ``[rows, V]``; the result is ``[rows]``.
+    ``logits`` holds ``[rows, V]`` for each step; the result is ``[rows]``.
     """
     start = sequences.shape[1] - len(logits)
     steps = [
@@ -131,40 +125,37 @@ def _mean_log_probabilities(
 class TextToTextPipeline(Pipeline):
     """Text to text with an encoder-decoder model: ``pipeline("complex-text2text", model=..., tokenizer=...)``.
 
-    Any model of ``AutoModelForSeq2SeqLM`` will do, of this package or of Transformers. A call takes a string, a list,
-    one column of a data set, a generator or another iterable of strings. It returns a list of dicts for each text, one
-    dict for each of the ``num_return_sequences``. Lists are answered by a list, ``KeyDataset`` and iterables one by
-    one while the answer is read.
+    Works with any ``AutoModelForSeq2SeqLM``, of this package or of Transformers. A call takes a string, a list, one
+    column of a data set, a generator or another iterable of strings. It returns a list of dicts for each text, one
+    for each of the ``num_return_sequences``. A list returns a list; ``KeyDataset`` and iterables return an iterator.
 
-    Arguments of ``generate()`` count by name before those of a ``generation_config`` passed along, and these before
-    those of the model; without a length anywhere, ``max_new_tokens`` is 256, or the number of positions that the model
-    has learned where that is less.
+    Arguments of ``generate()`` override a ``generation_config`` passed along, which overrides the model's own. Without
+    any length, ``max_new_tokens`` is 256, or the number of learned positions if that is less.
 
-    A model whose texts need more than a tokenizer brings a processor in its folder: ``processor(text=...)`` gives the
-    features of one text, and its ``pad``, with the arguments of ``tokenizer.pad``, makes the batch where it has one.
-    A subclass can change ``encode`` and ``collate`` instead.
+    If the model's folder has a processor, ``processor(text=...)`` encodes one text, and its ``pad``, if it has one,
+    makes the batch. A subclass can change ``encode`` and ``collate`` instead.
 
     Args:
         model: an encoder-decoder model that can generate.
-        tokenizer: of source and target; a pad token is needed for ``batch_size`` above 1.
-        batch_size: texts that go through the model at once; also an argument of a call, like all below.
-        truncation: cut texts beyond ``tokenizer.model_max_length`` or the learned positions, with one warning for each
+        tokenizer: tokenizer of source and target; ``batch_size`` above 1 needs a pad token.
+        batch_size: number of texts per forward pass; like all arguments below, also accepted by a call.
+        truncation: cut texts beyond ``tokenizer.model_max_length`` or the learned positions, with one warning per
             call, instead of raising.
-        return_text: give ``generated_text``; true unless ``return_tensors`` is asked for alone.
-        return_tensors: give ``generated_token_ids``, a list from the token that starts the decoder to the end token.
-        return_scores: give ``score``. With beams it is ``sequences_scores`` of ``generate()``. Without, it is the same
-            formula: the sum of the log probabilities of the tokens generated, the end token included, over their
-            number to the power of ``length_penalty`` (1 where not set). The probabilities are the model's own, before
-            temperature, top-k and the like, so scores of samples can be compared.
-        return_relations: give ``generated_words`` and ``generated_relations``, the dependency relation of each, of a
-            model that writes relations (``SynCoNMT`` with its processor).
-        skip_special_tokens: leave special tokens out of the text; true where not given.
-        clean_up_tokenization_spaces: passed on to ``tokenizer.decode``.
+        return_text: return ``generated_text``; default true, unless only ``return_tensors`` is given.
+        return_tensors: return ``generated_token_ids``, a list from the decoder's start token to the end token.
+        return_scores: return ``score``. With beams it is ``sequences_scores`` of ``generate()``; without beams it has
+            the same formula: the sum of the log probabilities of the generated tokens, end token included, over their
+            number to the power of ``length_penalty`` (default 1). The probabilities are taken before temperature,
+            top-k etc., so scores of samples are comparable.
+        return_relations: return ``generated_words`` and ``generated_relations``, the dependency relation of each word
+            (``SynCoNMT`` with its processor).
+        skip_special_tokens: leave special tokens out of the text; default true.
+        clean_up_tokenization_spaces: argument of ``tokenizer.decode``.
 
     Raises:
-        ValueError: a model that has no decoder, no first token for it, or no tokenizer; an empty text; one that is too
-            long; both ``return_text`` and ``return_tensors`` false; ``return_relations`` of a model that has none.
-        TypeError: a text that is not a string.
+        ValueError: the model has no decoder, no start token or no tokenizer; a text is empty or too long; or
+            ``return_relations`` is given for a model without relations.
+        TypeError: a text is not a string.
     """
 
     _load_tokenizer = True
@@ -172,8 +163,8 @@ class TextToTextPipeline(Pipeline):
     _load_feature_extractor = False
     _load_image_processor = False
     _load_video_processor = False
-    # How Transformers keeps arguments of generate() for a pipeline differs between its versions: all stay in
-    # _sanitize_parameters, and _generation_config puts them together.
+    # Transformers' own handling of generate() arguments would copy them into the model's configuration:
+    # _generation_config merges them for each call instead.
     _pipeline_calls_generate = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -181,63 +172,55 @@ class TextToTextPipeline(Pipeline):
         name = type(self.model).__name__
         if not getattr(self.model.config, "is_encoder_decoder", False) or not self.model.can_generate():
             raise ValueError(
-                f"{name} cannot turn text into text: {TEXT_TO_TEXT_TASK!r} needs an encoder-decoder model that can "
-                "generate, as AutoModelForSeq2SeqLM loads them"
+                f"model must be an encoder-decoder that can generate for {TEXT_TO_TEXT_TASK!r}, got {name}. Load one "
+                "with AutoModelForSeq2SeqLM."
             )
         if self.tokenizer is None:
-            raise ValueError(
-                f"{TEXT_TO_TEXT_TASK!r} needs a tokenizer: pass tokenizer=..., or a processor that has one"
-            )
+            raise ValueError(f"tokenizer must be given for {TEXT_TO_TEXT_TASK!r}, or a processor that has one")
         config, _ = self._generation_config(self._forward_params)
         if config.decoder_start_token_id is None and config.bos_token_id is None:
             raise ValueError(
-                f"{name} has no first token for its decoder: set model.generation_config.decoder_start_token_id (or "
-                "bos_token_id), or pass decoder_start_token_id=... to pipeline()"
+                f"decoder_start_token_id must be set, got None for {name}. Set "
+                "model.generation_config.decoder_start_token_id or pass it to pipeline()."
             )
 
     def _sanitize_parameters(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         for_input, for_scores, for_output = (
             {name: value for name in names if (value := kwargs.pop(name, None)) is not None} for names in _PARAMETERS
         )
-        if for_output.get("return_text") is False and for_output.get("return_tensors") is False:
-            raise ValueError("return_text and return_tensors are both False: nothing would be returned; set one")
-        if (truncation := for_input.get("truncation")) not in (None, True, False):
-            raise ValueError(f"truncation must be True or False, got {truncation!r}")
-        if for_output.get("return_relations") and not self._writes_relations():
+        if for_output.get("return_relations") and not self._generates_relations():
             raise ValueError(
-                f"return_relations=True needs a model that writes relations, with its processor, but "
-                f"{type(self.model).__name__} gives words alone"
+                f"return_relations must be False for {type(self.model).__name__}, which generates no relations"
             )
         return for_input, {**kwargs, **for_scores}, for_output
 
     def __call__(self, inputs: str | Iterable[str], **kwargs: Any) -> Any:
-        """The texts generated for ``inputs``; ``kwargs`` as in the class and ``generate()``."""
+        """Generate texts for ``inputs``; ``kwargs`` are arguments of the class or of ``generate()``."""
         if isinstance(inputs, Sequence) and not isinstance(inputs, (str, bytes)):
             inputs = list(inputs)
-            for number, text in enumerate(inputs):  # before hours of work, not after
+            for number, text in enumerate(inputs):  # before the first batch, not hours later
                 _check_text(text, number)
         elif not isinstance(inputs, (str, Dataset)):
             if not isinstance(inputs, Iterable) or isinstance(inputs, (bytes, Mapping)):
                 raise TypeError(
-                    f"texts must be a string or an iterable of strings, got {type(inputs).__name__}: {inputs!r}"
-                    + ("; give what is in it: the text, or a list of texts" if isinstance(inputs, Mapping) else "")
+                    f"inputs must be a string or an iterable of strings, got {type(inputs).__name__}: {inputs!r:.80}"
                 )
             inputs = (text for text in inputs)
         if isinstance(inputs, Sized) and len(inputs) == 0 and not isinstance(inputs, str):
             return []
         return super().__call__(inputs, **kwargs)
 
-    # The parameters of `postprocess` come last; it notes the length of every text.
+    # The parameters of `postprocess` come last; it appends the length of every text to `source_lengths`.
 
     def run_single(self, inputs: Any, *params: Any) -> list[dict[str, Any]]:
-        """As in Transformers; one warning if the text was cut."""
+        """Run one text; warn if it was cut."""
         lengths: list[int] = []
         outputs = super().run_single(inputs, *params[:-1], {**params[-1], "source_lengths": lengths})
         self._warn_of_cuts(lengths)
         return outputs
 
     def get_iterator(self, inputs: Any, *params: Any) -> _Outputs:
-        """As in Transformers, with the number of each text for errors; one warning for all texts that were cut."""
+        """Number the texts for error messages; warn once for all texts that were cut."""
         indexed = isinstance(inputs, Sized) and not isinstance(inputs, IterableDataset)
         texts = _NumberedTexts(inputs) if indexed else (_Numbered(i, text) for i, text in enumerate(inputs))
         lengths: list[int] = []
@@ -245,9 +228,9 @@ class TextToTextPipeline(Pipeline):
         return _Outputs(outputs, inputs, lambda: self._warn_of_cuts(lengths))
 
     def encode(self, text: str, **options: Any) -> dict[str, Any]:
-        """Features of one text for ``collate``: lists of one entry for each token, ``input_ids`` among them.
+        """Encode one text: ``input_ids`` and other lists with one entry for each token.
 
-        ``options`` are ``truncation`` and ``max_length``, where the text has to be cut.
+        ``options`` are ``truncation`` and ``max_length`` if the text must be cut.
         """
         if self.processor is None:
             options |= {"return_attention_mask": True, "return_token_type_ids": False, "verbose": False}
@@ -255,33 +238,33 @@ class TextToTextPipeline(Pipeline):
         return dict(self.processor(text=text, **options))
 
     def collate(self, features: list[dict[str, Any]]) -> dict[str, Any]:
-        """Inputs of the model for a batch of ``features``, each from ``encode``.
+        """Make a batch of ``features``, each from ``encode``.
 
-        Padding is on the right whatever the tokenizer's side: on the left it moves the positions of many encoders.
+        Pads on the right whatever the tokenizer's side: left padding shifts the positions of many encoders.
         """
         pad = getattr(self.processor, "pad", self.tokenizer.pad)
         batch = dict(pad(features, padding=len(features) > 1, padding_side="right", return_tensors="pt"))
-        if not getattr(self.model.config, "use_relations", True):  # a twin of words alone
-            batch.pop("relation_ids", None)  # of a processor; a tokenizer has none
+        if not getattr(self.model.config, "use_relations", True):  # a model without relations
+            batch.pop("relation_ids", None)
         return batch
 
     def preprocess(self, input_: Any, truncation: bool = False) -> dict[str, Any]:
-        """Features of one text and its number of tokens; errors name the text."""
+        """Encode one text and count its tokens; errors name the text by its index."""
         number, text = input_ if isinstance(input_, _Numbered) else (None, input_)
         _check_text(text, number)
         try:
             features = self.encode(text)
-        except ValueError as error:  # a processor knows this text alone, not its place
+        except ValueError as error:  # a processor does not know the index of the text
             raise ValueError(f"{_name(number)}: {error}") from error
         length = len(features["input_ids"])
         if length == 0:
-            raise ValueError(f"{_name(number)} has no token in this vocabulary: {text!r}; leave it out")
+            raise ValueError(f"{_name(number)} must hold a token of the vocabulary, got {text!r}")
         limit, reason = self._source_limit()
         if limit is not None and length > limit:
             if not truncation:
                 raise ValueError(
-                    f"{_name(number)} has {length} tokens, but {reason} is {limit}: split it, or pass truncation=True "
-                    f"to cut it to {limit} tokens"
+                    f"{_name(number)} must have at most {limit} tokens ({reason}), got {length}. Split it or pass "
+                    "truncation=True."
                 )
             features = self.encode(text, truncation=True, max_length=limit)
         return {"features": features, "source_length": length}
@@ -299,7 +282,7 @@ class TextToTextPipeline(Pipeline):
         if config.stop_strings is not None:
             others["tokenizer"] = self.tokenizer
         output = self.model.generate(**inputs, **others, generation_config=config)
-        start = _beginning(output.sequences, others.get("decoder_input_ids"))
+        start = _prompt_length(output.sequences, others.get("decoder_input_ids"))
         ends = _ends(output.sequences, start, config.eos_token_id, config.pad_token_id)
         rows = {"sequences": output.sequences, "ends": ends}
         if getattr(output, "relations", None) is not None:
@@ -322,7 +305,7 @@ class TextToTextPipeline(Pipeline):
         clean_up_tokenization_spaces: bool | None = None,
         source_lengths: list[int] | None = None,
     ) -> list[dict[str, Any]]:
-        """One record for each sequence of a text; the length of the text goes to ``source_lengths``."""
+        """Return one record for each generated sequence; append the length of the text to ``source_lengths``."""
         if source_lengths is not None:
             source_lengths.append(model_outputs["source_length"])
         with_text = not return_tensors if return_text is None else return_text
@@ -348,7 +331,7 @@ class TextToTextPipeline(Pipeline):
         return records
 
     def _generation_config(self, generate_kwargs: Mapping[str, Any]) -> tuple[GenerationConfig, dict[str, Any]]:
-        """All arguments of ``generate()`` in one configuration, and those that do not belong into one."""
+        """Merge the arguments of ``generate()`` into one configuration; return it and the arguments left over."""
         others = dict(generate_kwargs)
         own = self.model.generation_config
         given = others.pop("generation_config", None)
@@ -359,19 +342,19 @@ class TextToTextPipeline(Pipeline):
         if config.max_length is None and config.max_new_tokens is None:
             config.max_new_tokens = _DEFAULT_NEW_TOKENS
             if (positions := learned_positions(self.model)) is not None:
-                begun = others.get("decoder_input_ids")
-                left = positions - (0 if begun is None else begun.shape[-1])
+                prompt = others.get("decoder_input_ids")
+                left = positions - (0 if prompt is None else prompt.shape[-1])
                 config.max_new_tokens = max(1, min(_DEFAULT_NEW_TOKENS, left))
         if config.pad_token_id is None:
             config.pad_token_id = self.tokenizer.pad_token_id
         return config, others
 
-    def _writes_relations(self) -> bool:
-        """Whether ``generate()`` has relations, and a processor to name them."""
+    def _generates_relations(self) -> bool:
+        """Return whether the model generates relations and the processor can decode them."""
         return hasattr(self.processor, "decode_with_relations") and getattr(self.model.config, "use_relations", False)
 
     def _source_limit(self) -> tuple[int | None, str]:
-        """The most tokens a source may have, if there is a limit, and what sets it."""
+        """Return the largest number of source tokens, or None, and the name of the setting that limits it."""
         limits = []
         if self.tokenizer.model_max_length < _NO_LIMIT:
             limits.append((self.tokenizer.model_max_length, "tokenizer.model_max_length"))

@@ -53,9 +53,15 @@ def rounded(figures: Mapping[str, Any], digits: int = 4) -> dict[str, Any]:
     return {name: round(value, digits) if isinstance(value, float) else value for name, value in figures.items()}
 
 
+def invocation() -> list[str]:
+    """Return the command of this process, as words: ``complex-transformers ...`` or ``python script ...``."""
+    program, *options = sys.argv
+    return [*(program.split() if program.startswith("complex-transformers ") else ["python", program]), *options]
+
+
 def command_line() -> str:
     """The command that runs, without the paths of this machine."""
-    return shlex.join(["python", *portable(sys.argv)])
+    return shlex.join(portable(invocation()))
 
 
 def run_record(trainer: Trainer, seconds: float, resumed: bool) -> dict[str, Any]:

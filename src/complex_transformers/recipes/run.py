@@ -28,7 +28,7 @@ from ..training.checkpoints import (
 )
 from ..training.trainer import ComplexTrainer
 from .arguments import RunArguments
-from .records import portable, rounded, run_record, save_model, write_results
+from .records import invocation, portable, rounded, run_record, save_model, write_results
 from .run_folder import run_folder, run_mark
 
 __all__ = ["Run", "limit_progress_bars", "prepare_run"]
@@ -149,7 +149,7 @@ class Run:
         """Return what to do next."""
         if last_complete_checkpoint(self.folder) is None:
             return f"\nInterrupted before the first checkpoint in {self.folder}: there is nothing to resume."
-        command = shlex.join(["python", *sys.argv]).removesuffix(_RESUME) + _RESUME
+        command = shlex.join(invocation()).removesuffix(_RESUME) + _RESUME
         return f"\nInterrupted. Resume from the last checkpoint with:\n{command}"
 
     def _run(self, checkpoint: str | None) -> dict[str, Any]:

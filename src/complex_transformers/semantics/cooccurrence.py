@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How often words stand near each other: counts of one pass over a text of any size."""
+"""Co-occurrence counts of words, in one pass over a text of any size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy import sparse
 
 __all__ = ["Cooccurrences", "build_vocabulary", "count_cooccurrences"]
 
-# Pairs that are brought together before they are added to the counts: 100 MB.
+# Pairs collected before they are added to the counts: 100 MB.
 _PAIRS_AT_ONCE = 2**22
 _WORDS_AT_ONCE = 2**20
 _SPACE = re.compile(r"\s")
@@ -27,12 +27,12 @@ class Cooccurrences:
     """Counts f(w, v) of words w (rows) beside contexts v (columns) (T 4.67).
 
     Attributes:
-        words: of the rows.
-        contexts: of the columns.
-        counts: sparse ``[words, contexts]``: how often the context stands at most ``window`` words from the word.
-        word_frequencies, context_frequencies: f'(w) and f'(v), how often each stands in the text.
-        num_tokens: M, all words of the text, in the vocabulary or not.
-        window: the greatest distance.
+        words: labels of the rows.
+        contexts: labels of the columns.
+        counts: sparse ``[words, contexts]``: how often a context occurs within ``window`` words of a word.
+        word_frequencies, context_frequencies: f'(w) and f'(v), how often each occurs in the text.
+        num_tokens: M, the number of words of the text, inside the vocabulary or not.
+        window: the largest distance.
     """
 
     words: tuple[str, ...]
@@ -45,33 +45,31 @@ class Cooccurrences:
 
     @cached_property
     def word_sums(self) -> NDArray[numpy.float64]:
-        """f(w), the sum of a row."""
+        """The row sums f(w)."""
         return numpy.asarray(self.counts.sum(axis=1), dtype=numpy.float64).ravel()
 
     @cached_property
     def context_sums(self) -> NDArray[numpy.float64]:
-        """f(v), the sum of a column."""
+        """The column sums f(v)."""
         return numpy.asarray(self.counts.sum(axis=0), dtype=numpy.float64).ravel()
 
 
 def build_vocabulary(lines: Iterable[str | Sequence[str]], min_count: int = 1) -> list[str]:
-    """Words that stand in a text at least ``min_count`` times, the most frequent first, equal ones as they come.
+    """Return the words that occur at least ``min_count`` times, by falling frequency, then by first occurrence.
 
     Args:
-        lines: strings, split at spaces, or lists of words.
-        min_count: words that are rarer are left out.
+        lines: strings, split at white space, or lists of words.
+        min_count: rarer words are left out.
 
     Raises:
-        ValueError: ``min_count`` below 1, no word that is frequent enough.
+        ValueError: no word is frequent enough.
     """
-    if min_count < 1:
-        raise ValueError(f"min_count must be at least 1, got {min_count}")
     frequencies = Counter(word for line in lines for words in _stretches(line, _WORDS_AT_ONCE) for word in words)
     kept = [word for word, count in frequencies.most_common() if count >= min_count]
     if not kept:
         raise ValueError(
-            f"none of the {len(frequencies)} words of the text stands there {min_count} times: give more text, or a "
-            "smaller min_count"
+            f"lines must hold a word {min_count} times, got {len(frequencies)} rarer words. Lower min_count or give "
+            "more text."
         )
     return kept
 
@@ -84,22 +82,22 @@ def count_cooccurrences(
 ) -> Cooccurrences:
     """Count words within ``window`` words of each other, on either side, in one pass.
 
-    Words outside the vocabulary are dropped before windows are taken, and no window reaches beyond a line. Memory is
-    that of the pairs that differ, whatever the length of the text and of its lines.
+    Words outside the vocabulary are dropped before windows are taken, and windows end at line ends. Memory grows with
+    the number of distinct pairs, not with the length of the text or of its lines.
 
     Args:
-        lines: strings, split at spaces, or lists of words; case is as it is.
-        vocabulary: words of the rows, of ``build_vocabulary`` or of your own.
-        window: the greatest distance, c of the thesis.
-        contexts: words of the columns, or how many of the first words of the vocabulary; None for all of them.
+        lines: strings, split at white space, or lists of words; case is kept.
+        vocabulary: words of the rows, for instance from ``build_vocabulary``.
+        window: the largest distance (c in the thesis).
+        contexts: words of the columns, or the number of vocabulary words to take, from the first; None for all.
 
     Raises:
-        ValueError: ``window`` or ``contexts`` below 1, words given twice, contexts outside the vocabulary, a text
-            without two neighbouring words of the vocabulary.
-        TypeError: the text is one string.
+        ValueError: ``window`` or ``contexts`` is below 1, a word is given twice, a context is outside the vocabulary,
+            or no two vocabulary words are neighbours in the text.
+        TypeError: ``lines`` is one string.
     """
     if isinstance(lines, str):
-        raise TypeError("lines must be many lines, got one string; pass [text], or text.splitlines()")
+        raise TypeError("lines must be an iterable of lines, got one string. Pass text.splitlines().")
     if window < 1:
         raise ValueError(f"window must be at least 1, got {window}")
     ids = _numbered("vocabulary", vocabulary)
@@ -115,8 +113,8 @@ def count_cooccurrences(
         counts = counts + _pairs(tokens, units, again, column_of, window, counts.shape)
     if not counts.nnz:
         raise ValueError(
-            f"no word of the vocabulary ({len(ids)} words) stands within {window} words of one of the "
-            f"{len(columns)} contexts in this text: {frequencies.sum()} of its words are in the vocabulary"
+            f"lines must hold vocabulary words within {window} words of each other, got none: "
+            f"{frequencies.sum()} words are in the vocabulary"
         )
     return Cooccurrences(
         words=tuple(vocabulary),
@@ -130,37 +128,39 @@ def count_cooccurrences(
 
 
 def words_of(line: str | Sequence[str]) -> Sequence[str]:
-    """The words of a line: as they are, or those between spaces."""
+    """Split a line at white space; return a list of words unchanged."""
     return line.split() if isinstance(line, str) else line
 
 
 def _numbered(name: str, words: Sequence[str]) -> dict[str, int]:
-    """Each word with its place."""
-    ids = {word: place for place, word in enumerate(words)}
+    """Return word -> index."""
+    ids = {word: index for index, word in enumerate(words)}
     if not ids:
-        raise ValueError(f"{name} must have words, got none")
+        raise ValueError(f"{name} must hold a word, got none")
     if len(ids) < len(words):
         twice = next(word for word, count in Counter(words).items() if count > 1)
-        raise ValueError(f"{name} must have each word once, got {twice!r} more than once")
+        raise ValueError(f"{name} must hold each word once, got {twice!r} twice")
     return ids
 
 
 def _columns(
     ids: dict[str, int], vocabulary: Sequence[str], contexts: int | Sequence[str] | None
 ) -> NDArray[numpy.int64]:
-    """Places of the contexts in the vocabulary."""
+    """Return the indices of the contexts in the vocabulary."""
     if contexts is None or isinstance(contexts, int):
         number = len(vocabulary) if contexts is None else contexts
         if number < 1:
             raise ValueError(f"contexts must be at least 1, got {number}")
         return numpy.arange(min(number, len(vocabulary)))
     if missing := [word for word in _numbered("contexts", contexts) if word not in ids]:
-        raise ValueError(f"contexts must be in the vocabulary, got {missing[0]!r} ({len(missing)} missing): add them")
+        raise ValueError(
+            f"contexts must be in the vocabulary, got {missing[0]!r} and {len(missing) - 1} more outside it"
+        )
     return numpy.array([ids[word] for word in contexts])
 
 
 def _stretches(line: str | Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """The words of a line, no more than ``size`` at once."""
+    """Yield the words of a line, at most about ``size`` at once."""
     if len(line) <= size:
         yield words_of(line)
     elif isinstance(line, str):
@@ -177,10 +177,9 @@ def _stretches(line: str | Sequence[str], size: int) -> Iterator[Sequence[str]]:
 def _chunks(
     lines: Iterable[str | Sequence[str]], ids: dict[str, int], size: int, window: int
 ) -> Iterator[tuple[NDArray[numpy.int64], NDArray[numpy.int64], int, int]]:
-    """Numbers of known words and of their lines, and how many words there are, of text with about ``size`` words.
+    """Yield chunks of about ``size`` known words: ids, line numbers, number of all words, number of repeated words.
 
-    A chunk that ends within a line hands its last ``window`` words on to the next, which begins with them: so many of
-    its words, the last number, were there before.
+    A chunk that ends within a line repeats its last ``window`` words at the start of the next chunk.
     """
     tokens: list[int] = []
     lengths: list[int] = []
@@ -212,7 +211,7 @@ def _pairs(
     window: int,
     shape: tuple[int, int],
 ) -> sparse.csr_matrix:
-    """The counts of one chunk, without those among the words that were there before."""
+    """Count the pairs of one chunk, except those among its ``again`` repeated words."""
     rows, columns = [], []
     for distance in range(1, min(window, len(tokens) - 1) + 1):
         new = max(again - distance, 0)

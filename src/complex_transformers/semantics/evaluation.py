@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rated pairs of words and phrases, and how well a space ranks them (T 4.5.9)."""
+"""Similarity ratings of words and phrases, and how well a word space ranks them (T 4.5.9)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SCORES = (
     "mean",
     "human",
     "human (mean)",
-)  # names of the third column
+)  # accepted headers of the third column
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Columns of a table of ratings: those of either phrase in the order of reading, of the rating, of who rated."""
+    """Columns of a rating table: the words of both phrases in reading order, the rating, the participant."""
 
     first: tuple[int, ...]
     second: tuple[int, ...]
@@ -48,7 +48,7 @@ _TABLES = {
     "participant version phrase1_word1 phrase1_word2 phrase2_word1 phrase2_word2 rating": _Layout(
         (2, 3), (4, 5), 6, 0
     ),
-    # Grefenstette & Sadrzadeh 2011: the landmark in place of the verb
+    # Grefenstette & Sadrzadeh 2011: the landmark replaces the verb
     "verb subject object landmark rating": _Layout((1, 0, 2), (1, 3, 2), 4),
     # Kartsaklis & Sadrzadeh 2014
     "subject1 verb1 object1 subject2 verb2 object2 rating": _Layout((0, 1, 2), (3, 4, 5), 6),
@@ -57,14 +57,14 @@ _TABLES = {
 
 @dataclass(frozen=True, eq=False)
 class RatedPairs:
-    """Pairs of words or phrases, and what people say of their similarity.
+    """Pairs of words or phrases, and human ratings of their similarity.
 
     Attributes:
-        name: of the file.
-        pairs: each once: two phrases, tuples of words.
-        places: of every rating, the place of its pair.
-        ratings: one or more of every pair.
-        participants: of every rating, who gave it; None where that is not known.
+        name: name of the file.
+        pairs: distinct pairs of phrases; a phrase is a tuple of words.
+        places: index of the pair, for each rating.
+        ratings: one or more ratings of each pair.
+        participants: who gave each rating; None if not known.
     """
 
     name: str
@@ -74,30 +74,29 @@ class RatedPairs:
     participants: tuple[str, ...] | None = None
 
     def mean_ratings(self) -> NDArray[numpy.float64]:
-        """The mean rating of every pair."""
+        """Return the mean rating of each pair."""
         return numpy.bincount(self.places, self.ratings) / numpy.bincount(self.places)
 
 
 def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -> RatedPairs:
-    """Pairs and ratings of a file, also compressed (``.gz``, ``.bz2``, ``.xz``).
+    """Read pairs and ratings from a file, also compressed (``.gz``, ``.bz2``, ``.xz``).
 
-    A table with tabs whose header is that of ratings of word pairs (``word1 word2 similarity``), of two phrases of two
-    words (Mitchell & Lapata 2010), of a verb and its landmark (Grefenstette & Sadrzadeh 2011) or of two sentences
-    (Kartsaklis & Sadrzadeh 2014); or any file of lines ``word1 word2 score`` with tabs, commas, semicolons or spaces
-    between, as WordSim-353 is. It may have a header whose third column is called score, rating, similarity,
-    relatedness, mean, Human or Human (mean). Lines that begin with ``#`` are comments.
+    Accepts tab-separated tables with the headers of SimLex-999, Mitchell & Lapata 2010, Grefenstette & Sadrzadeh 2011
+    and Kartsaklis & Sadrzadeh 2014, and any file of lines ``word1 word2 score`` separated by tabs, commas, semicolons
+    or spaces, such as WordSim-353. The header of the third column is optional: score, rating, similarity, relatedness,
+    mean, Human or Human (mean). Lines that start with ``#`` are comments.
 
     Args:
-        path: of the file.
-        lowercase: words are written small, as a text of small letters needs them.
+        path: the file.
+        lowercase: lowercase the words, for spaces built from lowercased text.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: no UTF-8, a row with too few or too many fields, an empty word, a rating that is no number, no row.
+        FileNotFoundError: the file does not exist.
+        ValueError: the file is not UTF-8, has no rows, or a row has missing or extra fields or an invalid rating.
     """
     lines = [(n, line) for n, line in enumerate(read_lines(path), 1) if line.strip() and not line.startswith("#")]
     if not lines:
-        raise ValueError(f"{path} has no pairs: expected lines of two words and a score")
+        raise ValueError(f"{path} must hold lines of two words and a score, got none")
     layout = _TABLES.get(" ".join(lines[0][1].split("\t")))
     rows = [_fields(line, known=layout is not None) for _, line in lines]
     if layout is not None or _is_header(rows[0]):
@@ -112,7 +111,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
         if rating is None or not all(row):
             raise ValueError(
                 f"{path}, line {number} must have the {len(names)} fields {' '.join(names)}, the last a number, got "
-                f"{line[:80]!r}: mend or remove it"
+                f"{line[:80]!r}"
             )
         words = [field.lower() if lowercase else field for field in row]
         first, second = (tuple(words[column] for column in columns) for columns in (layout.first, layout.second))
@@ -120,7 +119,7 @@ def read_rated_pairs(path: str | os.PathLike[str], *, lowercase: bool = False) -
         ratings.append(rating)
         participants.append("" if layout.participant is None else row[layout.participant])
     if not ratings:
-        raise ValueError(f"{path} has a header and no pairs")
+        raise ValueError(f"{path} must hold pairs, got only a header")
     return RatedPairs(
         os.path.basename(uncompressed_name(path)).rsplit(".", 1)[0],
         tuple(places),
@@ -142,7 +141,7 @@ def _fields(line: str, known: bool) -> list[str]:
 
 
 def _number(text: str) -> float | None:
-    """A finite number, or None."""
+    """Return a finite number, or None."""
     if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
         value = float(text)
         return value if math.isfinite(value) else None
@@ -154,12 +153,12 @@ class Scores:
     """Spearman's rho of a space in three conventions.
 
     Attributes:
-        mean_rating: against the mean rating of every pair.
-        single_ratings: against all ratings, the similarity of a pair as often as it was rated.
-        participants: the mean of rho of every participant over the pairs he rated, the thesis's "averaging over
-            participant correlation"; None where participants are not known. One whose ratings do not differ has no rho
-            and does not count.
-        covered, pairs: pairs that have a similarity, and all pairs.
+        mean_rating: rho against the mean rating of each pair.
+        single_ratings: rho against all ratings; the similarity of a pair is repeated for each of its ratings.
+        participants: mean over participants of rho on the pairs they rated (the thesis's "averaging over participant
+            correlation"), without participants whose ratings are all equal; None if participants are not known.
+        covered: number of pairs with a similarity.
+        pairs: number of all pairs.
     """
 
     mean_rating: float
@@ -170,14 +169,14 @@ class Scores:
 
 
 def score_pairs(similarities: Sequence[float] | NDArray[numpy.float64], rated: RatedPairs) -> Scores:
-    """How well similarities rank the pairs that they cover.
+    """Score how well similarities rank the pairs that they cover.
 
     Args:
-        similarities: of every pair, NaN where there is none, as ``WordSpace.similarities(rated.pairs)`` gives them.
+        similarities: one for each pair, NaN if unknown, as returned by ``WordSpace.similarities(rated.pairs)``.
         rated: the pairs.
 
     Raises:
-        ValueError: another number of similarities, fewer than three pairs that are covered.
+        ValueError: the number of similarities is not the number of pairs, or fewer than three pairs are covered.
     """
     values = numpy.asarray(similarities, dtype=numpy.float64)
     covered = _covered(rated, values)
@@ -200,21 +199,21 @@ def score_pairs(similarities: Sequence[float] | NDArray[numpy.float64], rated: R
 
 
 def _covered(rated: RatedPairs, *similarities: NDArray[numpy.float64]) -> NDArray[numpy.bool_]:
-    """Pairs that all similarities cover."""
+    """Return a mask of the pairs that all similarities cover."""
     for values in similarities:
         if values.shape != (len(rated.pairs),):
-            raise ValueError(f"each of {len(rated.pairs)} pairs needs a similarity, got shape {values.shape}")
+            raise ValueError(f"similarities must have shape ({len(rated.pairs)},), got {values.shape}")
     covered: NDArray[numpy.bool_] = numpy.asarray(~numpy.isnan(numpy.stack(similarities)).any(axis=0))
     if covered.sum() < 3:
         raise ValueError(
-            f"{covered.sum()} of {covered.size} pairs of {rated.name} have a similarity, too few to rank: give a "
-            "space with their words, in their case"
+            f"similarities must cover 3 pairs of {rated.name}, got {covered.sum()} of {covered.size}. Check the case "
+            "of the words."
         )
     return covered
 
 
 def _spearman(first: NDArray[numpy.float64], second: NDArray[numpy.float64]) -> float:
-    """The correlation of ranks, equal values at their mean rank; NaN where one side does not differ."""
+    """Return the rank correlation, with mean ranks for ties; NaN if one side is constant."""
     if len(first) < 2 or not numpy.ptp(first) or not numpy.ptp(second):
         return math.nan
     return float(spearmanr(first, second).statistic)
@@ -222,12 +221,12 @@ def _spearman(first: NDArray[numpy.float64], second: NDArray[numpy.float64]) -> 
 
 @dataclass(frozen=True)
 class Difference:
-    """rho of one space less that of another.
+    """The difference between the rho of two spaces.
 
     Attributes:
-        difference: of all pairs that both cover.
-        low, high: 2.5 and 97.5 % of its values when pairs are drawn with replacement.
-        pairs: that both cover.
+        difference: rho(first) - rho(second) on the pairs that both cover.
+        low, high: 2.5 and 97.5 percentiles of the difference over bootstrap samples of pairs.
+        pairs: number of pairs that both cover.
     """
 
     difference: float
@@ -244,21 +243,20 @@ def bootstrap_difference(
     draws: int = 10_000,
     seed: int = 0,
 ) -> Difference:
-    """rho(first) - rho(second) against the mean ratings, and a 95 % interval by the bootstrap over pairs.
+    """Compute rho(first) - rho(second) against the mean ratings, with a 95 % bootstrap interval over pairs.
 
-    Both are scored on the same draws (Efron & Tibshirani 1993, 13.3, percentile interval).
+    Both are scored on the same samples (Efron & Tibshirani 1993, 13.3, percentile interval).
 
     Args:
-        first, second: similarities of every pair, NaN where there is none.
+        first, second: similarities of each pair, NaN if unknown.
         rated: the pairs.
-        draws: samples of pairs.
-        seed: of the draws.
+        draws: number of bootstrap samples.
+        seed: seed of the samples.
 
     Raises:
-        ValueError: another number of similarities, fewer than three pairs that both cover, ``draws`` below 1.
+        ValueError: the number of similarities is not the number of pairs, or fewer than three pairs are covered by
+            both.
     """
-    if draws < 1:
-        raise ValueError(f"draws must be at least 1, got {draws}")
     covered = _covered(rated, first, second)
     ratings = rated.mean_ratings()[covered]
     values = [first[covered], second[covered]]
@@ -277,7 +275,7 @@ def bootstrap_difference(
 
 
 def _sample_ranks(values: NDArray[numpy.float64], counts: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
-    """Mean ranks of values in samples that have each ``counts`` times, without sorting anew: ``[draws, values]``."""
+    """Return mean ranks ``[draws, values]`` in samples that hold each value ``counts`` times, with a single sort."""
     distinct, groups = numpy.unique(values, return_inverse=True)
     order = numpy.argsort(groups, kind="stable")
     starts = numpy.searchsorted(groups[order], numpy.arange(len(distinct)))
@@ -289,7 +287,7 @@ def _sample_ranks(values: NDArray[numpy.float64], counts: NDArray[numpy.float64]
 def _sample_correlation(
     first: NDArray[numpy.float64], second: NDArray[numpy.float64], counts: NDArray[numpy.float64]
 ) -> NDArray[numpy.float64]:
-    """Pearson's correlation of every sample."""
+    """Return Pearson's correlation of each sample."""
     number = counts.sum(axis=1, keepdims=True)
     x, y = (values - (counts * values).sum(axis=1, keepdims=True) / number for values in (first, second))
     norm = numpy.sqrt((counts * x * x).sum(axis=1) * (counts * y * y).sum(axis=1))

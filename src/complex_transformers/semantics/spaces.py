@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Semantic spaces: weighted counts as vectors and as quantum states (T 4.5.8)."""
+"""Semantic spaces: weighted co-occurrence counts as vectors and as quantum states (T 4.5.8)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ PHASES = ("none", "arccos")
 
 
 class SemanticSpace(BaseEstimator, WordSpace):
-    """Words as weighted counts of their contexts, in the manner of scikit-learn: ``fit``, then ``transform``.
+    """Words as weighted counts of their contexts, with scikit-learn's ``fit`` and ``transform``.
 
-    With f(w, v) counts, f(w) and f(v) their sums, N = sum f(w, v), f' frequencies in the text and M their sum:
+    With counts f(w, v), their sums f(w) and f(v), N = sum f(w, v), text frequencies f' and M words in the text:
 
     | ``weighting`` | vector of w | T |
     |---|---|---|
@@ -45,27 +45,28 @@ class SemanticSpace(BaseEstimator, WordSpace):
     | ``pmi_b`` | ln(f(w, v) N / (f(w) f(v))) | 4.69, 4.74 |
     | ``pmi_c`` | ln(f(w, v) M / (f'(w) f'(v))) | 4.70, 4.75 |
     | ``ppmi`` | ``pmi_b`` where that is positive, else 0 | |
-    | ``npmi_x`` | ``pmi_x`` / -ln p, p = f(w, v) / N, for c f(w, v) / M | 4.79 |
-    | ``probability_amplitude`` | sqrt(f(w, v) / f(w)), a state by itself | 4.78 |
+    | ``npmi_x`` | ``pmi_x`` / -ln p, p = f(w, v) / N (f(w, v) / M for c) | 4.79 |
+    | ``probability_amplitude`` | sqrt(f(w, v) / f(w)), of norm 1 | 4.78 |
 
-    Where f(w, v) = 0 the vector is 0. The quantum spaces of the thesis are ``npmi_x`` with ``normalize`` (4.80), and
-    with ``phases="arccos"`` |npmi_x| exp(i arccos npmi_x) (4.81). Its classical spaces are raw, probability and pmi_x
-    without; with ``normalize`` their inner product is the cosine.
+    Elements are 0 where f(w, v) = 0. The quantum spaces of the thesis are ``npmi_x`` with ``normalize`` (4.80), and
+    |npmi_x| exp(i arccos npmi_x) with ``phases="arccos"`` (4.81). Its classical spaces are raw, probability and pmi_x
+    without ``normalize``; with it, their inner product is the cosine.
 
     Args:
         weighting: a name of the table.
-        normalize: every vector gets norm 1.
-        phases: ``none``, or ``arccos`` of npmi.
+        normalize: scale vectors to norm 1.
+        phases: ``none``, or ``arccos`` (npmi weightings only).
 
     Attributes:
-        words_, vectors_: of the counts that were fitted.
+        words_, vectors_: words of the fitted counts, and their vectors.
         contexts_: words of the columns.
         context_sums_, context_frequencies_, total_, num_tokens_: f(v), f'(v), N and M.
-        clipped_: how many npmi lay outside [-1, 1] and count as -1 or 1 in arccos. npmi_c can: f(w, v) counts a word
-            up to twice ``window`` times.
+        clipped_: number of npmi values outside [-1, 1], clipped for arccos. They occur with npmi_c: f(w, v) counts a
+            word up to 2 ``window`` times.
 
     Raises:
-        ValueError: at ``fit``: an unknown weighting, phases of one that is not npmi, a count so large that -ln p <= 0.
+        ValueError: ``fit`` raises if the weighting is unknown, if it is not npmi and has phases, or if a count is so
+            large that -ln p <= 0.
 
     Example:
         >>> from complex_transformers.semantics import SemanticSpace, count_cooccurrences
@@ -85,17 +86,17 @@ class SemanticSpace(BaseEstimator, WordSpace):
         self.phases = phases
 
     def fit(self, counts: Cooccurrences, y: Any = None) -> SemanticSpace:
-        """Take the sums of contexts, and the vectors of all words.
+        """Compute the context sums and the vectors of all words.
 
         Args:
-            counts: of ``count_cooccurrences``.
+            counts: from ``count_cooccurrences``.
             y: not used.
         """
         check_option("weighting", self.weighting, WEIGHTINGS)
         check_option("phases", self.phases, PHASES)
         if self.phases != "none" and not self.weighting.startswith("npmi"):
             raise ValueError(
-                f"phases={self.phases!r} are those of npmi_a, npmi_b and npmi_c, not of {self.weighting!r}"
+                f"phases must be 'none' for weighting={self.weighting!r}, got {self.phases!r}. Use npmi_a to npmi_c."
             )
         self.contexts_ = counts.contexts
         self.context_sums_ = counts.context_sums
@@ -107,34 +108,34 @@ class SemanticSpace(BaseEstimator, WordSpace):
         return self
 
     def transform(self, counts: Cooccurrences) -> sparse.csr_matrix:
-        """Vectors of words, by their own counts and the sums of the contexts that were fitted.
+        """Compute vectors of words from their own counts and the fitted context sums.
 
         Args:
-            counts: of any words, with the contexts of ``fit``.
+            counts: counts of any words, with the contexts of ``fit``.
 
         Raises:
-            ValueError: nothing fitted yet, other contexts.
+            ValueError: the space is not fitted, or has other contexts.
         """
         self._fitted()
         if counts.contexts != self.contexts_:
             raise ValueError(
-                f"counts must have the {len(self.contexts_)} contexts that were fitted, got {len(counts.contexts)} "
-                "others: give them to count_cooccurrences as contexts"
+                f"counts must have the {len(self.contexts_)} contexts of fit, got {len(counts.contexts)} others. "
+                "Pass contexts to count_cooccurrences."
             )
         return self._vectors(counts)[0]
 
     def fit_transform(self, counts: Cooccurrences, y: Any = None) -> sparse.csr_matrix:
-        """``fit``, and the vectors of all words.
+        """Fit, and return the vectors of all words.
 
         Args:
-            counts: of ``count_cooccurrences``.
+            counts: from ``count_cooccurrences``.
             y: not used.
         """
         return self.fit(counts, y).vectors_
 
     def _vectors(self, counts: Cooccurrences) -> tuple[sparse.csr_matrix, int]:
-        """Weighted counts, and how many were clipped."""
-        # A copy: what is left out below must not be left out of the counts.
+        """Return the weighted counts and the number of clipped values."""
+        # A copy: eliminate_zeros() must not change the counts of the caller.
         table = sparse.csr_matrix(counts.counts, dtype=numpy.float64, copy=True)
         table.eliminate_zeros()
         rows = numpy.repeat(numpy.arange(table.shape[0]), numpy.diff(table.indptr))
@@ -147,7 +148,7 @@ class SemanticSpace(BaseEstimator, WordSpace):
     def _weigh(
         self, f: NDArray[numpy.float64], w: NDArray[Any], v: NDArray[Any], counts: Cooccurrences
     ) -> tuple[NDArray[Any], int]:
-        """The weights of counts ``f`` of words ``w`` and contexts ``v`` that stand beside each other."""
+        """Return the weights of the nonzero counts ``f`` of words ``w`` and contexts ``v``, and the number clipped."""
         kind, _, variant = self.weighting.partition("_")
         if kind == "raw":
             return f, 0
@@ -166,8 +167,8 @@ class SemanticSpace(BaseEstimator, WordSpace):
         if (f >= total).any():
             place = int(numpy.argmax(f))
             raise ValueError(
-                f"{self.weighting} has no value where -ln p <= 0: {counts.words[w[place]]!r} stands "
-                f"{f[place]:.0f} times beside {self.contexts_[v[place]]!r} of {total:.0f}; give more text"
+                f"counts must be smaller than {total:.0f} for {self.weighting}, got {f[place]:.0f} of "
+                f"{counts.words[w[place]]!r} with {self.contexts_[v[place]]!r}. Give more text."
             )
         npmi = pmi / -numpy.log(f / total)
         clipped = int((abs(npmi) > 1.0).sum())

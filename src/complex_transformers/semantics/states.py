@@ -3,8 +3,8 @@
 """States, their composition, evolution and measurement (T 4.5.1 to 4.5.7), in complex128.
 
 A pure state |phi> is a vector ``[d]`` of norm 1; a density matrix rho is ``[d, d]``, Hermitian, positive
-semi-definite, of trace 1. Functions that take a state take either. What is not within 1e-8 of that is refused, never
-repaired.
+semi-definite, of trace 1. Functions of states take either, and raise ValueError if these properties do not hold within
+1e-8.
 """
 
 from __future__ import annotations
@@ -64,8 +64,7 @@ def _hermitian(name: str, values: ArrayLike) -> Array:
     deviation = abs(matrix - matrix.conj().T).max()
     if deviation > _TOLERANCE * max(1.0, abs(matrix).max()):
         raise ValueError(
-            f"{name} must be Hermitian, got a matrix that differs from its conjugate transpose by {deviation:.3g}: "
-            "give (A + A^H) / 2 if that is what you mean"
+            f"{name} must be Hermitian, got a matrix that differs from its conjugate transpose by {deviation:.3g}"
         )
     return matrix
 
@@ -83,28 +82,25 @@ def _unitary(name: str, values: ArrayLike, size: int) -> Array:
     _same_size(name, matrix, size)
     deviation = abs(matrix.conj().T @ matrix - numpy.eye(size)).max()
     if deviation > _TOLERANCE:
-        raise ValueError(
-            f"{name} must be unitary, got U^H U that differs from the identity by {deviation:.3g}: take the unitary "
-            "factor of a polar or QR decomposition"
-        )
+        raise ValueError(f"{name} must be unitary, got U^H U that differs from the identity by {deviation:.3g}")
     return matrix
 
 
 def _state(values: ArrayLike) -> Array:
-    """A state of either kind, as it is."""
+    """Check a pure state or a density matrix."""
     state = _finite("a state", values, (1, 2))
     if state.ndim == 1:
         if abs((norm := numpy.linalg.norm(state)) - 1.0) > _TOLERANCE:
-            raise ValueError(f"a pure state must have norm 1, got {norm:.10g}: make one with ket")
+            raise ValueError(f"a pure state must have norm 1, got {norm:.10g}. Use ket.")
         return state
     _positive("a density matrix", state)
     if abs((trace := numpy.trace(state)) - 1.0) > _TOLERANCE:
-        raise ValueError(f"a density matrix must have trace 1, got {trace:.10g}: divide by its trace")
+        raise ValueError(f"a density matrix must have trace 1, got {trace:.10g}. Divide by it.")
     return state
 
 
 def _density(values: ArrayLike) -> Array:
-    """The density matrix of a state of either kind (T 4.17)."""
+    """Return the density matrix of a pure state or of a density matrix (T 4.17)."""
     state = _state(values)
     return numpy.outer(state, state.conj()) if state.ndim == 1 else state
 
@@ -122,7 +118,7 @@ def _pair(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
 
 
 def _complete(name: str, matrices: Iterable[Array], size: int) -> None:
-    """The sum must be the identity (T 4.49, 4.54)."""
+    """Check that matrices sum to the identity (T 4.49, 4.54)."""
     total = numpy.zeros((size, size), dtype=numpy.complex128)
     for matrix in matrices:
         _same_size(name, matrix, size)
@@ -130,8 +126,7 @@ def _complete(name: str, matrices: Iterable[Array], size: int) -> None:
     deviation = abs(total - numpy.eye(size)).max()
     if deviation > _TOLERANCE:
         raise ValueError(
-            f"{name} must sum to the identity, got a sum that differs from it by {deviation:.3g}: an outcome is "
-            "missing; add what is left as one more"
+            f"{name} must sum to the identity, got a sum that differs by {deviation:.3g}. Add the missing outcome."
         )
 
 
@@ -139,69 +134,70 @@ def _complete(name: str, matrices: Iterable[Array], size: int) -> None:
 
 
 def ket(amplitudes: ArrayLike, phases: ArrayLike | None = None) -> Array:
-    """The pure state of these amplitudes, sum_j a_j exp(i theta_j) |beta_j> over its norm (T 4.15, 4.61).
+    """Return the pure state sum_j a_j exp(i theta_j) |beta_j>, normalised (T 4.15, 4.61).
 
     Args:
         amplitudes: ``[d]``, real or complex; square roots of probabilities for T 4.19.
-        phases: ``[d]``, theta in radians; None for zeros.
+        phases: theta ``[d]``, in radians; None for zeros.
 
     Raises:
-        ValueError: no vector, numbers that are not finite, norm 0, another number of phases.
+        ValueError: amplitudes or phases are not finite vectors of one length, or all amplitudes are 0.
     """
     state = _finite("amplitudes", amplitudes, (1,))
-    if phases is not None:
-        turns = numpy.asarray(phases, dtype=numpy.float64)
-        if turns.shape != state.shape or not numpy.isfinite(turns).all():
-            raise ValueError(f"phases must be {state.shape[0]} finite numbers, one for each amplitude, got {phases!r}")
-        state = state * numpy.exp(1j * turns)
     largest = abs(state).max()
     if largest == 0.0:
-        raise ValueError(f"amplitudes of norm 0 are no state, got {state.shape[0]} zeros: one must differ from 0")
-    state = state / largest  # squares neither overflow nor vanish
+        raise ValueError(f"amplitudes must not all be 0, got {state.shape[0]} zeros")
+    # Squares neither overflow nor vanish; NumPy 1 divides complex subnormal numbers to NaN.
+    state = state.real / largest + 1j * (state.imag / largest)
+    if phases is not None:
+        angles = numpy.asarray(phases, dtype=numpy.float64)
+        if angles.shape != state.shape or not numpy.isfinite(angles).all():
+            raise ValueError(f"phases must be {state.shape[0]} finite numbers, got {phases!r}")
+        state = state * numpy.exp(1j * angles)
     return state / numpy.linalg.norm(state)
 
 
 def density(state: ArrayLike) -> Array:
-    """|phi><phi| of a pure state (T 4.17); a density matrix is returned as it is.
+    """Return |phi><phi| of a pure state (T 4.17); return a density matrix unchanged.
 
     Raises:
-        ValueError: no state.
+        ValueError: ``state`` is not a state.
     """
     return _density(state)
 
 
 def mixture(states: Sequence[ArrayLike], weights: ArrayLike | None = None) -> Array:
-    """The density matrix of a mixture, rho = sum_j p_j rho_j (T 4.18, 4.30, 4.31, 4.63).
+    """Return the density matrix of a mixture, rho = sum_j p_j rho_j (T 4.18, 4.30, 4.31, 4.63).
 
     Args:
         states: pure states or density matrices of one size.
-        weights: p, at least 0, of sum 1; None for equal ones.
+        weights: probabilities p_j; None for equal ones.
 
     Raises:
-        ValueError: no states, states of several sizes, weights that are no probabilities.
+        ValueError: there are no states, their sizes differ, or the weights are not probabilities.
     """
     matrices = [_density(state) for state in states]
     if not matrices:
-        raise ValueError("a mixture must have states, got none")
+        raise ValueError("states must not be empty")
     if len(sizes := {len(matrix) for matrix in matrices}) > 1:
         raise ValueError(f"states must have one size, got {sorted(sizes)}")
     given = numpy.full(len(matrices), 1 / len(matrices)) if weights is None else numpy.asarray(weights, dtype=float)
     if given.shape != (len(matrices),) or not (given >= 0).all() or abs(given.sum() - 1.0) > _TOLERANCE:
-        raise ValueError(
-            f"weights must be {len(matrices)} probabilities of sum 1, got {given.tolist()}: divide by their sum"
-        )
+        raise ValueError(f"weights must be {len(matrices)} probabilities of sum 1, got {given.tolist()}")
     return numpy.tensordot(given, numpy.stack(matrices), axes=1)
 
 
 def tensor(*factors: ArrayLike) -> Array:
-    """The Kronecker product of vectors or of matrices (T 4.39 to 4.43).
+    """Return the Kronecker product of vectors or of matrices (T 4.39 to 4.43).
 
     Raises:
-        ValueError: no factors, a vector beside a matrix.
+        ValueError: there are no factors, or vectors and matrices are mixed.
     """
     arrays = [numpy.asarray(factor, dtype=numpy.complex128) for factor in factors]
     if not arrays or len({array.ndim for array in arrays}) > 1:
-        raise ValueError(f"tensor takes vectors or matrices, got {[array.shape for array in arrays]}: use density")
+        raise ValueError(
+            f"factors must be all vectors or all matrices, got {[array.shape for array in arrays]}. Use density."
+        )
     product = arrays[0]
     for array in arrays[1:]:
         product = numpy.asarray(numpy.kron(product, array), dtype=numpy.complex128)
@@ -209,22 +205,22 @@ def tensor(*factors: ArrayLike) -> Array:
 
 
 def partial_trace(state: ArrayLike, sizes: Sequence[int], keep: int | Sequence[int]) -> Array:
-    """The density matrix of some parts of a composed state, the others traced out.
+    """Return the density matrix of some subsystems of a composed state, tracing out the others.
 
     Args:
-        state: of all parts, in the order of ``tensor``.
-        sizes: d of each part.
-        keep: places of the parts that stay, in their order.
+        state: state of all subsystems, in the order of ``tensor``.
+        sizes: dimension d of each subsystem.
+        keep: indices of the subsystems to keep, in rising order.
 
     Raises:
-        ValueError: no state, sizes whose product is another one, no such part.
+        ValueError: the sizes do not multiply to the size of the state, or ``keep`` is not valid.
     """
     rho, number = _density(state), len(sizes)
     kept = [keep] if isinstance(keep, int) else list(keep)
     if numpy.prod(sizes) != len(rho):
-        raise ValueError(f"sizes {list(sizes)} must have the product {len(rho)}, the size of the state")
+        raise ValueError(f"sizes must have the product {len(rho)}, the size of the state, got {list(sizes)}")
     if not kept or sorted(set(kept)) != kept or not 0 <= kept[0] <= kept[-1] < number:
-        raise ValueError(f"keep must be rising places of parts, from 0 to {number - 1}, got {keep!r}")
+        raise ValueError(f"keep must be rising indices from 0 to {number - 1}, got {keep!r}")
     rho = rho.reshape(*sizes, *sizes)
     for place in reversed([place for place in range(number) if place not in kept]):
         rho = rho.trace(axis1=place, axis2=place + rho.ndim // 2)
@@ -236,10 +232,10 @@ def partial_trace(state: ArrayLike, sizes: Sequence[int], keep: int | Sequence[i
 
 
 def evolve(state: ArrayLike, unitary: ArrayLike) -> Array:
-    """U |phi>, or U rho U^H (T 4.36).
+    """Return U |phi>, or U rho U^H (T 4.36).
 
     Raises:
-        ValueError: no state, a matrix that is not unitary or of another size.
+        ValueError: the matrix is not unitary or not of the size of the state.
     """
     values = _state(state)
     matrix = _unitary("unitary", unitary, len(values))
@@ -247,38 +243,32 @@ def evolve(state: ArrayLike, unitary: ArrayLike) -> Array:
 
 
 def hadamard(parts: int = 1) -> Array:
-    """The Hadamard gate on ``parts`` states of size 2 (T 4.37): ``[2^parts, 2^parts]``.
-
-    Raises:
-        ValueError: ``parts`` below 1.
-    """
-    if parts < 1:
-        raise ValueError(f"parts must be at least 1, got {parts}")
+    """Return the Hadamard gate on ``parts`` qubits (T 4.37): ``[2^parts, 2^parts]``."""
     return tensor(*[numpy.array([[1, 1], [1, -1]]) / numpy.sqrt(2)] * parts)
 
 
 def phase_shift(phases: ArrayLike) -> Array:
-    """diag(exp(i theta_j)) (T 4.38, 4.77).
+    """Return diag(exp(i theta_j)) (T 4.38, 4.77).
 
     Raises:
-        ValueError: phases that are no vector of finite real numbers.
+        ValueError: ``phases`` is not a vector of finite real numbers.
     """
-    turns = numpy.asarray(phases, dtype=numpy.float64)
-    if turns.ndim != 1 or not turns.size or not numpy.isfinite(turns).all():
+    angles = numpy.asarray(phases, dtype=numpy.float64)
+    if angles.ndim != 1 or not angles.size or not numpy.isfinite(angles).all():
         raise ValueError(f"phases must be a vector of finite numbers, got {phases!r}")
-    return numpy.diag(numpy.exp(1j * turns))
+    return numpy.diag(numpy.exp(1j * angles))
 
 
 # Measurement
 
 
 def projectors(observable: ArrayLike) -> tuple[NDArray[numpy.float64], list[Array]]:
-    """The outcomes of a projective measurement, A = sum_j lambda_j P_j (T 4.45): eigenvalues, rising, and projectors.
+    """Decompose an observable A = sum_j lambda_j P_j (T 4.45) into rising eigenvalues and projectors.
 
-    Eigenvalues nearer than 1e-8 of the largest are one outcome, whose projector has a rank above 1.
+    Eigenvalues within 1e-8 of each other, relative to the largest, share one projector.
 
     Raises:
-        ValueError: a matrix that is not Hermitian.
+        ValueError: the matrix is not Hermitian.
     """
     values, vectors = numpy.linalg.eigh(_hermitian("observable", observable))
     distance = _TOLERANCE * max(1.0, abs(values).max())
@@ -289,21 +279,21 @@ def projectors(observable: ArrayLike) -> tuple[NDArray[numpy.float64], list[Arra
 
 
 def effects(operators: Sequence[ArrayLike]) -> list[Array]:
-    """E_j = M_j^H M_j of a general measurement, a POVM (T 4.54).
+    """Return the POVM E_j = M_j^H M_j of a general measurement (T 4.54).
 
     Raises:
-        ValueError: operators whose effects do not sum to the identity.
+        ValueError: the effects do not sum to the identity.
     """
     matrices = [_finite("a measurement operator", operator, (2,)) for operator in operators]
     if not matrices:
-        raise ValueError("a measurement must have operators, got none")
+        raise ValueError("operators must not be empty")
     found = [matrix.conj().T @ matrix for matrix in matrices]
     _complete("M^H M of the measurement operators", found, len(found[0]))
     return found
 
 
 def _probabilities(state: ArrayLike, found: Sequence[Array]) -> NDArray[numpy.float64]:
-    """tr(E_j rho) of every outcome."""
+    """Return tr(E_j rho) for each outcome."""
     values = _state(state)
     _same_size("measurement operators", found[0], len(values))
     if values.ndim == 1:
@@ -312,18 +302,18 @@ def _probabilities(state: ArrayLike, found: Sequence[Array]) -> NDArray[numpy.fl
 
 
 def measure(state: ArrayLike, projections: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
-    """The probability of every outcome of a projective measurement, p_j = tr(P_j rho) (T 4.29, 4.46, 4.50).
+    """Return the outcome probabilities of a projective measurement, p_j = tr(P_j rho) (T 4.29, 4.46, 4.50).
 
     Args:
         state: pure or mixed.
-        projections: P_j, of ``projectors`` or densities of a basis; P_j P_k = 0, sum_j P_j = I (T 4.49).
+        projections: P_j, from ``projectors`` or densities of a basis; P_j P_k = 0, sum_j P_j = I (T 4.49).
 
     Raises:
-        ValueError: no state, matrices that are no projectors, overlap, or do not sum to the identity.
+        ValueError: the matrices are not projectors, or do not sum to the identity.
     """
     matrices = [_hermitian("a projector", matrix) for matrix in projections]
     if not matrices:
-        raise ValueError("a measurement must have projectors, got none")
+        raise ValueError("projections must not be empty")
     for matrix in matrices:
         if (deviation := abs(matrix @ matrix - matrix).max()) > _TOLERANCE:
             raise ValueError(f"a projector must be its own square, got P P that differs from P by {deviation:.3g}")
@@ -333,61 +323,61 @@ def measure(state: ArrayLike, projections: Sequence[ArrayLike]) -> NDArray[numpy
 
 
 def measure_general(state: ArrayLike, operators: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
-    """The probability of every outcome of a general measurement, p_j = tr(M_j^H M_j rho) (T 4.55, 4.57).
+    """Return the outcome probabilities of a general measurement, p_j = tr(M_j^H M_j rho) (T 4.55, 4.57).
 
     Raises:
-        ValueError: no state, operators whose M_j^H M_j do not sum to the identity.
+        ValueError: the M_j^H M_j do not sum to the identity.
     """
     return _probabilities(state, effects(operators))
 
 
 def measure_effects(state: ArrayLike, povm: Sequence[ArrayLike]) -> NDArray[numpy.float64]:
-    """The probability of every outcome of a POVM, p_j = tr(E_j rho), E_j positive of sum I.
+    """Return the outcome probabilities of a POVM, p_j = tr(E_j rho).
 
     Raises:
-        ValueError: no state, effects that are not positive or do not sum to the identity.
+        ValueError: the effects are not positive or do not sum to the identity.
     """
     matrices = [_positive("an effect", matrix) for matrix in povm]
     if not matrices:
-        raise ValueError("a measurement must have effects, got none")
+        raise ValueError("povm must not be empty")
     _complete("effects", matrices, len(matrices[0]))
     return _probabilities(state, matrices)
 
 
 def expectation(state: ArrayLike, observable: ArrayLike) -> float:
-    """<A> = tr(rho A) (T 4.47, 4.51).
+    """Return the expectation <A> = tr(rho A) (T 4.47, 4.51).
 
     Raises:
-        ValueError: no state, an observable that is not Hermitian.
+        ValueError: the observable is not Hermitian.
     """
     return float(_probabilities(state, [_hermitian("observable", observable)])[0])
 
 
 def after_measurement(state: ArrayLike, operator: ArrayLike) -> Array:
-    """The state after the outcome of M: M |phi> / sqrt(p) or M rho M^H / p (T 4.48, 4.52, 4.56, 4.58).
+    """Return the state after the outcome of M: M |phi> / sqrt(p) or M rho M^H / p (T 4.48, 4.52, 4.56, 4.58).
 
     Args:
         state: pure or mixed.
         operator: the projector or the measurement operator of the outcome.
 
     Raises:
-        ValueError: no state, an outcome of probability 0.
+        ValueError: the outcome has probability 0.
     """
     values, matrix = _state(state), _finite("operator", operator, (2,))
     _same_size("operator", matrix, len(values))
     probability = _probabilities(values, [matrix.conj().T @ matrix])[0]
     if probability <= _TOLERANCE**2:
-        raise ValueError(f"the outcome has probability {probability:.3g} in this state: there is no state after it")
+        raise ValueError(f"operator must belong to a possible outcome, got probability {probability:.3g}")
     if values.ndim == 1:
         return matrix @ values / numpy.sqrt(probability)
     return matrix @ values @ matrix.conj().T / probability
 
 
 def after_unread_measurement(state: ArrayLike, operators: Sequence[ArrayLike]) -> Array:
-    """The ensemble after a measurement whose outcome is not read, sum_j M_j rho M_j^H (T 4.53, 4.59).
+    """Return the ensemble after a measurement with unknown outcome, sum_j M_j rho M_j^H (T 4.53, 4.59).
 
     Raises:
-        ValueError: no state, operators whose M_j^H M_j do not sum to the identity.
+        ValueError: the M_j^H M_j do not sum to the identity.
     """
     rho = _density(state)
     _same_size("measurement operators", effects(operators)[0], len(rho))
@@ -395,35 +385,24 @@ def after_unread_measurement(state: ArrayLike, operators: Sequence[ArrayLike]) -
     return sum((matrix @ rho @ matrix.conj().T for matrix in matrices), numpy.zeros_like(rho))
 
 
-# Of one state, and of two
+# Properties of states
 
 
 def spectral_decomposition(state: ArrayLike) -> tuple[NDArray[numpy.float64], Array]:
-    """rho = U Lambda U^H (T 4.66): eigenvalues, falling, and eigenvectors as columns.
-
-    Raises:
-        ValueError: no state.
-    """
+    """Return falling eigenvalues and eigenvectors (as columns) of rho = U Lambda U^H (T 4.66)."""
     values, vectors = numpy.linalg.eigh(_density(state))
     return numpy.clip(values[::-1], 0.0, None), vectors[:, ::-1]
 
 
 def purity(state: ArrayLike) -> float:
-    """tr rho^2: 1 for a pure state, 1/d at least.
-
-    Raises:
-        ValueError: no state.
-    """
+    """Return tr rho^2, from 1/d to 1 for a pure state."""
     return float((abs(_density(state)) ** 2).sum())
 
 
 def entropy(state: ArrayLike) -> float:
-    """Von Neumann's S = -tr(rho ln rho) = -sum_i lambda_i ln lambda_i (T 4.64, 4.65), in nats.
+    """Return the von Neumann entropy S = -tr(rho ln rho) = -sum_i lambda_i ln lambda_i (T 4.64, 4.65), in nats.
 
-    0 for a pure state, ln k at most for a mixture of k states.
-
-    Raises:
-        ValueError: no state.
+    It is 0 for a pure state and at most ln k for a mixture of k states.
     """
     values = spectral_decomposition(state)[0]
     values = values[values > 0]
@@ -436,10 +415,10 @@ def _root(matrix: Array) -> Array:
 
 
 def fidelity(first: ArrayLike, second: ArrayLike) -> float:
-    """F = (tr sqrt(sqrt(rho) sigma sqrt(rho)))^2, |<phi|psi>|^2 of pure states (Uhlmann 1976).
+    """Return F = (tr sqrt(sqrt(rho) sigma sqrt(rho)))^2, |<phi|psi>|^2 for pure states (Uhlmann 1976).
 
     Raises:
-        ValueError: no states, states of two sizes.
+        ValueError: the states differ in size.
     """
     rho, sigma = _pair(first, second)
     # The singular values of sqrt(rho) sqrt(sigma): no roots of eigenvalues that are zero to rounding.
@@ -447,20 +426,20 @@ def fidelity(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def trace_distance(first: ArrayLike, second: ArrayLike) -> float:
-    """Half of tr |rho - sigma|, from 0 (equal) to 1 (told apart by one measurement).
+    """Return tr |rho - sigma| / 2, from 0 (equal) to 1 (perfectly distinguishable).
 
     Raises:
-        ValueError: no states, states of two sizes.
+        ValueError: the states differ in size.
     """
     rho, sigma = _pair(first, second)
     return float(abs(numpy.linalg.eigvalsh(rho - sigma)).sum() / 2)
 
 
 def commutator(first: ArrayLike, second: ArrayLike) -> Array:
-    """[A, B] = A B - B A: zero where two measurements do not disturb each other.
+    """Return [A, B] = A B - B A: zero if two measurements do not disturb each other.
 
     Raises:
-        ValueError: no square matrices of one size.
+        ValueError: the matrices are not square or differ in size.
     """
     matrices = _finite("first", first, (2,)), _finite("second", second, (2,))
     _same_size("second", matrices[1], len(matrices[0]))

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words as their topics, by latent Dirichlet allocation or non-negative factors (T 4.61, 4.82)."""
+"""Topic models: words by their topics, from LDA or non-negative matrix factorisation (T 4.61, 4.82)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Topics:
     """Topics of documents.
 
     Attributes:
-        words: of the columns.
-        word_probabilities: p(w | topic), ``[topics, words]``, rows of sum 1.
-        topic_probabilities: p(topic), ``[topics]``, of sum 1.
+        words: labels of the columns.
+        word_probabilities: p(w | topic), ``[topics, words]``; rows sum to 1.
+        topic_probabilities: p(topic), ``[topics]``.
     """
 
     words: tuple[str, ...]
@@ -40,20 +40,20 @@ class Topics:
     topic_probabilities: NDArray[numpy.float64]
 
     def of_words(self) -> NDArray[numpy.float64]:
-        """p(topic | w) = p(w | topic) p(topic) / p(w), ``[words, topics]``; zeros where p(w) = 0.
+        """Return p(topic | w) = p(w | topic) p(topic) / p(w), ``[words, topics]``; zeros where p(w) = 0.
 
-        T 4.61 and 4.82 take p(w | topic) in its place, which does not sum to 1 over topics.
+        T 4.61 and 4.82 use p(w | topic) instead, which does not sum to 1 over topics.
         """
         joint = (self.word_probabilities * self.topic_probabilities[:, None]).T
         sums = joint.sum(axis=1, keepdims=True)
         return numpy.divide(joint, sums, out=numpy.zeros_like(joint), where=sums > 0)
 
     def top_words(self, topic: int, number: int = 10) -> list[str]:
-        """The words of greatest p(w | topic).
+        """Return the words with the largest p(w | topic).
 
         Args:
-            topic: its row.
-            number: of words.
+            topic: index of the topic.
+            number: number of words.
         """
         return [self.words[place] for place in numpy.argsort(-self.word_probabilities[topic])[:number]]
 
@@ -68,26 +68,21 @@ def find_topics(
     epochs: int = 5,
     seed: int = 0,
 ) -> Topics:
-    """Topics of documents by scikit-learn: online variational Bayes (Hoffman et al. 2010), or non-negative factors.
+    """Fit topics with scikit-learn: online variational Bayes (Hoffman et al. 2010), or non-negative factorisation.
 
     Args:
-        documents: strings, split at spaces, or lists of words.
-        vocabulary: words that count.
-        num_topics: how many.
+        documents: strings, split at white space, or lists of words.
+        vocabulary: words to count.
+        num_topics: number of topics.
         method: ``lda`` or ``nmf`` (generalised Kullback-Leibler divergence).
-        max_share: words of more than this share of the documents are left out.
+        max_share: words in more than this share of the documents are left out.
         epochs: passes over the documents.
-        seed: of the first topics.
+        seed: seed of the initial topics.
 
     Raises:
-        ValueError: an unknown method, ``num_topics`` or ``epochs`` below 1, ``max_share`` outside (0, 1], documents
-            without any word that counts.
+        ValueError: the method is unknown, or no word of the vocabulary is left.
     """
     check_option("method", method, TOPIC_METHODS)
-    if num_topics < 1 or epochs < 1 or not 0 < max_share <= 1:
-        raise ValueError(
-            f"num_topics and epochs must be at least 1, max_share in (0, 1], got {num_topics}, {epochs}, {max_share}"
-        )
     words, counts = _document_counts(documents, vocabulary, max_share)
     if method == "lda":
         found = LatentDirichletAllocation(
@@ -107,7 +102,7 @@ def find_topics(
 def _document_counts(
     documents: Iterable[str | Sequence[str]], vocabulary: Sequence[str], max_share: float
 ) -> tuple[tuple[str, ...], sparse.csr_matrix]:
-    """The words that count and stand somewhere, and how often in each document."""
+    """Return the words that occur in at most ``max_share`` of the documents, and their counts by document."""
     counter = CountVectorizer(analyzer=words_of, vocabulary=vocabulary)
     counts = sparse.csr_matrix(counter.transform(documents), dtype=numpy.float64)
     counts = counts[numpy.diff(counts.indptr) > 0]
@@ -115,27 +110,27 @@ def _document_counts(
     kept = numpy.flatnonzero((shares > 0) & (shares <= max_share))
     if not len(kept):
         raise ValueError(
-            f"none of the {len(vocabulary)} words of the vocabulary stands in a document, and in at most {max_share} "
-            "of them: give other documents, or a greater max_share"
+            f"vocabulary must hold a word that occurs in at most {max_share} of the documents, got "
+            f"{len(vocabulary)} words. Raise max_share."
         )
     return tuple(vocabulary[int(place)] for place in kept), counts[:, kept]
 
 
 class TopicSpace(BaseEstimator, WordSpace):
-    """Words as probabilities of topics, or as states with their roots as amplitudes.
+    """Words as topic probabilities, or as states whose amplitudes are their square roots.
 
     ``probability``: w = [p(topic_j | w)]; ``probability_amplitude``: |w> = sum_j sqrt(p(topic_j | w)) |topic_j>
-    (T 4.82 with the posterior, and phases of 0 as in its experiments).
+    (T 4.82 with the posterior, and phases 0 as in its experiments).
 
     Args:
-        weighting: one of the two.
-        normalize: every vector gets norm 1, as states have by themselves.
+        weighting: ``probability`` or ``probability_amplitude``.
+        normalize: scale vectors to norm 1.
 
     Attributes:
-        words_, vectors_: of the topics that were fitted.
+        words_, vectors_: words of the fitted topics, and their vectors.
 
     Raises:
-        ValueError: at ``fit``: an unknown weighting.
+        ValueError: ``weighting`` is unknown (raised by ``fit``).
     """
 
     _PARAMETERS = ("weighting", "normalize")
@@ -145,10 +140,10 @@ class TopicSpace(BaseEstimator, WordSpace):
         self.normalize = normalize
 
     def fit(self, topics: Topics, y: Any = None) -> TopicSpace:
-        """Take the vectors of all words.
+        """Compute the vectors of all words.
 
         Args:
-            topics: of ``find_topics``.
+            topics: from ``find_topics``.
             y: not used.
         """
         check_option("weighting", self.weighting, _TOPIC_WEIGHTINGS)

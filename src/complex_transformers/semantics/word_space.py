@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all spaces of words share: vectors by word, compositions of words, similarities, files."""
+"""Word spaces: vectors by word, compositions of words, similarities, saving and loading."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ Pair: TypeAlias = tuple[Phrase, Phrase]
 
 
 def _words(phrase: Phrase) -> Sequence[str]:
-    """The words of a phrase; a string is one word."""
+    """Return the words of a phrase; a string is one word."""
     return [phrase] if isinstance(phrase, str) else phrase
 
 
 def unit_rows(vectors: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Every row over its Euclidean norm; rows of zeros stay."""
+    """Normalise each row to Euclidean norm 1; rows of zeros stay."""
     squares = numpy.asarray(abs(vectors).power(2).sum(axis=1)).ravel()
     norms = numpy.sqrt(squares, where=squares > 0, out=numpy.ones(len(squares)))
     return sparse.csr_matrix(sparse.diags(1.0 / norms) @ vectors)
 
 
 def _inner(first: sparse.csr_matrix, second: sparse.csr_matrix) -> NDArray[Any]:
-    """<x|y> of every row."""
+    """Return <x|y> for each row."""
     return numpy.asarray(first.conj().multiply(second).sum(axis=1)).ravel()
 
 
 def _compare(
     first: list[sparse.csr_matrix], second: list[sparse.csr_matrix], how: str, kind: str, renormalize: bool
 ) -> NDArray[Any]:
-    """<x|y> of composed rows, of which each has a matrix for every word; sqrt(tr(rho sigma)) of mixtures."""
+    """Return <x|y> of composed rows, given a matrix for each word; sqrt(tr(rho sigma)) for mixtures."""
     if how == "mixture":
         if kind == "real":
-            raise ValueError("mixtures have no inner product: take kind='modulus'")
+            raise ValueError("kind must be 'modulus' for mixtures, got 'real'")
         first, second = ([unit_rows(rows) for rows in side] for side in (first, second))
         squares = sum(abs(_inner(x, y)) ** 2 for x in first for y in second)
         return numpy.sqrt(squares / (len(first) * len(second)))
-    if how == "tensor":  # the product of the inner products, without the numbers of the Kronecker products
+    if how == "tensor":  # the product of the inner products: no Kronecker product is formed
         if len(first) != len(second):
-            raise ValueError(f"tensor products must have one size, got those of {len(first)} and {len(second)} words")
+            raise ValueError(f"phrases must have equal lengths for 'tensor', got {len(first)} and {len(second)} words")
         if renormalize:
             first, second = ([unit_rows(rows) for rows in side] for side in (first, second))
         return numpy.prod([_inner(x, y) for x, y in zip(first, second, strict=True)], axis=0)
@@ -64,21 +64,21 @@ def _compare(
 
 
 def _combine(rows: Sequence[sparse.csr_matrix], how: str) -> sparse.csr_matrix:
-    """The sum or the product of vectors."""
+    """Return the sum or the product of vectors."""
     if how == "add":
         return sum(rows[1:], rows[0])
     return reduce(lambda first, second: first.multiply(second).tocsr(), rows)
 
 
 class WordSpace:
-    """Words as vectors, most of whose numbers are 0.
+    """Words with sparse vectors.
 
-    A word or a composition is a sparse matrix of rows: one row is a vector, a pure state where its norm is 1; the rows
-    of a mixture are sqrt(p_i) <w_i|, from which its density matrix is rho = sum_i p_i |w_i><w_i|, without the
-    ``[d, d]`` numbers of that. ``word in space`` says whether a word has a vector.
+    A word or a composition is a sparse matrix of rows. One row is a vector, a pure state if its norm is 1. The rows
+    of a mixture are sqrt(p_i) <w_i|; its density matrix rho = sum_i p_i |w_i><w_i| is never formed. ``word in space``
+    tells whether a word has a vector.
 
     Args:
-        words: each once.
+        words: distinct words.
         vectors: ``[words, d]``, dense or sparse, real or complex.
 
     Attributes:
@@ -86,13 +86,13 @@ class WordSpace:
         vectors_: their vectors.
 
     Raises:
-        ValueError: words given twice, another number of vectors, numbers that are not finite.
+        ValueError: words and vectors differ in number, a word occurs twice, or a vector is not finite.
     """
 
     words_: tuple[str, ...]
     vectors_: sparse.csr_matrix
-    _PARAMETERS: tuple[str, ...] = ()  # of the constructor, that a file has
-    _KEPT: tuple[str, ...] = ()  # further attributes that a file has: tuples, numbers and arrays
+    _PARAMETERS: tuple[str, ...] = ()  # arguments of the constructor that are saved
+    _KEPT: tuple[str, ...] = ()  # further saved attributes: tuples, numbers and arrays
 
     def __init__(self, words: Sequence[str], vectors: Any) -> None:
         self._set(words, vectors)
@@ -100,18 +100,20 @@ class WordSpace:
     def _set(self, words: Sequence[str], vectors: Any) -> None:
         rows = sparse.csr_matrix(vectors)
         if len(words) != rows.shape[0]:
-            raise ValueError(f"each word needs a vector, got {len(words)} words and {rows.shape[0]} vectors")
+            raise ValueError(
+                f"words and vectors must be equally many, got {len(words)} words and {rows.shape[0]} vectors"
+            )
         if not numpy.isfinite(rows.data).all():
             row = int(numpy.searchsorted(rows.indptr, numpy.flatnonzero(~numpy.isfinite(rows.data))[0], "right")) - 1
-            raise ValueError(f"vectors must be finite, got another number in that of {words[row]!r}")
+            raise ValueError(f"vectors must be finite, got NaN or infinity for {words[row]!r}")
         self._rows = {word: row for row, word in enumerate(words)}
         if len(self._rows) < len(words):
-            raise ValueError(f"words must differ, got {len(words) - len(self._rows)} twice: keep one row of each")
+            raise ValueError(f"words must be distinct, got {len(words) - len(self._rows)} repeated")
         self.words_, self.vectors_ = tuple(words), rows
 
     def _fitted(self) -> sparse.csr_matrix:
         if not hasattr(self, "vectors_"):
-            raise ValueError(f"this {type(self).__name__} has no vectors yet: call fit, or load a saved one")
+            raise ValueError(f"{type(self).__name__} is not fitted: call fit, or load a saved one")
         return self.vectors_
 
     def __contains__(self, word: object) -> bool:
@@ -119,45 +121,45 @@ class WordSpace:
         return row is not None and self.vectors_.indptr[row] < self.vectors_.indptr[row + 1]
 
     def vector(self, word: str) -> sparse.csr_matrix:
-        """The vector of a word, ``[1, d]``.
+        """Return the vector of a word, ``[1, d]``.
 
         Raises:
-            ValueError: nothing fitted yet, a word that the space does not have, or has no counts of.
+            ValueError: the space is not fitted, or the word has no vector.
         """
         vectors = self._fitted()
         if word not in self._rows:
             raise ValueError(
-                f"{word!r} is none of the {len(self.words_)} words of this space: fit it on text that has it, with a "
-                "smaller min_count"
+                f"word must be one of the {len(self.words_)} words of this space, got {word!r}. Fit it with a smaller "
+                "min_count."
             )
         if word not in self:
-            raise ValueError(f"{word!r} has no counts beside any context: its vector is 0; give it more contexts")
+            raise ValueError(f"word must occur beside a context, got {word!r}, whose vector is 0. Add contexts.")
         return vectors[self._rows[word]]
 
     def compose(
         self, words: Phrase, how: str = "add", *, weights: ArrayLike | None = None, renormalize: bool = False
     ) -> sparse.csr_matrix:
-        """Several words as one (T 4.5.9; T 4.39 for ``tensor``, T 4.63 for ``mixture``).
+        """Compose several words (T 4.5.9; T 4.39 for ``tensor``, T 4.63 for ``mixture``).
 
         Args:
-            words: one or more; a string is one word.
-            how: ``add`` (sum of vectors), ``multiply`` (number by number), ``tensor`` (Kronecker product,
+            words: one or more words; a string is one word.
+            how: ``add`` (sum of vectors), ``multiply`` (elementwise product), ``tensor`` (Kronecker product,
                 ``[1, d^n]``), ``mixture`` (rows sqrt(p_i) w_i / ||w_i||).
-            weights: p of a mixture, of sum 1; None for equal ones.
-            renormalize: the composition gets norm 1 (a mixture has trace 1 by itself); T leaves it as it is.
+            weights: probabilities p_i of a mixture; None for equal ones.
+            renormalize: scale the composition to norm 1 (the thesis does not; a mixture has trace 1 anyway).
 
         Raises:
-            ValueError: a word without a vector, no words, an unknown ``how``, weights that are no probabilities or of
-                another composition.
+            ValueError: a word has no vector, there are no words, ``how`` is unknown, or ``weights`` are not
+                probabilities or not for a mixture.
         """
         check_option("how", how, COMPOSITIONS)
         rows = [self.vector(word) for word in _words(words)]
         if not rows:
-            raise ValueError("a composition must have words, got none")
+            raise ValueError("words must not be empty")
         if how == "mixture":
             return self._mixture(rows, weights)
         if weights is not None:
-            raise ValueError(f"weights are those of a mixture, not of {how!r}: leave them out")
+            raise ValueError(f"weights must be None for how={how!r}, got {weights!r}")
         if how == "tensor":
             composed = reduce(lambda first, second: sparse.kron(first, second, format="csr"), rows)
         else:
@@ -173,15 +175,15 @@ class WordSpace:
     def similarity(
         self, first: str | sparse.csr_matrix, second: str | sparse.csr_matrix, kind: str = "modulus"
     ) -> float:
-        """How alike two words or compositions are.
+        """Return the similarity of two words or compositions.
 
         Args:
-            first, second: words, or what ``compose`` gives.
-            kind: ``modulus`` is |<x|y>| (T 4.35), the root of the Born probability for states, and sqrt(tr(rho sigma))
-                for mixtures; ``real`` is Re <x|y>, of vectors alone.
+            first, second: words, or compositions from ``compose``.
+            kind: ``modulus`` is |<x|y>| (T 4.35), the square root of the Born probability for states, and
+                sqrt(tr(rho sigma)) for mixtures; ``real`` is Re <x|y>, for vectors only.
 
         Raises:
-            ValueError: a word without a vector, vectors of two sizes, an unknown ``kind``, ``real`` of mixtures.
+            ValueError: a word has no vector, the sizes differ, ``kind`` is unknown, or ``real`` is given for mixtures.
         """
         check_option("kind", kind, SIMILARITIES)
         x, y = (self.vector(value) if isinstance(value, str) else value for value in (first, second))
@@ -191,23 +193,23 @@ class WordSpace:
         if kind == "modulus":
             return float(numpy.linalg.norm(products))
         if products.size > 1:
-            raise ValueError(f"mixtures of {x.shape[0]} and {y.shape[0]} words have no inner product: take 'modulus'")
+            raise ValueError(f"kind must be 'modulus' for mixtures of {x.shape[0]} and {y.shape[0]} words, got 'real'")
         return float(products[0, 0].real)
 
     def similarities(
         self, pairs: Sequence[Pair], how: str = "add", kind: str = "modulus", renormalize: bool = False
     ) -> NDArray[numpy.float64]:
-        """The similarity of many pairs of phrases at once; NaN where a word has no vector.
+        """Return the similarities of many pairs of phrases; NaN where a word has no vector.
 
         Args:
-            pairs: two phrases each: lists of words, or a word.
-            how: phrases are composed, as ``compose`` knows it.
-            kind: as ``similarity`` knows it.
-            renormalize: compositions get norm 1.
+            pairs: pairs of phrases: words, or lists of words.
+            how: composition, as in ``compose``.
+            kind: as in ``similarity``.
+            renormalize: scale compositions to norm 1.
 
         Raises:
-            ValueError: an unknown ``how`` or ``kind``, ``real`` of mixtures, tensor products of two sizes, a phrase
-                without words.
+            ValueError: ``how`` or ``kind`` is unknown, ``real`` is given for mixtures, ``tensor`` for phrases of
+                unequal lengths, or a phrase is empty.
         """
         check_option("how", how, COMPOSITIONS)
         check_option("kind", kind, SIMILARITIES)
@@ -215,7 +217,7 @@ class WordSpace:
         by_length: dict[tuple[int, int], list[int]] = {}
         for place, pair in enumerate(pairs):
             if not all(pair):
-                raise ValueError(f"a composition must have words, got none in pair {place}: {pair}")
+                raise ValueError(f"phrases must not be empty, got pair {place}: {pair}")
             first, second = map(_words, pair)
             if all(word in self for word in (*first, *second)):
                 by_length.setdefault((len(first), len(second)), []).append(place)
@@ -226,12 +228,12 @@ class WordSpace:
         return found
 
     def _stacked(self, phrases: Sequence[Sequence[str]]) -> list[sparse.csr_matrix]:
-        """The vectors of the first words of phrases of one length, of their second words, ..."""
+        """Return the vectors of the first words of equally long phrases, of their second words, ..."""
         vectors = self._fitted()
         return [vectors[[self._rows[word] for word in words]] for words in zip(*phrases, strict=True)]
 
     def save(self, folder: str | Path) -> None:
-        """Write ``space.json`` and ``space.npz`` to a folder, which is made."""
+        """Write ``space.json`` and ``space.npz`` into a folder, creating it."""
         vectors = self._fitted()
         arrays = {name: getattr(vectors, name) for name in ("data", "indices", "indptr")}
         facts: dict[str, Any] = {"class": type(self).__name__, "size": vectors.shape[1], "words": self.words_}
@@ -246,11 +248,12 @@ class WordSpace:
 
     @classmethod
     def load(cls: type[Space], folder: str | Path) -> Space:
-        """Read what ``save`` wrote; nothing of it is code.
+        """Load a saved space; the files hold data only, no code.
 
         Raises:
             FileNotFoundError: a file is missing.
-            ValueError: a file that is broken or of another class, indices outside its arrays, an unknown parameter.
+            ValueError: a file is broken or belongs to another class, indices are out of range, or a parameter is
+                unknown.
         """
         path = Path(folder)
         try:
@@ -258,11 +261,11 @@ class WordSpace:
             with numpy.load(path / "space.npz", allow_pickle=False) as opened:
                 arrays = {name: opened[name] for name in opened.files}
             if facts["class"] != cls.__name__:
-                raise ValueError(f"it is a {facts['class']}, read it with {facts['class']}.load")
+                raise ValueError(f"it holds a {facts['class']}; use {facts['class']}.load")
             rows = (arrays.pop("data"), arrays.pop("indices"), arrays.pop("indptr"))
             vectors = sparse.csr_matrix(rows, shape=(len(facts["words"]), facts["size"]))
-            vectors.check_format()  # columns beyond the size
-            if (numpy.diff(vectors.indptr) < 0).any():  # scipy does not look where there is no number
+            vectors.check_format()  # raises for columns beyond the size
+            if (numpy.diff(vectors.indptr) < 0).any():  # scipy does not check it in empty matrices
                 raise ValueError("indptr must not decrease")
             space = cls.__new__(cls)
             if unknown := set(facts["parameters"]) - set(cls._PARAMETERS):
@@ -274,5 +277,5 @@ class WordSpace:
                 value = arrays[name] if name in arrays else facts[name]
                 setattr(space, name, tuple(value) if isinstance(value, list) else value)
         except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, EOFError) as error:
-            raise ValueError(f"{path} is no saved {cls.__name__}: {error}; save it again") from error
+            raise ValueError(f"{path} must hold a saved {cls.__name__}: {error}") from error
         return space

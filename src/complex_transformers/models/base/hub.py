@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a saved folder needs to be shared: the shims for ``trust_remote_code`` and the model card.
 
-The templates of cards are in ``model_cards/`` beside this file, since an installed package needs them, and the folder
-of this name at the root of the repository is a link to it: one template a family, on the frame ``base.md``.
+The templates of cards are in ``model_cards/`` beside this file, one per family, on the frame ``base.md``.
 """
 
 from __future__ import annotations

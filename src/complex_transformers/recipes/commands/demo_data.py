@@ -1,8 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo's models learn from: sentences, numbers, stories and sounds, made here from a seed.
+"""Synthetic training data of the demo: sentences, numbers, stories and sounds, drawn from a seed.
 
-Each is a small world with a rule that a network can learn in half a minute, and in most of them order decides.
+Each data set follows a rule that a network learns in half a minute; in most of them order decides.
 """
 
 from __future__ import annotations
@@ -64,24 +64,24 @@ class Story(NamedTuple):
 
 
 class Clip(NamedTuple):
-    """A waveform at ``RATE`` and what is heard in it."""
+    """A waveform at ``RATE`` and its label or transcription."""
 
     wave: np.ndarray
     label: str
 
 
 def kinds_of_sentences(seed: int = 0) -> list[tuple[str, str]]:
-    """``the old dog is behind the small cat``, the question of the same words, and these shuffled, each with its kind.
+    """Return statements, the questions with the same words, and the same words shuffled, each with its kind.
 
-    A sentence is followed by its two other orders: parts cut at a multiple of three share no sentence.
+    The three orders of a sentence are adjacent, so that splits cut at a multiple of three share no sentence.
     """
     generator = random.Random(seed)
     statements = [f"the {a} is {where} the {b}" for a, where, b in product(_NOUNS, _PLACES, _NOUNS) if a != b]
     orders = set(statements) | {_question(text) for text in statements}
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for text in generator.sample(statements, len(statements)):
         shuffled = text
-        while shuffled in orders:  # another statement is none
+        while shuffled in orders:  # must not be a statement or a question
             shuffled = " ".join(generator.sample(text.split(), len(text.split())))
         pairs += zip((_question(text), shuffled, text), KINDS, strict=True)
     return pairs
@@ -93,7 +93,7 @@ def _question(statement: str) -> str:
 
 
 def tagged_sentences(seed: int = 0) -> list[Tagged]:
-    """Who does what to whom, in active and passive: ``the cat is chased by the dog``; each sentence once."""
+    """Return active and passive sentences such as ``the cat is chased by the dog``, each once, with roles."""
     sentences = [
         _tagged(first, verb, second, passive)
         for first, verb, second, passive in product(_NOUNS, _VERBS, _NOUNS, (False, True))
@@ -111,7 +111,7 @@ def _tagged(first: str, verb: str, second: str, passive: bool) -> Tagged:
 
 
 def counts(length: int = 8, seed: int = 0) -> list[list[str]]:
-    """Runs of ``length`` numbers from one to ninety nine, up or down, each once."""
+    """Return runs of ``length`` numbers from one to ninety nine, up or down, each once."""
     names = [*_ONES, *_TEENS, *(f"{ten} {one}".strip() for ten in _TENS for one in ("", *_ONES))]
     runs = [names[start : start + length] for start in range(len(names) - length + 1)]
     runs += [run[::-1] for run in runs]
@@ -120,7 +120,7 @@ def counts(length: int = 8, seed: int = 0) -> list[list[str]]:
 
 
 def translated_numbers(seed: int = 0) -> list[tuple[str, str]]:
-    """English and German, which swaps tens and ones; in an order drawn from the seed."""
+    """Return numbers in English and in German, which swaps tens and ones, shuffled."""
     pairs = [(f"{t} {o}", f"{_ONES[o]} und {_TENS[t]}") for t in _TENS for o in _ONES]
     pairs += [(f"{a} and {b}", f"{_TENS[a]} und {_TENS[b]}") for a in _TENS for b in _TENS if a != b]
     random.Random(seed).shuffle(pairs)
@@ -128,7 +128,7 @@ def translated_numbers(seed: int = 0) -> list[tuple[str, str]]:
 
 
 def stories(rows: int, seed: int = 0) -> list[Story]:
-    """People move through a house; each question is about the last place of one of them. No story comes twice."""
+    """Return distinct stories of people who move through a house, with a question about the last place of one."""
     generator = random.Random(seed)
     told: dict[Story, None] = {}
     while len(told) < rows:
@@ -148,7 +148,7 @@ def _story(generator: random.Random) -> Story:
 
 
 def melodies(rows: int, seed: int = 0) -> list[Clip]:
-    """Four notes each, of 60 to 100 ms with pauses, random phases and noise."""
+    """Return melodies of four notes of 60 to 100 ms, with pauses, random phases and noise."""
     generator = np.random.default_rng(seed)
     names = ["".join(generator.choice(list(NOTES), size=4)) for _ in range(rows)]
     return [Clip(_noisy(np.concatenate([_note(note, generator) for note in name]), generator), name) for name in names]
@@ -161,7 +161,7 @@ def _note(name: str, generator: np.random.Generator) -> np.ndarray:
 
 
 def tones(rows: int, seed: int = 0) -> list[Clip]:
-    """Half a second of a tone of any pitch: a sine, or one with all or with the odd of its harmonics."""
+    """Return tones of half a second and random pitch: a sine, or with all or with the odd harmonics."""
     generator = np.random.default_rng(seed)
     labels = [TIMBRES[number % len(TIMBRES)] for number in range(rows)]
     return [Clip(_noisy(_tone(label, generator), generator), label) for label in labels]
@@ -179,7 +179,7 @@ def _noisy(wave: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 
 def digits(seed: int = 0) -> list[tuple[Image.Image, int]]:
-    """The handwritten digits that come with scikit-learn, as pictures large enough to look at, and their labels."""
+    """Return the handwritten digits of scikit-learn as images of 96 x 96 pixels, with their labels."""
     pixels, labels = load_digits(return_X_y=True)
     images = (pixels.reshape(-1, 8, 8) * (255 / 16)).astype(np.uint8)
     pictures = [Image.fromarray(image).resize((96, 96), Image.Resampling.NEAREST) for image in images]

@@ -1,0 +1,207 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Train a memory network, complex or real, on one of the bAbI tasks, and save it for the question answering pipeline.
+
+    complex-transformers run babi --archive tasks_1-20_v1-2.tar.gz --task 1
+
+The best epoch is chosen on the end of the training part; the test part is scored once, also without the questions that
+stand in the training part with their stories.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from transformers import EvalPrediction, HfArgumentParser, pipeline
+
+from ...analysis import plot_memories
+from ...data.tokenization import build_tokenizer
+from ...models.complex_memory_network.configuration_complex_memory_network import ComplexMemoryNetworkConfig
+from ...models.complex_memory_network.modeling_complex_memory_network import (
+    ComplexMemoryNetworkForSequenceClassification,
+)
+from ...models.complex_memory_network.processing_complex_memory_network import MemoryProcessor
+from ...training.callbacks import LinearStart
+from ..arguments import RunArguments, arguments_of, own_default
+from ..datasets.babi import load_babi, repeated_questions
+from ..datasets.splits import hold_out_end
+from ..records import portable
+from ..run import Run, prepare_run
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
+
+NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
+LENGTHS = ("story_length", "question_length")
+WITHOUT = (*LENGTHS, "answer_token_ids")
+TIME_NOISE, LENGTH_MARGIN = 0.1, 0.25  # where they are read
+ModelArguments = arguments_of(
+    ComplexMemoryNetworkConfig, without=WITHOUT, shown={"time_noise": TIME_NOISE}, hidden_size=40
+)
+
+
+@dataclass
+class DataArguments(arguments_of(load_babi)):
+    """The task."""
+
+    archive: str = field(default="", metadata={"help": "tasks_1-20_v1-2.tar.gz, or the folder it was unpacked to"})
+    task: int = field(default=1, metadata={"help": "1 to 20"})
+    validation_split: float = field(default=0.1, metadata={"help": "of the training part, its end"})
+    length_margin: float | None = field(
+        default=None,
+        metadata={
+            "help": "of word_memory: how much longer than those of the training part texts may be; default: "
+            f"{LENGTH_MARGIN}"
+        },
+    )
+    word_answers: bool = field(
+        default=False, metadata={"help": "answers are words of the memory's last table, W^T = C^K, as in the paper"}
+    )
+
+    def parts(self) -> DatasetDict:
+        """``train``, ``validation`` and ``test``."""
+        if not self.archive:
+            raise ValueError("give --archive, the file tasks_1-20_v1-2.tar.gz or its folder")
+        loaded = load_babi(self.archive, self.task, self.folder)
+        loaded["train"], loaded["validation"] = hold_out_end(loaded["train"], self.validation_split)
+        return loaded
+
+
+@dataclass
+class TrainingArguments(RunArguments):
+    """``RunArguments`` with defaults for small memory networks."""
+
+    output_dir: str | None = "outputs/babi"
+    num_train_epochs: float = own_default("num_train_epochs", 40, "a task has 1,000 or 10,000 questions")
+    learning_rate: float = own_default("learning_rate", 5e-3, "the networks are small")
+    per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 500, "evaluation keeps no gradients")
+    per_device_train_batch_size: int = own_default("per_device_train_batch_size", 32, "as in Sukhbaatar et al. (2015)")
+    max_grad_norm: float = own_default("max_grad_norm", 40.0, "as in Sukhbaatar et al. (2015)")
+    remove_unused_columns: bool = own_default("remove_unused_columns", False, "the collator reads the stories")
+    linear_start: bool | None = field(
+        default=None, metadata={"help": "of sentence_memory: begin without a softmax; default: from two epochs on"}
+    )
+    picture: int | None = field(
+        default=None, metadata={"help": "a question of the test part: what the hops look at goes to memories.png"}
+    )
+
+    def linear_epochs(self, rows: int) -> int:
+        """A fifth of the epochs, as in the released code (20 of 100); none of fewer than two, which would be all."""
+        epochs = self.num_train_epochs
+        if self.max_steps > 0:
+            epochs = self.max_steps / math.ceil(
+                rows / (self.train_batch_size * self.world_size * self.gradient_accumulation_steps)
+            )
+        if self.linear_start and epochs < 2:
+            raise ValueError(
+                f"--linear_start true needs two epochs or more, and {epochs:.3g} are trained: leave it out"
+            )
+        return 0 if epochs < 2 or self.linear_start is False else max(1, int(epochs) // 5)
+
+
+def refuse_unread(variant: str, data_args: DataArguments, training_args: TrainingArguments) -> None:
+    """Raise for an option that networks of this variant do not read."""
+    for arguments, name, reader in (
+        (data_args, "length_margin", "word_memory"),
+        (training_args, "linear_start", "sentence_memory"),
+        (training_args, "picture", "sentence_memory"),
+    ):
+        value = getattr(arguments, name)
+        if value is not None and value is not False and variant != reader:
+            raise ValueError(
+                f"--{name} {value} has no effect with --variant {variant}: leave it out, or use --variant {reader}"
+            )
+
+
+def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: float | None) -> MemoryProcessor:
+    """Words of the training part; of ``word_memory`` also its longest story and question, and a margin."""
+    train = parts["train"]
+    tokenizer = build_tokenizer([text for row in train for text in (*row["story"], row["question"])], "word")
+    if margin is None:
+        return MemoryProcessor(tokenizer, memory_size=memory_size)
+    stories = ([len(tokenizer.tokenize(text)) for text in row["story"]] for row in train)
+    questions = (len(tokenizer.tokenize(row["question"])) for row in train)
+    longest = (max(map(sum, stories)), max(questions))
+    sizes = {name: round(length * (1.0 + margin)) for name, length in zip(LENGTHS, longest, strict=True)}
+    return MemoryProcessor(tokenizer, variant, **sizes)
+
+
+def encode(part: Dataset, processor: MemoryProcessor, label2id: dict[str, int]) -> Dataset:
+    """Words and label ids of a part; a story longer than the memory keeps its end."""
+
+    def words(batch: dict[str, list[Any]]) -> dict[str, Any]:
+        encoded = processor(batch["story"], batch["question"], truncation=True)
+        return {**encoded, "labels": [label2id.get(answer, NO_ANSWER) for answer in batch["answer"]]}
+
+    return part.map(words, batched=True, remove_columns=part.column_names)
+
+
+def accuracy(prediction: EvalPrediction) -> dict[str, float]:
+    """Share of questions whose largest logit is the answer's."""
+    logits = prediction.predictions[0] if isinstance(prediction.predictions, tuple) else prediction.predictions
+    return {"accuracy": float(np.mean(logits.argmax(-1) == prediction.label_ids))}
+
+
+def draw(run: Run, row: dict[str, Any]) -> None:
+    """A picture of what every hop looks at; the sentences that answer the question have a star."""
+    ask = pipeline("complex-question-answering", model=run.model.eval(), processor=run.processing)
+    found = ask(story=row["story"], question=row["question"])
+    print(f"{' '.join(row['story'])} {row['question']} {found['answer']} (expected: {row['answer']})")
+    supporting = [place - found["dropped_sentences"] for place in row["supporting"]]
+    plot_memories(found["memories"], supporting).savefig(run.folder / "memories.png", dpi=150)
+
+
+def main() -> dict[str, Any]:
+    """Parse the command line, train, write the results and save the model with its processor."""
+    parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
+    model_args, data_args, training_args = parser.parse_args_into_dataclasses()
+    checkpoint = prepare_run(training_args)
+    parts = data_args.parts()
+    picture, questions = training_args.picture, len(parts["test"])
+    if picture is not None and not 0 <= picture < questions:
+        raise ValueError(f"--picture must be 0 to {questions - 1}, a question of the test part, got {picture}")
+    defaults = ComplexMemoryNetworkConfig()
+    given = model_args.given()
+    variant, memory_size = (given.get(name, getattr(defaults, name)) for name in ("variant", "memory_size"))
+    refuse_unread(variant, data_args, training_args)
+    if variant == "word_memory" and data_args.length_margin is None:
+        data_args.length_margin = LENGTH_MARGIN
+    elif variant == "sentence_memory" and given.get("temporal") != "none":
+        given.setdefault("time_noise", TIME_NOISE)
+    processor = build_processor(variant, parts, memory_size, data_args.length_margin)
+    answers = sorted(set(parts["train"]["answer"]))
+    if data_args.word_answers:
+        given["answer_token_ids"] = processor.answer_words(answers)
+    label2id = {answer: index for index, answer in enumerate(answers)}
+    config = ComplexMemoryNetworkConfig(
+        **given,
+        **{name: getattr(processor, name) for name in LENGTHS if variant == "word_memory"},
+        vocab_size=len(processor.tokenizer),
+        pad_token_id=processor.tokenizer.pad_token_id,
+        id2label=dict(enumerate(answers)),
+        label2id=label2id,
+    )
+    encoded = {name: encode(part, processor, label2id) for name, part in parts.items()}
+    run = Run(
+        ComplexMemoryNetworkForSequenceClassification(config),
+        encoded,
+        training_args,
+        processing=processor,
+        data_collator=lambda rows: processor.pad(rows, return_tensors="pt"),
+        compute_metrics=accuracy,
+    )
+    run.figures = ("accuracy", "loss")
+    if variant == "sentence_memory" and (linear_epochs := training_args.linear_epochs(len(encoded["train"]))):
+        run.trainer.add_callback(LinearStart(max_epochs=linear_epochs, patience=None))
+    results: dict[str, Any] = {**run.run(checkpoint), "data": portable(asdict(data_args))}
+    repeated = repeated_questions(parts["test"], parts["train"])
+    unseen = [row for row, seen in enumerate(repeated) if not seen]
+    run.parts = {**run.parts, "unseen": encoded["test"].select(unseen)}
+    results["unseen"] = (run.evaluate("unseen") if unseen else {}) | {"rows": len(unseen)}
+    run.save(results, f"bAbI task {data_args.task} ({data_args.folder})")
+    if picture is not None:
+        draw(run, parts["test"][picture])
+    return results

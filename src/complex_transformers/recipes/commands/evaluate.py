@@ -1,0 +1,105 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Score a saved model on a file: perplexity of a text, accuracy of a classifier, or BLEU and chrF of translations.
+
+    complex-transformers evaluate --model outputs/causal-lm --eval_file test.txt
+    complex-transformers evaluate --model outputs/text-classification --eval_file test.csv
+
+A causal language model scores a text file; a text classifier a table with the columns ``text`` and ``label``; an
+encoder-decoder a table with the columns ``source`` and ``target``. Tables are csv, tsv, json, jsonl or parquet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoTokenizer, HfArgumentParser, PreTrainedModel, pipeline
+
+from ...metrics.language_modeling import language_model_scores
+from ...metrics.translation import TranslationMetric
+from ..datasets.splits import read_table
+from ..records import rounded, write_results
+from ..run import limit_progress_bars
+from ..saved_models import load_model
+
+
+@dataclass
+class Arguments:
+    """The model and the file it is scored on."""
+
+    model: str = field(metadata={"help": "folder or name on the Hub"})
+    eval_file: str = field(metadata={"help": "a UTF-8 text, or a table: see above"})
+    output_file: str | None = field(default=None, metadata={"help": "JSON file for the scores"})
+    segment: int = field(default=256, metadata={"help": "tokens that a language model sees at once"})
+    batch_size: int = field(default=32, metadata={"help": "rows of a table that a model sees at once"})
+    text_column: str = "text"
+    label_column: str = "label"
+    source_column: str = "source"
+    target_column: str = "target"
+    device: str = field(default="cuda" if torch.cuda.is_available() else "cpu", metadata={"help": "cpu, cuda, ..."})
+
+
+@torch.no_grad()
+def score_text(args: Arguments, model: PreTrainedModel) -> dict[str, Any]:
+    """Return the perplexity of a text, cut into segments that are scored independently without their first token."""
+    text = Path(args.eval_file).read_text(encoding="utf-8")
+    tokenizer = AutoTokenizer.from_pretrained(args.model)
+    ids = tokenizer(text, return_tensors="pt", verbose=False).input_ids.to(args.device)
+    total, tokens = 0.0, 0
+    for segment in ids.split(args.segment, dim=1):
+        if (scored := segment.shape[1] - 1) > 0:
+            total += model(input_ids=segment, labels=segment).loss.item() * scored
+            tokens += scored
+    return {**language_model_scores(total, tokens), "tokens": tokens}
+
+
+def score_labels(args: Arguments, model: PreTrainedModel) -> dict[str, Any]:
+    """Return the accuracy of a text classifier."""
+    table = read_table(args.eval_file, [args.text_column, args.label_column])
+    classify = _pipeline("text-classification", args, model, truncation=True)
+    answers = [answer["label"] for answer in classify(list(table[args.text_column]))]
+    hits = [str(label) == answer for label, answer in zip(table[args.label_column], answers, strict=True)]
+    return {"accuracy": sum(hits) / len(hits), "rows": len(hits)}
+
+
+def score_translations(args: Arguments, model: PreTrainedModel) -> dict[str, Any]:
+    """Return BLEU and chrF of an encoder-decoder with the generation settings it was saved with."""
+    table = read_table(args.eval_file, [args.source_column, args.target_column])
+    translate = _pipeline("complex-text2text", args, model)
+    answers = [answer[0]["generated_text"] for answer in translate(list(table[args.source_column]))]
+    scores = TranslationMetric().compute(predictions=answers, references=list(table[args.target_column]))
+    return {**scores, "rows": len(answers)}
+
+
+def _pipeline(task: str, args: Arguments, model: PreTrainedModel, **options: Any) -> Any:
+    tokenizer = AutoTokenizer.from_pretrained(args.model)
+    return pipeline(task, model=model, tokenizer=tokenizer, device=args.device, batch_size=args.batch_size, **options)
+
+
+# End of the name of a model's class -> its scores.
+SCORES: dict[str, Callable[[Arguments, PreTrainedModel], dict[str, Any]]] = {
+    "ForCausalLM": score_text,
+    "ForSequenceClassification": score_labels,
+    "ForConditionalGeneration": score_translations,
+}
+
+
+def main() -> dict[str, Any]:
+    """Parse the command line, score the model and print and save the scores."""
+    (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    limit_progress_bars()
+    model = load_model(args.model).to(args.device)
+    name = type(model).__name__
+    score = next((score for ending, score in SCORES.items() if name.endswith(ending)), None)
+    if score is None or model.main_input_name != "input_ids":
+        raise ValueError(f"evaluate scores text models of the kinds {', '.join(SCORES)}, got {name}")
+    scores: dict[str, Any] = rounded(score(args, model), 6)
+    for metric, value in scores.items():
+        print(f"{metric}: {value}")
+    if args.output_file is not None:
+        write_results(args.output_file, scores)
+    return scores

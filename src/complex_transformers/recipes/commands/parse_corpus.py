@@ -1,0 +1,121 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Parse a parallel corpus once, into a ``datasets`` folder with words and dependency relations of both sides.
+
+Text files are parsed by a spaCy pipeline for each language; CoNLL-U files (``.conllu``, ``.conllu.gz``) are parsed
+already.
+
+    complex-transformers run parse-corpus --train_file train.en train.de --validation_file val.en val.de \
+        --source_parser outputs/parser-en --target_parser outputs/parser-de --output_dir outputs/parsed
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+from transformers import HfArgumentParser
+
+from ...data.extras import require_datasets
+from ...data.syntax import SyntaxParser
+from ..arguments import arguments_of
+from ..datasets.parallel_text import load_parallel_dataset
+from ..run import limit_progress_bars
+from ..syntax_translation import load_parallel_conllu, parse_parallel_dataset
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+
+SIDES = ("source", "target")
+PARSERS = "parsers.json"  # parsers and their relations: what a processor has to know besides the sentences
+
+
+@dataclass
+class Arguments(arguments_of(load_parallel_dataset, load_parallel_conllu)):
+    """Data and parsers; the files are texts, or two CoNLL-U files each."""
+
+    source_parser: str | None = field(default=None, metadata={"help": "a spaCy pipeline: its folder, or its name"})
+    target_parser: str | None = None
+    sentences: str = field(
+        default="error", metadata={"help": "a text that the parser splits into sentences: error, join or drop"}
+    )
+    n_process: int = field(default=1, metadata={"help": "processes that parse; -1: one on every core"})
+    batch_size: int = field(default=256, metadata={"help": "texts a process takes at once"})
+    output_dir: str = "outputs/parsed"
+
+    def __post_init__(self) -> None:
+        if self.sentences not in ("error", "join", "drop"):
+            raise ValueError(f"--sentences must be error, join or drop, got {self.sentences!r}")
+        if self.n_process < 1 and self.n_process != -1:
+            raise ValueError(f"--n_process must be at least 1, or -1 for one on every core, got {self.n_process}")
+
+    def is_conllu(self) -> bool:
+        """True if all files are CoNLL-U, False if none is."""
+        files = [file for part in (self.train_file, self.validation_file, self.test_file) for file in part or ()]
+        parsed = [file for file in files if file.removesuffix(".gz").endswith(".conllu")]
+        if parsed and len(parsed) < len(files):
+            other = next(file for file in files if file not in parsed)
+            raise ValueError(f"{parsed[0]} is parsed, {other} is not: give CoNLL-U files alone, or texts alone")
+        return bool(parsed)
+
+
+def load_parsed(args: Arguments) -> DatasetDict:
+    """Pairs out of CoNLL-U files."""
+    if args.source_parser is not None or args.target_parser is not None:
+        raise ValueError("CoNLL-U files are parsed already: leave out --source_parser and --target_parser")
+    return load_parallel_conllu(args.train_file or [], **args.given(load_parallel_conllu))
+
+
+def make_parsers(args: Arguments) -> dict[str, SyntaxParser]:
+    """The parsers of both sides."""
+    parsers = {}
+    for side, name in (("source", args.source_parser), ("target", args.target_parser)):
+        if name is None:
+            raise ValueError(f"texts need a parser: give --{side}_parser, a spaCy pipeline, or CoNLL-U files")
+        parsers[side] = SyntaxParser(name, "error" if args.sentences == "error" else "join")
+    return parsers
+
+
+def load_and_parse(args: Arguments, parsers: dict[str, SyntaxParser]) -> DatasetDict:
+    """Pairs of texts, parsed."""
+    parts = load_parallel_dataset(**args.given(load_parallel_dataset))
+
+    def progress(sentences: Iterable[Any], name: str, total: int) -> Iterable[Any]:
+        return tqdm(sentences, desc=name, total=total, unit=" sentences", disable=None)
+
+    return parse_parallel_dataset(
+        parts,
+        parsers["source"],
+        parsers["target"],
+        n_process=args.n_process,
+        batch_size=args.batch_size,
+        drop_joined=args.sentences == "drop",
+        progress=progress,
+    )
+
+
+def main() -> DatasetDict:
+    """Parse the command line and the corpus, write the folder."""
+    (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
+    limit_progress_bars()
+    known: dict[str, Any] = {}
+    if args.is_conllu():
+        parts = load_parsed(args)
+    else:
+        parsers = make_parsers(args)
+        # Also loads the pipelines: one that is missing, or has no parser, is known before any work.
+        known = {f"{side}_relations": parser.relations for side, parser in parsers.items()}
+        known |= {f"{side}_parser": parser.name for side, parser in parsers.items()}
+        known |= {"sentences": parsers["source"].sentences}
+        parts = load_and_parse(args, parsers)
+    parts.save_to_disk(args.output_dir)
+    (Path(args.output_dir) / PARSERS).write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    for name, part in parts.items():
+        words = {side: sum(map(len, part[f"{side}_tokens"])) for side in SIDES}
+        print(f"{name}: {len(part)} pairs, words: " + ", ".join(f"{side} {count}" for side, count in words.items()))
+    print(f"parsed: {args.output_dir}")
+    return require_datasets().load_from_disk(args.output_dir)

@@ -1,0 +1,161 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Train SynCoNMT, or a real twin, on a corpus that prepare.py has parsed.
+
+The best epoch is chosen on the validation part, by BLEU or by loss; the test part, where there is one, is translated
+once at the end with beam search, and scored by length of the source; words and relations are also counted one by one.
+
+    complex-transformers run syntax-translation --data_dir outputs/parsed --hidden_size 512
+    complex-transformers run syntax-translation --data_dir outputs/parsed --hidden_size 512 \
+        --number_field real --use_relations false
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch.utils.data import DataLoader
+from transformers import AutoProcessor, HfArgumentParser
+
+from ...analysis import bleu_by_length, token_accuracy
+from ...data.extras import require_datasets
+from ...metrics.translation import TranslationMetric
+from ...models.synconmt.configuration_synconmt import SynCoNMTConfig
+from ...models.synconmt.modeling_synconmt import SynCoNMTForConditionalGeneration
+from ...models.synconmt.processing_synconmt import SynCoNMTProcessor
+from ...training.callbacks import RelationSchedule
+from ..arguments import arguments_of
+from ..datasets.splits import sample_training
+from ..records import portable, rounded
+from ..run import prepare_run
+from ..syntax_translation import SyntaxTranslationCollator, build_syntax_processor, encode_syntax_dataset
+from ..translation import TranslationRun, TranslationTrainingArguments
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+
+
+@dataclass
+class ModelArguments(arguments_of(SynCoNMTConfig)):
+    """The network: fields of ``SynCoNMTConfig``, under the same names; what is left out has the default there."""
+
+    model_name_or_path: str | None = field(default=None, metadata={"help": "fine-tune this model, with its processor"})
+
+    def model(self, processor: SynCoNMTProcessor) -> SynCoNMTForConditionalGeneration:
+        """A new model with random weights, or the one to fine-tune."""
+        if self.model_name_or_path is not None:
+            return SynCoNMTForConditionalGeneration.from_pretrained(self.model_name_or_path, **self.given())
+        return SynCoNMTForConditionalGeneration(SynCoNMTConfig(**processor.vocabulary_arguments(), **self.given()))
+
+
+KNOWN = ("source_parser", "target_parser", "sentences", "source_relations", "target_relations", "mark_joins")
+
+
+@dataclass
+class DataArguments(arguments_of(build_syntax_processor, without=KNOWN, min_frequency=2)):
+    """The parsed corpus and its vocabularies; what is known of the parsers stands beside the corpus."""
+
+    data_dir: str = field(default="outputs/parsed", metadata={"help": "folder that prepare.py wrote"})
+    max_length: int | None = field(default=None, metadata={"help": "longest side of a training pair, in words"})
+    max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
+    sample_seed: int = 0
+    bleu_tokenize: str = field(default="13a", metadata={"help": "sacrebleu's tokenizer: 13a, intl, zh, char, none"})
+    own_relations: float | None = field(
+        default=None,
+        metadata={
+            "help": "with relation_feedback mixed, share of its own relations that is read at the end; default: all"
+        },
+    )
+    alpha_start: float | None = field(default=None, metadata={"help": "alpha at the start; default: as at the end"})
+    length_group: int = field(default=10, metadata={"help": "words between two groups of BLEU by length"})
+
+
+def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
+    """The parsed parts, and what is known of the parsers."""
+    folder = Path(data_args.data_dir)
+    if not (folder / "dataset_dict.json").is_file():
+        raise FileNotFoundError(
+            f"--data_dir {folder} is no parsed corpus: write one with examples/syntax-translation/prepare.py"
+        )
+    parts = require_datasets().load_from_disk(str(folder))
+    if missing := {"train", "validation"} - set(parts):
+        raise ValueError(f"{folder} has no part {sorted(missing)}: give prepare.py --validation_file or a split")
+    parts = sample_training(parts, data_args.max_train_samples, data_args.sample_seed)
+    known = folder / "parsers.json"
+    return parts, json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}
+
+
+def make_processor(parts: DatasetDict, known: dict[str, Any], data_args: DataArguments) -> SynCoNMTProcessor:
+    """Words of the training part alone; every relation that the parsers know, or that gold trees of any part have."""
+    sides: list[Any] = []
+    for side in ("source", "target"):
+        columns = {key: parts["train"][f"{side}_{key}"] for key in ("tokens", "relations", "spaces")}
+        sides.append(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        seen = {relation for part in parts.values() for row in part[f"{side}_relations"] for relation in row}
+        known = {**known, f"{side}_relations": sorted(seen.union(known.get(f"{side}_relations", ())))}
+    return build_syntax_processor(*sides, **data_args.given(), **known)
+
+
+def without_long_pairs(parts: DatasetDict, max_length: int | None) -> DatasetDict:
+    """Training pairs up to a length; says how many are left out."""
+    if max_length is None:
+        return parts
+    kept = [row for row, length in enumerate(parts["train"]["length"]) if length <= max_length]
+    print(f"--max_length {max_length}: {len(parts['train']) - len(kept)} of {len(parts['train'])} pairs left out")
+    parts["train"] = parts["train"].select(kept)
+    return parts
+
+
+def word_scores(run: TranslationRun, data_args: DataArguments) -> dict[str, Any]:
+    """Accuracy of words and relations of the scored parts; BLEU of the test part by length of the source."""
+    results: dict[str, Any] = {}
+    for name in run.parts.keys() - {"train"}:
+        batches = DataLoader(run.parts[name], run.args.eval_batch_size, collate_fn=run.trainer.data_collator)
+        results[f"{name}_accuracy"] = rounded(token_accuracy(run.model, batches))
+        print(f"{name}: " + ", ".join(f"{key} {value:g}" for key, value in results[f"{name}_accuracy"].items()))
+    predictions = run.folder / "predictions.txt"
+    if "test" in run.parts:
+        part = run.parts["test"].sort("row")
+        rows = bleu_by_length(
+            [len(tokens) for tokens in part["source_tokens"]],
+            predictions.read_text(encoding="utf-8").splitlines(),
+            list(part["target"]),
+            group=data_args.length_group,
+            metric=run.metric,
+        )
+        results["bleu_by_length"] = [rounded(row) for row in rows]
+        for row in results["bleu_by_length"]:
+            print(f"{row['shortest']} to {row['longest']} words: {row['sentences']} sentences, BLEU {row['bleu']:.2f}")
+    return results
+
+
+def main() -> dict[str, Any]:
+    """Parse the command line, train, translate the test part, write model, translations and results."""
+    parser = HfArgumentParser((ModelArguments, DataArguments, TranslationTrainingArguments), description=__doc__)
+    model_args, data_args, args = parser.parse_args_into_dataclasses()
+    checkpoint = prepare_run(args)
+    parts, known = load_parts(data_args)
+    given = checkpoint or model_args.model_name_or_path
+    processor = AutoProcessor.from_pretrained(given) if given else make_processor(parts, known, data_args)
+    parts = without_long_pairs(encode_syntax_dataset(parts, processor), data_args.max_length)
+    model = model_args.model(processor)
+    args.label_names = ["labels", "relation_labels"] if model.config.use_relations else ["labels"]
+    run = TranslationRun(
+        model,
+        parts,
+        args,
+        collator=SyntaxTranslationCollator(processor, model),
+        processing=processor,
+        metric=TranslationMetric(data_args.lowercase, data_args.bleu_tokenize),
+    )
+    if model.config.use_relations or data_args.own_relations is not None:
+        run.trainer.add_callback(RelationSchedule(data_args.own_relations, data_args.alpha_start))
+    results = run.run(checkpoint)
+    results["data"] = portable(asdict(data_args))
+    if run.trainer.is_world_process_zero():
+        results |= word_scores(run, data_args)
+    run.save(results, training_data=data_args.data_dir)
+    return results

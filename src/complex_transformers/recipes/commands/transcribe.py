@@ -1,0 +1,190 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Transcribe audio with a saved model: a file or a folder in, text or JSON lines out.
+
+Files that cannot be read are reported at the end, and the exit code is then 1. A note counts the files for which the
+model outputs nothing. Audio that is longer than a chunk goes through a CTC model in chunks that overlap.
+
+    complex-transformers run transcribe --model outputs/speech recordings/ --output_file transcripts.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm.auto import tqdm
+from transformers import AutoConfig, pipeline
+
+from ...data.audio import read_audio
+from ..run import limit_progress_bars
+
+ENDINGS = (
+    ".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".aifc", ".au", ".caf", ".rf64", ".w64"
+)  # fmt: skip
+UNREADABLE = (".aac", ".ac3", ".amr", ".ape", ".m4a", ".mka", ".mp4", ".webm", ".wma")  # audio soundfile does not read
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("audio", nargs="+", type=Path, help="files, or folders that are searched for them")
+    parser.add_argument("--model", required=True, help="folder or name on the Hub, as run_ctc.py saves it")
+    parser.add_argument("--output_file", type=Path, help="default: standard output")
+    parser.add_argument(
+        "--format", choices=("text", "json"), help="default: json for files named .jsonl or .json (one list)"
+    )
+    parser.add_argument("--chunk_length_s", type=float, default=30.0, help="of CTC models; 0: the whole file at once")
+    parser.add_argument("--stride_length_s", type=float, help="overlap on either side; default a sixth of a chunk")
+    parser.add_argument("--batch_size", type=int, default=8, help="chunks that go through the model at once")
+    parser.add_argument("--num_beams", type=int, help="of models with a decoder; default 1")
+    parser.add_argument("--mix_channels", action="store_true", help="average the channels of stereo audio")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    args = parser.parse_args(arguments)
+    if args.format is None:
+        named_json = args.output_file is not None and args.output_file.suffix in (".json", ".jsonl")
+        args.format = "json" if named_json else "text"
+    return args
+
+
+def audio_files(paths: list[Path], failures: dict[Path, str]) -> list[Path]:
+    """The files, and those of the folders in order of their names; a folder without any goes into ``failures``."""
+    found, others = [], []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        files = sorted(files_below(path, failures))
+        inside = [p for p in files if p.suffix.lower() in ENDINGS + UNREADABLE and not p.name.startswith(".")]
+        if not inside:
+            failures[path] = f"has no audio file (endings: {', '.join(ENDINGS)})"
+        found += inside
+        others += sorted(set(files) - set(inside))
+    if others:
+        names = "".join(f"\n  {file}" for file in others)
+        print(f"{len(others)} other files in the folders are hidden or no audio, left out:{names}", file=sys.stderr)
+    return found
+
+
+def files_below(folder: Path, failures: dict[Path, str]) -> Iterator[Path]:
+    """All files; folders that cannot be read, or are links, go into ``failures``."""
+
+    def unreadable(error: OSError) -> None:
+        failures[Path(error.filename)] = f"cannot be searched: {error.strerror}"
+
+    for parent, folders, names in os.walk(folder, onerror=unreadable):
+        for link in (Path(parent) / name for name in folders):
+            if link.is_symlink():
+                failures[link] = "is a link to a folder and was not searched: name that folder"
+        yield from (Path(parent) / name for name in names)
+
+
+class Transcriber:
+    """From the waveform of a file to its text, by the pipeline that fits the model."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        config = AutoConfig.from_pretrained(args.model)
+        task = "complex-speech2text" if config.is_encoder_decoder else "automatic-speech-recognition"
+        if not config.is_encoder_decoder and args.num_beams is not None:
+            raise SystemExit("--num_beams is for models with a decoder, and this one transcribes by CTC: leave it out")
+        self.pipeline = pipeline(task, model=args.model, device=args.device)
+        self.extractor, self.ratio = self.pipeline.feature_extractor, config.inputs_to_logits_ratio
+        self.rate = self.extractor.sampling_rate
+        self.options: dict[str, Any] = {} if args.num_beams is None else {"num_beams": args.num_beams}
+        self.longest = 0  # samples of a chunk
+        if not config.is_encoder_decoder:
+            self.options = {"batch_size": args.batch_size}
+            if args.chunk_length_s:
+                self.use_chunks(args.chunk_length_s, args.stride_length_s)
+
+    def use_chunks(self, chunk: float, stride: float | None) -> None:
+        """Read long audio in chunks of so many seconds; raises for an overlap that loses frames."""
+        stride = chunk / 6 if stride is None else stride
+        # In whole frames of the output, as the pipeline has them.
+        self.longest, overlap = (round(s * self.rate / self.ratio) * self.ratio for s in (chunk, stride))
+        if not self.extractor.window_length <= overlap < self.longest / 2:
+            raise SystemExit(
+                f"--stride_length_s {stride:g} with --chunk_length_s {chunk:g} is an overlap of {overlap} of "
+                f"{self.longest} samples: it must be at least one window, {self.extractor.window_length} samples, and "
+                "less than half a chunk"
+            )
+        self.chunks = {"chunk_length_s": chunk, "stride_length_s": stride}
+
+    def __call__(self, wave: np.ndarray) -> str:
+        """The text of a waveform ``[samples]``."""
+        options = self.options
+        if 0 < self.longest < len(wave):
+            if self.extractor.normalize:
+                warnings.warn(
+                    "audio longer than a chunk: the model was trained with normalize, which scales each chunk by "
+                    "itself: its text can differ from that of the whole, which --chunk_length_s 0 reads at once",
+                    stacklevel=2,
+                )
+            # The pipeline keeps round(samples / ratio) frames of the last chunk, and the model may have one more.
+            wave = np.pad(wave, (0, -len(wave) % self.ratio))
+            options = {**options, **self.chunks}
+        return self.pipeline({"raw": wave, "sampling_rate": self.rate}, **options)["text"]
+
+
+def transcripts(
+    args: argparse.Namespace, transcribe: Transcriber, failures: dict[Path, str]
+) -> Iterator[dict[str, Any]]:
+    """``file``, ``text`` and ``seconds`` of each file that can be read; the others go into ``failures``."""
+    for path in tqdm(audio_files(args.audio, failures), unit="file", disable=None):
+        try:
+            wave = read_audio(path, transcribe.rate, args.mix_channels)
+            text = transcribe(wave)
+        except Exception as error:  # whatever one file does, the others are transcribed
+            failures[path] = str(error).removeprefix(f"{path} ") or repr(error)
+            continue
+        yield {"file": str(path), "text": text, "seconds": round(len(wave) / transcribe.rate, 3)}
+
+
+def line_of(record: dict[str, Any], format_: str) -> str:
+    """One line of the output; bytes of a file name that are no text are written with a backslash, as JSON has them."""
+    line = json.dumps(record, ensure_ascii=False) if format_ == "json" else f"{record['file']}\t{record['text']}"
+    return line.encode("utf-8", "backslashreplace").decode()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Transcribe and report; the exit code."""
+    args = parse(arguments)
+    limit_progress_bars()
+    transcribe = Transcriber(args)
+    failures: dict[Path, str] = {}
+    written, silent = 0, []
+    as_list = args.format == "json" and args.output_file is not None and args.output_file.suffix == ".json"
+    if args.output_file is not None:
+        args.output_file.parent.mkdir(parents=True, exist_ok=True)
+    output = nullcontext(sys.stdout) if args.output_file is None else args.output_file.open("w", encoding="utf-8")
+    with output as file:
+        try:
+            for record in transcripts(args, transcribe, failures):
+                mark = ("," if written else "[") if as_list else ""
+                print(mark + line_of(record, args.format), file=file, flush=True)
+                written += 1
+                if not record["text"].strip():
+                    silent.append(record["file"])
+        finally:  # a list of what there is
+            if as_list:
+                print("]" if written else "[]", file=file)
+    if silent:
+        print(
+            f"The model outputs nothing for {len(silent)} of {written} files (first: {silent[0]}). Check that they "
+            "hold speech, or train the model longer.",
+            file=sys.stderr,
+        )
+    if failures:
+        print(f"{len(failures)} of {len(failures) + written} files could not be transcribed:", file=sys.stderr)
+        for path, reason in failures.items():
+            print(f"  {path}: {reason}", file=sys.stderr)
+    return 1 if failures else 0
