@@ -190,7 +190,7 @@ def docstring(script: Path) -> str:
 def first_sentence(script: Path) -> str:
     """Return the first sentence of a script's docstring."""
     line = docstring(script).partition("\n")[0].replace("``", "`")
-    return re.sub(r": python \S+.*$", "", line).rstrip(".") + "."
+    return re.sub(r": (python|complex-transformers) .*$", "", line).rstrip(".") + "."
 
 
 def command(script: Path) -> str:
