@@ -25,7 +25,7 @@ from complex_transformers import ComplexQuantizationConfig, write_model_card
 from complex_transformers.analysis import conjugate_share
 from complex_transformers.conversion.lift import network_of
 from complex_transformers.conversion.lift_checkpoint import lift_checkpoint
-from complex_transformers.conversion.liftable import ENCODER_TYPES
+from complex_transformers.conversion.lift_families import FAMILIES
 from complex_transformers.recipes import limit_progress_bars, write_results
 from complex_transformers.recipes.datasets.word_order import docstring_sentences
 
@@ -111,8 +111,8 @@ def load_original(source: Path) -> PreTrainedModel:
         files = {"pretrained_model_name_or_path": source.parent, "gguf_file": source.name}
         return AutoModelForCausalLM.from_pretrained(**files, dtype=torch.float32).eval()
     config = AutoConfig.from_pretrained(source)
-    is_encoder = config.model_type in ENCODER_TYPES
-    kind = getattr(transformers, network_of(config)) if is_encoder else AutoModelForCausalLM
+    has_decoder = "ForCausalLM" in FAMILIES[config.model_type].heads
+    kind = AutoModelForCausalLM if has_decoder else getattr(transformers, network_of(config))
     return kind.from_pretrained(source, dtype=torch.float32).eval()
 
 
