@@ -140,7 +140,7 @@ def test_trained_models_take_another_rounding():
     assert {type(layer) for layer in plain.modules() if isinstance(layer, ComplexLinear)} == {
         type(layer) for layer in decoder().modules() if isinstance(layer, ComplexLinear)
     }
-    refused("give a config", quantize, plain)
+    refused("config must be given", quantize, plain)
     broken = quantize(decoder(), TRAINING)
     torch.nn.init.constant_(rounded(broken)[3].real.weight, torch.nan)
     without = ComplexQuantizationConfig(modules_to_not_convert=["q_proj"])

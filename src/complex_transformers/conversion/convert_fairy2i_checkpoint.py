@@ -41,7 +41,7 @@ class Fairy2iArguments:
         default=2, metadata={"help": "rounding stages: 2 for Fairy2i-W2, 1 for W1, 0 if weights are rounded already"}
     )
     source: str | None = field(default=None, metadata={"help": "name of the weights in the card"})
-    license: str | None = field(default=None, metadata={"help": "of the weights; default that of their card"})
+    license: str | None = field(default=None, metadata={"help": "of the weights; default the licence in their card"})
 
 
 def round_matrix(matrix: Tensor, stages: int) -> Tensor:
@@ -72,7 +72,7 @@ def convert_fairy2i_checkpoint(
         output: another folder, for ``from_pretrained``.
         stages: rounding stages; 0 keeps the weights unrounded.
         source: name of the weights in the card; default the name of the folder.
-        license: licence identifier of the Hub; default that of the card, else ``unknown``.
+        license: licence identifier of the Hub; default the licence in the card, else ``unknown``.
 
     Returns:
         The model, in evaluation mode.

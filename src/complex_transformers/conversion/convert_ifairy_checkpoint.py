@@ -54,7 +54,7 @@ class IFairyArguments:
     )
     activation_bits: int | None = field(default=8, metadata={"help": "bits of the activations; 0 does not round them"})
     source: str | None = field(default=None, metadata={"help": "name of the weights in the card"})
-    license: str | None = field(default=None, metadata={"help": "of the weights; default that of their card"})
+    license: str | None = field(default=None, metadata={"help": "of the weights; default the licence in their card"})
 
 
 @torch.no_grad()
@@ -155,7 +155,7 @@ def convert_ifairy_checkpoint(
         output: another folder, for ``from_pretrained``.
         round_weights, activation_bits: see ``convert_ifairy_weights``.
         source: name of the weights in the card; default the name of the folder.
-        license: licence identifier of the Hub; default that of the card, else ``unknown``.
+        license: licence identifier of the Hub; default the licence in the card, else ``unknown``.
 
     Returns:
         The model, in evaluation mode.

@@ -10,7 +10,7 @@ class ``TransfoXLLMHeadModel`` of Transformers (``transformer.word_emb...``). Th
 
 - They multiply embeddings by sqrt(d_model), and their tables may be narrow with a projection each. Our table holds the
   product. A tied head becomes a separate weight, since the head is not multiplied.
-- The projection of the first cluster is multiplied out, and those of the tails are kept. All projections are
+- The projection of the first cluster is multiplied out, and the projections of the tails are kept. All projections are
   multiplied out if the widths are not ``d_model // div_value ** i``.
 - The authors' PyTorch code reads the logits of the tails in reverse order (tail i has column -i). Transformers and the
   authors' TensorFlow code read them in order.

@@ -58,7 +58,7 @@ def moved(name: str, value: Tensor, axes: Sequence[str], orders: Mapping[str, Te
     """Return a tensor with the features along each axis reordered.
 
     Raises:
-        ValueError: another shape, of which ``index_select`` would silently drop features; integers.
+        ValueError: another shape (``index_select`` would silently drop features), or integers.
     """
     shape = tuple(len(orders[axis]) for axis in axes)
     if value.shape != shape or not value.is_floating_point():

@@ -4,8 +4,8 @@
 
 A real matrix on halves is widely linear, U z + V conj(z) (``nn.WidelyLinear.from_real``). Rotary positions pair
 feature k of a real head with k + D/2, which is the rotation of a complex number. The scores Re(q k^H) are the dot
-products of the real heads. Norms and activations act on stored elements. So the lift only reorders features: those of
-the residual stream into pairs, and those of each head (rows of q, k, v and columns of o) into halves over all heads.
+products of the real heads. Norms and activations act on stored elements. So the lift only reorders features: the
+residual stream into pairs, and each head (rows of q, k, v and columns of o) into halves over all heads.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def lift_checkpoint(
         dtype: ``float32``, ``bfloat16``, ``float16`` or ``float64``. Sums of two 16-bit weights are exact in float32;
             16-bit dtypes round them, and so change the function.
         source: name of the weights in the card, for instance their repository; default the name of folder or file.
-        license: licence identifier of the Hub; default that of the card or file, else ``unknown``.
+        license: licence identifier of the Hub; default the licence in the card or file, else ``unknown``.
 
     Returns:
         The model, in evaluation mode.

@@ -127,7 +127,7 @@ class Release:
         return self.weights[name.format(0)].split(self.cluster_sizes)
 
     def div_value(self) -> int:
-        """Return the factor by which tails get narrower, or 1 if all clusters get the full width."""
+        """Return the factor between the widths of successive tails, or 1 if all clusters get the full width."""
         if len(self.widths) == 1:
             return 1
         numbers = range(2, self.d_model + 1)
