@@ -105,7 +105,7 @@ def test_adapted_layer_is_a_complex_product_of_the_adapted_weights(base):
 @pytest.mark.parametrize("targets", [["projection"], ["real", "imag"]], ids=["layer", "parts"])
 @pytest.mark.parametrize("readout", ["concat", "feature_modulus", "modulus"])
 def test_adapted_heads_read_as_before(readout, targets):
-    """The adapted layer has the class of the adapter, not of the readout."""
+    """Check a readout whose layer has the class of the adapter."""
     torch.manual_seed(0)
     head = Readout(8, 6, readout)
     x = torch.randn(3, 8)

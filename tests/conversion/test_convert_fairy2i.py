@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A Llama of master weights, converted, is the Llama whose matrices are rounded by a loop of the formulas."""
+"""A converted Fairy2i checkpoint equals a Llama whose matrices are rounded by a plain loop."""
 
 import cmath
 import math
@@ -20,7 +20,7 @@ MODULE = "complex_transformers.conversion.convert_fairy2i_checkpoint"
 
 
 def rounded_numbers(weights, stages):
-    """Stage by stage, number by number."""
+    """Round complex weights stage by stage, element by element."""
     rest, total = list(weights), [0j] * len(weights)
     for _ in range(stages):
         quarters = [math.floor(cmath.phase(w) / (math.pi / 2) + 0.5) % 4 for w in rest]  # 0: 1, 1: i, 2: -1, 3: -i
@@ -34,7 +34,7 @@ def rounded_numbers(weights, stages):
 
 
 def rounded(matrix, stages):
-    """A real matrix by its blocks: U = ((R11 + R22) + i (R21 - R12)) / 2, V = ((R11 - R22) + i (R21 + R12)) / 2."""
+    """Round the blocks U = ((R11 + R22) + i (R21 - R12)) / 2 and V = ((R11 - R22) + i (R21 + R12)) / 2 of R."""
     (r11, r12), (r21, r22) = ((row.chunk(2, 1)) for row in matrix.double().chunk(2))
     u, v = torch.complex(r11 + r22, r21 - r12) / 2, torch.complex(r11 - r22, r21 + r12) / 2
     u, v = (torch.tensor(rounded_numbers(w.flatten().tolist(), stages), dtype=w.dtype).view_as(w) for w in (u, v))

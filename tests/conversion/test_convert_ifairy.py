@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Random weights of the names and shapes of iFairy, converted, against its formulas in complex128."""
+"""A converted iFairy checkpoint of random weights equals its formulas in complex128."""
 
 import cmath
 import json
@@ -38,7 +38,7 @@ HEADS, WIDTH = 3, 4
 
 
 def released(dtype=torch.float64):
-    """A state dict of iFairy."""
+    """Return a random state dict of iFairy."""
     torch.manual_seed(1)
     d, inner, words = 12, 10, 20
     shapes = {"lm_head.weight": (words, 2 * d)}
@@ -57,7 +57,7 @@ def released(dtype=torch.float64):
 
 
 def units(matrix):
-    """Each number as the unit of its sector, times the mean of its axis."""
+    """Round each weight to the unit of its sector, times the mean of its axis."""
     nearest = [[cmath.exp(0.5j * math.pi * math.floor(cmath.phase(w) / (math.pi / 2) + 0.5)) for w in row]
                for row in matrix.tolist()]  # fmt: skip
     unit = torch.tensor(nearest, dtype=torch.complex128)
@@ -67,7 +67,7 @@ def units(matrix):
 
 
 def steps(z, bits):
-    """Both parts of a token's features in whole steps."""
+    """Quantize both parts of the features of a token."""
     if bits is None:
         return z
     top = 2 ** (bits - 1) - 1
@@ -76,13 +76,13 @@ def steps(z, bits):
 
 
 def turned(place):
-    """exp(i w_k t) for the features of a head."""
+    """Compute exp(i w_k t) for the features of a head."""
     angles = [cmath.exp(1j * place * 10000.0 ** (-k / WIDTH)) for k in range(WIDTH)]
     return torch.tensor(angles, dtype=torch.complex128)
 
 
 def oracle(weights, ids, rounded=True, bits=8):
-    """Logits of one text, token by token."""
+    """Compute the logits of one sequence, token by token."""
     weights = {name: value.double() for name, value in weights.items()}
 
     def number(name, middle=".weight"):

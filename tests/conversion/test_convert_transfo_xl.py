@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of both releases of Transformer-XL, converted, against a plain network that reads the originals."""
+"""Converted weights of both Transformer-XL releases equal a plain network that uses the originals."""
 
 import importlib
 import json
@@ -43,7 +43,7 @@ def ours(model, ids, cuts=(), memory=None):
 
 
 def converted(tmp_path, weights, known, dtype=torch.float64):
-    """Saved as a file, converted, and read again."""
+    """Save the weights, convert the file and load the converted model."""
     torch.save({name: value.to(dtype) for name, value in weights.items()}, tmp_path / "weights.pt")
     (tmp_path / "config.json").write_text(json.dumps(known), encoding="utf-8")
     returned = convert_transfo_xl_checkpoint(tmp_path / "weights.pt", tmp_path / "model", tmp_path / "config.json")
@@ -54,7 +54,7 @@ def converted(tmp_path, weights, known, dtype=torch.float64):
 
 
 def assert_same_outputs(model, weights, known, cuts=CUTS, memory=None, zeros=None, tolerance=1e-8):
-    """Log-probabilities of the stream, read in pieces with a memory, are those of the release."""
+    """Compare log-probabilities, computed in segments with a memory, with the release."""
     expected = plain_network(weights, known, stream(), cuts, zeros)
     torch.testing.assert_close(ours(model, stream(), cuts, memory).double(), expected, rtol=0, atol=tolerance)
 
@@ -102,7 +102,7 @@ def test_the_head_keeps_its_clusters(name, cutoffs, div_value):
 
 
 def test_the_releases_differ_in_the_order_of_the_tails():
-    """Column -i of the authors' PyTorch code is tail i: the same tensors are another model in Transformers."""
+    """Column -i of the authors' PyTorch code is tail i: the same tensors give another model in Transformers."""
     weights, known = release(**NETWORKS["words, tied"])
     renamed = {n if n.startswith("crit.") else f"transformer.{n}": value for n, value in weights.items()}
     difference = plain_network(weights, known, stream()) - plain_network(renamed, known, stream())
@@ -132,7 +132,7 @@ def test_the_memory_of_zeros_that_transformers_begins_with(tmp_path):
 @pytest.mark.parametrize("name", ["characters", "words, tied", "narrow words, shared projections", "adaptive"])
 @pytest.mark.parametrize("kept", ["word_emb", "crit"])
 def test_tied_tensors_may_be_there_once(tmp_path, name, kept):
-    """safetensors leaves out all names of a tensor but one."""
+    """Safetensors files hold tied tensors under one name only."""
     weights, known = release(of_transformers=True, **NETWORKS[name])
     dropped = []
     for table in range(3):
@@ -161,7 +161,7 @@ def test_prefix_and_half_precision():
 
 
 def test_command_line(tmp_path, monkeypatch, capsys):
-    """Its options come before the file of settings."""
+    """Options take precedence over the file of settings."""
     weights, known = release(**NETWORKS["words, tied"])
     torch.save(weights, tmp_path / "weights.pt")
     (tmp_path / "config.json").write_text(json.dumps({**known, "mem_len": 9, "clamp_len": 3}), encoding="utf-8")

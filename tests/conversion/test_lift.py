@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A lifted decoder is the decoder: its logits, its texts, after saving and loading, whatever the pairing."""
+"""A lifted decoder computes the logits and generates the tokens of the original, for every pairing."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def assert_equal(found, expected, tolerance=1e-5):
 
 
 def padded_batch():
-    """Three texts, the first two padded on the left."""
+    """Return three sequences, the first two padded on the left."""
     ids, mask = torch.randint(3, WORDS, (3, 9)), torch.ones(3, 9, dtype=torch.long)
     mask[0, :4], mask[1, :1] = 0, 0
     return ids.masked_fill(mask == 0, 0), mask
@@ -63,7 +63,7 @@ def test_logits_and_texts_are_those_of_the_original(kind):
 @torch.no_grad()
 @every_kind
 def test_layers_are_those_of_the_original(kind):
-    """Layer by layer, and the cache of values: nothing is right by cancellation."""
+    """Compare every layer and the cached values, so that errors cannot cancel."""
     model, ids = real_model(kind), torch.randint(3, WORDS, (2, 5))
     lifted = lift(model)
     theirs, ours = (network(ids, use_cache=True, output_hidden_states=True) for network in (model, lifted))
@@ -78,7 +78,7 @@ def test_layers_are_those_of_the_original(kind):
 @torch.no_grad()
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "dynamic" not in kind and "longrope" not in kind])
 def test_a_cache_changes_nothing(kind):
-    """Token by token, beyond the windows: dynamic frequencies are left out, which change with the length."""
+    """Generate beyond the windows; dynamic frequencies, which depend on the length, are excluded."""
     lifted = lift(real_model(kind))
     ids, mask = padded_batch()
     expected = lifted(ids, attention_mask=mask).logits
@@ -106,7 +106,7 @@ def test_texts_by_a_static_cache_are_the_same(kind):
 @pytest.mark.parametrize("kind", ["llama", "phi3, longrope, partial, window", "gemma2", "gemma3", "olmo2"])
 @pytest.mark.parametrize("head", [AutoModel, AutoModelForSequenceClassification, AutoModelForTokenClassification])
 def test_bare_models_and_classifiers_are_those_of_the_original(kind, head, tmp_path):
-    """From a model and from its files."""
+    """Lift the model and its files."""
     if kind in ("gemma3", "olmo2") and head is AutoModelForTokenClassification:
         pytest.skip("Transformers has no such class")
     labels = {f"kind {index}": index for index in range(3)}
@@ -135,7 +135,7 @@ def test_a_subclass_is_lifted_as_the_class_it_comes_from():
 
 
 def test_gradients_are_those_of_the_original():
-    """Of the loss with respect to the real matrix: a step of training is one of the original."""
+    """Gradients of the blocks are sums of the gradients of the real matrix."""
     model, ids = real_model(), torch.randint(3, WORDS, (2, 7))
     lifted = lift(model)
     for network in (model, lifted):

@@ -174,7 +174,7 @@ def test_the_configuration_is_checked_before_any_weight(tmp_path):
 
 
 def test_names_without_the_prefix_of_the_model(tmp_path):
-    """Sentence encoders made of decoders are saved so, as causal language models."""
+    """Sentence encoders based on decoders are saved as causal language models without the prefix."""
     model = saved(tmp_path / "real", "qwen2")
     file = tmp_path / "real" / "model.safetensors"
     bare = {name.removeprefix("model."): value for name, value in load_file(file).items()}
@@ -201,7 +201,7 @@ def test_weights_of_another_kind_and_other_arguments(tmp_path):
 
 
 def write_gguf(path, model, changes=(), tensors=()):
-    """A Llama as llama.cpp writes it: rows of q and k in pairs, a tokenizer of bytes."""
+    """Write a Llama as llama.cpp does: rows of q and k in pairs, a byte-level tokenizer."""
     gguf = pytest.importorskip("gguf", reason='needs the extra gguf: pip install -e ".[gguf]"')
     config = model.config
     writer = gguf.GGUFWriter(path, "llama")

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A lifted BERT is the BERT: its states, pooled features and logits, with padding and types, saved and loaded."""
+"""A lifted encoder computes the hidden states, pooled outputs and logits of the original."""
 
 import re
 
@@ -37,7 +37,7 @@ DTYPES = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
 def texts(side, kind="model"):
-    """Three padded sequences for ours, and for the original with positions as it counts them, without padding."""
+    """Return three padded sequences as inputs of the complex model and of the original."""
     generator = torch.Generator().manual_seed(1)
     ids = torch.randint(3, WORDS, (3, 9), generator=generator)
     types = torch.randint(0, 1 if kind.startswith("xlm") else 3, (3, 9), generator=generator)
@@ -52,7 +52,7 @@ def texts(side, kind="model"):
 
 
 def answer(output):
-    """What a class computes besides hidden states."""
+    """Return the logits or the pooled output."""
     if "start_logits" in output:
         return torch.stack([output.start_logits, output.end_logits], -1)
     name = next(name for name in ("logits", "pooler_output", "last_hidden_state") if name in output)
@@ -60,7 +60,7 @@ def answer(output):
 
 
 def alone(inputs, row):
-    """A text without its padding."""
+    """Return one sequence without its padding."""
     tokens = inputs["attention_mask"][row].bool()
     return {name: value[row][tokens].unsqueeze(0) for name, value in inputs.items()}
 
@@ -74,7 +74,7 @@ def assert_equal(found, expected, tolerance=1e-5):
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_everything_is_that_of_the_original(kind, side, dtype):
-    """Layer by layer: nothing is right by cancellation."""
+    """Compare every layer, so that errors cannot cancel."""
     model = real_encoder(kind).to(dtype)
     lifted = lift(model)
     ours, theirs = texts(side, kind)
@@ -118,7 +118,7 @@ def test_both_ways_of_attention(implementation):
 
 
 def test_gradients_and_losses_are_those_of_the_original():
-    """Of the loss with respect to the real matrix: a step of training without dropout is one of the original."""
+    """Gradients of the blocks are sums of the gradients of the real matrix."""
     model = real_encoder("texts")
     lifted = lift(model)
     ours, theirs = texts("right")
@@ -202,7 +202,7 @@ def test_the_lift_shares_nothing_with_the_original_and_has_its_mode_and_dtype():
 
 @torch.no_grad()
 def test_files_of_other_versions_and_of_larger_networks():
-    """Names of files from TensorFlow, buffers, a prefix too many or too few, heads that the class does not read."""
+    """Read TensorFlow names, buffers, and heads that the class does not have."""
     model = real_encoder("words")
     config, weights = model.config, dict(model.state_dict())
     config.architectures = ["BertForMaskedLM"]

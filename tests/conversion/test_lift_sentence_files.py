@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of BERT and of sentence-transformers: lifted with all that belongs to them, the same sentence vectors."""
+"""Folders of BERT and sentence-transformers are lifted with tokenizer, modules and card."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def saved(folder, kind="model", **options):
 
 
 def with_modules(folder, paths=("", "1_Pooling", "2_Normalize")):
-    """The files of a folder of sentence-transformers; some folders that it names have none."""
+    """Write the modules of a sentence-transformers folder; the last one has no folder."""
     names = ("Transformer", "Pooling", "Normalize")
     modules = [
         {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{name}"}

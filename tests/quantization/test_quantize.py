@@ -34,7 +34,7 @@ def packed_names(model):
 
 
 def family_cases():
-    """The default variants of the complex field, one parameter each."""
+    """Return the default variants with complex weights."""
     cases = [case for case in CASES if case.config().number_field == "complex"]
     return [pytest.param(case, id=str(case), marks=() if case.is_default else pytest.mark.full) for case in cases]
 
@@ -49,7 +49,7 @@ def has_complex_layers(model):
 
 @pytest.mark.parametrize("case", family_cases())
 def test_every_family_computes_with_packed_weights(case):
-    """As with float layers of the same weights; layers that cannot be packed raise, and the model is unchanged."""
+    """Packed layers equal float layers of the same weights; a model without complex layers is unchanged."""
     model = case.own()
     before = copy.deepcopy(model.state_dict())
     shared = getattr(model.config, "share_parts", False)
@@ -124,7 +124,7 @@ def test_calibration_lowers_the_error_of_outputs(linear_type):
 @pytest.mark.full
 @torch.no_grad()
 def test_calibrations_of_every_form_are_one():
-    """Tensors, rows of a dataset, batches with padding and labels."""
+    """Accept tensors, dataset rows, and batches with padding and labels."""
     ids = texts(3, 9)
     padded, mask = torch.cat([ids, torch.zeros(3, 2, dtype=torch.long)], dim=1), torch.ones(3, 11, dtype=torch.long)
     mask[:, 9:] = 0
@@ -193,7 +193,7 @@ def test_models_and_options_that_cannot_be_quantized():
 
 
 def test_weights_of_the_papers_are_kept():
-    """A model whose weights are sums of units already computes what it did, to the rounding of its scales."""
+    """A model whose weights are sums of units computes the same, up to 16-bit scales."""
     model = decoder("conjugate")
     plain = quantize(copy.deepcopy(model), ComplexQuantizationConfig(1, "tensor")).dequantize()
     again = quantize(copy.deepcopy(plain), ComplexQuantizationConfig(1, "tensor"))
@@ -253,7 +253,7 @@ def test_calibration_leaves_out_the_padding_of_both_sides():
 
 @torch.no_grad()
 def test_labels_are_what_a_decoder_is_calibrated_with():
-    """Where nothing else is given: start token, then the labels but the last; padding of labels is left out."""
+    """Without other inputs: the start token, then all labels but the last, without padding."""
     torch.manual_seed(0)
     sizes = {"vocab_size": WORDS, "hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2}
     config = ComplexSeq2SeqConfig(**sizes, encoder_layers=1, decoder_layers=1, decoder_start_token_id=1)
@@ -277,7 +277,7 @@ def test_labels_are_what_a_decoder_is_calibrated_with():
 
 
 def test_recurrent_layers_are_calibrated_without_padding():
-    """U reads the states before each of the words that count, here taken from what the model gives."""
+    """Hidden-to-hidden weights read the states before each token, here taken from the outputs."""
     torch.manual_seed(0)
     sizes = {"vocab_size": WORDS, "hidden_size": 16, "recurrent_size": 12, "num_hidden_layers": 1}
     model = ComplexRecurrentLMForCausalLM(ComplexRecurrentLMConfig(**sizes)).eval()

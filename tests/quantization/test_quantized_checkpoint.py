@@ -63,7 +63,7 @@ def test_a_lifted_model_is_quantised_saved_and_loaded_in_a_new_process(tmp_path)
 @pytest.mark.parametrize("linear_type", LINEAR_TYPES)
 @pytest.mark.parametrize(("stages", "granularity"), [(1, "tensor"), (2, "row"), (3, "row")])
 def test_bits_on_disk(tmp_path, linear_type, stages, granularity):
-    """Two bits a stage for each complex weight and 16 for each scale; head, embedding and norms as they were."""
+    """Two bits per stage and complex weight, 16 bits per scale; head, embedding and norms stay floats."""
     model = decoder(linear_type)
     model.save_pretrained(tmp_path / "float")
     quantize(model, ComplexQuantizationConfig(stages, granularity)).save_pretrained(tmp_path / "packed")
@@ -180,7 +180,7 @@ def test_a_packed_checkpoint_keeps_its_own_configuration(tmp_path):
 @torch.no_grad()
 @pytest.mark.parametrize("training", [False, True])
 def test_models_that_share_a_configuration(tmp_path, training):
-    """One is quantised; the other is saved and loaded as the float model that it is."""
+    """Quantize one model; the other is saved and loaded as a float model."""
     model, ids = decoder(), texts()
     other = ComplexLlamaForCausalLM(model.config).eval()
     expected = other(ids).logits
@@ -194,7 +194,7 @@ def test_models_that_share_a_configuration(tmp_path, training):
 
 @pytest.mark.parametrize("training", [False, True])
 def test_tensor_parallel_models_are_rejected(tmp_path, training):
-    """The option of ``from_pretrained(..., distributed_config=...)``."""
+    """Check ``from_pretrained(..., distributed_config=...)``."""
     config, options = ComplexQuantizationConfig(1, training=training), {"config": decoder().config}
     options["config"].distributed_config = DistributedConfig(tp_size=2)
     words = "tp_size must be 1 for quantization"
@@ -209,7 +209,7 @@ def test_tensor_parallel_models_are_rejected(tmp_path, training):
 
 @torch.no_grad()
 def test_layers_that_are_offloaded(tmp_path):
-    """Packed ones are loaded so; float ones cannot be rounded."""
+    """Offloaded packed layers load; offloaded float layers cannot be quantized."""
     pytest.importorskip("accelerate")
     places = {"model.embed_tokens": "cpu", "model.layers.0": "cpu", "model.layers.1": "disk", "model.norm": "cpu"}
     options = {"device_map": {**places, "lm_head": "cpu"}, "offload_folder": str(tmp_path / "offload")}
