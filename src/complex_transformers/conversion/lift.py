@@ -70,6 +70,7 @@ def lift(model: PreTrainedModel, pairing: str | Sequence[int] | Tensor = "halves
     Raises:
         ValueError: an unsupported architecture, class or option (see ``check_liftable``), a pairing that is not a
             permutation, a tensor of another shape than the configuration says.
+        StrictDataclassClassValidationError: an option that the complex configuration rejects, such as ``rope_type``.
         RuntimeError: missing or unexpected tensors.
 
     Source:
@@ -278,7 +279,7 @@ def _orders(config: PreTrainedConfig, pairing: str | Sequence[int] | Tensor) -> 
     """Return for each kind of features their indices in the original, in the order of the complex model."""
     width, rotated, heads = head_dim(config), rotary_dim(config), config.num_attention_heads
     return {
-        "words": torch.arange(config.vocab_size),
+        "tokens": torch.arange(config.vocab_size),
         "positions": torch.arange(num_positions(config)),
         "types": torch.arange(getattr(config, "type_vocab_size", 0)),
         "labels": torch.arange(config.num_labels),

@@ -165,7 +165,7 @@ DECODER_CLASSES: dict[str, type[LiftedModel]] = {
 }
 SCORE: Layers = {"score": ("classifier.projection", ("labels", "stream"))}
 DECODER_HEADS: dict[str, Layers] = {
-    "ForCausalLM": {"lm_head": ("lm_head.projection", ("words", "stream"))},
+    "ForCausalLM": {"lm_head": ("lm_head.projection", ("tokens", "stream"))},
     "ForSequenceClassification": SCORE,
     "ForTokenClassification": SCORE,
     "Model": {},
@@ -237,7 +237,7 @@ def _decoder(norm_position: str = "pre", qk_norm: bool | str = False, **options:
     return Family(
         prefix="model.",
         classes=DECODER_CLASSES,
-        tables={"embed_tokens": ("embed_tokens", ("words", "stream"))},
+        tables={"embed_tokens": ("embed_tokens", ("tokens", "stream"))},
         block={f"layers.{{}}.{name}": (name, axes) for name, axes in (MATRICES | norms).items()},
         ends={"norm": ("norm", ("stream",))},
         heads=DECODER_HEADS,
@@ -263,12 +263,12 @@ ENCODER_CLASSES: dict[str, type[LiftedModel]] = {
     "ForTokenClassification": ComplexOrderForTokenClassification,
     "Model": ComplexOrderModel,
 }
-WORDS = "embeddings.word_embeddings.weight"
+TOKEN_TABLE = "embeddings.word_embeddings.weight"
 DENSE = ("stream", "stream")
 POOLER: Layers = {"pooler.dense": ("pooler.dense", DENSE)}
 CLASSIFIER: Layers = {"classifier": ("classifier.projection", ("labels", "stream"))}
 TABLES: Layers = {
-    "embeddings.word_embeddings": ("embed_tokens", ("words", "stream")),
+    "embeddings.word_embeddings": ("embed_tokens", ("tokens", "stream")),
     "embeddings.position_embeddings": ("embed_tokens.position", ("positions", "stream")),  # a parameter, not a layer
 }
 TYPES: Layers = {"embeddings.token_type_embeddings": ("embed_types", ("types", "stream"))}
@@ -340,7 +340,7 @@ def _encoder(
             "ForMaskedLM": {
                 dense: ("dense", DENSE),
                 norm: ("head_norm", ("stream",)),
-                last: ("lm_head.projection", ("words", "stream")),
+                last: ("lm_head.projection", ("tokens", "stream")),
             },
             "ForQuestionAnswering": {"qa_outputs": ("qa_outputs.projection", ("ends", "stream"))},
             "ForSequenceClassification": classification,
@@ -357,7 +357,7 @@ def _encoder(
             "lm_readout": "concat",
         },
         unread=("pooler.", "cls.", "classifier.", "lm_head.", "qa_outputs.", "vocab_", "pre_classifier."),
-        tied={"ForMaskedLM": {f"{last}.weight": WORDS} | ({f"{last}.bias": bias} if bias else {})},
+        tied={"ForMaskedLM": {f"{last}.weight": TOKEN_TABLE} | ({f"{last}.bias": bias} if bias else {})},
         **options,
     )
 

@@ -121,15 +121,18 @@ class ModelHubMixin(HubMixin, _Base):
             del self.config.auto_map
         path = Path(save_directory) / CARD_NAME
         own_card = path.read_text(encoding="utf-8") if push_to_hub and path.is_file() else None
-        if push_to_hub:
+        if push_to_hub and is_main_process:
             kwargs.setdefault("repo_id", Path(save_directory).name)
             self._prepare_repository(kwargs["repo_id"], own_card, kwargs.get("private"), kwargs.get("token"))
-            path.unlink(missing_ok=True)  # may be a link, and Transformers writes the card of the repository here
-        super().save_pretrained(save_directory, is_main_process, state_dict, push_to_hub, **kwargs)
+        if push_to_hub and path.is_symlink():
+            path.unlink()  # Transformers would write the card of the repository to the target of the link
+        try:
+            super().save_pretrained(save_directory, is_main_process, state_dict, push_to_hub, **kwargs)
+        finally:
+            if own_card is not None and is_main_process:
+                _write(path, own_card)
         if is_main_process:
             write_hub_shim(save_directory, self)
-            if own_card is not None:
-                _write(path, own_card)
             write_model_card(save_directory, self, overwrite=False)
 
     def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
