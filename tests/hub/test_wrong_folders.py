@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Folders, versions and inputs that are not what was asked for: what is said about them."""
+"""Errors for folders of other models, older versions and wrong inputs."""
 
 import re
 import subprocess
