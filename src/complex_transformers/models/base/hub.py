@@ -18,14 +18,11 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from .. import model_families
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedModel as _Base
+    from transformers import PreTrainedModel
     from transformers.modelcard import TrainingSummary
-else:
-    _Base = object
 
 __all__ = [
     "HubMixin",
-    "ModelHubMixin",
     "ReaderHubMixin",
     "card_text",
     "complete_card",
@@ -47,8 +44,8 @@ CARD_NAME = "README.md"
 # Where a card names the folder or the repository that it is in.
 PLACEHOLDER = "path-or-repo"
 # Transformers puts a card of nothing but gaps where a repository has none.
-_EMPTY_CARD = "This model card has been automatically generated."
-_GAP = "[More Information Needed]"
+EMPTY_CARD = "This model card has been automatically generated."
+GAP = "[More Information Needed]"
 _TEMPLATES = Path(__file__).parent / "model_cards"
 _PACKAGE = __package__.partition(".")[0]
 # Not image processors: pipelines would take their `auto_map` for that of a video processor, and ask to run its code.
@@ -104,57 +101,6 @@ class ReaderHubMixin(HubMixin):
         return super()._upload_modified_files(working_dir, repo_id, kept, *args, **kwargs)  # type: ignore[misc]
 
 
-class ModelHubMixin(HubMixin, _Base):
-    """Saves and pushes a model with its shim and its card, whichever method of Transformers is called."""
-
-    _card_of_folder: str | None = None
-
-    def post_init(self) -> None:
-        """As in Transformers; gives the model its tags, which any ``Trainer`` writes into a card of its own."""
-        super().post_init()
-        self.add_model_tags(_tags(self))
-
-    def save_pretrained(
-        self,
-        save_directory: str | os.PathLike[str],
-        is_main_process: bool = True,
-        state_dict: dict[str, Any] | None = None,
-        push_to_hub: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        """As in Transformers; also writes the hub shim, and a model card where the folder has none."""
-        self.config.auto_map = auto_map(self)
-        if not self.config.auto_map:
-            del self.config.auto_map
-        card = Path(save_directory) / CARD_NAME
-        self._card_of_folder = card.read_text(encoding="utf-8") if card.is_file() else None
-        if push_to_hub and card.is_symlink():
-            card.unlink()  # Transformers would write through the link
-        super().save_pretrained(save_directory, is_main_process, state_dict, push_to_hub, **kwargs)
-        if is_main_process:
-            write_hub_shim(save_directory, self)
-            write_model_card(save_directory, self, overwrite=False)
-
-    def _upload_modified_files(
-        self, working_dir: Any, repo_id: str, files_timestamps: dict[str, float], *args: Any, **kwargs: Any
-    ) -> Any:
-        """The one road of both ``push_to_hub()`` and ``save_pretrained(push_to_hub=True)``: shim and card go along.
-
-        Transformers has put the card of the repository into the folder, or an empty one. A card that the folder had
-        before goes first, unless it says no more than what is written unasked; then that of the repository.
-        """
-        write_hub_shim(working_dir, self)
-        path, default = Path(working_dir) / CARD_NAME, card_text(self)
-        theirs = ModelCard(path.read_text(encoding="utf-8"))
-        own, self._card_of_folder = self._card_of_folder, None
-        is_empty = _EMPTY_CARD in theirs.text and theirs.text.count(_GAP) > 10
-        card = theirs if own in (None, default) and not is_empty else ModelCard(own or default)
-        _add_tags(card, theirs)
-        _write(path, _at(card, repo_id))
-        kept = {name: time for name, time in files_timestamps.items() if name not in (CARD_NAME, f"{SHIM_NAME}.py")}
-        return super()._upload_modified_files(working_dir, repo_id, kept, *args, **kwargs)
-
-
 def _nearest(cls: type, names: Mapping[str, str]) -> str | None:
     """The name of a class of this package among ``names``: of ``cls``, or of its nearest base."""
     bases = (base.__name__ for base in cls.__mro__ if base.__module__.partition(".")[0] == _PACKAGE)
@@ -174,7 +120,7 @@ def _auto_class(model: PreTrainedModel) -> str | None:
     return names.get(_nearest(type(model), names) or "")
 
 
-def _tags(model: PreTrainedModel) -> list[str]:
+def model_tags(model: PreTrainedModel) -> list[str]:
     return ["complex-valued", "complex_transformers", model.config.model_type]
 
 
@@ -200,14 +146,14 @@ def write_hub_shim(directory: str | os.PathLike[str], model: PreTrainedModel) ->
     names = sorted({entry.partition(".")[2] for entry in auto_map(model).values()})
     if not names:
         return None
-    return _write(Path(directory) / f"{SHIM_NAME}.py", _shim("model", names))
+    return write_file(Path(directory) / f"{SHIM_NAME}.py", _shim("model", names))
 
 
 def _write_reader_shim(directory: str | os.PathLike[str], reader: type) -> Path:
     """``write_hub_shim`` of what reads: all readers of its families, since a processor has others inside."""
     families = [{name: auto for auto, name in classes.items()} for classes in model_families().values()]
     names = {name for family in families if _nearest(reader, family) for name in family if family[name] in _READERS}
-    return _write(Path(directory) / f"{READER_SHIM_NAME}.py", _shim("processor", sorted(names)))
+    return write_file(Path(directory) / f"{READER_SHIM_NAME}.py", _shim("processor", sorted(names)))
 
 
 def _shim(what: str, names: list[str]) -> str:
@@ -253,7 +199,7 @@ def card_text(
         license=license,
         language=language if language is None or isinstance(language, str) else list(language),
         pipeline_tag=task,
-        tags=_tags(model),
+        tags=model_tags(model),
         datasets=datasets or None,
         model_name=(repo_id or name) if results else None,
         eval_results=results or None,
@@ -308,7 +254,7 @@ def write_model_card(
     path = Path(directory) / CARD_NAME
     if path.exists() and not overwrite:
         return path
-    return _write(path, card_text(model, **contents))
+    return write_file(path, card_text(model, **contents))
 
 
 def complete_card(
@@ -320,20 +266,20 @@ def complete_card(
     for name in ("language", "license", "base_model", "datasets", "metrics", "eval_results"):
         card.data[name] = theirs.data.get(name) or card.data.get(name)
     card.data.model_name = summary.model_name if card.data.eval_results else None
-    _add_tags(card, theirs)
+    add_tags(card, theirs)
     named = [summary.dataset] if isinstance(summary.dataset, str) else summary.dataset or ["not stated"]
     card.text = card.text.replace("## Training data\n\nnot stated\n", f"## Training data\n\n{', '.join(named)}\n")
     _, title, procedure = theirs.text.partition("\n## Training procedure")
     card.text = card.text.partition(title)[0] + title + procedure
-    return _write(Path(directory) / CARD_NAME, _at(card, repo_id))
+    return write_file(Path(directory) / CARD_NAME, name_repository(card, repo_id))
 
 
-def _add_tags(card: ModelCard, other: ModelCard) -> None:
+def add_tags(card: ModelCard, other: ModelCard) -> None:
     """Tags of both, each once."""
     card.data.tags = list(dict.fromkeys([*(card.data.tags or ()), *(other.data.tags or ())]))
 
 
-def _at(card: ModelCard, repo_id: str | None) -> str:
+def name_repository(card: ModelCard, repo_id: str | None) -> str:
     """The text of a card that names the repository it is in."""
     return str(card).replace(f'"{PLACEHOLDER}"', f'"{repo_id or PLACEHOLDER}"')
 
@@ -344,7 +290,7 @@ def _cell(value: Any) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _write(path: Path, text: str) -> Path:
+def write_file(path: Path, text: str) -> Path:
     """Write a file; a link is replaced, since what it leads to may be a file of the cache, or nobody's of ours."""
     if path.is_symlink():
         path.unlink()

@@ -25,25 +25,24 @@ from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from ...nn import ComplexMultiheadAttention, NumberField, Readout, complex_attention, number_field
+from ...nn import ComplexMultiheadAttention, NumberField, complex_attention, number_field
 from ...nn.attention.multi_head import ATTENTION_FUNCTIONS
 from .configuration import LayersConfig, TransformerConfig
 from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
 from .packed_sequences import counted_from_one, text_numbers
 from .positions import token_positions
-from .pretrained import ComplexPreTrainedModel, added_mask
+from .pretrained import added_mask
 from .text import TextModel
 
 __all__ = [
     "Attention",
-    "AttentionByInterface",
     "DecoderLayer",
     "EncoderLayer",
     "FeedForward",
-    "LanguageModelHead",
     "TransformerDecoder",
     "TransformerEncoder",
     "TransformerStack",
+    "attend_by_interface",
     "attention_implementation_name",
 ]
 
@@ -62,48 +61,37 @@ for (_score, _normalization), _function in ATTENTION_FUNCTIONS.items():
 _eager_attention = partial(complex_attention, score="real", normalization="softmax")
 
 
-class AttentionByInterface(nn.Module):
-    """What attention takes from Transformers: ``AttentionInterface`` and weights on request.
+def attend_by_interface(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
+) -> tuple[Tensor, Tensor | None]:
+    """Attend with the function that Transformers' ``AttentionInterface`` has for ``module``, a layer with ``config``.
 
-    Score ``real`` with ``softmax`` is the dot product of halves: it follows ``attn_implementation`` (sdpa, eager,
-    ...). Every other pair is registered under its own name. Mixed in before a layer of ``nn``.
+    Score ``real`` with ``softmax`` is the dot product of halves and follows ``attn_implementation`` (sdpa, eager,
+    ...). Every other pair is registered under its own name. Weights are returned for ``eager`` attention, or on
+    request.
     """
-
-    config: LayersConfig
-    is_causal: bool
-    score: str
-    normalization: str
-
-    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
-        """As in the layer; weights are kept for ``eager`` attention or when they are asked for."""
-        wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
-        kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
-        return super().attend_from(hidden_states, *args, **kwargs)  # type: ignore[misc]
-
-    def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
-    ) -> tuple[Tensor, Tensor | None]:
-        """As in the layer; with the first tokens of a static cache, where Transformers gives no mask."""
-        length = query.shape[-2]
-        if self.config._attn_implementation == "flex_attention" and isinstance(attention_mask, Tensor):
-            attention_mask = added_mask(attention_mask, query)
-        if attention_mask is None and self.is_causal and 1 < length < key.shape[-2]:  # the other places are empty
-            key, value = key[:, :, :length], value[:, :, :length]
-        return super().attend(query, key, value, attention_mask, **kwargs)  # type: ignore[misc]
-
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        """That of ``attn_implementation``, or the registered one of score and normalisation."""
-        if (self.score, self.normalization) == ("real", "softmax"):
-            return ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, _eager_attention)
-        name = attention_implementation_name(self.score, self.normalization)
-        return ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
+    name = module.config._attn_implementation
+    wanted = kwargs.get("output_attentions", getattr(module.config, "output_attentions", False))
+    kwargs["need_weights"] = bool(wanted) or name == "eager"
+    length = query.shape[-2]
+    if name == "flex_attention" and isinstance(attention_mask, Tensor):
+        attention_mask = added_mask(attention_mask, query)
+    if attention_mask is None and module.is_causal and 1 < length < key.shape[-2]:
+        # A static cache at its first tokens, for which Transformers creates no mask: the other places are empty.
+        key, value = key[:, :, :length], value[:, :, :length]
+    if (module.score, module.normalization) != ("real", "softmax"):
+        name = attention_implementation_name(module.score, module.normalization)
+    elif name == "sdpa" and kwargs.get("softcap") is not None:  # which sdpa cannot compute
+        name = "eager"
+    attend = ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
+    return attend(module, query, key, value, attention_mask, **kwargs)
 
 
-class Attention(AttentionByInterface, ComplexMultiheadAttention):  # type: ignore[misc]
+class Attention(ComplexMultiheadAttention):
     """``nn.ComplexMultiheadAttention`` with Transformers' ``AttentionInterface`` and caches.
 
-    Cross-attention projects the encoder's states once and then takes keys and values from the cache. ``options`` are
-    those arguments of the layer that not every configuration has.
+    Cross-attention projects the encoder's states once and then reads keys and values from the cache. ``options`` are
+    arguments of the layer that only some configurations have.
     """
 
     def __init__(
@@ -124,13 +112,25 @@ class Attention(AttentionByInterface, ComplexMultiheadAttention):  # type: ignor
             is_causal=is_causal,
             layer_idx=layer_idx,
             number_field=config.number_field,
+            attention_function=attend_by_interface,
             **options,
         )
         self.config = config
         self.is_cross_attention = is_cross_attention
 
+    def forward(  # type: ignore[override]
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        key: Tensor | None = None,
+        cache: Cache | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from ``hidden_states`` to themselves, or to ``key`` (cross-attention)."""
+        return self.attend_from(hidden_states, attention_mask, key, cache, **kwargs)
+
     def keys_and_values(self, key: Tensor, value: Tensor, cache: Cache | None) -> tuple[Tensor, Tensor]:
-        """Return keys and values as the base class, with this layer's part of an ``EncoderDecoderCache``."""
+        """Return keys and values from this layer's half of an ``EncoderDecoderCache``."""
         if not isinstance(cache, EncoderDecoderCache):
             return super().keys_and_values(key, value, cache)
         if not self.is_cross_attention:
@@ -465,21 +465,3 @@ class TransformerDecoder(TransformerStack):
             attention: Any = self.layers[0].cross_attn
             keys = cache.cross_attention_cache.layers[0].keys
             check_source(keys, encoder_hidden_states, lambda x: attention.keys_and_values(x, x, None)[0])
-
-
-class LanguageModelHead(ComplexPreTrainedModel):
-    """A model with ``lm_head``, logits of words by ``config.lm_readout``, that can be tied to the word table."""
-
-    config: TransformerConfig
-    lm_head: Readout
-
-    def tie_head_to(self, embedding: str) -> None:
-        """Name the weight that ``tie_word_embeddings`` shares with the head: the word table of ``embedding``."""
-        table = "amplitude" if hasattr(self.get_submodule(embedding), "amplitude") else "weight"
-        self._tied_weights_keys = {"lm_head.projection.weight": f"{embedding}.{table}"}
-
-    def get_output_embeddings(self) -> nn.Module:
-        return self.lm_head.projection
-
-    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
-        self.lm_head.projection = new_embeddings  # type: ignore[assignment]

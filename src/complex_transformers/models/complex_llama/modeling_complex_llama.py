@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A causal decoder over both number fields: Llama (Touvron et al. 2023) with complex layers, and its heads."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,10 +9,10 @@ from torch import Tensor, nn
 from transformers.cache_utils import Cache, DynamicCache
 from transformers.masking_utils import create_causal_mask, create_sliding_window_causal_mask
 from transformers.modeling_layers import GradientCheckpointingLayer
-from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPast, TokenClassifierOutput
+from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast, TokenClassifierOutput
 from transformers.utils import TransformersKwargs
 from transformers.utils.deprecation import deprecate_kwarg
-from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import (
@@ -26,13 +25,13 @@ from ...nn import (
     number_field,
     rms_norm,
 )
-from ...nn.attention.multi_head import ATTENTION_FUNCTIONS
+from ..base.generation import ComplexGenerationMixin
 from ..base.inputs import check_cache_batch, check_mask, check_position_ids, check_text_inputs, finite_padding
-from ..base.language_modeling import CausalHead
-from ..base.layers import AttentionByInterface
+from ..base.language_modeling import causal_lm_output
+from ..base.layers import attend_by_interface
 from ..base.positions import packed_positions, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.text import DecoderHead, LastTokenClassifier, TextModel, classification_head
+from ..base.text import LastTokenClassifier, TextModel, classification_head, run_text_model
 from .configuration_complex_llama import ComplexLlamaConfig
 from .rotary_complex_llama import RotaryByLayerType, make_positions
 
@@ -58,7 +57,7 @@ NORMS = {
 }
 
 
-class ComplexLlamaAttention(AttentionByInterface, GroupedQueryAttention):
+class ComplexLlamaAttention(GroupedQueryAttention):
     """``nn.GroupedQueryAttention`` with Transformers' ``AttentionInterface``."""
 
     def __init__(self, config: ComplexLlamaConfig, layer_idx: int) -> None:
@@ -82,14 +81,19 @@ class ComplexLlamaAttention(AttentionByInterface, GroupedQueryAttention):
             softcap=config.attn_logit_softcapping,
             layer_idx=layer_idx,
             number_field=config.number_field,
+            attention_function=attend_by_interface,
         )
         self.config = config
 
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        """Return the function of ``attn_implementation``; ``sdpa`` cannot limit scores."""
-        if self.softcap is not None and self.config._attn_implementation == "sdpa":
-            return ATTENTION_FUNCTIONS[self.score, self.normalization]
-        return super().attention_function()
+    def forward(  # type: ignore[override]
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        factors: Tensor | None = None,
+        cache: Cache | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        return self.attend_from(hidden_states, attention_mask, factors, cache, **kwargs)
 
 
 class ComplexLlamaLayer(GradientCheckpointingLayer):
@@ -271,44 +275,106 @@ class SoftcappedReadout(Readout):
         return self.softcap * torch.tanh(super().forward(x) / self.softcap)
 
 
-class ComplexLlamaForCausalLM(CausalHead, ComplexLlamaPreTrainedModel):
-    """The decoder and the ``lm_readout`` of every token, with ``generate()``."""
+class ComplexLlamaForCausalLM(ComplexLlamaPreTrainedModel, ComplexGenerationMixin):
+    """The decoder with an LM head, ``config.lm_readout``, and ``generate()``."""
 
-    config: ComplexLlamaConfig
-    model_class = ComplexLlamaModel
+    lm_head: Readout
 
-    def make_head(self, config: ComplexLlamaConfig) -> Readout:
-        """Return the language-model head of the configuration."""
-        if config.final_logit_softcapping is None:
-            return super().make_head(config)
-        size, words, softcap = config.hidden_size, config.vocab_size, config.final_logit_softcapping
-        return SoftcappedReadout(size, words, config.lm_readout, config.number_field, bias=False, softcap=softcap)
+    def __init__(self, config: ComplexLlamaConfig) -> None:
+        super().__init__(config)
+        self.loss_type = "ForCausalLM"  # Transformers would derive it from the name of the class
+        self.model = ComplexLlamaModel(config)
+        self.lm_head = make_head(config)
+        self.tie_head_to("model.embed_tokens")
+        self.post_init()
+
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        cache: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | Tensor = 0,
+        **kwargs: TransformersKwargs,
+    ) -> CausalLMOutputWithPast:
+        """Return logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+
+        ``labels`` are the tokens themselves, each predicted from the tokens before it; ``shift_labels [B, T]`` are
+        the next tokens. ``logits_to_keep``: number of last tokens, or their indices. Other arguments as in the model.
+        """
+        # Not in the signature: `Trainer` would then expect `shift_labels` in every batch before it returns a loss.
+        shift_labels = kwargs.pop("shift_labels", None)
+        outputs = self.model(
+            input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            cache=cache,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+            return_dict=True,
+            **kwargs,
+        )
+        return causal_lm_output(self, outputs, labels, shift_labels, logits_to_keep, **kwargs)
 
     def generate(self, *args: Any, **kwargs: Any) -> Any:
-        """As in Transformers; widely linear layers keep their real matrices until the texts are written."""
+        """Generate as Transformers does; widely linear layers fold their real matrices once for the whole call."""
         with folded(self):
             return super().generate(*args, **kwargs)
 
 
+def make_head(config: ComplexLlamaConfig) -> Readout:
+    """Return the LM head of a configuration."""
+    head = (config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
+    if config.final_logit_softcapping is None:
+        return Readout(*head, bias=False)
+    return SoftcappedReadout(*head, bias=False, softcap=config.final_logit_softcapping)
+
+
 class ComplexLlamaForSequenceClassification(LastTokenClassifier, ComplexLlamaPreTrainedModel):
-    """The decoder and the ``readout`` of the last token, the one that has seen the whole text."""
+    """The decoder and a classification head on the last token of each sequence."""
 
     model_class = ComplexLlamaModel
 
 
-class ComplexLlamaForTokenClassification(DecoderHead, ComplexLlamaPreTrainedModel):
-    """The decoder and the ``readout`` of every token, which has seen those before it."""
-
-    model_class = ComplexLlamaModel
-    output_class = TokenClassifierOutput
+class ComplexLlamaForTokenClassification(ComplexLlamaPreTrainedModel):
+    """The decoder and a classification head on every token."""
 
     def __init__(self, config: ComplexLlamaConfig) -> None:
         super().__init__(config)
-        self.loss_type = "ForTokenClassification"  # whatever the class is called
+        self.loss_type = "ForTokenClassification"  # Transformers would derive it from the name of the class
+        self.model = ComplexLlamaModel(config)
         self.num_labels = config.num_labels
         self.dropout, self.classifier = classification_head(config)
         self.post_init()
 
-    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
-        """The readout of every token."""
-        return self.classifier(self.dropout(outputs.last_hidden_state))
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        cache: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool = False,
+        **kwargs: TransformersKwargs,
+    ) -> TokenClassifierOutput:
+        """Return logits ``[B, T, num_labels]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+
+        The other arguments are those of the model.
+        """
+        inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
+        outputs = run_text_model(self.model, *inputs, cache=cache, use_cache=bool(use_cache), **kwargs)
+        logits = self.classifier(self.dropout(outputs.last_hidden_state))
+        return TokenClassifierOutput(
+            loss=None if labels is None else self.token_loss(logits, labels, **kwargs),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )

@@ -11,8 +11,8 @@ from transformers.utils.generic import can_return_tuple
 
 from ...nn import Readout
 from ..base.encoder_decoder import EncoderDecoderModel, WritingHead
-from ..base.generation import EncoderDecoderGenerationMixin
-from ..base.layers import LanguageModelHead, TransformerDecoder, TransformerEncoder
+from ..base.generation import ComplexGenerationMixin
+from ..base.layers import TransformerDecoder, TransformerEncoder
 from ..base.pretrained import ComplexPreTrainedModel
 from .configuration_complex_seq2seq import ComplexSeq2SeqConfig
 
@@ -86,9 +86,7 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
         return self.encode_and_decode(source, target, encoder_outputs, **kwargs)
 
 
-class ComplexSeq2SeqForConditionalGeneration(
-    ComplexSeq2SeqPreTrainedModel, LanguageModelHead, WritingHead, EncoderDecoderGenerationMixin
-):
+class ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqPreTrainedModel, WritingHead, ComplexGenerationMixin):
     """Encoder, decoder and the ``lm_readout`` of every target position, with ``generate()``."""
 
     def __init__(self, config: ComplexSeq2SeqConfig) -> None:

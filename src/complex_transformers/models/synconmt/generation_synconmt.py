@@ -15,7 +15,7 @@ from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, Gene
 from transformers.utils import ModelOutput
 
 from ..base.caches.recurrent import RecurrentCache
-from ..base.generation import EncoderDecoderGenerationMixin, check_own_cache
+from ..base.generation import ComplexGenerationMixin, check_own_cache
 
 __all__ = [
     "RelationGenerationMixin",
@@ -52,7 +52,7 @@ class RelationHistory(RecurrentCache):
     """The relations of the words so far and no state: what ``generate(use_cache=False)`` has to reorder with beams."""
 
 
-class RelationGenerationMixin(EncoderDecoderGenerationMixin):
+class RelationGenerationMixin(ComplexGenerationMixin):
     """``generate()`` of words with their relations.
 
     Each step reads the word that was chosen and the relation that was predicted with it: the largest logit of the

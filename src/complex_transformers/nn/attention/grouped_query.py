@@ -15,7 +15,7 @@ from ..arithmetic import arithmetic
 from ..low_bit.rounding import check_activation_bits, round_parts
 from ..normalization import rms_norm
 from ..widely_linear import linear_layer
-from .multi_head import HeadedAttention, check_attention, merge_heads, split_heads
+from .multi_head import AttentionFunction, HeadedAttention, check_attention, merge_heads, split_heads
 
 __all__ = ["GroupedQueryAttention"]
 
@@ -46,6 +46,7 @@ class GroupedQueryAttention(HeadedAttention):
         softcap: limit of the scores, see ``complex_attention`` (Gemma 2); default none.
         layer_idx: index of this layer in a cache.
         number_field: ``"complex"`` or ``"real"``.
+        attention_function: as in ``ComplexMultiheadAttention``.
 
     Raises:
         ValueError: heads that do not divide, an odd head, an unknown name or one that the field does not have.
@@ -76,8 +77,10 @@ class GroupedQueryAttention(HeadedAttention):
         softcap: float | None = None,
         layer_idx: int | None = None,
         number_field: str = "complex",
+        attention_function: AttentionFunction | None = None,
     ) -> None:
         super().__init__()
+        self.attention_function = attention_function
         self.numbers = arithmetic(number_field)
         check_attention(score, normalization, number_field)
         num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads

@@ -272,7 +272,9 @@ def blocked_attention(
     return context.to(dtype).transpose(1, 2)
 
 
-ATTENTION_FUNCTIONS: dict[tuple[str, str], Callable[..., tuple[Tensor, Tensor | None]]] = {
+AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
+
+ATTENTION_FUNCTIONS: dict[tuple[str, str], AttentionFunction] = {
     (score, normalization): partial(complex_attention, score=score, normalization=normalization)
     for score in ATTENTION_SCORES
     for normalization in ATTENTION_NORMALIZATIONS
@@ -293,17 +295,14 @@ class HeadedAttention(nn.Module):
     normalization: str
     scaling: float
     is_causal: bool
-
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        """The function; a subclass may look it up elsewhere."""
-        return ATTENTION_FUNCTIONS[self.score, self.normalization]
+    attention_function: AttentionFunction | None = None
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
     ) -> tuple[Tensor, Tensor | None]:
-        """Context ``[B, T, H, D_v]`` and weights or None, with the scaling and the dropout of the layer."""
+        """Return context ``[B, T, H, D_v]`` and weights or None, with the scaling and dropout of the layer."""
         dropout = self.dropout if self.training else 0.0
-        function = self.attention_function()
+        function = self.attention_function or ATTENTION_FUNCTIONS[self.score, self.normalization]
         return function(self, query, key, value, attention_mask, scaling=self.scaling, dropout=dropout, **kwargs)
 
     def masks(
@@ -350,6 +349,8 @@ class ComplexMultiheadAttention(HeadedAttention):
         linear_type: of the projections, see ``linear_layer``; ``share_parts`` is for the plain ones.
         scaling: factor of the scores; default 1 / sqrt(features of a head), complex ones in the complex field.
         number_field: ``"complex"`` or ``"real"``.
+        attention_function: function with the signature of ``complex_attention``; default: the one of ``score`` and
+            ``normalization``.
 
     Raises:
         ValueError: an unknown name, or one that the field does not have; heads that do not divide the features;
@@ -379,9 +380,11 @@ class ComplexMultiheadAttention(HeadedAttention):
         number_field: str = "complex",
         linear_type: str | None = None,
         scaling: float | None = None,
+        attention_function: AttentionFunction | None = None,
     ) -> None:
         super().__init__()
         self.numbers = arithmetic(number_field)
+        self.attention_function = attention_function
         score = ("modulus" if number_field == "complex" else "real") if score is None else score
         check_attention(score, normalization, number_field, self.scores)
         features = self.numbers.num_features(embed_dim)
