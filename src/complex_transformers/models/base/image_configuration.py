@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from huggingface_hub.dataclasses import strict
 
 from ...nn.checks import check_choice
-from .configuration import NetworkConfig
+from .configuration import ComplexConfig
 
 __all__ = ["ImageConfig"]
 
@@ -15,7 +15,7 @@ INPUT_TRANSFORMS = ("none", "fft2", "phase", "complex")
 
 
 @strict
-class ImageConfig(NetworkConfig):
+class ImageConfig(ComplexConfig):
     """Base of the configurations of networks for images; no model type of its own.
 
     Besides the arguments of ``NetworkConfig``, where ``readout`` is ``squared_modulus`` by default (Thesis 2.53):
@@ -33,11 +33,10 @@ class ImageConfig(NetworkConfig):
     even_sizes: ClassVar[tuple[str, ...]] = ()  # the widths are looked at instead
     # The field of a subclass with the widths of its layers, the last of which is `hidden_size`.
     widths: ClassVar[str]
-    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
-        "vocab_size": "num_channels and image_size: images have no words",
-    }
 
     hidden_act: str = "split_relu"
+    classifier_dropout: float | int | None = None
+    readout: str | None = None
     hidden_dropout_prob: float | int = 0.0
     pad_token_id: int | None = None
     num_channels: int = 3

@@ -27,7 +27,7 @@ from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from ...nn import ComplexMultiheadAttention, NumberField, complex_attention, number_field
 from ...nn.attention.multi_head import ATTENTION_FUNCTIONS
-from .configuration import LayersConfig, TransformerConfig
+from .configuration import LayersConfig
 from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
 from .packed_sequences import counted_from_one, text_numbers
 from .positions import token_positions
@@ -239,7 +239,7 @@ class DecoderLayer(EncoderLayer):
 
     is_causal = True
 
-    def __init__(self, config: TransformerConfig, layer_idx: int | None = None) -> None:
+    def __init__(self, config: LayersConfig, layer_idx: int | None = None) -> None:
         super().__init__(config, layer_idx)
         self.cross_attn = Attention(config, layer_idx, is_cross_attention=True)
         self.cross_attn_norm = make_norm(config, number_field(config.number_field))
@@ -270,7 +270,7 @@ class DecoderLayer(EncoderLayer):
 class TransformerStack(TextModel):
     """Embedding and layers of one kind; after pre-norm layers a last norm, as no layer's own follows them."""
 
-    def __init__(self, config: TransformerConfig, layer_class: type[EncoderLayer], num_layers: int) -> None:
+    def __init__(self, config: LayersConfig, layer_class: type[EncoderLayer], num_layers: int) -> None:
         super().__init__(config)
         self.layers = nn.ModuleList([layer_class(config, index) for index in range(num_layers)])
         self.norm = make_norm(config, number_field(config.number_field)) if config.norm_position == "pre" else None
@@ -291,7 +291,7 @@ class TransformerEncoder(TransformerStack):
     _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": Attention}
     layer_class: type[EncoderLayer] = EncoderLayer
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: LayersConfig) -> None:
         super().__init__(config, self.layer_class, config.num_hidden_layers)
 
     @merge_with_config_defaults
@@ -373,7 +373,7 @@ class TransformerDecoder(TransformerStack):
         "cross_attentions": OutputRecorder(Attention, index=1, layer_name="cross_attn"),
     }
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: LayersConfig) -> None:
         super().__init__(config, DecoderLayer, config.decoder_layers)
 
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")

@@ -49,11 +49,6 @@ class ComplexConvNetConfig(ImageConfig):
     model_type = "complex_convnet"
     widths: ClassVar[str] = "num_filters"
     complex_only: ClassVar[dict[str, Any]] = {"imaginary_input": "zero"}
-    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
-        **ImageConfig.read_with,
-        "layer_norm_eps": ("norm_type", NORMS[1:]),
-        "imaginary_input": ("input_transform", ("none",)),
-    }
 
     hidden_size: int = 64
     hidden_act: str = "modulus"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the complex Llama."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
@@ -14,7 +14,7 @@ from ...nn.feed_forward import check_gate_product
 from ...nn.low_bit.rounding import check_activation_bits
 from ...nn.normalization import check_norm_scale
 from ...nn.widely_linear import check_linear_type
-from ..base.configuration import WritingConfig
+from ..base.configuration import TextConfig
 
 __all__ = ["LAYER_TYPES", "ROPE_TYPES", "ComplexLlamaConfig"]
 
@@ -22,11 +22,10 @@ POSITION_TYPES = ("rotary", "rotary_word", "complex_order")
 ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3")
 LAYER_TYPES = ("full_attention", "sliding_attention")
 NORM_POSITIONS = ("pre", "output", "both")
-_ROTARY = ("rotary", "rotary_word")
 
 
 @strict
-class ComplexLlamaConfig(WritingConfig):
+class ComplexLlamaConfig(TextConfig):
     """Configuration of a causal decoder: Llama (Touvron et al. 2023) with complex layers, as in iFairy (2025).
 
     Fields that Llama has keep its names. With ``number_field="real"`` the network is ``LlamaForCausalLM``, weight by
@@ -99,22 +98,16 @@ class ComplexLlamaConfig(WritingConfig):
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers", "num_attention_heads")
     complex_only: ClassVar[dict[str, Any]] = {
-        **WritingConfig.complex_only,
+        **TextConfig.complex_only,
         "gate_product": None,
         "linear_type": None,
         "norm_scale": None,
         "attention_score": "real",
     }
-    read_with: ClassVar[dict[str, Any]] = {
-        **WritingConfig.read_with,
-        "max_position_embeddings": ("embedding_type", ("word", "complex_order")),  # for others to read
-        "rope_parameters": ("position_type", _ROTARY),
-        "no_rope_layers": ("position_type", _ROTARY),
-        "embedding_multiplier": ("embedding_type", ("word",)),
-        "complex_layers": ("linear_type", ("widely_linear",)),
-    }
 
     vocab_size: int = 32000
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
     hidden_dropout_prob: float | int = 0.0
     attention_probs_dropout_prob: float | int = 0.0
     num_hidden_layers: int = 8
@@ -178,12 +171,6 @@ class ComplexLlamaConfig(WritingConfig):
             "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
         }
         return follows[name] if name in follows else super().default_of(name)
-
-    def real_twin(self, **changes: Any) -> Self:
-        """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
-        if self.attention_normalization == "split_softmax":
-            changes = {"attention_normalization": "softmax", **changes}
-        return super().real_twin(**changes)
 
     def validate_sizes(self) -> None:
         """As in ``WritingConfig``; heads divide, and are halves."""

@@ -9,7 +9,7 @@ from huggingface_hub.dataclasses import strict
 from ...nn.checks import check_choice
 from ...nn.memory import check_memory
 from ...nn.recurrent.gates import check_cell, default_gate
-from ..base.configuration import NetworkConfig
+from ..base.configuration import ComplexConfig
 
 __all__ = ["ComplexMemoryNetworkConfig"]
 
@@ -20,19 +20,17 @@ SOFTMAX_AXES = ("question", "memory")
 RESPONSES = ("add", "multiply")
 RNN_TYPES = ("lstm", "gru", "rnn")
 
-_SENTENCES = ("variant", ("sentence_memory",))
-_WORDS = ("variant", ("word_memory",))
-
 
 @strict
-class ComplexMemoryNetworkConfig(NetworkConfig):
+class ComplexMemoryNetworkConfig(ComplexConfig):
     """Configuration of a memory network: a story, a question, and one of ``num_labels`` answers (Thesis 4.4).
 
     The default reads sentences (Sukhbaatar et al. 2015), which Thesis 4.10-4.14 say; ``variant="word_memory"`` is what
     the thesis ran, there with ``gate="modulus"`` and ``readout="squared_modulus"``. Besides the arguments of
-    ``NetworkConfig``, which has those of ``ComplexConfig``:
+    ``ComplexConfig``:
 
     Args:
+        hidden_act, classifier_dropout, readout: as in ``TextConfig``.
         variant: ``sentence_memory``, or ``word_memory``: every word of the story is compared with every word of the
             question, and a recurrent layer reads the result along the question.
         hidden_size: width of a sentence, or of a word of ``word_memory``.
@@ -75,17 +73,11 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
     positive_sizes: ClassVar[tuple[str, ...]] = (
         *("vocab_size", "num_hops", "memory_size", "story_length", "question_length"),
     )
-    read_with: ClassVar[dict[str, Any]] = {
-        "hidden_act": "state_activation",
-        **dict.fromkeys(("num_hops", "attention_score", "attention_normalization", "sentence_encoding"), _SENTENCES),
-        **dict.fromkeys(("temporal", "weight_tying", "memory_size", "time_noise"), _SENTENCES),
-        "answer_token_ids": ("weight_tying", ("adjacent",)),
-        "readout": ("answer_token_ids", (None,)),
-        **dict.fromkeys(("story_length", "question_length", "softmax_axis", "response"), _WORDS),
-        **dict.fromkeys(("rnn_type", "recurrent_size", "gate", "state_activation"), _WORDS),
-    }
     complex_only: ClassVar[dict[str, Any]] = {"attention_score": "real", "gate": None}
 
+    hidden_act: str = "split_gelu"
+    classifier_dropout: float | int | None = None
+    readout: str | None = None
     hidden_size: int = 64
     hidden_dropout_prob: float | int = 0.0
     initializer_range: float | int = 0.1
@@ -114,13 +106,13 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
         super().__post_init__(**kwargs)
 
     def default_of(self, name: str) -> Any:
-        """As in ``NetworkConfig``; the gate is that of the number field and the cell."""
+        """As in ``ComplexConfig``; the gate is that of the number field and the cell."""
         if name == "gate":
             return default_gate(self.rnn_type, self.number_field) if self.variant == "word_memory" else "split"
         return super().default_of(name)
 
     def real_twin(self, **changes: Any) -> Self:
-        """As in ``NetworkConfig``; ages that are phases become learned vectors."""
+        """As in ``ComplexConfig``; ages that are phases become learned vectors."""
         if self.temporal == "phase":
             changes = {"temporal": "learned", **changes}
         return super().real_twin(**changes)

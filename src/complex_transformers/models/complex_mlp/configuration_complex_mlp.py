@@ -34,11 +34,6 @@ class ComplexMLPConfig(ImageConfig):
     """
 
     model_type = "complex_mlp"
-    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
-        "layer_norm_eps": ("norm_type", NORMS[1:]),
-        "vocab_size": ("bag_of_words", BAGS[1:]),
-        **dict.fromkeys(("num_channels", "image_size", "input_transform"), ("bag_of_words", ("none",))),
-    }
     positive_sizes: ClassVar[tuple[str, ...]] = (*ImageConfig.positive_sizes, "vocab_size")
 
     widths: ClassVar[str] = "hidden_sizes"

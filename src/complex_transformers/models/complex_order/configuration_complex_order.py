@@ -10,13 +10,13 @@ from ...nn.activation import ACT2CFN
 from ...nn.attention.multi_head import check_shared_parts
 from ...nn.checks import check_choice
 from ...nn.widely_linear import check_linear_type
-from ..base.configuration import NORM_TYPES, TransformerConfig
+from ..base.configuration import NORM_TYPES, LayersConfig, TextConfig
 
 __all__ = ["ComplexOrderConfig"]
 
 
 @strict
-class ComplexOrderConfig(TransformerConfig):
+class ComplexOrderConfig(LayersConfig, TextConfig):
     """Configuration of a ComplexOrder encoder (Wang et al., ICLR 2020, section 3.1 and App. B); the paper's size.
 
     What BERT (Devlin et al. 2019) has besides is an option, off by default: with all of them ``lift`` makes this
@@ -46,11 +46,13 @@ class ComplexOrderConfig(TransformerConfig):
     """
 
     model_type = "complex_order"
-    positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "num_hidden_layers")
+    positive_sizes: ClassVar[tuple[str, ...]] = (*LayersConfig.positive_sizes, "num_hidden_layers")
     norm_types: ClassVar[tuple[str, ...]] = (*NORM_TYPES, "stored_layer")
-    complex_only: ClassVar[dict[str, Any]] = {**TransformerConfig.complex_only, "linear_type": None}
+    complex_only: ClassVar[dict[str, Any]] = {**LayersConfig.complex_only, "linear_type": None}
 
     num_hidden_layers: int = 1
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
     linear_type: str | None = None
     attention_scale: float | int | None = None
     type_vocab_size: int | None = None

@@ -44,13 +44,6 @@ class ComplexQuantumConfig(TextConfig):
 
     model_type = "complex_quantum"
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_measurements")
-    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
-        **TextConfig.read_with,
-        "window_sizes": ("pooling", ("max",)),
-        "relations": ("evolution", ("by_relation",)),
-        "hidden_act": "more measurements: between states and outcomes there is nothing to activate",
-        "readout": "num_measurements: outcomes are real numbers, which a real layer reads",
-    }
     embedding_types: ClassVar[tuple[str, ...]] = (*EMBEDDING_TYPES, "real_word")
 
     embedding_type: str = "complex_vanilla"

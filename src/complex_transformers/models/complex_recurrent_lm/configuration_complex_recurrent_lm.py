@@ -11,8 +11,8 @@ from ...nn.embedding import EMBEDDING_TYPES
 from ...nn.real_embedding import check_place
 from ...nn.recurrent.diagonal import check_moduli
 from ...nn.recurrent.gates import check_cell, default_gate
-from ..base.configuration import NO_CLASSIFIER
-from ..base.stream_configuration import StreamConfig
+from ..base.configuration import TextConfig
+from ..base.stream_configuration import check_stream
 
 __all__ = ["ComplexRecurrentLMConfig"]
 
@@ -24,11 +24,11 @@ PLACES = ("slot_position", "phase_position")
 
 
 @strict
-class ComplexRecurrentLMConfig(StreamConfig):
+class ComplexRecurrentLMConfig(TextConfig):
     """Configuration of a recurrent language model (Thesis 4.3), or of a diagonal state space model (LRU).
 
-    The default is causal; what the thesis prints is one named field away. Besides the arguments of ``StreamConfig``,
-    which has those of ``TextConfig``:
+    The default is causal; what the thesis prints is one named field away. Besides the arguments of
+    ``TextConfig``:
 
     Args:
         embedding_type: of ``TextConfig`` (default ``word``), or real words with their place in the imaginary part
@@ -50,6 +50,18 @@ class ComplexRecurrentLMConfig(StreamConfig):
         gate: of ``lstm`` and ``gru``: ``projected`` (default) or another of ``nn.GATES``; ``split`` of the real field.
         state_activation: of all but ``lru``: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
         min_modulus, max_modulus: where the moduli of ``lru`` and ``causal_z`` start.
+        lm_readout: ``readout`` of the LM head, default ``concat``.
+        tie_word_embeddings: share the embedding table with the LM head: ``lm_readout="concat"`` with a free table,
+            ``"feature_modulus"`` with unshared amplitudes.
+        cutoffs: cutoffs of an adaptive softmax, increasing: the first words of its tails, in a vocabulary sorted by
+            frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
+        div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it; 1
+            for a tied head.
+        lm_bias: the head has a bias for each word; an adaptive softmax always has one.
+        position_period: positions of embeddings count from 1 to this number and restart; None: they do not restart.
+            At most ``max_position_embeddings`` for ``learned_position``.
+        use_cache: return a memory.
+        pad_token_id: token whose amplitude is zero and stays zero; None, as streams have no padding.
 
     Example:
         >>> from complex_transformers import ComplexRecurrentLMConfig
@@ -61,20 +73,16 @@ class ComplexRecurrentLMConfig(StreamConfig):
     embedding_types: ClassVar[tuple[str, ...]] = (*EMBEDDING_TYPES, *PLACES)
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "recurrent_size")
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers")
-    read_with: ClassVar[dict[str, Any]] = {
-        **StreamConfig.read_with,
-        **NO_CLASSIFIER,
-        "hidden_act": "state_activation",
-        "word_parts": ("embedding_type", ("word",)),
-        "num_slots": ("embedding_type", ("slot_position",)),
-        "position_length": ("embedding_type", PLACES),
-        "position_period": ("embedding_type", ("complex_order", "learned_position", "sinusoidal_position")),
-        "transform_axis": ("transform", ("fourier",)),
-        "num_points": ("transform", ("z",)),
-        "state_activation": ("rnn_type", ("lstm", "gru", "rnn")),
-    }
-    complex_only: ClassVar[dict[str, Any]] = {**StreamConfig.complex_only, "gate": None, "word_parts": "both"}
+    complex_only: ClassVar[dict[str, Any]] = {**TextConfig.complex_only, "gate": None, "word_parts": "both"}
 
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
+    cutoffs: list[int] | tuple[int, ...] = ()
+    div_value: int = 1
+    lm_bias: bool = True
+    position_period: int | None = 512
+    use_cache: bool = True
+    pad_token_id: int | None = None
     embedding_type: str = "word"
     initializer_range: float | int = 0.1
     word_parts: str = "both"
@@ -92,12 +100,13 @@ class ComplexRecurrentLMConfig(StreamConfig):
     max_modulus: float | int = 0.99
 
     def __post_init__(self, **kwargs: Any) -> None:
+        self.cutoffs = list(self.cutoffs)  # as JSON restores it
         if self.gate is None:
             self.gate = self.default_of("gate")
         super().__post_init__(**kwargs)
 
     def default_of(self, name: str) -> Any:
-        """As in ``StreamConfig``; the gate is that of the number field and the cell."""
+        """As in ``TextConfig``; the gate is that of the number field and the cell."""
         if name == "gate":
             return default_gate(self.rnn_type, self.number_field)
         return super().default_of(name)
@@ -148,6 +157,9 @@ class ComplexRecurrentLMConfig(StreamConfig):
                 f"transform={self.transform!r} needs number_field='complex': its numbers are complex; the real field "
                 "has 'none' and 'causal_z'"
             )
+
+    def validate_stream(self) -> None:
+        check_stream(self)
 
     def validate_places(self) -> None:
         """There are slots and a length, and points for the features."""

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the complex encoder-decoder Transformer."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ..base.configuration import NO_CLASSIFIER, TransformerConfig
+from ..base.configuration import LayersConfig, TextConfig, check_causal_norm
 
 __all__ = ["ComplexSeq2SeqConfig"]
 
 
 @strict
-class ComplexSeq2SeqConfig(TransformerConfig):
+class ComplexSeq2SeqConfig(LayersConfig, TextConfig):
     """Configuration of an encoder-decoder Transformer (Wang et al., ICLR 2020, section 3.2); the paper's size.
 
     The paper has 6 layers, 8 heads, dropout 0.1 and 512 complex features, which are stored as 1024 real numbers.
@@ -38,11 +38,12 @@ class ComplexSeq2SeqConfig(TransformerConfig):
 
     model_type = "complex_seq2seq"
     attribute_map: ClassVar[dict[str, str]] = {"num_hidden_layers": "encoder_layers"}
-    read_with: ClassVar[dict[str, Any]] = {**TransformerConfig.read_with, **NO_CLASSIFIER}
-    positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "encoder_layers", "decoder_layers")
+    positive_sizes: ClassVar[tuple[str, ...]] = (*LayersConfig.positive_sizes, "encoder_layers", "decoder_layers")
 
     hidden_size: int = 1024
     intermediate_size: int = 4096
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
     encoder_layers: int = 6
     decoder_layers: int = 6
     share_embeddings: bool = True
@@ -52,10 +53,5 @@ class ComplexSeq2SeqConfig(TransformerConfig):
     is_encoder_decoder: bool = True
 
     def validate_names(self) -> None:
-        """As in ``TransformerConfig``; a decoder has no batch norm."""
         super().validate_names()
-        if self.norm_type == "batch":
-            raise ValueError(
-                "norm_type='batch' is for encoders: its statistics would show a decoder the words it has to predict; "
-                "use 'layer' or 'rms'"
-            )
+        check_causal_norm(self)

@@ -36,7 +36,6 @@ class ComplexTextRNNConfig(TextConfig):
     model_type = "complex_text_rnn"
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "recurrent_size")
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers")
-    read_with: ClassVar[dict[str, Any]] = {**TextConfig.read_with, "hidden_act": "state_activation"}
     complex_only: ClassVar[dict[str, Any]] = {"gate": None}
 
     rnn_type: str = "lstm"

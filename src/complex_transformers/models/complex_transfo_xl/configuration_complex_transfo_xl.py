@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 from huggingface_hub.dataclasses import strict
 
 from ...nn.attention.relative import RELATIVE_SCORES, check_relative_attention
-from ..base.configuration import TransformerConfig
-from ..base.stream_configuration import StreamConfig
+from ..base.configuration import LayersConfig, TextConfig, check_causal_norm, check_positive_field
+from ..base.stream_configuration import check_stream
 
 __all__ = ["ComplexTransfoXLConfig"]
 
 
 @strict
-class ComplexTransfoXLConfig(StreamConfig, TransformerConfig):
+class ComplexTransfoXLConfig(LayersConfig, TextConfig):
     """Configuration of a Transformer-XL (Wang et al., ICLR 2020, section 3.3); the paper's 6 layers.
 
     The other sizes are those of Dai et al. for characters: 512 features, which are complex here and stored as 1024
@@ -41,10 +41,17 @@ class ComplexTransfoXLConfig(StreamConfig, TransformerConfig):
     """
 
     model_type = "complex_transfo_xl"
-    read_with: ClassVar[dict[str, Any]] = TransformerConfig.read_with
-    positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "num_hidden_layers")
+    positive_sizes: ClassVar[tuple[str, ...]] = (*LayersConfig.positive_sizes, "num_hidden_layers")
     attention_scores: ClassVar[tuple[str, ...]] = RELATIVE_SCORES
 
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
+    cutoffs: list[int] | tuple[int, ...] = ()
+    div_value: int = 1
+    lm_bias: bool = True
+    position_period: int | None = 512
+    use_cache: bool = True
+    pad_token_id: int | None = None
     hidden_size: int = 1024
     intermediate_size: int = 4096
     hidden_act: str = "split_relu"
@@ -55,23 +62,19 @@ class ComplexTransfoXLConfig(StreamConfig, TransformerConfig):
     same_length: bool = False
 
     def validate_names(self) -> None:
-        """As in ``TransformerConfig``; no batch norm, no complex weights."""
         super().validate_names()
-        if self.norm_type == "batch":
-            raise ValueError(
-                "norm_type='batch' is for encoders: its statistics would show the words that have to be predicted; "
-                "use 'layer' or 'rms'"
-            )
+        check_causal_norm(self)
         check_relative_attention(self.attention_normalization)
 
     def validate_memory(self) -> None:
-        """The memory has a length, and distances are cut at a positive number that is reached."""
-        if self.mem_len < 1:
-            raise ValueError(f"mem_len must be 1 or more, got {self.mem_len}; without a memory, use use_cache=False")
-        if self.clamp_len is not None and self.clamp_len < 1:
-            raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {self.clamp_len}")
-        if self.same_length and self.clamp_len is not None and self.clamp_len >= self.mem_len:
-            raise ValueError(
-                f"clamp_len={self.clamp_len} has no effect with same_length=True and mem_len={self.mem_len}, where no "
-                f"token sees further than {self.mem_len - 1}; use None, or a smaller one"
-            )
+        check_positive_field(self, "mem_len", "clamp_len")
+        check_stream(self)
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        self.cutoffs = list(self.cutoffs)  # as JSON restores it
+        super().__post_init__(**kwargs)
+
+    @property
+    def head_size(self) -> int:
+        """Stored width of the hidden states that the head reads."""
+        return self.hidden_size

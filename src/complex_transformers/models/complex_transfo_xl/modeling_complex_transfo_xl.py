@@ -16,7 +16,7 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import RelativeMultiheadAttention, relative_positions
 from ..base.caches.memory import MemoryCache
-from ..base.configuration import TransformerConfig
+from ..base.configuration import LayersConfig
 from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, without_padding
 from ..base.language_modeling import CausalLanguageModel
 from ..base.layers import EncoderLayer, TransformerStack
@@ -54,7 +54,7 @@ class TransfoXLLayer(EncoderLayer):
     is_causal = True
     _can_checkpoint_with_cache = True  # the model passes one that is written once
 
-    def make_attention(self, config: TransformerConfig, layer_idx: int | None) -> nn.Module:
+    def make_attention(self, config: LayersConfig, layer_idx: int | None) -> nn.Module:
         """Attention with relative positions."""
         return RelativeAttention(
             config.hidden_size,

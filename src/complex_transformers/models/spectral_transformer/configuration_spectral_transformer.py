@@ -86,10 +86,6 @@ class SpectralTransformerConfig(LayersConfig):
         "bin_pool_stride",
         "time_pool_size",
     )
-    read_with: ClassVar[dict[str, Any]] = {
-        **LayersConfig.read_with,
-        "bin_pool_stride": ("number_field", ("complex",)),
-    }
     complex_only: ClassVar[dict[str, Any]] = {
         **LayersConfig.complex_only,
         "variant": "fully_spectral",

@@ -76,10 +76,6 @@ class SynCoNMTConfig(ComplexConfig):
         "decoder_layers",
         "attention_window",
     )
-    read_with: ClassVar[dict[str, Any]] = {
-        "attention_window": ("attention_type", ("luong",)),
-        **dict.fromkeys(("relation_feedback", "alpha"), ("use_relations", (True,))),
-    }
     complex_only: ClassVar[dict[str, Any]] = {"gate": None, "lm_readout": "concat"}
 
     relation_vocab_size: int = 64
