@@ -267,9 +267,17 @@ class DecoderLayer(EncoderLayer):
         return self.residual(self.feed_forward_norm, self.feed_forward, hidden_states)
 
 
-class TransformerStack(TextModel):
-    """Embedding and layers of one kind; after pre-norm layers a last norm, as no layer's own follows them."""
+class TransformerStack(ComplexPreTrainedModel):
+    """Layers of one kind and, after pre-norm layers, a final norm.
 
+<<<<<<< HEAD
+=======
+    A subclass also derives from a model that makes the embedding and the dropout, such as ``TextModel``.
+    """
+
+    dropout: nn.Module
+
+>>>>>>> wt-fam
     def __init__(self, config: LayersConfig, layer_class: type[EncoderLayer], num_layers: int) -> None:
         super().__init__(config)
         self.layers = nn.ModuleList([layer_class(config, index) for index in range(num_layers)])
@@ -281,8 +289,17 @@ class TransformerStack(TextModel):
         """``[B, N, 2d] -> [B, N, 2d]``: the norm after the last layer, where there is one."""
         return hidden_states if self.norm is None else apply_norm(self.norm, hidden_states, padding_mask)
 
+    def run_layers(
+        self, hidden_states: Tensor, attention_mask: Tensor | None, padding_mask: Tensor | None, **kwargs: Any
+    ) -> Tensor:
+        """Apply dropout, encoder layers and the final norm: ``[B, N, 2d] -> [B, N, 2d]``, masks as in the layer."""
+        hidden_states = self.dropout(hidden_states)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, attention_mask, padding_mask, **kwargs)
+        return self.last_norm(hidden_states, padding_mask)
 
-class TransformerEncoder(TransformerStack):
+
+class TransformerEncoder(TransformerStack, TextModel):
     """Embedding (ComplexOrder Eq. 5) and ``config.num_hidden_layers`` encoder layers (Eq. 13, 14, App. B).
 
     Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves.
@@ -355,13 +372,10 @@ class TransformerEncoder(TransformerStack):
             attention_mask=attention_mask,
             and_mask_function=None if texts is None else packed_sequence_mask_function(texts),
         )
-        hidden_states = self.dropout(inputs_embeds)
-        for layer in self.layers:
-            hidden_states = layer(hidden_states, score_mask, tokens, **kwargs)
-        return self.last_norm(hidden_states, tokens)
+        return self.run_layers(inputs_embeds, score_mask, tokens, **kwargs)
 
 
-class TransformerDecoder(TransformerStack):
+class TransformerDecoder(TransformerStack, TextModel):
     """Embedding and ``config.decoder_layers`` decoder layers: causal, with attention to an encoder and a cache.
 
     A cached step stands at its true position, in beams and left-padded batches too.

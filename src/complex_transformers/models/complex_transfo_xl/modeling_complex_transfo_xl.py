@@ -22,7 +22,7 @@ from ..base.language_modeling import CausalLanguageModel
 from ..base.layers import EncoderLayer, TransformerStack
 from ..base.positions import check_stream_positions, packed_positions, periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.text import LastTokenClassifier
+from ..base.text import LastTokenClassifier, TextModel
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
 
 __all__ = [
@@ -81,7 +81,7 @@ class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
     _is_stateful = True
 
 
-class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
+class ComplexTransfoXLModel(TransformerStack, TextModel, ComplexTransfoXLPreTrainedModel):
     """Embedding and ``config.num_hidden_layers`` causal layers with relative positions and a memory.
 
     A stream is read in segments: ``cache`` of one call, a ``MemoryCache``, is given to the next. Relative
