@@ -270,14 +270,11 @@ class DecoderLayer(EncoderLayer):
 class TransformerStack(ComplexPreTrainedModel):
     """Layers of one kind and, after pre-norm layers, a final norm.
 
-<<<<<<< HEAD
-=======
     A subclass also derives from a model that makes the embedding and the dropout, such as ``TextModel``.
     """
 
     dropout: nn.Module
 
->>>>>>> wt-fam
     def __init__(self, config: LayersConfig, layer_class: type[EncoderLayer], num_layers: int) -> None:
         super().__init__(config)
         self.layers = nn.ModuleList([layer_class(config, index) for index in range(num_layers)])
