@@ -31,7 +31,7 @@ from .configuration import LayersConfig
 from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
 from .packed_sequences import counted_from_one, text_numbers
 from .positions import token_positions
-from .pretrained import added_mask
+from .pretrained import ComplexPreTrainedModel, added_mask
 from .text import TextModel
 
 __all__ = [
