@@ -225,7 +225,7 @@ class EncoderLayer(GradientCheckpointingLayer):
         padding_mask: Tensor | None = None,
         **kwargs: Any,
     ) -> Tensor:
-        """Map ``[B, N, 2d] -> [B, N, 2d]``; ``attention_mask`` is for scores, ``padding_mask [B, N]`` for batch norms."""
+        """Map ``[B, N, 2d] -> [B, N, 2d]``; ``padding_mask [B, N]`` is for batch norms."""
 
         def attend(x: Tensor) -> Tensor:
             return self.self_attn(x, attention_mask, **kwargs)[0]

@@ -18,7 +18,7 @@ from ...kernels.exporting import is_exporting
 from ...nn import AdditiveAttention, AttentiveRecurrent, LocalAttention, SyntaxEmbedding, last_states, number_field
 from ...nn.attention.alignment import run_steps
 from ..base.caches.recurrent import RecurrentCache, RecurrentStateLayer
-from ..base.inputs import check_mask, check_source, check_text_inputs, padding_mask
+from ..base.inputs import check_mask, check_text_inputs, padding_mask
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import make_recurrent, run_recurrent
 from .configuration_synconmt import SynCoNMTConfig
@@ -288,8 +288,6 @@ class SynCoNMTDecoder(_SyntaxStack):
                 projections = self.first_state_proj[first : first + len(self.state_names)]
                 state = tuple(torch.tanh(projection(known)) for projection in projections)
             keys = None if memory is None else memory.source.get("keys")
-            if keys is not None and not self.training:
-                check_source(keys, encoder_hidden_states, layer.alignment.keys)  # type: ignore[union-attr,arg-type]
             out = layer(self.dropout(hidden_states), mask, encoder_hidden_states, source_mask, keys, *state)
             hidden_states, _, keys, *last = out
             if memory is not None:
