@@ -134,13 +134,12 @@ OWN = {
         ),
     ],
     "complex_text_cnn": [
-        ({"kernel_sizes": []}, ["kernel_sizes", "at least one", "[]"]),
+        ({"kernel_sizes": []}, ["kernel_sizes", "non-empty", "[]"]),
         ({"kernel_sizes": [3, 0]}, ["kernel_sizes", "positive", "[3, 0]"]),
         ({"kernel_sizes": [3.5]}, ["kernel_sizes"]),
     ],
     "complex_text_rnn": [
         ({"rnn_type": "rnn", "gate": "modulus"}, ["gate='modulus'", "no effect", "rnn_type='rnn'", "'split'"]),
-        ({"hidden_act": "split_relu"}, ["hidden_act='split_relu'", "no effect", "'split_gelu'", "state_activation"]),
         ({**REAL, "gate": "modulus"}, ["gate='modulus'", "number_field='complex'", "split"]),
         ({"state_activation": "zrelu"}, ["activation must be one of", "'cardioid'", "'split_tanh'", "got 'zrelu'"]),
     ],

@@ -82,9 +82,8 @@ def check_position_ids(position_ids: Tensor | None, shape: tuple[int, ...], name
     if position_ids is None:
         return
     if position_ids.shape not in (shape, (1, *shape[1:])):
-        raise ValueError(
-            f"{name} must be [batch, length] = {shape} or [1, {shape[1]}], got {tuple(position_ids.shape)}."
-        )
+        found = tuple(position_ids.shape)
+        raise ValueError(f"{name} must be [batch, length] = {shape} or [1, {shape[1]}], got {found}.")
     if position_ids.dtype not in (torch.int64, torch.int32):
         raise TypeError(f"{name} must be integers (int64 or int32), got dtype {position_ids.dtype}.")
 

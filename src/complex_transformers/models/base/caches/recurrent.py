@@ -119,10 +119,8 @@ class RecurrentCache(StreamCache):
     def _check_saved(self, tensors: Mapping[str, Tensor], tokens: int) -> None:
         if tokens and self.state_sizes is None:
             return
-        sizes = [
-            {f"layers.{i}.{name}": size for name, size in s.items()} for i, s in enumerate(self.state_sizes or ())
-        ]
-        expected = {name: size for layer in sizes for name, size in layer.items()} if tokens else {}
+        layers = enumerate(self.state_sizes or ()) if tokens else ()
+        expected = {f"layers.{index}.{name}": size for index, sizes in layers for name, size in sizes.items()}
         if (found := stored_sizes(tensors)) != expected:
             raise ValueError(f"the saved states must have the widths {expected}, got {found}.")
 
