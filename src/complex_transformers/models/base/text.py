@@ -214,7 +214,7 @@ class SequenceClassifier(ComplexPreTrainedModel):
     ) -> Any:
         """Return logits ``[B, num_labels]`` and, with ``labels``, the loss of ``problem_type``.
 
-        ``labels`` are ``[B]`` or ``[B, num_labels]``; the other arguments are those of the model.
+        ``labels`` are ``[B]`` or ``[B, num_labels]``; the other arguments are the model's.
         """
         inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
         outputs = run_text_model(self.model, *inputs, one_sequence_per_row=True, **kwargs)
@@ -246,7 +246,7 @@ class LastTokenClassifier(SequenceClassifier):
     ) -> SequenceClassifierOutputWithPast:
         """Return logits ``[B, num_labels]`` and, with ``labels``, the loss of ``problem_type``.
 
-        ``labels`` are ``[B]`` or ``[B, num_labels]``; the other arguments are those of the decoder.
+        ``labels`` are ``[B]`` or ``[B, num_labels]``; the other arguments are the decoder's.
         """
         inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
         kwargs = {**kwargs, "cache": cache, "use_cache": bool(use_cache)}
@@ -277,7 +277,7 @@ def classification_head(
 ) -> tuple[nn.Module, Readout]:
     """Return dropout and classification head for features of stored width ``size`` (default ``hidden_size``).
 
-    ``field`` and ``num_labels`` default to those of the configuration.
+    ``field`` and ``num_labels`` default to the configuration's.
     """
     probability = config.hidden_dropout_prob if config.classifier_dropout is None else config.classifier_dropout
     field = config.number_field if field is None else field

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A causal decoder over both number fields: Llama (Touvron et al. 2023) with complex layers, and its heads."""
+"""Causal decoder: Llama (Touvron et al. 2023) with complex or real layers, and its heads."""
 
 from typing import Any
 
@@ -123,7 +123,7 @@ class ComplexLlamaLayer(GradientCheckpointingLayer):
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None, factors: Tensor | None, **kwargs: Any
     ) -> Tensor:
-        """``[B, T, 2d] -> [B, T, 2d]``; a mask of scores, and the factors of rotary positions."""
+        """Map ``[B, T, 2d] -> [B, T, 2d]`` with a mask of scores and the factors of rotary positions."""
         before_attention, after_attention, before_mlp, after_mlp = self.norms
         attended, _ = self.self_attn(self.normed(before_attention, hidden_states), attention_mask, factors, **kwargs)
         hidden_states = hidden_states + self.dropout(self.normed(after_attention, attended))
@@ -131,17 +131,17 @@ class ComplexLlamaLayer(GradientCheckpointingLayer):
         return hidden_states + self.dropout(self.normed(after_mlp, added))
 
     def normed(self, name: str | None, hidden_states: Tensor) -> Tensor:
-        """Apply the norm of this name, if there is one."""
+        """Apply the norm of this name, unless it is None."""
         return hidden_states if name is None else getattr(self, name)(hidden_states)
 
 
 def make_norm(config: ComplexLlamaConfig) -> nn.Module:
-    """The RMS norm of the residual stream."""
+    """Return an RMS norm of the residual stream."""
     return rms_norm(config.hidden_size, config.rms_norm_eps, config.norm_scale, config.number_field)
 
 
 class ComplexLlamaPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: configuration and what must stay together."""
+    """Base class of the family."""
 
     config: ComplexLlamaConfig
     _no_split_modules = ["ComplexLlamaLayer"]
@@ -149,9 +149,9 @@ class ComplexLlamaPreTrainedModel(ComplexPreTrainedModel):
 
 
 class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
-    """Word embedding, ``config.num_hidden_layers`` causal layers and a last norm.
+    """Word embedding, ``config.num_hidden_layers`` causal layers and a final norm.
 
-    Positions count real tokens from 1, in beams and left-padded batches too; a cache holds turned keys.
+    Positions count real tokens, also in beams and left-padded batches; a cache holds rotated keys.
     """
 
     config: ComplexLlamaConfig
@@ -179,22 +179,22 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPast:
-        """Read a batch of texts, or their next tokens.
+        """Encode a batch of sequences, or their next tokens.
 
         Args:
-            input_ids: ``[B, T]`` the tokens that are not in the cache; or give ``inputs_embeds``.
-            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; or ``[B, 1, T, keys]``, the
-                keys that each token sees (True, or 0 where -1e4 and less hide): positions count those up to its own.
+            input_ids: ``[B, T]``, the tokens that are not in the cache, unless ``inputs_embeds`` are given.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; or ``[B, 1, T, keys]``, True
+                (or 0, where -1e4 and less hide) for the keys of each token: positions count the keys up to its own.
             position_ids: ``[B, T]`` or ``[1, T]`` positions from 0; default: counted along the mask. Without a mask
-                and a cache, a step other than one begins another sequence of the row (packed sequences).
-            cache: a cache of keys and values, extended by this call.
-            inputs_embeds: ``[B, T, hidden_size]`` embeddings as halves; those of ``position_type="complex_order"``
-                hold the positions.
-            use_cache: make a cache where none is given, and return it.
+                and a cache, a step other than one starts another sequence of the row (packed sequences).
+            cache: a KV cache, extended by this call.
+            inputs_embeds: ``[B, T, hidden_size]`` embeddings as halves, with ``position_type="complex_order"``
+                positions included.
+            use_cache: create a cache if none is given, and return it.
 
         Raises:
-            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a cache of another batch,
-                embeddings where every word has its own frequencies.
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a cache of another batch
+                size, ``inputs_embeds`` with ``position_type="rotary_word"``.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         given_cache = cache
@@ -209,7 +209,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         else:
             inputs_embeds = finite_padding(inputs_embeds, attention_mask)
-        # Not the new cache, beside which packed sequences would not be told apart.
+        # Not the new cache: with a cache Transformers does not separate packed sequences.
         masks = self.score_masks(inputs_embeds, attention_mask, given_cache, position_ids)
         factors = self.factors(input_ids, positions, inputs_embeds.dtype)
         rotates = self.config.no_rope_layers or [1] * len(self.layers)
@@ -223,7 +223,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
     def score_masks(
         self, inputs_embeds: Tensor, attention_mask: Any, cache: Cache | None, position_ids: Tensor | None
     ) -> dict[str, Any]:
-        """Return the mask of the scores for each type of layer; ``generate()`` may have made them."""
+        """Return the mask of the scores for each layer type; ``generate()`` may have created them."""
         if isinstance(attention_mask, dict):
             return attention_mask
         given = {"config": self.config, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
@@ -234,7 +234,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
     def positions(
         input_ids: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None, cache: Cache | None
     ) -> Tensor:
-        """Return positions ``[B or 1, T]`` from 1: those given, which count from 0, or those of the mask's tokens."""
+        """Return positions ``[B or 1, T]`` from 1: ``position_ids`` plus 1, or counted along the mask."""
         if position_ids is not None:
             check_position_ids(position_ids, tuple(input_ids.shape))
             return position_ids + 1
@@ -245,7 +245,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         return token_positions(input_ids, attention_mask, past_length)
 
     def factors(self, input_ids: Tensor | None, positions: Tensor, dtype: torch.dtype) -> dict[str, Tensor | None]:
-        """Return what queries and keys are multiplied by, ``[B or 1, 1, T, 2D]`` or None, for each type of layer."""
+        """Return the rotation factors of queries and keys, ``[B or 1, 1, T, 2D]`` or None, for each layer type."""
         positions = positions - 1  # the first token is not rotated, as in Llama
         types = set(self.config.layer_types or ())
         if isinstance(self.rotary, RotaryByLayerType):
@@ -255,10 +255,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         elif not isinstance(self.rotary, RotaryWordPositions):
             common = self.rotary(positions, dtype)
         elif input_ids is None:
-            raise ValueError(
-                "with position_type='rotary_word' every word turns at its own speed, and inputs_embeds name no words: "
-                "give input_ids, or use position_type='rotary'"
-            )
+            raise ValueError("position_type='rotary_word' needs input_ids, got inputs_embeds.")
         else:
             common = self.rotary(input_ids, positions, dtype)
         return dict.fromkeys(types, common)
@@ -367,7 +364,7 @@ class ComplexLlamaForTokenClassification(ComplexLlamaPreTrainedModel):
     ) -> TokenClassifierOutput:
         """Return logits ``[B, T, num_labels]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
 
-        The other arguments are those of the model.
+        The other arguments are the model's.
         """
         inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
         outputs = run_text_model(self.model, *inputs, cache=cache, use_cache=bool(use_cache), **kwargs)

@@ -47,7 +47,7 @@ __all__ = [
 
 
 def make_linear(config: ComplexOrderConfig) -> nn.Module:
-    """A dense layer of ``config.linear_type`` between hidden states."""
+    """Return a dense layer of ``config.linear_type`` between hidden states."""
     return linear_layer(config.linear_type, config.number_field)(config.hidden_size, config.hidden_size)
 
 
@@ -62,9 +62,9 @@ class ComplexOrderLayer(EncoderLayer):
 
 
 class ComplexOrderPooler(nn.Module):
-    """f(W z_1 + b) of the first token, f tanh of both parts (Devlin et al. 2019): ``[B, N, 2d] -> [B, 2d]``.
+    """f(W z_1 + b) of the first token, f = split tanh (Devlin et al. 2019): ``[B, N, 2d] -> [B, 2d]``.
 
-    The first token is that after padding on the left; a text of padding alone gives 0.
+    The first token is the one after padding on the left; an all-padding row gives 0.
     """
 
     def __init__(self, config: ComplexOrderConfig) -> None:
@@ -83,7 +83,7 @@ class ComplexOrderPooler(nn.Module):
 
 
 class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: its configuration and what must stay together."""
+    """Base class of the family."""
 
     config: ComplexOrderConfig
     _no_split_modules = ["ComplexOrderLayer"]
@@ -93,8 +93,8 @@ class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
 class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
     """ComplexOrder encoder: embedding (Eq. 5) and Transformer layers (Eq. 13, 14, App. B).
 
-    Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves and, where the configuration has a
-    pooling layer, ``pooler_output`` ``[B, hidden_size]``; heads that have no use for it leave it out.
+    It returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves and, if the configuration has a
+    pooling layer, ``pooler_output [B, hidden_size]``. Heads that do not use the pooling layer omit it.
     """
 
     config: ComplexOrderConfig
@@ -119,22 +119,22 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         token_type_ids: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutput | BaseModelOutputWithPooling:
-        """Encode a batch of texts.
+        """Encode a batch of sequences.
 
         Args:
-            input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
-            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
-                finite numbers without meaning, and features of zero where they are pooled.
+            input_ids: ``[B, N]`` token ids, unless ``inputs_embeds`` are given.
+            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side. Outputs of an all-padding row are
+                finite but meaningless; its pooled features are zero.
             position_ids: ``[B, N]`` positions of the tokens, counted from 1 or, in a row with a token at 0, from 0;
-                default 1, 2, ... over real tokens. Without a mask a row holds several texts where they return to the
-                first one (``DataCollatorWithFlattening``).
-            inputs_embeds: ``[B, N, hidden_size]`` embeddings (position included), as halves; types are added to them.
-            token_type_ids: ``[B, N]`` types of the tokens, below ``type_vocab_size``; default 0. Without types in the
-                configuration they are not read: tokenizers of BERT return them unasked.
+                default 1, 2, ... over real tokens. Without a mask, positions that restart within a row separate packed
+                sequences (``DataCollatorWithFlattening``).
+            inputs_embeds: ``[B, N, hidden_size]`` embeddings, positions included, as halves; types are added to them.
+            token_type_ids: ``[B, N]`` types of the tokens, below ``type_vocab_size``; default 0. They are ignored if
+                the configuration has no types, since BERT's tokenizers always return them.
 
         Raises:
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect,
-                a row of several texts where texts are pooled.
+                packed sequences with a pooling layer.
         """
         inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
         inputs_embeds = self.with_types(inputs_embeds, token_type_ids)
@@ -150,7 +150,7 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         )
 
     def with_types(self, inputs_embeds: Tensor, token_type_ids: Tensor | None) -> Tensor:
-        """Embeddings ``[B, N, 2d]`` and the vectors of their types, where the configuration has types."""
+        """Add the vectors of the token types to embeddings ``[B, N, 2d]``, if the configuration has types."""
         if self.embed_types is None:
             return inputs_embeds
         assert self.config.type_vocab_size is not None
@@ -158,7 +158,7 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         if token_type_ids is None:
             token_type_ids = torch.zeros(shape, dtype=torch.long, device=inputs_embeds.device)
         check_position_ids(token_type_ids, tuple(shape), "token_type_ids")
-        remedy = "a tokenizer for pairs of texts gives 0 for the first and 1 for the second"
+        remedy = "use 0 for the first and 1 for the second sentence of a pair"
         check_ids("token_type_ids", token_type_ids, self.config.type_vocab_size, remedy)
         return inputs_embeds + self.embed_types(token_type_ids)
 
@@ -195,7 +195,7 @@ class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel):
     ) -> MaskedLMOutput:
         """Return logits ``[B, N, vocab_size]`` and, with ``labels [B, N]`` (-100 is ignored), the cross entropy.
 
-        The other arguments are those of the model.
+        The other arguments are the model's.
         """
         inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
         outputs = run_text_model(self.model, *inputs, token_type_ids=token_type_ids, **kwargs)
@@ -371,7 +371,7 @@ class ComplexOrderForTokenClassification(ComplexOrderPreTrainedModel):
     ) -> TokenClassifierOutput:
         """Return logits ``[B, N, num_labels]`` and, with ``labels [B, N]`` (-100 is ignored), the cross entropy.
 
-        The other arguments are those of the model.
+        The other arguments are the model's.
         """
         inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
         outputs = run_text_model(self.model, *inputs, token_type_ids=token_type_ids, **kwargs)

@@ -15,23 +15,34 @@ __all__ = ["ComplexTransfoXLConfig"]
 
 @strict
 class ComplexTransfoXLConfig(LayersConfig, TextConfig):
-    """Configuration of a Transformer-XL (Wang et al., ICLR 2020, section 3.3); the paper's 6 layers.
+    """Configuration of a Transformer-XL (Wang et al., ICLR 2020, section 3.3), with the paper's 6 layers.
 
-    The other sizes are those of Dai et al. for characters: 512 features, which are complex here and stored as 1024
-    real numbers, 8 heads, memory 512. Besides the arguments of ``StreamConfig`` and ``TransformerConfig``:
+    The other sizes follow Dai et al. for characters: 512 features, which are complex here (stored width 1024), 8 heads
+    and a memory of 512. Besides the arguments of ``LayersConfig`` and ``TextConfig``:
 
     Args:
+        lm_readout: ``readout`` of the LM head, default ``concat``.
+        tie_word_embeddings: share the embedding table with the LM head: ``lm_readout="concat"`` with a free table,
+            ``"feature_modulus"`` with unshared amplitudes.
+        cutoffs: cutoffs of an adaptive softmax, increasing: the first words of its tails, in a vocabulary sorted by
+            frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
+        div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it; 1
+            for a tied head.
+        lm_bias: the head has a bias for each word; an adaptive softmax always has one.
+        position_period: positions of embeddings count from 1 to this number and restart; None: they do not restart.
+            At most ``max_position_embeddings`` for ``learned_position``.
+        use_cache: return a memory.
+        pad_token_id: token whose amplitude is zero and stays zero; None, as streams have no padding.
         hidden_size, intermediate_size: stored widths.
-        hidden_act: a name of ``ACT2CFN``; Dai et al. have a ReLU.
-        num_hidden_layers: of the stack.
-        attention_score: of content and position together; ``sum_of_moduli`` has the modulus of each (the released
-            code of Wang et al.).
-        attention_probs_dropout_prob: a probability.
-        mem_len: tokens that are kept of what was read before, 1 or more; ``use_cache=False`` is without memory.
-        clamp_len: greater distances count as this one; None for distances as they are. With ``same_length`` less than
-            ``mem_len``.
-        same_length: every token sees itself and the ``mem_len - 1`` tokens before it, and no more: then results do
-            not depend on how a stream is cut.
+        hidden_act: activation, a name of ``ACT2CFN``; Dai et al. use a ReLU.
+        num_hidden_layers: number of layers.
+        attention_score: score of content and position together, as in ``LayersConfig``; ``sum_of_moduli`` adds the
+            modulus of each (the released code of Wang et al.).
+        attention_probs_dropout_prob: dropout probability of the attention weights.
+        mem_len: number of earlier tokens in the memory, 1 or more; ``use_cache=False`` disables it.
+        clamp_len: maximum distance: larger distances are clamped to it; None for no limit.
+        same_length: every token attends to itself and the ``mem_len - 1`` tokens before it. Results then do not depend
+            on how a stream is cut into segments.
 
     Example:
         >>> from complex_transformers import ComplexTransfoXLConfig
