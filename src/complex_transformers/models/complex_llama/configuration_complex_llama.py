@@ -14,7 +14,7 @@ from ...nn.feed_forward import check_gate_product
 from ...nn.low_bit.rounding import check_activation_bits
 from ...nn.normalization import check_norm_scale
 from ...nn.widely_linear import check_linear_type
-from ..base.configuration import TextConfig
+from ..base.configuration import TextConfig, check_positive_field
 
 __all__ = ["LAYER_TYPES", "ROPE_TYPES", "ComplexLlamaConfig"]
 
@@ -213,9 +213,10 @@ class ComplexLlamaConfig(TextConfig):
         check_positive_field(self, "sliding_window")
         if "sliding_attention" in self.layer_types and self.sliding_window is None:
             raise ValueError("sliding_window must be set for layer_types with 'sliding_attention', got None.")
-        for name in ("layer_types", "no_rope_layers"):
-            if (values := getattr(self, name)) is not None and len(values) < self.num_hidden_layers:
-                raise ValueError(f"{name} must have {self.num_hidden_layers} entries, one per layer, got {values}.")
+        if (rotates := self.no_rope_layers) is not None and len(rotates) < self.num_hidden_layers:
+            raise ValueError(
+                f"no_rope_layers must have {self.num_hidden_layers} entries, one per layer, got {rotates}."
+            )
 
     def rope_parameters_of(self, layer_type: str) -> dict[str, Any]:
         """Return the rotary parameters of the layers of one type."""

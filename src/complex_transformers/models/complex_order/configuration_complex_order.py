@@ -10,7 +10,7 @@ from ...nn.activation import ACT2CFN
 from ...nn.attention.multi_head import check_shared_parts
 from ...nn.checks import check_choice
 from ...nn.widely_linear import check_linear_type
-from ..base.configuration import NORM_TYPES, LayersConfig, TextConfig
+from ..base.configuration import NORM_TYPES, LayersConfig, TextConfig, check_positive_field
 
 __all__ = ["ComplexOrderConfig"]
 

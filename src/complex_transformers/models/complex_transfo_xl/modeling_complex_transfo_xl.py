@@ -120,8 +120,8 @@ class ComplexTransfoXLModel(TransformerStack, TextModel, ComplexTransfoXLPreTrai
 
         Raises:
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch
-                size or model, a memory too short for ``same_length``.
-            TypeError: another cache than a ``MemoryCache`` with gradient checkpointing.
+                size or model, a memory too short for ``same_length``, another cache than a ``MemoryCache`` with gradient
+                checkpointing.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         cache = self.memory(cache, use_cache)
@@ -167,16 +167,15 @@ class ComplexTransfoXLModel(TransformerStack, TextModel, ComplexTransfoXLPreTrai
         if cache is None or not (self.gradient_checkpointing and self.training):
             return cache
         if not isinstance(cache, MemoryCache):
-            raise TypeError(f"cache must be a MemoryCache with gradient checkpointing, got {type(cache).__name__}.")
+            raise ValueError(f"cache must be a MemoryCache with gradient checkpointing, got {type(cache).__name__}.")
         return cache.written_once()
 
     def score_mask(
         self, inputs_embeds: Tensor, attention_mask: Tensor | None, cache: Cache | None, keys: int
     ) -> Tensor:
-        """Return the additive mask ``[B or 1, 1, T, keys]``, which hides later keys, padding and, with
-        ``same_length``, distant keys.
+        """Return the additive mask ``[B or 1, 1, T, keys]`` that hides later keys and padding.
 
-        Padding attends to itself: a query without any key would average all keys.
+        With ``same_length`` it hides distant keys, too. Padding attends to itself: a query without any key would average all keys.
         """
         mask = create_causal_mask(
             config=self.config,
