@@ -74,7 +74,7 @@ class EncoderDecoderModel(ComplexPreTrainedModel):
         """Encode ``source``, unless ``encoder_outputs`` are given, and decode ``target``: arguments of the stacks.
 
         Raises:
-            ValueError: there is no target.
+            ValueError: the target is missing.
         """
         if target["input_ids"] is None and target["inputs_embeds"] is None:
             raise ValueError("The target is missing. Pass decoder_input_ids, decoder_inputs_embeds or labels.")

@@ -80,7 +80,7 @@ class ComplexGenerationMixin(GenerationMixin):
         return super().init_continuous_batching(*args, **kwargs)
 
     def _prepare_position_ids_for_generation(self, inputs_tensor: Tensor, model_kwargs: dict[str, Any]) -> Tensor:
-        """Return positions that count real tokens; those of Transformers restart at 0 in padding on the right."""
+        """Return positions that count real tokens; Transformers restarts at 0 in padding on the right."""
         mask = model_kwargs.get("attention_mask")
         if mask is None or mask.dim() != 2:
             return super()._prepare_position_ids_for_generation(inputs_tensor, model_kwargs)

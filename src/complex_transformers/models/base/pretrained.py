@@ -155,7 +155,7 @@ class ComplexPreTrainedModel(PreTrainedModel):
         self._tp_plan = tensor_parallel_plan(self)
 
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
-        """Initialize a module unless all of its tensors, those of its children included, were loaded."""
+        """Initialize a module unless all tensors of the module and its children were loaded."""
         tensors = (*module.parameters(), *module.buffers())
         if all(getattr(tensor, "_is_hf_initialized", False) for tensor in tensors):
             module._is_hf_initialized = True  # type: ignore[assignment]

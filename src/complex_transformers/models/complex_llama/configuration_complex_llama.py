@@ -83,7 +83,7 @@ class ComplexLlamaConfig(TextConfig):
         embedding_multiplier: factor of the word embeddings; Gemma has ``hidden_size ** 0.5``.
         embedding_type: set by ``position_type``.
         max_position_embeddings: length that the model is meant for, which evaluation harnesses and other tools read.
-            It is not a limit: there is no table of positions.
+            It is not a limit, since positions have no table.
         vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout
             applies to embeddings and to the output of each block.
         use_cache: return a KV cache.

@@ -120,8 +120,8 @@ class ComplexTransfoXLModel(TransformerStack, TextModel, ComplexTransfoXLPreTrai
 
         Raises:
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch
-                size or model, a memory too short for ``same_length``, another cache than a ``MemoryCache`` with gradient
-                checkpointing.
+                size or model, or too short for ``same_length``, gradient checkpointing with another cache than a
+                ``MemoryCache``.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         cache = self.memory(cache, use_cache)
@@ -175,7 +175,8 @@ class ComplexTransfoXLModel(TransformerStack, TextModel, ComplexTransfoXLPreTrai
     ) -> Tensor:
         """Return the additive mask ``[B or 1, 1, T, keys]`` that hides later keys and padding.
 
-        With ``same_length`` it hides distant keys, too. Padding attends to itself: a query without any key would average all keys.
+        With ``same_length`` it hides distant keys, too. Padding attends to itself: a query without any key would
+        average all keys.
         """
         mask = create_causal_mask(
             config=self.config,

@@ -21,7 +21,7 @@ __all__ = ["GroupedQueryAttention"]
 
 
 class GroupedQueryAttention(HeadedAttention):
-    """Causal self-attention of H query heads to H / G key and value heads (Ainslie et al. 2023), with rotary positions.
+    """Causal self-attention of H query heads to H / G key heads (Ainslie et al. 2023), with rotary positions.
 
     q_t -> q_t exp(i w t), likewise k (Su et al. 2021), then softmax(Re(q k^H) s) v or another score and normalization
     of ``complex_attention``. A head of D complex features has D angles and scales scores by D^(-1/2). In the real

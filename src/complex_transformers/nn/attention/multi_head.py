@@ -89,7 +89,7 @@ def score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
 
 
 def split_heads(x: Tensor, num_heads: int, num_parts: int = 2) -> Tensor:
-    """Split ``[B, T, H 2d_h] -> [B, H, T, 2d_h]``, keeping both halves of a head together; ``num_parts=1`` for reals."""
+    """Split ``[B, T, H 2d_h] -> [B, H, T, 2d_h]``, keeping the halves of a head together (one part if real)."""
     if num_parts == 1:
         return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
     return x.unflatten(-1, (2, num_heads, -1)).permute(0, 3, 1, 2, 4).flatten(-2)

@@ -108,7 +108,7 @@ class MemoryLayer(CacheLayerMixin):
         return -1
 
     def reset(self) -> None:
-        """Empty the memory: the next segment starts a stream."""
+        """Forget all tokens: the next segment starts a stream."""
         self.keys = self.values = self.states = None
         self.is_initialized = False
         self.cumulative_length = 0
