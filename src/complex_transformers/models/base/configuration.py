@@ -3,6 +3,7 @@
 """Configuration fields that several families share: sizes, embeddings, Transformer layers, LM heads."""
 
 import difflib
+import math
 import warnings
 from dataclasses import fields
 from typing import Any, ClassVar, Self
@@ -172,7 +173,7 @@ class ComplexConfig(PreTrainedConfig):
 def check_positive_field(config: PreTrainedConfig, *names: str) -> None:
     """Raise unless the fields, where they exist and are not None, are positive."""
     for name in names:
-        if (value := vars(config).get(name)) is not None and not value > 0:
+        if (value := vars(config).get(name)) is not None and not 0 < value < math.inf:
             raise ValueError(f"{name} must be positive, got {value}.")
 
 

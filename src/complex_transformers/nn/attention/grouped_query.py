@@ -141,7 +141,7 @@ class GroupedQueryAttention(HeadedAttention):
         cache: Any = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from ``hidden_states [B, T, 2d]`` to itself and to what the cache holds.
+        """Attend from ``hidden_states [B, T, 2d]`` to themselves and to the tokens of the cache.
 
         Args:
             hidden_states: ``[B, T, 2d]``.
