@@ -135,10 +135,6 @@ def test_mixed_relations_without_a_share_are_true_ones_with_a_warning(monkeypatc
 def test_bad_values():
     for changes, message in {
         "own": ({"relation_feedback": "own"}, r"relation_feedback must be one of \['gold', 'mixed', 'predicted'\]"),
-        "words": (
-            {"relation_feedback": "mixed", "number_field": "real", "use_relations": False},
-            "relation_feedback.*use_relations=False.*use_relations=True",
-        ),
     }.values():
         with pytest.raises(StrictDataclassClassValidationError, match=message):
             Case("synconmt", "bahdanau").config(**changes)

@@ -101,12 +101,12 @@ def test_what_has_no_relations_refuses_them(folder):
 
 BAD_TEXTS = {
     "split": ("dogs bark yes", {}, ValueError, "text 1: source is split into 2 sentences .* 'dogs bark yes'"),
-    "relation": ("dogs bark please", {}, ValueError, r"text 1: source has the relation 'discourse' at word 3"),
+    "relation": ("dogs bark please", {}, ValueError, r"text 1: source must have .*, got 'discourse' at word 3"),
     "no parser": (
         "dogs bark",
         {"source_parser": None},
         ValueError,
-        "raw source text needs a parser: .*source_parser=",
+        "source_parser must be .*, got None",
     ),
     "parser gone": ("dogs bark", {"source_parser": "absent"}, FileNotFoundError, "no spaCy pipeline 'absent'"),
 }
