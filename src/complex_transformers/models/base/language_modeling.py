@@ -95,13 +95,18 @@ class CausalLanguageModel(ComplexPreTrainedModel, ComplexGenerationMixin):
         """
         raise NotImplementedError
 
+    @property
+    def has_narrow_tails(self) -> bool:
+        """Whether an adaptive softmax projects rare words from fewer features."""
+        return isinstance(self.lm_head, AdaptiveReadout) and self.config.div_value != 1
+
     def get_output_embeddings(self) -> nn.Module | None:
         """Return the projection to the whole vocabulary; None where an adaptive softmax has narrower tails."""
-        return super().get_output_embeddings() if self.config.div_value == 1 else None
+        return None if self.has_narrow_tails else super().get_output_embeddings()
 
     def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
         """Replace the projection to the whole vocabulary."""
-        if self.config.div_value != 1:
+        if self.has_narrow_tails:
             raise ValueError(
                 f"div_value must be 1 to set output embeddings, got {self.config.div_value}. Replace lm_head instead."
             )

@@ -12,7 +12,7 @@ __all__ = ["check_stream"]
 
 def check_stream(config: Any) -> None:
     """Raise for a period of positions, or an adaptive softmax, that the embedding and the head cannot have."""
-    check_positive_field(config, "position_period")
+    check_positive_field(config, "position_period", "div_value")
     longest, period = config.max_position_embeddings, config.position_period
     if config.embedding_type == "learned_position" and period is not None and period > longest:
         raise ValueError(
