@@ -229,7 +229,7 @@ class ComplexPreTrainedModel(PreTrainedModel):
 
     def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
         if isinstance(getattr(self, "lm_head", None), Readout):
-            self.lm_head.projection = new_embeddings  # type: ignore[assignment, union-attr]
+            self.lm_head.projection = new_embeddings
         else:
             super().set_output_embeddings(new_embeddings)
 

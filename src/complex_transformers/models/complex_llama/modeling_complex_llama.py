@@ -85,7 +85,7 @@ class ComplexLlamaAttention(GroupedQueryAttention):
         )
         self.config = config
 
-    def forward(  # type: ignore[override]
+    def forward(
         self,
         hidden_states: Tensor,
         attention_mask: Tensor | None = None,

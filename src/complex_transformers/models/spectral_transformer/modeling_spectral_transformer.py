@@ -54,7 +54,7 @@ class SpectralSelfAttention(SpectralScaledAttention):
         )
         self.config = config
 
-    def forward(  # type: ignore[override]
+    def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
     ) -> tuple[Tensor, Tensor | None]:
         return self.attend_from(hidden_states, attention_mask, **kwargs)
