@@ -371,7 +371,7 @@ def test_a_network_learns_and_translates(
     with pytest.raises(ValueError, match=r"--format must be one of .*'xml'"):
         run(*translate, "--format", "xml")
     if network == TWIN:
-        with pytest.raises(ValueError, match="--format relations needs a model with relations, got .*out"):
+        with pytest.raises(ValueError, match=r"--format relations needs a model with relations, got .*out"):
             run(*translate, "--format", "relations")
         return
     (tmp_path / "two.txt").write_text("the dog . the cat\n", encoding="utf-8")

@@ -105,7 +105,6 @@ def _fields(source: Any) -> dict[str, tuple[Any, Any]]:
     """Return the parser and the default of each argument."""
     if inspect.isclass(source):
         known = {*PreTrainedConfig.__dataclass_fields__, *Seq2SeqTrainingArguments.__dataclass_fields__}
-        known |= {name for name, reader in getattr(source, "read_with", {}).items() if isinstance(reader, str)}
         found = {each.name: (each.type, _Left(each.default)) for each in fields(source) if each.name not in known}  # type: ignore[arg-type]
         found = {name: value for name, value in found.items() if not name.endswith(("vocab_size", "_id"))}
     else:

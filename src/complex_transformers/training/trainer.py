@@ -22,7 +22,8 @@ from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_group
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils.generic import find_labels
 
-from ..models.base.hub import ModelHubMixin, complete_card
+from ..models.base.hub import complete_card
+from ..models.base.pretrained import ComplexPreTrainedModel
 from .checkpoints import (
     clear_checkpoint,
     last_complete_checkpoint,
@@ -210,7 +211,7 @@ class ComplexTrainer(Trainer):
             **kwargs: arguments of ``Trainer.create_model_card``: ``language``, ``license``, ``tags``, ``dataset`` ...
         """
         model = self.accelerator.unwrap_model(self.model)
-        if not isinstance(model, ModelHubMixin):  # an adapter has its own card
+        if not isinstance(model, ComplexPreTrainedModel):  # an adapter has its own card
             super().create_model_card(**kwargs)
         elif self.is_world_process_zero():
             summary = TrainingSummary.from_trainer(self, **kwargs)

@@ -18,17 +18,15 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData, create_repo, f
 from .. import model_families
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedModel as _Base
+    from transformers import PreTrainedModel
     from transformers.modelcard import TrainingSummary
-else:
-    _Base = object
 
 __all__ = [
     "HubMixin",
-    "ModelHubMixin",
     "ReaderHubMixin",
     "card_text",
     "complete_card",
+    "prepare_repository",
     "write_hub_shim",
     "write_model_card",
 ]
@@ -95,58 +93,16 @@ class ReaderHubMixin(HubMixin):
         return files
 
 
-class ModelHubMixin(HubMixin, _Base):
-    """Saves and pushes a model with its shim and its model card."""
-
-    def post_init(self) -> None:
-        """Add the tags of the model, which every ``Trainer`` writes into its card."""
-        super().post_init()
-        self.add_model_tags(_tags(self))
-
-    def save_pretrained(
-        self,
-        save_directory: str | os.PathLike[str],
-        is_main_process: bool = True,
-        state_dict: dict[str, Any] | None = None,
-        push_to_hub: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        """Save the model with its shim, and with a model card if the folder has none.
-
-        With ``push_to_hub=True``, a repository without a card gets the card of the folder. The folder keeps its own.
-        """
-        self.config.auto_map = auto_map(self)
-        if not self.config.auto_map:
-            del self.config.auto_map
-        path = Path(save_directory) / CARD_NAME
-        own_card = path.read_text(encoding="utf-8") if push_to_hub and path.is_file() else None
-        if push_to_hub and is_main_process:
-            kwargs.setdefault("repo_id", Path(save_directory).name)
-            self._prepare_repository(kwargs["repo_id"], own_card, kwargs.get("private"), kwargs.get("token"))
-        if push_to_hub and path.is_symlink():
-            path.unlink()  # Transformers would write the card of the repository to the target of the link
-        try:
-            super().save_pretrained(save_directory, is_main_process, state_dict, push_to_hub, **kwargs)
-        finally:
-            if own_card is not None and is_main_process:
-                _write(path, own_card)
-        if is_main_process:
-            write_hub_shim(save_directory, self)
-            write_model_card(save_directory, self, overwrite=False)
-
-    def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
-        """Upload the model with its shim; a repository without a model card gets one."""
-        self._prepare_repository(repo_id, None, kwargs.get("private"), kwargs.get("token"))
-        return super().push_to_hub(repo_id, **kwargs)
-
-    def _prepare_repository(self, repo_id: str, card: str | None, private: bool | None, token: Any) -> None:
-        """Upload the shim, and a card if there is none: Transformers would create one without content."""
-        repo_id = create_repo(repo_id, private=private, token=token, exist_ok=True).repo_id
-        with TemporaryDirectory() as folder:
-            write_hub_shim(folder, self)
-            if not file_exists(repo_id, CARD_NAME, token=token):
-                _write(Path(folder) / CARD_NAME, _at(ModelCard(card or card_text(self)), repo_id))
-            upload_folder(repo_id=repo_id, folder_path=folder, token=token, commit_message="Upload model card")
+def prepare_repository(
+    model: PreTrainedModel, repo_id: str, card: str | None, private: bool | None, token: str | bool | None
+) -> None:
+    """Upload the shim, and a card if the repository has none: Transformers would create one without content."""
+    repo_id = create_repo(repo_id, private=private, token=token, exist_ok=True).repo_id
+    with TemporaryDirectory() as folder:
+        write_hub_shim(folder, model)
+        if not file_exists(repo_id, CARD_NAME, token=token):
+            write_file(Path(folder) / CARD_NAME, name_repository(ModelCard(card or card_text(model)), repo_id))
+        upload_folder(repo_id=repo_id, folder_path=folder, token=token, commit_message="Upload model card")
 
 
 def _nearest(cls: type, names: Mapping[str, str]) -> str | None:
@@ -168,7 +124,7 @@ def _auto_class(model: PreTrainedModel) -> str | None:
     return names.get(_nearest(type(model), names) or "")
 
 
-def _tags(model: PreTrainedModel) -> list[str]:
+def model_tags(model: PreTrainedModel) -> list[str]:
     return ["complex-valued", "complex_transformers", model.config.model_type]
 
 
@@ -196,14 +152,14 @@ def write_hub_shim(directory: str | os.PathLike[str], model: PreTrainedModel) ->
     names = sorted({entry.partition(".")[2] for entry in auto_map(model).values()})
     if not names:
         return None
-    return _write(Path(directory) / f"{SHIM_NAME}.py", _shim("model", names))
+    return write_file(Path(directory) / f"{SHIM_NAME}.py", _shim("model", names))
 
 
 def _write_reader_shim(directory: str | os.PathLike[str], reader: type) -> Path:
     """Write the shim of a processor with all readers of its families, since a processor contains others."""
     families = [{name: auto for auto, name in classes.items()} for classes in model_families().values()]
     names = {name for family in families if _nearest(reader, family) for name in family if family[name] in _READERS}
-    return _write(Path(directory) / f"{READER_SHIM_NAME}.py", _shim("processor", sorted(names)))
+    return write_file(Path(directory) / f"{READER_SHIM_NAME}.py", _shim("processor", sorted(names)))
 
 
 def _shim(what: str, names: list[str]) -> str:
@@ -249,7 +205,7 @@ def card_text(
         license=license,
         language=language if language is None or isinstance(language, str) else list(language),
         pipeline_tag=task,
-        tags=_tags(model),
+        tags=model_tags(model),
         datasets=datasets or None,
         model_name=(repo_id or name) if results else None,
         eval_results=results or None,
@@ -303,7 +259,7 @@ def write_model_card(
     path = Path(directory) / CARD_NAME
     if path.exists() and not overwrite:
         return path
-    return _write(path, card_text(model, **contents))
+    return write_file(path, card_text(model, **contents))
 
 
 def complete_card(
@@ -324,10 +280,10 @@ def complete_card(
     card.text = card.text.replace("## Training data\n\nnot stated\n", f"## Training data\n\n{', '.join(named)}\n")
     _, title, procedure = theirs.text.partition("\n## Training procedure")
     card.text = card.text.partition(title)[0] + title + procedure
-    return _write(Path(directory) / CARD_NAME, _at(card, repo_id))
+    return write_file(Path(directory) / CARD_NAME, name_repository(card, repo_id))
 
 
-def _at(card: ModelCard, repo_id: str | None) -> str:
+def name_repository(card: ModelCard, repo_id: str | None) -> str:
     """Return the text of a card with the name of its repository."""
     return str(card).replace(f'"{PLACEHOLDER}"', f'"{repo_id or PLACEHOLDER}"')
 
@@ -338,7 +294,7 @@ def _cell(value: Any) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _write(path: Path, text: str) -> Path:
+def write_file(path: Path, text: str) -> Path:
     """Write a file; a link is replaced, since its target may be in the cache of the Hub."""
     if path.is_symlink():
         path.unlink()

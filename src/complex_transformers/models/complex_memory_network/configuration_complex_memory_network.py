@@ -9,7 +9,7 @@ from huggingface_hub.dataclasses import strict
 from ...nn.checks import check_choice
 from ...nn.memory import check_memory
 from ...nn.recurrent.gates import check_cell, default_gate
-from ..base.configuration import NetworkConfig
+from ..base.configuration import ComplexConfig
 
 __all__ = ["ComplexMemoryNetworkConfig"]
 
@@ -22,14 +22,15 @@ RNN_TYPES = ("lstm", "gru", "rnn")
 
 
 @strict
-class ComplexMemoryNetworkConfig(NetworkConfig):
+class ComplexMemoryNetworkConfig(ComplexConfig):
     """Configuration of a memory network that answers questions about stories (Thesis 4.4).
 
     The default, ``variant="sentence_memory"``, is the end-to-end memory network of Sukhbaatar et al. 2015 that Thesis
     4.10-4.14 describe. The experiments of the thesis used ``variant="word_memory"`` with ``gate="modulus"`` and
-    ``readout="squared_modulus"``. Takes the arguments of ``NetworkConfig`` and, in addition:
+    ``readout="squared_modulus"``. Takes the arguments of ``ComplexConfig`` and, in addition:
 
     Args:
+        hidden_act, classifier_dropout, readout: as in ``TextConfig``.
         variant: ``sentence_memory``, or ``word_memory``, which compares every word of the story with every word of the
             question and runs a recurrent layer along the question.
         hidden_size: width of sentence vectors, or of word vectors with ``word_memory``.
@@ -78,6 +79,9 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
     )
     complex_only: ClassVar[dict[str, Any]] = {"attention_score": "real", "gate": None}
 
+    hidden_act: str = "split_gelu"
+    classifier_dropout: float | int | None = None
+    readout: str | None = None
     hidden_size: int = 64
     hidden_dropout_prob: float | int = 0.0
     initializer_range: float | int = 0.1

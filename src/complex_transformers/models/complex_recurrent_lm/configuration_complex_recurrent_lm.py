@@ -11,7 +11,8 @@ from ...nn.embedding import EMBEDDING_TYPES
 from ...nn.real_embedding import check_place
 from ...nn.recurrent.diagonal import check_moduli
 from ...nn.recurrent.gates import check_cell, default_gate
-from ..base.stream_configuration import StreamConfig
+from ..base.configuration import TextConfig
+from ..base.stream_configuration import check_stream
 
 __all__ = ["ComplexRecurrentLMConfig"]
 
@@ -23,11 +24,11 @@ PLACES = ("slot_position", "phase_position")
 
 
 @strict
-class ComplexRecurrentLMConfig(StreamConfig):
+class ComplexRecurrentLMConfig(TextConfig):
     """Configuration of a recurrent language model (Thesis 4.3) or of a diagonal state space model (LRU).
 
     The defaults give a causal model; the non-causal variants of the thesis need ``position_length="sentence"`` or
-    ``transform_axis="sequence"``. Takes the arguments of ``StreamConfig`` and, in addition:
+    ``transform_axis="sequence"``. Takes the arguments of ``TextConfig`` and, in addition:
 
     Args:
         embedding_type: as in ``TextConfig`` (default ``word``), or real word vectors whose position is the imaginary
@@ -50,6 +51,18 @@ class ComplexRecurrentLMConfig(StreamConfig):
             field and the other cells.
         state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``; not used by ``lru``.
         min_modulus, max_modulus: range of the initial moduli of ``lru`` and ``causal_z``.
+        lm_readout: ``readout`` of the LM head, default ``concat``.
+        tie_word_embeddings: share the embedding table with the LM head: ``lm_readout="concat"`` with a free table,
+            ``"feature_modulus"`` with unshared amplitudes.
+        cutoffs: cutoffs of an adaptive softmax, increasing: the first words of its tails, in a vocabulary sorted by
+            frequency. Empty for a plain softmax. It needs ``lm_readout`` ``concat`` or ``feature_modulus``.
+        div_value: every tail of the adaptive softmax has this many times fewer features than the cluster before it; 1
+            for a tied head.
+        lm_bias: the head has a bias for each word; an adaptive softmax always has one.
+        position_period: positions of embeddings count from 1 to this number and restart; None: they do not restart.
+            At most ``max_position_embeddings`` for ``learned_position``.
+        use_cache: return a memory.
+        pad_token_id: token whose amplitude is zero and stays zero; None, as streams have no padding.
 
     Example:
         >>> from complex_transformers import ComplexRecurrentLMConfig
@@ -61,8 +74,16 @@ class ComplexRecurrentLMConfig(StreamConfig):
     embedding_types: ClassVar[tuple[str, ...]] = (*EMBEDDING_TYPES, *PLACES)
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "recurrent_size")
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers")
-    complex_only: ClassVar[dict[str, Any]] = {**StreamConfig.complex_only, "gate": None, "word_parts": "both"}
+    complex_only: ClassVar[dict[str, Any]] = {**TextConfig.complex_only, "gate": None, "word_parts": "both"}
 
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
+    cutoffs: list[int] | tuple[int, ...] = ()
+    div_value: int = 1
+    lm_bias: bool = True
+    position_period: int | None = 512
+    use_cache: bool = True
+    pad_token_id: int | None = None
     embedding_type: str = "word"
     initializer_range: float | int = 0.1
     word_parts: str = "both"
@@ -80,6 +101,7 @@ class ComplexRecurrentLMConfig(StreamConfig):
     max_modulus: float | int = 0.99
 
     def __post_init__(self, **kwargs: Any) -> None:
+        self.cutoffs = list(self.cutoffs)  # as JSON restores it
         if self.gate is None:
             self.gate = default_gate(self.rnn_type, self.number_field)
         super().__post_init__(**kwargs)
@@ -124,6 +146,9 @@ class ComplexRecurrentLMConfig(StreamConfig):
         for name, values in {"word_parts": ("real",), "transform": ("fourier", "z")}.items():
             if self.number_field == "real" and (value := getattr(self, name)) in values:
                 raise ValueError(f"{name}={value!r} needs number_field='complex', got 'real'.")
+
+    def validate_stream(self) -> None:
+        check_stream(self)
 
     def validate_places(self) -> None:
         """Validate slots and position length."""

@@ -3,6 +3,7 @@
 """Spectral Transformers for speech (thesis, chapter 5): Fully Spectral, Spectral-Scaled, real twin, and heads."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,9 +17,10 @@ from transformers.utils.generic import can_return_tuple, merge_with_config_defau
 from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import Readout, SpectralScaledAttention, number_field
+from ...nn.attention.multi_head import HeadedAttention
 from ..base.encoder_decoder import WritingHead, as_encoder_output, join_outputs
-from ..base.generation import EncoderDecoderGenerationMixin
-from ..base.layers import AttentionByInterface, EncoderLayer, LanguageModelHead, TransformerStack
+from ..base.generation import ComplexGenerationMixin
+from ..base.layers import EncoderLayer, TransformerStack, attend_by_interface
 from ..base.loss import check_labels
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import SequenceClassifier
@@ -36,7 +38,7 @@ __all__ = [
 ]
 
 
-class SpectralSelfAttention(AttentionByInterface, SpectralScaledAttention):
+class SpectralSelfAttention(SpectralScaledAttention):
     """``nn.SpectralScaledAttention`` with Transformers' ``AttentionInterface``."""
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
@@ -48,8 +50,14 @@ class SpectralSelfAttention(AttentionByInterface, SpectralScaledAttention):
             score=config.attention_score,
             normalization=config.attention_normalization,
             position_phase=config.position_phase,
+            attention_function=attend_by_interface,
         )
         self.config = config
+
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        return self.attend_from(hidden_states, attention_mask, **kwargs)
 
 
 class SpectralScaledLayer(EncoderLayer):
@@ -96,7 +104,7 @@ class SpectralTransformerModel(TransformerStack, FrameModel):
     Padding comes last in the output, on whichever side of the input it was.
     """
 
-    _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": AttentionByInterface}
+    _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": HeadedAttention}
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
         layer = SpectralScaledLayer if config.variant == "spectral_scaled" else EncoderLayer
@@ -153,7 +161,7 @@ class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTran
         """
         outputs = self.model(input_features, attention_mask=attention_mask, return_dict=True, **kwargs)
         logits = self.logits_of(outputs, self.output_mask(outputs.last_hidden_state, attention_mask))
-        loss = None if labels is None else self.loss_of(logits, labels)
+        loss = None if labels is None else self.classification_loss(logits, labels)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
@@ -264,7 +272,7 @@ def frames_needed(labels: Tensor, blank_token_id: int | None) -> Tensor:
 
 
 class SpectralTransformerForConditionalGeneration(
-    SpectralTransformerPreTrainedModel, LanguageModelHead, WritingHead, EncoderDecoderGenerationMixin
+    SpectralTransformerPreTrainedModel, WritingHead, ComplexGenerationMixin
 ):
     """Spectral Transformer encoder with the decoder and LM head of ``ComplexSeq2Seq``, and ``generate()``.
 

@@ -15,7 +15,7 @@ from transformers.generation.utils import GenerateBeamEncoderDecoderOutput, Gene
 from transformers.utils import ModelOutput
 
 from ..base.caches.recurrent import RecurrentCache
-from ..base.generation import EncoderDecoderGenerationMixin, check_own_cache
+from ..base.generation import ComplexGenerationMixin, check_own_cache
 
 __all__ = [
     "RelationGenerationMixin",
@@ -52,7 +52,7 @@ class RelationHistory(RecurrentCache):
     """A cache of relations without states, which ``generate(use_cache=False)`` reorders with the beams."""
 
 
-class RelationGenerationMixin(EncoderDecoderGenerationMixin):
+class RelationGenerationMixin(ComplexGenerationMixin):
     """``generate()`` of tokens with their relations.
 
     Each step reads the selected token and the most probable relation predicted with it. The cache holds the relations,
