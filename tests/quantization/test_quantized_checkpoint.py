@@ -239,3 +239,12 @@ def test_models_without_complex_weights(tmp_path):
         quantization_config=config,
     )
     assert SIZES["num_hidden_layers"] == 2
+
+
+@pytest.mark.parametrize("change", [{"training": True}, {"modules_to_not_convert": ["q_proj"]}])
+def test_a_configuration_that_does_not_fit_the_packed_weights_is_rejected(tmp_path, change):
+    quantize(decoder(), ComplexQuantizationConfig(stages=2)).save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["quantization_config"] |= change
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    refused("quantization_config must pack .*safetensors does", load, tmp_path)

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from torch import nn
 from transformers import PreTrainedModel
 from transformers.quantizers.quantizers_utils import should_convert_module
@@ -19,6 +21,7 @@ from .calibration import calibration_inputs, called_layers, gram_matrices
 from .configuration import ComplexQuantizationConfig
 
 __all__ = [
+    "check_files",
     "check_loaded",
     "check_packed",
     "dequantize",
@@ -157,6 +160,21 @@ def empty_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> N
     set_layers(
         model, {name: _of_layer(name, PackedLinear.empty_like, layer, *options) for name, layer in layers.items()}
     )
+
+
+def check_files(model: PreTrainedModel, files: Sequence[str | Path] | None) -> None:
+    """Raise if safetensors files hold packed weights of a layer that the configuration does not pack.
+
+    Transformers would initialize such a layer at random.
+    """
+    prefix = f"{model.base_model_prefix}."  # files of a headless model fit a model with a head, and vice versa
+    layers = {name.removeprefix(prefix): isinstance(layer, PackedLinear) for name, layer in model.named_modules()}
+    for file in (file for file in files or () if str(file).endswith(".safetensors")):
+        with safe_open(file, "pt") as opened:
+            for name in opened.keys():  # noqa: SIM118 - not iterable itself
+                layer, _, buffer = name.removeprefix(prefix).rpartition(".")
+                if buffer == "codes" and not layers.get(layer, True):
+                    raise ValueError(f"quantization_config must pack {layer}, as {file} does. Restore config.json.")
 
 
 def check_packed(model: nn.Module) -> None:

@@ -13,6 +13,7 @@ from transformers.quantizers.base import HfQuantizer
 
 from .configuration import ComplexQuantizationConfig
 from .conversion import (
+    check_files,
     check_loaded,
     check_packed,
     dequantize,
@@ -60,6 +61,7 @@ class ComplexQuantizer(HfQuantizer):
             empty_layers(model, self.quantization_config)
         else:
             prepare(model, self.quantization_config)
+        check_files(model, kwargs.get("checkpoint_files"))
 
     def _process_model_after_weight_loading(self, model: PreTrainedModel, **kwargs: Any) -> PreTrainedModel:
         if self.pre_quantized and not self.quantization_config.training:
