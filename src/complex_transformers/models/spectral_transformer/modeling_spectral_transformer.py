@@ -138,7 +138,7 @@ class SpectralTransformerModel(TransformerStack, FrameModel):
 
 
 class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTransformerPreTrainedModel):
-    """Spectral Transformer, mean of the last hidden state over the frames, and the readout."""
+    """Spectral Transformer with a classification head on the mean of the last hidden state over the frames."""
 
     model_class = SpectralTransformerModel
 
