@@ -371,7 +371,7 @@ def test_a_network_learns_and_translates(
     with pytest.raises(ValueError, match=r"--format must be one of .*'xml'"):
         run(*translate, "--format", "xml")
     if network == TWIN:
-        with pytest.raises(ValueError, match="--format relations needs a model with relations, got .*out"):
+        with pytest.raises(ValueError, match=r"--format relations needs a model with relations, got .*out"):
             run(*translate, "--format", "relations")
         return
     (tmp_path / "two.txt").write_text("the dog . the cat\n", encoding="utf-8")
@@ -394,7 +394,7 @@ def test_a_network_learns_and_translates(
 
 
 def test_a_run_says_what_is_wrong(tmp_path: Path, parsed: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"--data_dir .*none is no parsed corpus: .*prepare.py"):
+    with pytest.raises(FileNotFoundError, match=r"--data_dir must be a corpus parsed by prepare.py, got .*none"):
         run("run_synconmt", "--data_dir", tmp_path / "none")
     arguments = ["--data_dir", parsed / "parsed", "--output_dir", tmp_path / "out"]
     with pytest.raises(StrictDataclassClassValidationError, match="use_relations=False needs number_field='real'"):

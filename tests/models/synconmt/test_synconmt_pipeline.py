@@ -128,7 +128,7 @@ def test_data_sets_that_cannot_be_parsed(folder):
         parsed = parse_parallel_dataset(parts, parser, parser)
     with pytest.raises(ValueError, match=r"duplicated columns but columns \['source_tokens'\]"):
         parse_parallel_dataset(parsed, parser, parser)
-    with pytest.raises(ValueError, match="Column .target. doesn.t exist"):
+    with pytest.raises(ValueError, match=r"Column .target. doesn.t exist"):
         parse_parallel_dataset(parts.rename_column("target", "german"), parser, parser)
     with pytest.warns(UserWarning, match="dropped"):
         assert not len(parse_parallel_dataset(parts, parser, parser, drop_joined=True)["train"])
