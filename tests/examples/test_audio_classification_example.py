@@ -109,7 +109,7 @@ def test_a_run_goes_on_and_is_fine_tuned(run: Callable[..., Any], tmp_path: Path
     assert_refused(
         lambda *arguments: run(CLASSIFICATION, *tables, *model, *arguments),
         (["--network", "real"], r"^network has no effect with model_name_or_path. Leave it out"),
-        (["--sampling_rate", "16000"], r"^sampling_rate=16000 does not fit .* reads 8000 Hz"),
+        (["--sampling_rate", "16000"], r"^sampling_rate must be 8000 with .* got 16000"),
     )
 
 
