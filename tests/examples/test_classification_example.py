@@ -206,9 +206,7 @@ def test_parts_that_share_texts(run: Callable[..., Any], tmp_path: Path, capsys:
     copies = [(rows[0][0].upper(), rows[0][1]), (rows[1][0] + " ", rows[1][1])]  # case and spaces do not count
     test = write(tmp_path / "test.csv", [*make_rows(10, seed=2), *copies])
     arguments = [CLASSIFICATION, "--train_file", train, "--test_file", test, *TINY, *ONE_EPOCH]
-    with pytest.raises(
-        ValueError, match=r"2 row\(s\) of the train data .* also in the test data\. Use overlap='drop'"
-    ):
+    with pytest.raises(ValueError, match=r"2 row\(s\) of the train .* also in the test data\. Use overlap='drop'"):
         run(*arguments)
     assert run(*arguments, "--overlap", "drop")["rows"] == {"train": 34, "validation": 4, "test": 12}
     assert "2 row(s) of the train data" in capsys.readouterr().out
