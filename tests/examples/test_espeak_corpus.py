@@ -209,9 +209,12 @@ def test_what_espeak_cannot_say_is_reported(run: Callable[..., Any], tmp_path: P
         (["--speeds", 60], r"--speeds must lie in \[80, 450\], got \[60\]"),
         (["--pitches", 100], r"--pitches must lie in \[0, 99\], got \[100\]"),
         (["--processes", 0], "--processes must be at least 1, got 0"),
-        (["--utterances", 145], "there are 6 sentences and there are 24 ways to say each, which gives 144"),
-        (["--utterances", 7, "--babble"], "there are 6 sentences and --babble says each once, which gives 6"),
-        (["--utterances", 2], "three parts need sentences of at least 3 lines, got 2"),
+        (["--utterances", 145], "--utterances must be at most 144, got 145: 6 sentences and there are 24 ways"),
+        (
+            ["--utterances", 7, "--babble"],
+            "--utterances must be at most 6, got 7: 6 sentences and --babble says each once",
+        ),
+        (["--utterances", 2], "text_files must have sentences of at least 3 lines, got 2"),
     ],
 )
 def test_errors(run: Callable[..., Any], text: Path, tmp_path: Path, arguments: list[Any], message: str) -> None:
@@ -222,7 +225,7 @@ def test_errors(run: Callable[..., Any], text: Path, tmp_path: Path, arguments: 
 
 def test_files_that_will_not_do(run: Callable[..., Any], text: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n...\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"empty.txt has no sentence"):
+    with pytest.raises(ValueError, match=r"empty.txt must have one sentence per line"):
         run("--text_files", text, tmp_path / "empty.txt", "--output_dir", tmp_path / "out")
     with pytest.raises(FileExistsError, match="not an empty folder: remove it, or give another --output_dir"):
         run("--text_files", text, "--output_dir", tmp_path)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..kernels.waves import wave_phase
 from . import functional as CF
-from .attention.multi_head import HeadedAttention, check_attention
+from .attention.multi_head import AttentionFunction, HeadedAttention, check_attention
 from .checks import check_choice
 from .embedding import sinusoidal_frequencies
 from .linear import RealLinear
@@ -57,6 +57,7 @@ class SpectralScaledAttention(HeadedAttention):
         dropout: on the attention weights.
         score, normalization: see ``complex_attention``; weights must be real.
         position_phase: ``add`` F(X + PPE) (Eq. 5.8), ``rotate`` F(X) * PPE (the phase shift of the text) or ``none``.
+        attention_function: as in ``ComplexMultiheadAttention``.
     """
 
     is_causal = False
@@ -69,8 +70,10 @@ class SpectralScaledAttention(HeadedAttention):
         score: str = "modulus",
         normalization: str = "probability_amplitude",
         position_phase: str = "add",
+        attention_function: AttentionFunction | None = None,
     ) -> None:
         super().__init__()
+        self.attention_function = attention_function
         check_spectral_attention(score, normalization)
         check_choice("position_phase", position_phase, POSITION_PHASES)
         if embed_dim % 2 or num_heads < 1 or (embed_dim // 2) % num_heads:

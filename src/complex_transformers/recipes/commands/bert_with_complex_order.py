@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complex-order word embeddings in front of a stock BERT of Transformers, through ``inputs_embeds``.
 
-The task is the embedded word-order data set: is a sentence in order, or have its words been shuffled? BERT's own
-position embeddings are zero and frozen, so order can reach it through the complex-order embedding alone.
+The task is the built-in word-order data set: is a sentence in order, or are its words shuffled? BERT's own position
+embeddings are zero and frozen, so only the complex-order embedding provides order.
 
     complex-transformers run bert-with-complex-order
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class Arguments:
     """Sizes and lengths of the two runs."""
 
-    hidden_size: int = field(default=128, metadata={"help": "width of BERT; twice the waves of a word"})
+    hidden_size: int = field(default=128, metadata={"help": "hidden size of BERT"})
     num_hidden_layers: int = 2
     max_sentences: int | None = field(default=None, metadata={"help": "use at most this many; default: all"})
     num_train_epochs: float = 5
@@ -53,7 +53,7 @@ class Arguments:
 
 
 class BertWithoutPositions(BertForSequenceClassification):
-    """BERT whose position embeddings are zero and stay so: it sees a bag of words."""
+    """BERT whose position embeddings are zero and frozen, so that it sees a bag of words."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
@@ -74,13 +74,13 @@ class BertWithComplexOrder(BertWithoutPositions):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, labels: Tensor | None = None
     ) -> SequenceClassifierOutput:
-        """BERT on the embeddings of ``input_ids``; positions count the real tokens from 1."""
+        """Run BERT on the embeddings of ``input_ids``; positions count the real tokens from 1."""
         embeddings = self.complex_order(input_ids, attention_mask=attention_mask)
         return super().forward(inputs_embeds=embeddings, attention_mask=attention_mask, labels=labels)
 
 
 def make_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
-    """A word tokenizer with ``<cls>`` in front: BERT classifies by the first token, which must not be a word."""
+    """Build a word tokenizer that prepends ``<cls>``, since BERT classifies by the first token."""
     tokenizer = build_tokenizer(texts)
     tokenizer.add_special_tokens({"cls_token": "<cls>"})
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
@@ -90,14 +90,14 @@ def make_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
 
 
 def accuracy(prediction: EvalPrediction) -> dict[str, float]:
-    """Share of texts whose largest logit is the label's."""
+    """Compute the accuracy."""
     return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
 
 
 def train(
     model_class: type[BertWithoutPositions], args: Arguments, parts: DatasetDict, tokenizer: PreTrainedTokenizerFast
 ) -> float:
-    """Train one model and return its accuracy on the test part."""
+    """Train one model and return its accuracy on the test split."""
     set_seed(args.seed)
     config = BertConfig(
         vocab_size=len(tokenizer),
@@ -132,7 +132,7 @@ def train(
 
 
 def main() -> dict[str, float]:
-    """Train BERT with and without the embedding; print both accuracies on the test part."""
+    """Train BERT with and without the embedding; print both accuracies on the test split."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     limit_progress_bars()
     parts = word_order_dataset(max_sentences=args.max_sentences)

@@ -5,7 +5,7 @@
     complex-transformers run espeak-corpus --text_files sentences.txt --utterances 3000 \
         --max_words 8 --output_dir outputs/espeak
 
-It stands in for recordings that people transcribed, such as those of Babble (``--babble``).
+It replaces manually transcribed recordings such as Babble (``--babble``).
 """
 
 from __future__ import annotations
@@ -50,28 +50,31 @@ TRANSCRIPTION_TASKS = range(1, 7)  # of Babble; in task 7 all speech would have 
 class Arguments:
     """Texts, voices and sizes."""
 
-    text_files: list[str] = field(metadata={"help": "a sentence a line; also .gz"})
+    text_files: list[str] = field(metadata={"help": "one sentence per line; also .gz"})
     utterances: int = 3000
     max_words: int | None = field(
         default=None,
-        metadata={"help": "split longer lines into sentences, and those into even pieces of at most so many words"},
+        metadata={"help": "split longer lines into sentences, and these into even pieces of at most so many words"},
     )
     voices: list[str] = field(
         default_factory=lambda: [
             *("en-gb", "en-us", "en-gb-scotland", "en-gb-x-rp"),
             *("en-gb+f2", "en-us+f3", "en-gb+m7", "en-us+m3"),
         ],
-        metadata={"help": "of espeak-ng; a plus adds a variant of the speaker: en-us+f3"},
+        metadata={"help": "voices of espeak-ng; a plus adds a variant: en-us+f3"},
     )
-    speeds: list[int] = field(default_factory=lambda: [130, 160, 190], metadata={"help": "words a minute, 80 to 450"})
+    speeds: list[int] = field(default_factory=lambda: [130, 160, 190], metadata={"help": "words/minute, 80 to 450"})
     pitches: list[int] = field(default_factory=lambda: [50], metadata={"help": "0 to 99"})
     sampling_rate: int = field(default=16000, metadata={"help": "Hz of the recordings"})
-    seed: int = field(default=0, metadata={"help": "of the choice of sentences, voices and parts"})
-    processes: int = field(default=1, metadata={"help": "that speak at the same time; they change no result"})
+    seed: int = field(default=0, metadata={"help": "seed of the choice of sentences, voices and splits"})
+    processes: int = field(default=1, metadata={"help": "parallel processes; the result is the same"})
     babble: bool = field(
-        default=False, metadata={"help": "write the folder of Babble (babble.csv, tasks/) in place of three parts"}
+        default=False, metadata={"help": "write the folder of Babble (babble.csv, tasks/) instead of three splits"}
     )
-    min_count: int = field(default=10, metadata={"help": "of a symbol in a task of --babble; rows with others go"})
+    min_count: int = field(
+        default=10,
+        metadata={"help": "with --babble, minimum count of a symbol in a task"},
+    )
     output_dir: str = "outputs/espeak"
 
     def __post_init__(self) -> None:
@@ -97,7 +100,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Utterance:
-    """What is said, and how."""
+    """A sentence, and how it is spoken."""
 
     path: str
     sentence: Sentence
@@ -107,7 +110,7 @@ class Utterance:
 
 
 def pieces(line: str, max_words: int | None) -> list[str]:
-    """The line, or its sentences, each cut into pieces of almost equal numbers of words, at most ``max_words``."""
+    """Split a line into sentences, and these into even pieces of at most ``max_words`` words."""
     if max_words is None or len(line.split()) <= max_words:
         return [" ".join(line.split())]
     found = []
@@ -120,7 +123,7 @@ def pieces(line: str, max_words: int | None) -> list[str]:
 
 
 def read_sentences(files: Sequence[str], max_words: int | None) -> tuple[list[Sentence], dict[str, int]]:
-    """Texts that differ in their words, and how many lines and pieces were left out.
+    """Return texts with distinct words, and how many lines and pieces were left out.
 
     Raises:
         ValueError: a file without a sentence.
@@ -144,12 +147,12 @@ def read_sentences(files: Sequence[str], max_words: int | None) -> tuple[list[Se
                     seen[words] = Sentence(piece, counts["lines"])
                 spoken += bool(words)
         if not spoken:
-            raise ValueError(f"{path} has no sentence: give a text file with one on each line")
+            raise ValueError(f"{path} must have one sentence per line, got none")
     return list(seen.values()), counts
 
 
 def choose(sentences: Sequence[Sentence], args: Arguments) -> list[Utterance]:
-    """Every sentence once before any is said twice; no sentence twice with the same voice, speed and pitch.
+    """Choose utterances: every sentence once before any repeats, and never with the same voice, speed and pitch.
 
     Raises:
         ValueError: more utterances than sentences and ways to say them, or with ``--babble`` than sentences.
@@ -161,8 +164,7 @@ def choose(sentences: Sequence[Sentence], args: Arguments) -> list[Utterance]:
         # Babble's parts are made by symbols, so a sentence that is said twice could be in two of them.
         reason = "--babble says each once" if args.babble else f"there are {len(ways)} ways to say each"
         raise ValueError(
-            f"{args.utterances} utterances need more text: there are {len(sentences)} sentences and {reason}, which "
-            f"gives {most}; lower --utterances, or give more text"
+            f"--utterances must be at most {most}, got {args.utterances}: {len(sentences)} sentences and {reason}"
         )
     order = generator.sample(sentences, len(sentences))
     ways_of = [generator.sample(ways, len(ways)) for _ in order[: args.utterances]]
@@ -175,14 +177,14 @@ def choose(sentences: Sequence[Sentence], args: Arguments) -> list[Utterance]:
 
 
 def split_lines(lines: Iterable[int], seed: int) -> dict[int, str]:
-    """Line -> part. Pieces of one line share their part, as do all ways to say a piece.
+    """Return line -> split. Pieces of one line are in the same split, and so are all ways to say a piece.
 
     Raises:
         ValueError: fewer than 3 lines.
     """
     order = sorted(set(lines))
     if len(order) < 3:
-        raise ValueError(f"three parts need sentences of at least 3 lines, got {len(order)}; give more text")
+        raise ValueError(f"text_files must have sentences of at least 3 lines, got {len(order)}")
     random.Random(seed).shuffle(order)
     part_of = dict.fromkeys(order, "train")
     for part, share in HELD_OUT.items():
@@ -199,7 +201,7 @@ def _start(espeak: Espeak, folder: Path, sampling_rate: int) -> None:
 
 
 def resample(samples: np.ndarray, rate: int, new_rate: int) -> np.ndarray:
-    """16-bit samples of another rate, by a polyphase filter."""
+    """Resample 16-bit samples with a polyphase filter."""
     if rate == new_rate:
         return samples
     common = gcd(rate, new_rate)
@@ -208,7 +210,7 @@ def resample(samples: np.ndarray, rate: int, new_rate: int) -> np.ndarray:
 
 
 def _speak(utterance: Utterance) -> tuple[str | None, float, str | None]:
-    """Write a recording; its transcription and seconds, or what went wrong."""
+    """Write a recording; return its transcription and seconds, or the error."""
     espeak, rate = _speaking["espeak"], _speaking["sampling_rate"]
     try:
         samples, ipa = espeak.say(utterance.sentence.text, utterance.voice, utterance.speed, utterance.pitch)
@@ -220,15 +222,15 @@ def _speak(utterance: Utterance) -> tuple[str | None, float, str | None]:
 
 
 def speak_all(utterances: Sequence[Utterance], espeak: Espeak, args: Arguments) -> Iterator[Any]:
-    """What ``_speak`` gives, in order."""
-    # Copies of this process: they have the library with its voices, and need not load anything.
+    """Yield the results of ``_speak`` in order."""
+    # Forked processes have the library and its voices loaded.
     context = multiprocessing.get_context("fork")
     with context.Pool(args.processes, _start, (espeak, Path(args.output_dir), args.sampling_rate)) as pool:
         yield from tqdm(pool.imap(_speak, utterances), total=len(utterances), unit=" utterances", disable=None)
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """A csv file, in which columns that are not asked for are left out."""
+    """Write the given columns as a csv file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
@@ -236,7 +238,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any
 
 
 def write_parts(folder: Path, rows: Sequence[dict[str, Any]], part_of: dict[int, str]) -> dict[str, Any]:
-    """A table for each part; its size."""
+    """Write a table per split and return their sizes."""
     sizes = {}
     for part in ("train", *HELD_OUT):
         mine = [row for row in rows if part_of[row["line"]] == part]
@@ -250,7 +252,7 @@ def write_parts(folder: Path, rows: Sequence[dict[str, Any]], part_of: dict[int,
 
 
 def write_babble(folder: Path, rows: Sequence[dict[str, Any]], args: Arguments) -> dict[str, Any]:
-    """The table and the tasks of Babble; their sizes."""
+    """Write the table and the tasks of Babble and return their sizes."""
     table = [{**row, "file_path": row["path"], "full_ipa": row["ipa"]} for row in rows]
     write_table(folder / "babble.csv", ("file_path", "full_ipa", "text", "voice", "speed", "pitch", "seconds"), table)
     return {

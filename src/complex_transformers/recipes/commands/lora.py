@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """LoRA on complex layers with PEFT: the update of a complex weight is a complex matrix of low rank.
 
-A small ComplexOrder classifier is adapted to the embedded word-order data set, its adapter saved, loaded onto the
-untouched base model and merged; the merged model has plain complex layers again and gives the same logits.
+A small ComplexOrder classifier is adapted to the built-in word-order data set. Its adapter is saved, loaded onto the
+base model and merged; the merged model has plain complex layers and the same logits.
 
     complex-transformers run lora
 """
@@ -43,7 +43,7 @@ class Arguments:
 
 @torch.no_grad()
 def logits_of(model: torch.nn.Module, batch: dict[str, Tensor]) -> Tensor:
-    """Logits in evaluation mode."""
+    """Return the logits in evaluation mode."""
     return model.eval()(**batch).logits
 
 

@@ -32,12 +32,12 @@ class Arguments:
     classifier: str = "outputs/quickstart/model"
     words: list[str] = field(default_factory=lambda: ["return", "file"])
     clip: str | None = field(default=None, metadata={"help": "a wav file; without it there is no spectrum"})
-    steps: int = field(default=600, metadata={"help": "of the network whose attention is drawn"})
+    steps: int = field(default=600, metadata={"help": "training steps of the network whose attention is drawn"})
     output_dir: str = "docs/images"
 
 
 def reversing_attention(steps: int) -> AttentionMap:
-    """Cross-attention of a network that has learned to say numbers backwards, heads and layers averaged."""
+    """Train a network to reverse numbers and return its cross-attention, averaged over heads and layers."""
     set_seed(0)
     sizes = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 2, "vocab_size": FIRST + len(DIGITS)}
     tokens = {"bos_token_id": START, "eos_token_id": END, "pad_token_id": PAD, "decoder_start_token_id": START}
@@ -65,7 +65,7 @@ def reversing_attention(steps: int) -> AttentionMap:
 
 
 def main() -> list[Path]:
-    """Draw what there is data for, and say where it lies."""
+    """Draw the figures and print their paths."""
     (args,) = HfArgumentParser(Arguments).parse_args_into_dataclasses()
     limit_progress_bars()
     model = AutoModelForSequenceClassification.from_pretrained(args.classifier)

@@ -117,31 +117,31 @@ def train(
 
 
 def accuracy(prediction: EvalPrediction) -> dict[str, float]:
-    """Share of texts whose largest logit is the label's."""
+    """Compute the accuracy."""
     return {"accuracy": float(np.mean(prediction.predictions.argmax(-1) == prediction.label_ids))}
 
 
 def held_out(data: DatasetDict) -> Dataset:
-    """The part the printed accuracy is measured on, never used to choose anything."""
+    """Return the split for the printed accuracy, which is never used for choices."""
     return data["test"] if "test" in data else data["validation"]
 
 
 def common_words(data: DatasetDict, tokenizer: PreTrainedTokenizerFast, count: int = 4) -> list[str]:
-    """A few frequent words that the tokenizer knows whole."""
+    """Return a few frequent words that are single tokens."""
     words = Counter(word for text in data["train"]["text"] for word in text.lower().split())
     vocabulary = tokenizer.get_vocab()
     return [word for word, _ in words.most_common() if word in vocabulary and len(word) > 2][:count]
 
 
 def main() -> None:
-    """The main job, from texts to a model that another process uses."""
+    """Train a classifier, save it, and use it from another process."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     limit_progress_bars()
-    print("reading and tokenising the texts ...", flush=True)
+    print("reading and tokenizing the texts ...", flush=True)
     data = load_data(args)
-    # The tokenizer sees the training part alone, like everything else that is learned.
+    # The tokenizer is trained on the training split only.
     tokenizer = build_tokenizer(data["train"]["text"], vocab_size=8000, min_frequency=2)
-    encoded = data.map(lambda batch: tokenizer(batch["text"]), batched=True, desc="Tokenising")
+    encoded = data.map(lambda batch: tokenizer(batch["text"]), batched=True, desc="Tokenizing")
     sizes = ", ".join(f"{name} {len(part)}" for name, part in data.items())
     print(f"texts: {sizes}; for example: {data['train'][0]['text']!r}")
 
