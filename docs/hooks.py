@@ -342,9 +342,15 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def link_examples(markdown: str) -> str:
+    """Return a page whose links to READMEs in ``examples/`` lead to the pages made of them."""
+    links = re.compile(r"\]\(\.\./((?:\.\./)*examples/)(?:([\w-]+)/)?README\.md")
+    return links.sub(lambda match: f"]({match[1]}{match[2] or 'index'}.md", markdown)
+
+
 def on_page_markdown(markdown: str, page: Any = None, **_: Any) -> str:
     """Fill in the markers of a page; pages of the API come after guides in a search."""
-    markdown = expand(markdown)
+    markdown = link_examples(expand(markdown))
     path = page.file.src_uri if page is not None else ""
     if path.startswith("api/"):
         page.meta.setdefault("search", {"boost": 0.5})
