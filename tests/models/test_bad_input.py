@@ -415,7 +415,7 @@ WRONG = {
         ({"cutoffs": (8,), "div_value": 0}, "div_value must be 1 or more, got 0"),
         ({"cutoffs": (8,), "div_value": 17}, "leaves none of 16 features for tail 1"),
         ({"cutoffs": (8,), "lm_bias": False}, "lm_bias=False has no effect with cutoffs: .* leave it at True"),
-        ({"cutoffs": (8,), "lm_readout": "modulus"}, "'modulus' complex ones; use 'concat' or"),
+        ({"cutoffs": (8,), "lm_readout": "modulus"}, "got 'modulus' with the adaptive softmax"),
         (
             {"cutoffs": (8,), "div_value": 2, "tie_word_embeddings": True, "lm_readout": "feature_modulus"},
             "div_value=2 makes its tails narrower; use div_value=1, or tie_word_embeddings=False",

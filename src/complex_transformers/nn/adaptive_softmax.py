@@ -70,7 +70,7 @@ class AdaptiveReadout(Readout):
         in_features: stored width of the input.
         out_features: number of words.
         cutoffs: first word ids of the tails, increasing.
-        div_value: factor by which the width of each tail is smaller than that of the cluster before it.
+        div_value: the width is divided by this factor from each cluster to the next.
         readout: input features: ``concat`` (default), the stored tensor, or ``feature_modulus``, its moduli |z_j|.
         number_field: ``"complex"`` or ``"real"``; the real field has ``concat``.
 

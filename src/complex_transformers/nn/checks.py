@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..kernels.dispatch import shows_values
 
-__all__ = ["check_choice", "check_complex_field", "check_ids", "check_mask", "check_positive", "check_shape"]
+__all__ = ["check_choice", "check_field_choice", "check_ids", "check_mask", "check_positive", "check_shape"]
 
 
 def check_choice(name: str, value: str, valid: Collection[str], hint: str = "") -> None:
@@ -20,11 +20,13 @@ def check_choice(name: str, value: str, valid: Collection[str], hint: str = "") 
         raise ValueError(f"{name} must be one of {sorted(valid)}, got {value!r}{hint}")
 
 
-def check_complex_field(number_field: str, instead: str, **options: str) -> None:
-    """Raise a ValueError in the real field: ``options`` exist in the complex field only."""
-    if number_field == "real":
-        given = " with ".join(f"{name}={value!r}" for name, value in options.items())
-        raise ValueError(f"{given} needs number_field='complex'; the real field has {instead}")
+def check_field_choice(name: str, value: str, valid: Collection[str], number_field: str, real: Sequence[str]) -> None:
+    """Raise a ValueError unless ``value`` is valid, and one of ``real`` in the real field."""
+    check_choice(name, value, valid)
+    check_choice("number_field", number_field, ("complex", "real"))
+    if number_field == "real" and value not in real:
+        instead = " or ".join(map(repr, real))
+        raise ValueError(f"{name}={value!r} needs number_field='complex'; the real field has {name}={instead}")
 
 
 def check_positive(**sizes: int) -> None:

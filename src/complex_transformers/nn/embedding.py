@@ -204,7 +204,7 @@ class ComplexOrderEmbedding(TableEmbedding):
     Tables: ``amplitude`` r ``[V, d]``, ``frequency`` omega ``[V, d]`` in rad per position, ``phase`` theta in rad.
     Sharing (slides, Table 4) replaces a table by one row or one column: ``word`` r_{.,d} ``[1, d]`` for all words,
     ``dimension`` r_{j,.} ``[V, 1]`` for all dimensions of a word. All tables except the amplitudes stay in float32
-    whatever the dtype of the model, so phases are exact to 1e-3 rad at position 1e6. There is no maximum length.
+    whatever the dtype of the model, so phases are exact to 1e-3 rad at position 1e6. The length is not limited.
 
     The embedding has ComplexOrder Property 1, z(pos + n) = z(pos) exp(i omega n), and Property 2, |z| <= r. A real
     network reads the halves as 2d real features.

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from . import functional as CF
 from .activation import get_activation
 from .arithmetic import arithmetic
-from .checks import check_choice, check_complex_field
+from .checks import check_field_choice
 from .low_bit.rounding import check_activation_bits, round_parts
 from .normalization import rms_norm
 from .widely_linear import linear_layer
@@ -34,10 +34,7 @@ GATE_PRODUCTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 def check_gate_product(gate_product: str, number_field: str) -> None:
     """Raise unless ``gate_product`` is known and exists in ``number_field``."""
-    check_choice("gate_product", gate_product, GATE_PRODUCTS)
-    arithmetic(number_field)
-    if gate_product != "parts":
-        check_complex_field(number_field, "gate_product='parts'", gate_product=gate_product)
+    check_field_choice("gate_product", gate_product, GATE_PRODUCTS, number_field, ("parts",))
 
 
 class GatedFeedForward(nn.Module):

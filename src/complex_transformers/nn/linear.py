@@ -66,17 +66,13 @@ class ComplexLinear(Initialized):
         return (self.real.weight,) if self.imag is None else (self.real.weight, self.imag.weight)
 
     def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
-        """Fill W and b as in the base class; ``share_parts`` scales A, since |w|^2 = 2 a^2."""
+        """Fill W by an initialiser (default Glorot) and b by 0; ``share_parts`` scales A, since |w|^2 = 2 a^2."""
         if self.imag is None and initializer != "normal":  # `normal` states the standard deviation per part
             options["gain"] = math.sqrt(0.5)
         super().reset_parameters(initializer, **options)
 
-    def check_width(self, x: Tensor) -> None:
-        """Raise unless ``x`` holds halves of width ``in_features``."""
-        check_width(x, self.in_features)
-
     def forward(self, x: Tensor) -> Tensor:
-        self.check_width(x)
+        check_width(x, self.in_features)
         real, imag = self.real, self.imag  # one look-up each: a module attribute costs as much as a small product
         if imag is not None and is_plain(real) and is_plain(imag):
             return CF.linear(x, real.weight, imag.weight, self.bias)

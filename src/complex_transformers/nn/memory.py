@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from . import functional as CF
 from .arithmetic import arithmetic
 from .attention.multi_head import complex_scores
-from .checks import check_choice, check_complex_field
+from .checks import check_choice, check_field_choice
 from .embedding import sinusoidal_frequencies
 from .initialization import fill_
 from .precision import FullPrecision
@@ -24,13 +24,9 @@ MEMORY_TIMES = ("learned", "phase", "none")
 
 def check_memory(score: str, normalization: str, time: str, number_field: str) -> None:
     """Raise unless the options are known and exist in ``number_field``."""
-    arithmetic(number_field)
-    check_choice("attention_score", score, MEMORY_SCORES)
+    check_field_choice("attention_score", score, MEMORY_SCORES, number_field, ("real",))
     check_choice("attention_normalization", normalization, MEMORY_NORMALIZATIONS)
-    check_choice("temporal", time, MEMORY_TIMES)
-    if score != "real" or time == "phase":
-        instead = "attention_score='real' with temporal='learned' or 'none'"
-        check_complex_field(number_field, instead, attention_score=score, temporal=time)
+    check_field_choice("temporal", time, MEMORY_TIMES, number_field, ("learned", "none"))
 
 
 def word_factors(mask: Tensor, has_places: bool, dtype: torch.dtype = torch.float32) -> Tensor:

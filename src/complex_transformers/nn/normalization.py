@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..kernels.layer_norm import SplitLayerNorm, standardize_parts
 from . import functional as CF
 from .arithmetic import arithmetic
-from .checks import check_choice, check_complex_field, check_mask
+from .checks import check_choice, check_field_choice, check_mask
 from .initialization import fill_
 from .precision import FullPrecision
 
@@ -36,10 +36,7 @@ NORM_SCALES = ("modulus", "stored")
 
 def check_norm_scale(norm_scale: str, number_field: str) -> None:
     """Raise unless ``norm_scale`` is known and exists in ``number_field``."""
-    check_choice("norm_scale", norm_scale, NORM_SCALES)
-    arithmetic(number_field)
-    if norm_scale == "modulus":
-        check_complex_field(number_field, "norm_scale='stored'", norm_scale=norm_scale)
+    check_field_choice("norm_scale", norm_scale, NORM_SCALES, number_field, ("stored",))
 
 
 def last_axis(normalized_shape: int | Sequence[int]) -> int:
@@ -133,7 +130,7 @@ class _AffineNorm(nn.Module):
 
     def __init__(self, width: int, eps: float, affine: bool, norm: str, number_field: str, **options: Any) -> None:
         super().__init__()
-        check_choice("norm", norm, _NORMS)
+        check_field_choice("norm", norm, _NORMS, number_field, ("split",))
         features = arithmetic(number_field).num_features(width)
         self.eps = eps
         self.norm = norm
@@ -290,8 +287,6 @@ class _BatchNorm(FullPrecision, _AffineNorm):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        if norm == "whitening":
-            check_complex_field(self.number_field, "norm='split'", norm=norm)
         super().__init__(num_features, eps, affine, norm, self.number_field, device=device, dtype=dtype)
         self.num_features = num_features
         self.momentum = momentum

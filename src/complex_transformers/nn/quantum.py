@@ -89,7 +89,7 @@ class QuantumEmbedding(TableEmbedding):
     def load_vectors(
         self, vectors: Mapping[str, Any] | str | os.PathLike[str], vocabulary: Mapping[str, int]
     ) -> float:
-        """Load pretrained vectors, of which only the directions matter; see ``TableEmbedding``."""
+        """Load pretrained vectors, whose norms are ignored; see ``TableEmbedding``."""
         return self.words.load_vectors(vectors, vocabulary)
 
     def forward(

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Output layers that turn complex features into real logits."""
+"""Output layers from complex features to real logits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .checks import check_choice
+from .checks import check_field_choice
 from .linear import ComplexLinear, RealLinear
 
 __all__ = ["Readout"]
@@ -134,7 +134,4 @@ def resized_layer(
 
 def check_readout(readout: str, number_field: str, field: str = "readout") -> None:
     """Raise unless ``readout`` is known and exists in ``number_field``; the message calls it ``field``."""
-    check_choice(field, readout, READOUTS)
-    arithmetic(number_field)
-    if number_field not in READOUTS[readout]:
-        raise ValueError(f"{field}={readout!r} needs number_field='complex'; the real field has {field}='concat'")
+    check_field_choice(field, readout, READOUTS, number_field, ("concat",))

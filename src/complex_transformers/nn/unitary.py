@@ -177,12 +177,12 @@ class UnitaryLinear(nn.Module):
         if self.number_field == "complex":
             CF.check_halves(x)
         matrix = self.matrix().to(x.dtype)
-        if self.num_maps is None:
-            if map_ids is not None:
-                raise ValueError("map_ids must be None for a layer with a single map; set num_maps")
+        if (map_ids is None) != (self.num_maps is None):
+            raise ValueError(f"map_ids must be {'None without' if self.num_maps is None else 'given with'} num_maps")
+        if self.num_maps is None or map_ids is None:
             return self._apply_map(x, matrix)
-        self._check_maps(x, map_ids)
-        assert map_ids is not None
+        check_shape("map_ids", map_ids, x.shape[:-1])
+        check_ids("map_ids", map_ids, self.num_maps, "use a larger num_maps, or ids below it")
         if is_exporting():  # whose parts have sizes that are known: every state goes through all maps
             mapped = torch.stack([self._apply_map(x, own) for own in matrix.unbind(0)], dim=-2)
             index = map_ids.long()[..., None, None].expand(*map_ids.shape, 1, self.features)
@@ -195,12 +195,6 @@ class UnitaryLinear(nn.Module):
 
     def _apply_map(self, x: Tensor, matrix: Tensor) -> Tensor:
         return F.linear(x, matrix) if self.number_field == "real" else CF.linear(x, *matrix.chunk(2))
-
-    def _check_maps(self, x: Tensor, map_ids: Tensor | None) -> None:
-        if map_ids is None:
-            raise ValueError(f"map_ids must select one of {self.num_maps} maps per state, got None")
-        check_shape("map_ids", map_ids, x.shape[:-1])
-        check_ids("map_ids", map_ids, self.num_maps or 0, "use a larger num_maps, or ids below it")
 
     def extra_repr(self) -> str:
         maps = "" if self.num_maps is None else f", num_maps={self.num_maps}"

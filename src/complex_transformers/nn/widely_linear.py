@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
 from . import functional as CF
-from .arithmetic import arithmetic
-from .checks import check_choice, check_complex_field
+from .checks import check_field_choice
 from .initialization import fill_, initialize_
-from .linear import ComplexLinear, RealLinear, check_plain, is_hooked, is_plain
+from .linear import ComplexLinear, RealLinear, check_plain, check_width, is_hooked, is_plain
 
 __all__ = ["ConjugateLinear", "WidelyLinear", "drop_conjugate", "folded", "linear_layer"]
 
@@ -92,7 +91,7 @@ class WidelyLinear(ComplexLinear):
             torch.nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_width(x)
+        check_width(x, self.in_features)
         if self.matrix is not None and not torch.is_grad_enabled():
             return CF.real_linear(x, self.matrix, self.bias)
         if self.is_plain:
@@ -189,16 +188,13 @@ LINEAR_TYPES: dict[str, type[nn.Module]] = {
 
 def check_linear_type(linear_type: str, number_field: str) -> None:
     """Raise unless ``linear_type`` is known and exists in ``number_field``."""
-    check_choice("linear_type", linear_type, LINEAR_TYPES)
-    arithmetic(number_field)
-    if linear_type != "real":
-        check_complex_field(number_field, "linear_type='real'", linear_type=linear_type)
-    elif number_field == "complex":
+    check_field_choice("linear_type", linear_type, LINEAR_TYPES, number_field, ("real",))
+    if linear_type == "real" and number_field == "complex":
         raise ValueError("linear_type='real' needs number_field='real'; use 'widely_linear' for any real matrix")
 
 
 def linear_layer(linear_type: str | None, number_field: str) -> type[nn.Module]:
-    """Return the class of a dense layer: W z, W conj(z), U z + V conj(z), or real; by default that of the field.
+    """Return the class of a dense layer: W z, W conj(z), U z + V conj(z), or real; default by field.
 
     Raises:
         ValueError: ``linear_type`` is unknown or does not exist in ``number_field``.

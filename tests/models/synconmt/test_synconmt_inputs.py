@@ -88,7 +88,7 @@ def test_bad_inputs_are_refused_with_the_remedy():
         ({**source, "labels": labels["labels"]}, "relation_labels are missing"),
         ({**source, **target, **labels, "labels": None}, "relation_labels come with labels"),
         ({**source, **labels, "relation_labels": halves}, r"the shape of labels, \(1, 3\), got \(1, 2\)"),
-        ({**source, **target, "relation_ids": relations[:, :3]}, r"the shape of input_ids, \(1, 4\), got \(1, 3\)"),
+        ({**source, **target, "relation_ids": relations[:, :3]}, r"relation_ids must have shape \(1, 4\), got \(1, 3\)"),
         ({"inputs_embeds": embeds, "relation_ids": relations, **target}, "hold the relations: leave out relation_ids"),
     ):
         with pytest.raises(ValueError, match=message):

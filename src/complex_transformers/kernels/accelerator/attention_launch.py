@@ -149,7 +149,7 @@ def results(query: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
-    """Run the forward kernel; the arguments are those of ``Call``, the outputs those of ``results``."""
+    """Run the forward kernel with the arguments of ``Call``; return the outputs of ``results``."""
     from . import attention_kernels as kernels
 
     call = Call(query, key, value, mask, *rest)

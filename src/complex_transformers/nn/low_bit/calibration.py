@@ -71,7 +71,7 @@ def calibrated_weights(
 
     Columns are rounded one by one, in the order of decreasing input energy, and each compensates the errors of the
     columns before it. With H = X^H X + damping = T^H T and T lower triangular, the output error is |T d|^2 for
-    d = w - q, and q_j is the value nearest to v_j = w_j + sum_{k < j} T_jk d_k / T_jj. The first scales are those of
+    d = w - q, and q_j is the value nearest to v_j = w_j + sum_{k < j} T_jk d_k / T_jj. The first scales come from
     ``rounded_weights``; they are then refitted to v twice by least squares with weights |T_jj|^2. The best candidate,
     including ``rounded_weights`` itself, is kept per row, or for all rows with per-tensor scales. The result is
     therefore never worse than ``rounded_weights``, and equal to it for white features, H = c I.

@@ -314,7 +314,7 @@ class RoundedLinear(ComplexLinear):
         return tuple(value.to(part.dtype) + (part - part.detach()) for value, part in zip(values, parts, strict=True))
 
     def forward(self, x: Tensor) -> Tensor:
-        self.check_width(x)
+        check_width(x, self.in_features)
         return product(self.linear_type, x, self.rounded_parts(), self.bias)
 
     def for_steps(self) -> Callable[[Tensor], Tensor]:

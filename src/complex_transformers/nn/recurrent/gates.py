@@ -15,8 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..activation import get_activation
-from ..arithmetic import arithmetic
-from ..checks import check_choice, check_complex_field
+from ..checks import check_choice, check_field_choice
 
 __all__ = ["GATES", "STATE_ACTIVATIONS", "default_gate"]
 
@@ -111,11 +110,8 @@ BOUNDED = ("split_tanh", "hirose_tanh", "split_sigmoid")
 
 def check_recurrent(gate: str, activation: str, number_field: str = "complex") -> None:
     """Raise unless ``gate`` and ``activation`` are known and exist in ``number_field``."""
-    check_choice("gate", gate, GATES)
+    check_field_choice("gate", gate, GATES, number_field, ("split",))
     check_choice("activation", activation, STATE_ACTIVATIONS)
-    arithmetic(number_field)
-    if gate != "split":
-        check_complex_field(number_field, "gate='split'", gate=gate)
 
 
 def default_gate(rnn_type: str, number_field: str = "complex") -> str:

@@ -183,7 +183,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         return torch.cat([READINGS[self.gate](real, imag, learned), *candidate], dim)
 
     def read(self, products: Tensor) -> tuple[Tensor, Tensor]:
-        """Split products as in the base class; folded gates are real, ``[B, 1, gates - 1, d]``."""
+        """Split products into gates and candidate; folded gates are real, ``[B, 1, gates - 1, d]``."""
         gates, d = self.num_gates - 1, self.hidden_size // 2
         if products.shape[-1] == self.num_gates * self.hidden_size:
             return super().read(products)
