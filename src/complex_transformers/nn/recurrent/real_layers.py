@@ -138,9 +138,10 @@ class _RealRecurrent(Stepwise):
 
 
 def _autocasts_without_a_kernel(x: Tensor | PackedSequence) -> bool:
-    """Whether torch's LSTM has no kernel (with gradients) for the autocast dtype, so the weights' dtype is used.
+    """Return whether torch's LSTM lacks a kernel (or its gradient) for the autocast dtype.
 
-    This concerns float16 on a CPU, and bfloat16 on a CPU without bfloat16 instructions.
+    This concerns float16 on a CPU, and bfloat16 on a CPU without bfloat16 instructions. The layer then runs in the
+    dtype of its weights.
     """
     data = x.data if isinstance(x, PackedSequence) else x
     if data.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
@@ -151,7 +152,7 @@ def _autocasts_without_a_kernel(x: Tensor | PackedSequence) -> bool:
 
 
 def _keeps_no_gradient(layer: nn.Module, x: Tensor | PackedSequence) -> bool:
-    """Whether cuDNN could not run the backward pass: it stores nothing for it in evaluation mode."""
+    """Return whether cuDNN could not run the backward pass: it stores nothing for it in evaluation mode."""
     data = x.data if isinstance(x, PackedSequence) else x
     is_evaluation = torch.is_grad_enabled() and not layer.training
     return data.is_cuda and is_evaluation and torch.backends.cudnn.enabled and not torch.compiler.is_compiling()
