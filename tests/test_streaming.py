@@ -200,7 +200,7 @@ def test_evaluation_carries_states_along_the_lanes(tmp_path, rnn_type):
     following = torch.cat([data[index]["shift_labels"] for index in range(len(data))], dim=1)
     expected = torch.nn.functional.cross_entropy(whole.flatten(0, 1), following.flatten())
     assert run.evaluate()["eval_loss"] == pytest.approx(expected.item(), abs=1e-5)
-    with pytest.raises(ValueError, match="eval_mem_len=4: mem_len=4 is for memories of words"):
+    with pytest.raises(ValueError, match="mem_len must be None for a recurrent model, got 4"):
         trainer(tmp_path, network=network, eval_mem_len=4)
 
 

@@ -158,7 +158,7 @@ def test_widths_sizes_and_twins():
         ({"num_filters": [8, 7]}, "must be even, got 7"),
         (
             {"image_size": 5, "num_filters": [4, 4]},
-            "image_size must be larger for 2 layers of .*, got 5",
+            "image_size must be larger for 2 layers, got 5",
         ),
         ({"kernel_size": 0}, "kernel_size must be a positive integer or"),
         ({"pool_size": [2, 2, 2]}, r"pool_size must be .*got \[2, 2, 2\]"),

@@ -144,7 +144,7 @@ def test_padding_and_cutting(processor):
     with pytest.raises(ValueError, match="max_length must be at least 2 with truncation=True, got None"):
         processor(SOURCE[1], truncation=True)
     assert processor([])["input_ids"] == []
-    with pytest.raises(ValueError, match="input_ids of row 1 must have at most max_length=5 entries, got 6"):
+    with pytest.raises(ValueError, match="input_ids must have at most max_length=5 entries, got 6"):
         processor(SOURCE, padding="max_length", max_length=5)
 
 
@@ -153,7 +153,7 @@ def test_bad_sentences(processor):
         ({"tokens": [], "relations": []}, "got 0 tokens, 0 relations"),
         ({"tokens": ["a"], "relations": ["root", "dep"]}, "got 1 tokens, 2 relations"),
         ({"tokens": ["a"], "relations": ["root"], "spaces": [True, True]}, "2 spaces"),
-        ("raw text", "source_parser must be a spaCy pipeline for raw text, got None"),
+        ("raw text", "source_parser must be a spaCy pipeline, got None"),
     ):
         with pytest.raises(ValueError, match=message):
             processor(sentence, TARGET[0])

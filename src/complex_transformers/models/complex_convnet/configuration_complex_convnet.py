@@ -90,10 +90,8 @@ class ComplexConvNetConfig(ImageConfig):
             if len(pair(value)) != 2 or min(pair(value)) < 1:
                 raise ValueError(f"{name} must be a positive integer or [height, width], got {value}.")
         if min(self.feature_shape[1:]) < 1:
-            raise ValueError(
-                f"image_size must be larger for {self.num_hidden_layers} layers of kernel_size={self.kernel_size} and "
-                f"pool_size={self.pool_size}, got {self.image_size}. Or use padding='same'."
-            )
+            layers = self.num_hidden_layers
+            raise ValueError(f"image_size must be larger for {layers} layers, got {self.image_size}. Or pad images.")
 
     def validate_names(self) -> None:
         """Validate named choices and their combination with the number field."""

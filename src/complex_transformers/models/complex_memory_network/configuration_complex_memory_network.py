@@ -127,9 +127,9 @@ class ComplexMemoryNetworkConfig(ComplexConfig):
     def validate_names(self) -> None:
         """Validate named choices and their combination with the number field."""
         super().validate_names()
-        choices = {"sentence_encoding": SENTENCE_ENCODINGS, "weight_tying": WEIGHT_TYINGS, "rnn_type": RNN_TYPES}
-        choices |= {"variant": VARIANTS, "softmax_axis": SOFTMAX_AXES, "response": RESPONSES}
-        for name, valid in choices.items():
+        first = {"variant": VARIANTS, "softmax_axis": SOFTMAX_AXES, "response": RESPONSES}
+        second = {"sentence_encoding": SENTENCE_ENCODINGS, "weight_tying": WEIGHT_TYINGS, "rnn_type": RNN_TYPES}
+        for name, valid in (*first.items(), *second.items()):
             check_choice(name, getattr(self, name), valid)
         check_memory(self.attention_score, self.attention_normalization, self.temporal, self.number_field)
         assert self.gate is not None  # set by __post_init__
@@ -152,7 +152,4 @@ class ComplexMemoryNetworkConfig(ComplexConfig):
                 f"{self.vocab_size}, without pad_token_id, got {ids}. Use MemoryProcessor.answer_words."
             )
         if self.variant == "word_memory" or self.sentence_encoding == "complex_order":
-            raise ValueError(
-                "answer_token_ids needs variant='sentence_memory' and sentence_encoding='position' or 'bag', got "
-                f"{self.variant!r}, {self.sentence_encoding!r}."
-            )
+            raise ValueError(f"answer_token_ids must be None with {self.variant!r} and {self.sentence_encoding!r}.")

@@ -58,7 +58,7 @@ class MemoryNetworkClassifierOutput(SequenceClassifierOutput):
     memory_weights: Tensor | None = None
 
 
-def check_text(name: str, ids: Tensor, mask: Tensor | None, axes: str, vocab_size: int) -> Tensor:
+def word_mask(name: str, ids: Tensor, mask: Tensor | None, axes: str, vocab_size: int) -> Tensor:
     """Check token ids and return their mask as booleans, all true if there is none.
 
     Raises:
@@ -136,10 +136,7 @@ class SentenceMemory(nn.Module):
             # An exported graph cannot depend on how many sentences are padding.
             count = story.shape[1] if is_exporting() else int(told.sum(1).max())
             if count > size:
-                raise ValueError(
-                    f"input_ids must have at most memory_size={size} sentences, got {count}. Use MemoryProcessor with "
-                    "truncation=True."
-                )
+                raise ValueError(f"input_ids must have at most memory_size={size} sentences, got {count}. Truncate.")
         ages = self.ages(told)
         has_places = self.config.sentence_encoding == "position"
         dtype = torch.promote_types(next(self.tables.parameters()).dtype, torch.float32)
@@ -232,10 +229,8 @@ class WordMemory(nn.Module):
     def filled_up(self, name: str, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Pad ids ``[B, N]`` on the left to ``story_length`` or ``question_length``; also return their mask."""
         length = getattr(self.config, f"{name}_length")
-        if not is_exporting() and ids.shape[1] > length and bool(mask.sum(1).max() > length):
-            raise ValueError(
-                f"{name} must have at most {name}_length={length} words, got {int(mask.sum(1).max())}. Truncate it."
-            )
+        if not is_exporting() and ids.shape[1] > length and (count := int(mask.sum(1).max())) > length:
+            raise ValueError(f"{name} must have at most {name}_length={length} words, got {count}. Truncate it.")
         order, _ = real_first(~mask, 1)  # padding first
         words, mask = (nn.functional.pad(part.gather(1, order), (length, 0)) for part in (ids, mask))
         return words[:, -length:], mask[:, -length:]
@@ -303,8 +298,8 @@ class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
         if question_ids is None:
             raise ValueError("question_ids must be [batch, words], got None.")
         words = self.config.vocab_size
-        mask = check_text("input", input_ids, attention_mask, self.memory.axes, words)
-        asked = check_text("question", question_ids, question_mask, "batch, words", words)
+        mask = word_mask("input", input_ids, attention_mask, self.memory.axes, words)
+        asked = word_mask("question", question_ids, question_mask, "batch, words", words)
         if input_ids.shape[0] != question_ids.shape[0]:
             raise ValueError(f"question_ids must have batch size {len(input_ids)}, got {len(question_ids)}.")
         state, weights = self.memory(input_ids, mask, question_ids, asked)

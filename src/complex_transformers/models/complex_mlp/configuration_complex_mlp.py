@@ -46,5 +46,5 @@ class ComplexMLPConfig(ImageConfig):
     def validate_names(self) -> None:
         """Validate named choices."""
         super().validate_names()
-        check_choice("bag_of_words", self.bag_of_words, BAGS)
-        check_choice("norm_type", self.norm_type, NORMS)
+        for name, valid in {"bag_of_words": BAGS, "norm_type": NORMS}.items():
+            check_choice(name, getattr(self, name), valid)

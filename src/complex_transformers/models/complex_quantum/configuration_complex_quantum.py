@@ -80,9 +80,7 @@ class ComplexQuantumConfig(TextConfig):
         """Validate that ``evolution="by_relation"`` has distinct relations."""
         names = self.relations or []
         if self.evolution == "by_relation" and (not names or len(set(names)) < len(names)):
-            raise ValueError(
-                f"relations must be a list of distinct names with evolution='by_relation', got {self.relations}."
-            )
+            raise ValueError(f"relations must be distinct names with evolution='by_relation', got {self.relations}.")
 
     def validate_measurement(self) -> None:
         """Validate the measurement and its number of outcomes."""

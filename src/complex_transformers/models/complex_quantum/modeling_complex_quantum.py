@@ -54,18 +54,21 @@ class StateLayer(nn.Module):
         return states if self.evolution is None else self.evolution(states, relation_ids)
 
 
+def check_per_token(name: str, ids: Tensor | None, shape: tuple[int, ...], remedy: str) -> None:
+    """Raise unless ``ids`` has a value for every token."""
+    if (found := None if ids is None else tuple(ids.shape)) != shape:
+        raise ValueError(f"{name} must be [batch, length] = {shape}, got {found}. {remedy}")
+
+
 def second_text(token_type_ids: Tensor | None, shape: tuple[int, ...]) -> Tensor:
     """Return a mask ``[B, N]`` that is true for tokens of the second text.
 
     Raises:
         ValueError: ``token_type_ids`` are missing, of a wrong shape or not 0 and 1.
     """
-    if token_type_ids is None or token_type_ids.shape != shape:
-        found = None if token_type_ids is None else tuple(token_type_ids.shape)
-        raise ValueError(
-            f"token_type_ids must be [batch, length] = {shape} with text_pairs=True, got {found}. Use "
-            "tokenizer(first, second, return_token_type_ids=True)."
-        )
+    remedy = "Use tokenizer(first, second, return_token_type_ids=True)."
+    check_per_token("token_type_ids", token_type_ids, shape, remedy)
+    assert token_type_ids is not None
     check_ids("token_type_ids", token_type_ids, 2, "use 0 for the first text and 1 for the second")
     return token_type_ids == 1
 
@@ -78,12 +81,9 @@ def relations_of_words(config: ComplexQuantumConfig, relation_ids: Tensor | None
     """
     if config.evolution != "by_relation":
         return None
-    if relation_ids is None or relation_ids.shape != words.shape:
-        found = None if relation_ids is None else tuple(relation_ids.shape)
-        raise ValueError(
-            f"relation_ids must be [batch, length] = {tuple(words.shape)}, got {found}. Use "
-            "DependencyCollator(tokenizer, relations=config.relations)."
-        )
+    remedy = "Use DependencyCollator(tokenizer, relations=config.relations)."
+    check_per_token("relation_ids", relation_ids, tuple(words.shape), remedy)
+    assert relation_ids is not None
     return relation_ids.masked_fill(~words, 0)
 
 

@@ -161,7 +161,6 @@ class ComplexRecurrentLMConfig(TextConfig):
     def _validate_tying(self) -> None:
         super()._validate_tying()
         if self.word_parts == "real" or self.head_size != self.hidden_size:
-            raise ValueError(
-                f"tie_word_embeddings=True needs word_parts='both' and hidden_size={self.head_size}, the head's input "
-                f"width, got {self.word_parts!r} and {self.hidden_size}."
-            )
+            needed = f"word_parts='both' and hidden_size={self.head_size}"
+            found = f"{self.word_parts!r} and {self.hidden_size}"
+            raise ValueError(f"tie_word_embeddings=True needs {needed}, got {found}.")

@@ -114,7 +114,7 @@ class SpectralTransformerConfig(LayersConfig):
     vocab_size: int = 32
     ctc_loss_reduction: str = "sum"
     ctc_zero_infinity: bool = False
-    decoder: ComplexSeq2SeqConfig | dict[str, Any] | None = None
+    decoder: Any = None  # __post_init__ makes a dictionary a configuration
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.number_field is None:
@@ -133,6 +133,8 @@ class SpectralTransformerConfig(LayersConfig):
             if self.variant == "fully_spectral":  # a decoder has no spectral-scaled attention
                 shared["attention_score"] = self.attention_score
             self.decoder = ComplexSeq2SeqConfig(**{**shared, **self.decoder})
+        if not isinstance(self.decoder, ComplexSeq2SeqConfig | None):
+            raise TypeError(f"decoder must be a ComplexSeq2SeqConfig or a dictionary, got {self.decoder!r}.")
         self.is_encoder_decoder = self.decoder is not None
         super().__post_init__(**kwargs)
 
@@ -207,9 +209,7 @@ class SpectralTransformerConfig(LayersConfig):
         if self.number_field == "complex" and self.feature_size % 2:
             raise ValueError(f"feature_size must be even ([real | imag] halves of bins), got {self.feature_size}.")
         if not self.input_projection and self.hidden_size != self.pooled_size:
-            raise ValueError(
-                f"hidden_size must be {self.pooled_size} with input_projection=False, got {self.hidden_size}."
-            )
+            raise ValueError(f"hidden_size must be {self.pooled_size} without projection, got {self.hidden_size}.")
 
     def _check_attention(self) -> None:
         if self.variant != "spectral_scaled":

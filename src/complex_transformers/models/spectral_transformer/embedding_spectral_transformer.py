@@ -17,10 +17,7 @@ __all__ = ["SpectralEmbedding", "check_features", "frames_first", "length_mask"]
 def check_features(input_features: Tensor, attention_mask: Tensor | None, feature_size: int) -> None:
     """Raise for features of a wrong dtype or shape, and for a mask of another shape."""
     if not input_features.is_floating_point():
-        raise TypeError(
-            f"input_features must be real and floating-point, got {input_features.dtype}. Convert complex bins with "
-            "complex_transformers.nn.from_complex."
-        )
+        raise TypeError(f"input_features must be real floats, got {input_features.dtype}. Use nn.from_complex.")
     shape = tuple(input_features.shape)
     if len(shape) != 3 or shape[-1] != feature_size or 0 in shape:
         raise ValueError(

@@ -130,10 +130,7 @@ class SpectralFeatureExtractor(ReaderHubMixin, SequenceFeatureExtractor):
             TypeError: complex samples or an integer format other than int16, int32 and uint8.
         """
         if sampling_rate != self.sampling_rate:
-            raise ValueError(
-                f"sampling_rate must be {self.sampling_rate}, got {sampling_rate}. Resample the audio, e.g. with "
-                "scipy.signal.resample_poly."
-            )
+            raise ValueError(f"sampling_rate must be {self.sampling_rate}, got {sampling_rate}. Resample the audio.")
         features = [self._features(waveform) for waveform in self._waveforms(raw_speech)]
         return self.pad(
             BatchFeature({"input_features": features}),
@@ -155,25 +152,19 @@ class SpectralFeatureExtractor(ReaderHubMixin, SequenceFeatureExtractor):
             given = given.cpu().float() if given.dtype == torch.bfloat16 else given.cpu()  # NumPy has no bfloat16
         samples = np.asarray(given)
         if samples.ndim != 1:
-            raise ValueError(
-                f"waveform{which} must be a 1-D array of samples, got {type(given).__name__} of shape {samples.shape}."
-                " Average channels; pass several waveforms as a list."
-            )
+            kind = f"{type(given).__name__} of shape {samples.shape}"
+            raise ValueError(f"waveform{which} must be a 1-D array, got {kind}. Average the channels.")
         if samples.dtype.name in _INTEGERS:
             zero, full_scale = _INTEGERS[samples.dtype.name]
             samples = (samples.astype(np.float64) - zero) / full_scale
         elif not np.issubdtype(samples.dtype, np.floating):
             raise TypeError(f"waveform{which} must be floats, int16, int32 or uint8, got {samples.dtype}.")
         if len(samples) < self.window_length:
-            raise ValueError(
-                f"waveform{which} must have at least window_length={self.window_length} samples, got {len(samples)}. "
-                "Drop it or pad it with zeros."
-            )
+            size = self.window_length
+            raise ValueError(f"waveform{which} must have at least {size} samples, got {len(samples)}. Drop or pad it.")
         if len(bad := np.flatnonzero(~(np.abs(samples) <= _LARGEST))):  # also true for NaN
-            raise ValueError(
-                f"waveform{which} must be finite and at most {_LARGEST:g}, got {samples[bad[0]]} at sample {bad[0]}. "
-                "Use numpy.nan_to_num or rescale it."
-            )
+            found = f"{samples[bad[0]]} at sample {bad[0]}"
+            raise ValueError(f"waveform{which} must be finite and at most {_LARGEST:g}, got {found}. Rescale it.")
         return samples
 
     def _features(self, samples: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ class SpectralSelfAttention(SpectralScaledAttention):
     """``nn.SpectralScaledAttention`` with Transformers' ``AttentionInterface``."""
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
-        assert config.attention_score is not None  # the configuration has filled it in
+        assert config.attention_score is not None  # set by __post_init__
         super().__init__(
             config.hidden_size,
             config.num_attention_heads,
@@ -260,13 +260,11 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         needed = frames_needed(labels, self.config.pad_token_id)
         if (short := (needed > lengths).nonzero().flatten()).numel():
             row = int(short[0])
-            raise ValueError(
-                f"labels of row {row} need {int(needed[row])} frames, got {int(lengths[row])}. Reduce hop_length or "
-                "time_pool_size, drop the clip, or set ctc_zero_infinity=True."
-            )
+            found = f"{int(lengths[row])} frames, need {int(needed[row])}"
+            raise ValueError(f"labels of row {row} are too long: got {found}. Drop it or set ctc_zero_infinity=True.")
 
 
-def frames_needed(labels: Tensor, blank_token_id: int) -> Tensor:
+def frames_needed(labels: Tensor, blank_token_id: int | None) -> Tensor:
     """Return the least number of frames ``[B]`` for ``labels [B, U]``: CTC puts a blank between equal symbols."""
     symbols = (labels >= 0) & (labels != blank_token_id)
     repeats = (labels[:, 1:] == labels[:, :-1]) & symbols[:, 1:]
@@ -285,10 +283,7 @@ class SpectralTransformerForConditionalGeneration(
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__(config)
         if config.decoder is None:
-            raise ValueError(
-                "config.decoder must be set, got None. Pass decoder={'vocab_size': ..., ...},"
-                " or load a CTC model with AutoModelForCTC."
-            )
+            raise ValueError("decoder must be set in the configuration, got None. For CTC use AutoModelForCTC.")
         self.model = SpectralTransformerModel(config)
         self.decoder = ComplexSeq2SeqDecoder(config.decoder)
         head = config.decoder
@@ -344,10 +339,7 @@ class SpectralTransformerForConditionalGeneration(
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         if decoder_input_ids is None and decoder_inputs_embeds is None:
-            raise ValueError(
-                "decoder_input_ids must be a tensor, got None. Pass labels, or call generate() or "
-                "pipeline('complex-speech2text')."
-            )
+            raise ValueError("decoder_input_ids must be given, got None. Or use pipeline('complex-speech2text').")
         if encoder_outputs is None:
             if input_features is None:
                 raise ValueError("input_features must be a tensor, got None. Or pass encoder_outputs.")

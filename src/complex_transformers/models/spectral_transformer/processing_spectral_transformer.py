@@ -102,10 +102,7 @@ class SpectralTransformerProcessor(ReaderHubMixin, ProcessorMixin):
         """Return the token ids of each text, padded with -100."""
         for row, text in enumerate(texts):
             if unknown := unknown_symbols(self.tokenizer, text):
-                raise ValueError(
-                    f"text {row} must consist of known characters, got {unknown}. Build the tokenizer on all "
-                    "transcripts, replace them, or drop the clip."
-                )
+                raise ValueError(f"text {row} must have known characters, got {unknown}. Replace or drop it.")
         # Labels of a decoder are padded on the right, whatever the padding side of its tokenizer.
         encoded = self.tokenizer(texts, **{**options, "return_attention_mask": True, "padding_side": "right"})
         for row, (text, seen) in enumerate(zip(texts, encoded["attention_mask"], strict=True)):

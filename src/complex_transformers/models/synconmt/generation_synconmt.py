@@ -78,10 +78,8 @@ class RelationGenerationMixin(ComplexGenerationMixin):
         given = model_kwargs.get("decoder_input_ids")
         relations = model_kwargs.get("decoder_relation_ids")
         if given is not None and relations is not None and relations.shape != given.shape:
-            raise ValueError(
-                f"decoder_relation_ids must have shape {tuple(given.shape)} of decoder_input_ids, got "
-                f"{tuple(relations.shape)}."
-            )
+            shapes = f"{tuple(given.shape)} like decoder_input_ids, got {tuple(relations.shape)}"
+            raise ValueError(f"decoder_relation_ids must have shape {shapes}.")
         ids, model_kwargs = super()._prepare_decoder_input_ids_for_generation(
             batch_size, model_input_name, model_kwargs, *args, **kwargs
         )
@@ -202,8 +200,5 @@ def known_relations(cache: Cache | None, input_ids: Tensor) -> Tensor:
     if isinstance(cache, RecurrentCache) and "relations" in cache.layers[0].states:
         known = stored_relations(cache)[:, cache.get_seq_length() :]
     if known is None or known.shape != input_ids.shape:
-        raise ValueError(
-            f"decoder_relation_ids must be {tuple(input_ids.shape)} like decoder_input_ids, got None. A cache only "
-            "holds the relation of the next token."
-        )
+        raise ValueError(f"decoder_relation_ids must be given for all {input_ids.shape[1]} tokens, got None.")
     return known

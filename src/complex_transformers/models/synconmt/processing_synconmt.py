@@ -285,10 +285,7 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
         texts = {name: row for row, name in zip(rows, names, strict=True) if isinstance(row, str)}
         parser: SyntaxParser | None = getattr(self, f"{side}_parser")
         if texts and parser is None:
-            raise ValueError(
-                f"{side}_parser must be a spaCy pipeline for raw text, got None. Load the processor with "
-                f"{side}_parser=..., or pass parsed sentences (see read_conllu)."
-            )
+            raise ValueError(f"{side}_parser must be a spaCy pipeline, got None. Or pass parsed sentences.")
         parsed = iter(parser.pipe(texts.values(), name=list(texts)) if parser is not None and texts else ())
         return [next(parsed) if isinstance(row, str) else row for row in rows]
 
@@ -297,10 +294,8 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
         tokens, relations = list(sentence["tokens"]), list(sentence["relations"])
         spaces = list(sentence.get("spaces") or [True] * len(tokens))
         if not tokens or not len(tokens) == len(relations) == len(spaces):
-            raise ValueError(
-                f"{name} must have one relation and space per token and at least one token, got {len(tokens)} tokens, "
-                f"{len(relations)} relations, {len(spaces)} spaces."
-            )
+            found = f"{len(tokens)} tokens, {len(relations)} relations, {len(spaces)} spaces"
+            raise ValueError(f"{name} must have one relation and space per token, got {found}.")
         prefix = "" if side == "target" else "source_"
         words: PreTrainedTokenizerFast = getattr(self, f"{prefix}tokenizer")
         names: PreTrainedTokenizerFast = getattr(self, f"{prefix}relation_tokenizer")
@@ -346,10 +341,7 @@ def padded_length(name: str, rows: list[list[int]], max_length: int | None, mult
     lengths = [len(row) for row in rows]
     length = max(lengths) if max_length is None else max_length
     if length < max(lengths):
-        raise ValueError(
-            f"{name} of row {lengths.index(max(lengths))} must have at most max_length={length} entries, got "
-            f"{max(lengths)}. Use truncation=True."
-        )
+        raise ValueError(f"{name} must have at most max_length={length} entries, got {max(lengths)}. Truncate them.")
     return -(-length // (multiple or 1)) * (multiple or 1)
 
 
