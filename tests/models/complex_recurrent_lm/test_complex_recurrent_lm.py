@@ -433,7 +433,7 @@ def test_states_of_another_cell_width_or_transform_are_refused(changes, foreign,
     with pytest.raises(ValueError, match=rf"cache must hold states .*, got .*{states}\}}.*\. Start with a new cache"):
         model(texts(), cache=cache)
     empty = RecurrentCache(model.config)
-    with pytest.raises(ValueError, match="the saved states must have the widths .*, got "):
+    with pytest.raises(ValueError, match=r"the saved states must have the widths .*, got "):
         empty.load_state_dict(cache.state_dict())
 
 
