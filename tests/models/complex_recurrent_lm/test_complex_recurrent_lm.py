@@ -402,10 +402,10 @@ def test_caches_that_do_not_fit():
         deep(texts(), cache=cache)
     with pytest.raises(ValueError, match=r"settings \{'num_layers': 3\}, got \{'num_layers': 2\}"):
         RecurrentCache(deep.config).load_state_dict(cache.state_dict())
-    with pytest.raises(ValueError, match=r"this is not the state of a RecurrentCache: \['tokens_read'\] missing"):
+    with pytest.raises(KeyError, match="tokens_read"):
         RecurrentCache(model.config).load_state_dict({"num_layers": torch.tensor(2)})
     broken = {name: value for name, value in cache.state_dict().items() if not name.startswith("layers.1")}
-    with pytest.raises(ValueError, match=r"should hold states of 2 layers, it holds"):
+    with pytest.raises(ValueError, match="the saved states must have the widths"):
         RecurrentCache(model.config).load_state_dict(broken)
     no_number = {**cache.state_dict(), "layers.0.hidden": torch.full((2, 6), math.nan)}
     with pytest.raises(ValueError, match=r"layers\.0\.hidden should hold finite floating-point numbers"):
