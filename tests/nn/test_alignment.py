@@ -101,7 +101,7 @@ def test_a_place_at_the_very_end_has_a_word_in_its_window(value):
 
 
 def test_a_window_without_a_word_is_refused():
-    assert_refused("window must be 1 or more, so that there is always a word in it, got 0", LocalAttention, 8, 0)
+    assert_refused("window must be 1 or more, got 0", LocalAttention, 8, 0)
 
 
 @masks
