@@ -167,7 +167,7 @@ class SyntaxParser:
 
     Attributes:
         name: the folder or name; None for a loaded pipeline without either.
-        refusal: the error text if a pipeline with this name must not be loaded, or None.
+        load_error: the error text if a pipeline with this name must not be loaded, or None.
 
     Raises:
         ImportError: spaCy is missing (extra ``syntax``), or a package that the language needs.
@@ -179,7 +179,7 @@ class SyntaxParser:
         check_option("sentences", sentences, _SENTENCES)
         self.sentences = sentences
         self.name: str | None = None
-        self.refusal: str | None = None
+        self.load_error: str | None = None
         self._pipeline: Language | None = None
         if isinstance(pipeline, (str, os.PathLike)):
             self.name = str(pipeline)
@@ -201,8 +201,8 @@ class SyntaxParser:
     def pipeline(self) -> Language:
         """The spaCy pipeline."""
         if self._pipeline is None:
-            if self.refusal is not None:
-                raise ValueError(self.refusal)
+            if self.load_error is not None:
+                raise ValueError(self.load_error)
             if self.name is None:
                 raise ValueError("a copied parser needs a pipeline with a folder. Save it with to_disk() first.")
             self._pipeline = _import_spacy().load(self.name)

@@ -109,7 +109,7 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
             if parser.name == option:
                 parser.name = str(_folder_of(pretrained_model_name_or_path, option, kwargs))
             elif not kwargs.get("trust_remote_code"):
-                parser.refusal = (
+                parser.load_error = (
                     f"{option} {parser.name!r} of {pretrained_model_name_or_path} is a package that can run code. "
                     f"Load the processor with {option}={parser.name!r}, or with trust_remote_code=True"
                 )
