@@ -96,7 +96,7 @@ def test_trainer_steps_and_schedules_each_at_its_rate(tmp_path, by_arguments):
 def test_rates_that_fit_nothing_are_refused():
     with pytest.raises(ValueError, match=r"frequency_learning_rate must be 0 or more, got -1\.0"):
         optimizer_groups(build(), 0.0, frequency_learning_rate=-1.0)
-    with pytest.raises(ValueError, match=r"phase_learning_rate=0\.1, but nothing of that name is trained"):
+    with pytest.raises(ValueError, match=r"phase_learning_rate must be None without trainable phase, got 0\.1"):
         optimizer_groups(build(phase="none"), 0.0, phase_learning_rate=0.1)
 
 

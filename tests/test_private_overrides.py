@@ -39,7 +39,6 @@ OTHERS = {
     "_save_checkpoint": "a checkpoint is written into an empty folder, and says which run wrote it",
     "_load_best_model": "the best checkpoint must be of this run",
     "_save_rng_state": "the states carried along a stream are saved with a checkpoint",
-    "_load_from_checkpoint": "the states carried along a stream are read from a checkpoint",
     "_load_optimizer_and_scheduler": "the states carried along a stream are read from a checkpoint",
     "_get_arguments_from_pretrained": "SynCoNMT's processor has two tokenizers and parsers",
     "_upload_modified_files": "folders of parsers are uploaded",

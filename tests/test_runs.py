@@ -21,7 +21,6 @@ from complex_transformers import (
     ComplexFastTextConfig,
     ComplexFastTextForSequenceClassification,
     ComplexOrderConfig,
-    ComplexSeq2SeqConfig,
     ComplexTransfoXLConfig,
     build_tokenizer,
 )
@@ -208,7 +207,6 @@ def test_help_is_that_of_the_configurations(capsys: pytest.CaptureFixture[str]) 
     configs = (ComplexOrderConfig, ComplexFastTextConfig)
     fields = arguments_of(*configs, without=("phase",)).__dataclass_fields__
     assert not {"vocab_size", "pad_token_id", "id2label", "use_cache", "phase", "model_type"} & set(fields)
-    assert "classifier_dropout" not in arguments_of(ComplexSeq2SeqConfig).__dataclass_fields__  # never read
     with pytest.raises(SystemExit):
         parse(arguments_of(*configs), line="--help")
     text = " ".join(capsys.readouterr().out.split())

@@ -128,6 +128,6 @@ def test_refusals():
     refused("is called .*; there are: none", prune_conjugate, nn.Linear(2, 2), ["a"])
     refused(r"no widely linear layer is called \['layers.9'\]", model_of, complex_layers=["layers.9"])
     options = {"linear_type": "complex", "complex_layers": ["layers.0.mlp.up_proj"]}
-    words = r"complex_layers=\['layers.0.mlp.up_proj'\] has no effect with linear_type='complex'"
+    words = r"no widely linear layer is called \['layers.0.mlp.up_proj'\]"
     refused(words, model_of, error=Exception, **options)
     assert model_of(complex_layers=["layers.0.mlp.up_proj"]).config.real_twin().complex_layers is None

@@ -77,7 +77,7 @@ def test_command_line_and_refusals(tmp_path, monkeypatch, capsys):
     assert "1 rounding stages" in capsys.readouterr().out
     card = (tmp_path / "ours" / "README.md").read_text(encoding="utf-8")
     assert "the weights of `someone/fairy2i` (model type `llama`), under the licence `unknown`. All layers" in card
-    refused("stages must be .* got -1", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "other", -1)
+    refused("stages must be positive, got -1", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "other", -1)
     refused(
         "output must not be the folder of the checkpoint",
         convert_fairy2i_checkpoint,

@@ -62,7 +62,7 @@ def test_every_command_that_is_shown_has_known_options(monkeypatch: pytest.Monke
             module = import_module(module_of(["run", command] if command in RECIPES else [command]))
         else:
             continue
-        if not hasattr(module, "HfArgumentParser"):
+        if not hasattr(module, "HfArgumentParser") or "--help" in words:
             continue
         monkeypatch.setattr(sys, "argv", [command, *words])
         with pytest.raises(Parsed):

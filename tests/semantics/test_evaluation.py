@@ -105,7 +105,7 @@ def test_broken_files(text, words, tmp_path):
 
 
 def test_no_file(tmp_path):
-    refused("no such file", read_rated_pairs, tmp_path / "pairs.tsv", error=FileNotFoundError)
+    refused("No such file", read_rated_pairs, tmp_path / "pairs.tsv", error=FileNotFoundError)
 
 
 def drawn(seed, number=30, people=4):

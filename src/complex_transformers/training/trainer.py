@@ -85,6 +85,8 @@ def _with_own_rates(
     for kind, rate in {"frequency": frequency, "phase": phase}.items():
         if rate is None:
             continue
+        if rate < 0.0:  # torch checks the learning rate of the optimizer only
+            raise ValueError(f"{kind}_learning_rate must be 0 or more, got {rate}")
         found = {id(p) for name, p in model.named_parameters() if name.rpartition(".")[2] == kind and p.requires_grad}
         taken = [p for group in groups for p in group["params"] if id(p) in found]
         if not taken:

@@ -90,6 +90,8 @@ def calibrated_weights(
             beyond the range of float16.
         torch.linalg.LinAlgError: the damped matrix is not positive definite.
     """
+    if not damping > 0.0:
+        raise ValueError(f"damping must be positive, got {damping}")
     nearest = packable_weights(parts, stages, granularity)
     matrices = [torch.complex(CF.wide(a), CF.wide(b)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     weight = torch.cat(matrices, dim=1)

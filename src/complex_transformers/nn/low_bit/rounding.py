@@ -10,7 +10,7 @@ from torch import Tensor
 from .. import (
     functional as CF,
 )
-from ..checks import check_choice
+from ..checks import check_choice, check_positive
 
 __all__ = ["round_parts", "round_to_units", "unit_codes", "unit_stages", "unit_values"]
 
@@ -64,6 +64,7 @@ def unit_stages(
         ValueError: an unknown ``granularity``.
     """
     check_choice("granularity", granularity, GRANULARITIES)
+    check_positive(stages=stages)
     rows = real.shape[0] if granularity == "row" else 1
     left = [CF.wide(part).reshape(rows, -1) for part in (real, imag)]
     codes, scales = [], []
