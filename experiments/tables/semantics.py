@@ -84,7 +84,7 @@ def words_table(results: Path) -> str:
         printed = [_rho(PRINTED_WORDS.get((name, column))) for column in ("simlex", "wordsim")]
         rows.append([name, *cells, f"{of_set['covered']} / {of_set['pairs']}", *printed])
     windows = [f"window {window}" for window in CONTEXTS]
-    return markdown_table(["space", *windows, "pairs", "T, SimLex", "T, WordSim"], rows) if rows else MISSING
+    return markdown_table(["space", *windows, "pairs", "thesis, SimLex", "thesis, WordSim"], rows) if rows else MISSING
 
 
 def phrases_table(how: str, window: int, results: Path) -> str:
@@ -123,7 +123,7 @@ def coverage_table(results: Path) -> str:
             rows.append(
                 [label, f"{found[row]['words']:,}", *(f"{sets[n]['covered']} / {sets[n]['pairs']}" for n in LABELS)]
             )
-    return markdown_table(["spaces of", "words", *LABELS.values()], rows) if rows else MISSING
+    return markdown_table(["model", "words", *LABELS.values()], rows) if rows else MISSING
 
 
 def variants_table(results: Path) -> str:
@@ -206,7 +206,7 @@ def phases_table(results: Path) -> str:
                 f"{mean:.2f} ± {deviation:.2f}",
             ]
             rows.append([name, *facts, *cells, f"{run['seconds']:.0f} s"])
-    header = ["phases", "d", "weights", "loss", "sum of p", *LABELS.values()]
+    header = ["phases", "d", "parameters", "loss", "sum of p", *LABELS.values()]
     header += [f"{LABELS[name]}, product" for name in PHRASES]
     return markdown_table([*header, "training"], rows) if rows else MISSING
 
@@ -228,7 +228,7 @@ def evolution_table(results: Path) -> str:
                 sets[column]["on_what_was_fitted"] for sets in found for column in PHRASES if sets[column]["chosen"]
             ]
             rows.append([cell.how, cell.states, cell.evolution, *cells, _rho(fmean(seen) if seen else None)])
-    header = ["composed by", "states", "evolution", *(LABELS[name] for name in PHRASES), "on what it was fitted to"]
+    header = ["composed by", "states", "evolution", *(LABELS[name] for name in PHRASES), "on its training pairs"]
     return markdown_table(header, rows) if rows else MISSING
 
 

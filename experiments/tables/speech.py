@@ -25,7 +25,7 @@ NETWORKS = {  # name of a run -> network and features
     "real-mfcc": ("real", "MFCC"),
 }
 WINDOWS = {"fully_spectral": "12 ms", "fully_spectral-25ms": "25 ms"}
-PHASE = {"": "modulus and phase", "-modulus": "modulus alone", "-phase": "phase alone"}  # what is left of the bins
+PHASE = {"": "modulus and phase", "-modulus": "modulus only", "-phase": "phase only"}  # what is left of the bins
 TRANSCRIBERS = {  # name of a run -> network and form
     "fully_spectral": ("Fully Spectral", "CTC"),
     "fully_spectral-modulus": ("Fully Spectral, moduli of bins", "CTC"),
@@ -38,14 +38,14 @@ OFFICIAL = {
     "seeds": seeds,
     "validation": score("validation/accuracy"),
     "test": score("test/accuracy"),
-    "test, seed by seed": each("test/accuracy"),
+    "test, per seed": each("test/accuracy"),
     **SIZE,
 }
 TRANSCRIPTION = {
     "seeds": seeds,
     "validation": score("validation/label_error_rate"),
     "test": score("test/label_error_rate"),
-    "sequences without an error": score("test/sequence_accuracy"),
+    "sequence accuracy": score("test/sequence_accuracy"),
     **SIZE,
 }
 
@@ -82,7 +82,7 @@ def phase_table(results: Path) -> str:
 def transcription_table(results: Path, data: str) -> str:
     """Label error rates of CTC and of decoders, in %."""
     found = find_runs(results / f"{data}.jsonl", TRANSCRIBERS)
-    return run_table(["network", "form"], TRANSCRIPTION, TRANSCRIBERS, found)
+    return run_table(["network", "method"], TRANSCRIPTION, TRANSCRIBERS, found)
 
 
 def _by_speaker(results: Path, name: str) -> dict[str, float]:

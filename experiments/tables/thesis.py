@@ -157,7 +157,7 @@ def failures_table(results: Path) -> str:
                 runs = [found.get(f"{norm},{name},{k},{field}", ()) for k in DEPTHS]
                 if any(runs):
                     rows.append([norm, field, f"`{name}`", str(max(map(len, runs))), *map(_failed, runs)])
-    header = ["norm", "numbers", "activation", "seeds", *(f"k = {k}" for k in DEPTHS)]
+    header = ["norm", "number field", "activation", "seeds", *(f"k = {k}" for k in DEPTHS)]
     return markdown_table(header, rows) if rows else MISSING
 
 
@@ -189,7 +189,7 @@ def causes_table(data: str, results: Path) -> str:
                     learned = sum(run["test"] > LEARNED for run in runs)
                     cells.append(f"{_mean(runs)}, {learned}/{len(runs)}" if runs else "")
                 rows.append([*setting, f"`{name}`", field, *cells])
-    header = ["pixels", "initialiser", "norm", "activation", "numbers", *(f"k = {k}" for k in DEPTHS)]
+    header = ["input scale", "initialiser", "norm", "activation", "number field", *(f"k = {k}" for k in DEPTHS)]
     return markdown_table(header, rows) if rows else MISSING
 
 
@@ -203,7 +203,7 @@ def inputs_table(results: Path) -> str:
             if all(name in found for name in names):
                 cells = [f"{_mean(found[name])} ({found[name][0]['parameters']:,})" for name in names]
                 rows.append([transform, str(k), *cells, _seeds(found, names)])
-    header = ["`input_transform`", "k", "real (weights)", "complex (weights)", "seeds"]
+    header = ["`input_transform`", "k", "real (parameters)", "complex (parameters)", "seeds"]
     return markdown_table(header, rows) if rows else MISSING
 
 
@@ -219,7 +219,11 @@ def labels_table(results: Path) -> str:
         field, head = row.split(",")
         figures = [_mean(runs, name) for name in ("train", "validation", "test")]
         rows.append([field, f"`{head}`", *figures, str(len(runs))])
-    return markdown_table(["numbers", "`readout`", "train", "validation", "test", "seeds"], rows) if rows else MISSING
+    return (
+        markdown_table(["number field", "`readout`", "train", "validation", "test", "seeds"], rows)
+        if rows
+        else MISSING
+    )
 
 
 def synthetic_table(results: Path) -> str:
@@ -275,13 +279,13 @@ def language_model_table(results: Path) -> str:
         "validation": _exponential("validation"),
         "test": _exponential("test"),
         "bits per character": score("test/bits_per_character", 3, 1),
-        "words 1 to 5": _place(slice(None, 5)),
-        "words 31 to 35": _place(slice(-5, None)),
+        "positions 1 to 5": _place(slice(None, 5)),
+        "positions 31 to 35": _place(slice(-5, None)),
         "parameters": parameters,
         "training": SIZE["training"],
     }
     labels = {
-        row: [f"{row} (**sees words to come**)" if row in READS_AHEAD else row, f"`{options}`" if options else "none"]
+        row: [f"{row} (**sees future tokens**)" if row in READS_AHEAD else row, f"`{options}`" if options else "none"]
         for row, options in LANGUAGE_MODELS.items()
     }
     found = find_runs(results / "thesis-language-models.jsonl", LANGUAGE_MODELS)
@@ -296,7 +300,7 @@ def language_gates_table(results: Path) -> str:
         [f"`{gate}`", *(column(found[row]) if (row := f"{gate},{scale}") in found else "" for scale in SCALES)]
         for gate in GATES
     ]
-    return markdown_table(["gate", *(f"words of {scale}" for scale in SCALES)], rows) if found else MISSING
+    return markdown_table(["gate", *(f"embedding scale {scale}" for scale in SCALES)], rows) if found else MISSING
 
 
 def language_parts_table(results: Path) -> str:
@@ -304,7 +308,7 @@ def language_parts_table(results: Path) -> str:
     found = find_runs(results / "thesis-language-printed.jsonl", PRINTED_PARTS)
     labels = {row: [row, f"`{options}`" if options else "none"] for row, options in PRINTED_PARTS.items()}
     columns = {"validation": _exponential("validation"), "parameters": parameters, "training": SIZE["training"]}
-    return run_table(["as printed", "options"], columns, labels, found) if found else MISSING
+    return run_table(["settings as printed", "options"], columns, labels, found) if found else MISSING
 
 
 def language_states_table(results: Path) -> str:
@@ -316,12 +320,12 @@ def language_states_table(results: Path) -> str:
 
     columns = {
         "seeds": seeds,
-        "from empty states": perplexity("empty"),
-        "from those of training": perplexity("training"),
-        "largest state of training": score("largest_of_training", 0, 1),
-        "after the text, from empty ones": score("largest_from_empty", 0, 1),
+        "from zero states": perplexity("empty"),
+        "from training states": perplexity("training"),
+        "largest training state": score("largest_of_training", 0, 1),
+        "largest state after the text, from zero": score("largest_from_empty", 0, 1),
     }
-    return run_table(["as printed"], columns, {row: [row] for row in STATES}, found) if found else MISSING
+    return run_table(["settings as printed"], columns, {row: [row] for row in STATES}, found) if found else MISSING
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {

@@ -91,6 +91,6 @@ def test_training_with_rounded_weights(on_a_small_model: None, tmp_path: Path) -
         with (tmp_path / "lift-training.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
     table = training_table(tmp_path)
-    assert "lifted, 1 stage, scales of the row" in table
-    assert "original, ternary, scales of the row" in table
+    assert "lifted, 1 stage, per-row scales" in table
+    assert "original, ternary, per-row scales" in table
     assert bits_table(tmp_path) == "not measured yet"

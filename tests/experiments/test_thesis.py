@@ -226,7 +226,7 @@ def test_language_models_that_see_words_to_come_are_marked(tmp_path):
         write(tmp_path, "language-models", row, 0, **figures, **curve)
     rows = TABLES["docs/thesis.md"]["thesis-language-models"](tmp_path).splitlines()[2:]
     assert rows[0] == "| LM-R | `--number_field real` | 0 | 2.7 | 7.4 | 1.500 | 4.0 | 4.7 | 0.00 M | 7 s |"
-    assert rows[1].startswith("| Fourier-sequence (**sees words to come**) | ")
+    assert rows[1].startswith("| Fourier-sequence (**sees future tokens**) | ")
     assert rows[1].endswith(" | 0 | 2.7 | 7.4 | 1.500 |  |  | 0.00 M | 7 s |")
 
 
