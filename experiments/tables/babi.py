@@ -15,7 +15,7 @@ from benchmarks.reporting import markdown_table, read_lines
 from scipy.stats import binomtest
 
 from experiments.grids.thesis_memory import SENTENCE_ROWS, WORD_ROWS, WORD_TASKS
-from experiments.tables.runs import MISSING, spread
+from experiments.tables.runs import MISSING, mean_std
 
 __all__ = ["TABLES", "mcnemar"]
 
@@ -102,7 +102,7 @@ def task_table(folder: str, results: Path) -> str:
     for task in sorted(found.get("real", {}).keys() & found.get("complex", {}).keys()):
         best = [_best(found[field][task]) for field in ("real", "complex")]
         spreads = [
-            spread((1.0 - run["test"] for run in found[field][task] if "test" in run), 1, 100)
+            mean_std((1.0 - run["test"] for run in found[field][task] if "test" in run), 1, 100)
             for field in ("real", "complex")
         ]
         only_real, only_complex, p = mcnemar(*(run["wrong"] for run in best))
@@ -142,7 +142,7 @@ def word_table(results: Path) -> str:
             best = f"{100 * max(run['test'] for run in runs):.1f}"
             left = " ".join(str(plateau(run["curve"]) or "-") for run in runs)
             said = dict(zip(PRINTED, printed, strict=True)).get(name)
-            cells = [f"{spread((run[part] for run in runs), 1, 100)}" for part in ("test", "unseen")]
+            cells = [f"{mean_std((run[part] for run in runs), 1, 100)}" for part in ("test", "unseen")]
             p = ""
             if name != "R32" and (other := [run for run in found.get("R32", {}).get(task, ()) if "test" in run]):
                 p = f"{mcnemar(_best(other)['wrong'], _best(runs)['wrong'])[2]:.3f}"

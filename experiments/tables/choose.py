@@ -19,7 +19,7 @@ from experiments.paper.protocol import EMBEDDINGS, PAPER_NETWORKS
 from experiments.tables.babi import (
     summary_table as memory_table,
 )
-from experiments.tables.runs import MISSING, SIZE, Runs, find_runs, run_table, score, seeds, spread
+from experiments.tables.runs import MISSING, SIZE, Runs, find_runs, mean_std, run_table, score, seeds
 from experiments.thesis.protocol import ACTIVATIONS
 
 __all__ = ["TABLES", "TASKS", "Task"]
@@ -203,7 +203,7 @@ def _best(found: list[tuple[str, Runs]], suffix: str = "_accuracy") -> str:
         return ""
     name, runs = max(found, key=lambda one: statistics.mean(run[f"validation{suffix}"] for run in one[1]))
     seconds = min(run["seconds"] for run in runs)
-    accuracy = spread((run[f"test{suffix}"] for run in runs), 1, 100)
+    accuracy = mean_std((run[f"test{suffix}"] for run in runs), 1, 100)
     return f"{accuracy} ({name}, {runs[0]['parameters'] / 1e6:.2f} M, {seconds:.0f} s)"
 
 

@@ -17,7 +17,7 @@ from scipy.stats import wilcoxon
 from experiments.grids.fair import FINAL_SEEDS
 from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4
 from experiments.paper.protocol import EMBEDDINGS, NETWORKS
-from experiments.tables.runs import MISSING, spread
+from experiments.tables.runs import MISSING, mean_std
 
 __all__ = ["TABLES", "accuracy_table", "signed_rank", "whole_rows"]
 
@@ -33,7 +33,7 @@ Groups = dict[tuple[str, ...], list[Result]]
 
 def percent(values: Sequence[float]) -> str:
     """Mean and standard deviation over the seeds."""
-    return spread(values, 1, 100)
+    return mean_std(values, 1, 100)
 
 
 def _hits(results: Iterable[Result]) -> np.ndarray:

@@ -19,12 +19,12 @@ __all__ = [
     "each",
     "figures",
     "find_runs",
+    "mean_std",
     "parameters",
     "read_runs",
     "run_table",
     "score",
     "seeds",
-    "spread",
 ]
 
 MISSING = "not measured yet"
@@ -63,7 +63,7 @@ def seeds(runs: Runs) -> str:
     return " ".join(str(run["seed"]) for run in runs)
 
 
-def spread(values: Iterable[float], digits: int, scale: float = 1.0) -> str:
+def mean_std(values: Iterable[float], digits: int, scale: float = 1.0) -> str:
     """Mean and standard deviation, times ``scale``; one value has no deviation."""
     values = [scale * value for value in values]
     deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
@@ -80,7 +80,7 @@ def score(place: str, digits: int = 1, scale: float = 100) -> Column:
 
     def cell(runs: Runs) -> str:
         values = figures(runs, place)
-        return "" if None in values else spread(values, digits, scale)
+        return "" if None in values else mean_std(values, digits, scale)
 
     return cell
 

@@ -205,7 +205,9 @@ def phases_table(results: Path) -> str:
                 f"{run['losses'][-1]:.3f}",
                 f"{mean:.2f} ± {deviation:.2f}",
             ]
-            rows.append([name, *facts, *cells, f"{run['seconds']:.0f} s"])
+            rows.append(
+                [name.replace("twice the numbers", "twice the width"), *facts, *cells, f"{run['seconds']:.0f} s"]
+            )
     header = ["phases", "d", "parameters", "loss", "sum of p", *LABELS.values()]
     header += [f"{LABELS[name]}, product" for name in PHRASES]
     return markdown_table([*header, "training"], rows) if rows else MISSING

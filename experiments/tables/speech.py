@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.reporting import markdown_table
 
 from experiments.grids.speech import SPEAKERS
-from experiments.tables.runs import MISSING, SIZE, each, find_runs, read_runs, run_table, score, seeds, spread
+from experiments.tables.runs import MISSING, SIZE, each, find_runs, mean_std, read_runs, run_table, score, seeds
 
 __all__ = ["TABLES", "leave_out_table", "official_table", "phase_table", "transcription_table"]
 
@@ -93,7 +93,7 @@ def _by_speaker(results: Path, name: str) -> dict[str, float]:
 
 def _over_speakers(scores: dict[str, float]) -> str:
     """Mean and standard deviation over the speakers, once all are measured."""
-    return spread(scores.values(), 1, 100) if len(scores) == len(SPEAKERS) else MISSING
+    return mean_std(scores.values(), 1, 100) if len(scores) == len(SPEAKERS) else MISSING
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {

@@ -41,7 +41,7 @@ def stability_table(results: Path) -> str:
                 str(len(mine)),
                 str(diverged),
                 str(idle),
-                spread,
+                mean_std,
                 f"{gradient:.3g}",
             ]
         )

@@ -20,11 +20,11 @@ from experiments.tables.runs import (
     Runs,
     each,
     find_runs,
+    mean_std,
     parameters,
     run_table,
     score,
     seeds,
-    spread,
 )
 
 __all__ = ["TABLES", "multi30k_table", "stream_table", "synconmt_length_table", "synconmt_table", "trec_table"]
@@ -123,7 +123,7 @@ def synconmt_length_table(results: Path) -> str:
     groups = next(iter(found.values()))[0]["bleu_by_length"] if found else []
     header = ["network", *(f"{group['shortest']} to {group['longest']} ({group['sentences']})" for group in groups)]
     rows = [
-        [f"`{name}`", *(spread((run["bleu_by_length"][i]["bleu"] for run in runs), 2) for i in range(len(groups)))]
+        [f"`{name}`", *(mean_std((run["bleu_by_length"][i]["bleu"] for run in runs), 2) for i in range(len(groups)))]
         for name, runs in found.items()
     ]
     return markdown_table(header, rows)

@@ -32,11 +32,11 @@ from experiments.tables.runs import (
     Column,
     Runs,
     find_runs,
+    mean_std,
     parameters,
     run_table,
     score,
     seeds,
-    spread,
 )
 from experiments.thesis.printed import PRINTED
 from experiments.thesis.protocol import ACTIVATIONS, RECIPES
@@ -57,7 +57,7 @@ def _runs(results: Path, grid: str) -> Found:
 
 def _mean(runs: Sequence[dict[str, Any]], name: str = "test") -> str:
     """Mean and deviation of the honest statistic, per cent."""
-    return spread((run[name] for run in runs), 1, 100) if runs else ""
+    return mean_std((run[name] for run in runs), 1, 100) if runs else ""
 
 
 def _cell(runs: Sequence[dict[str, Any]]) -> str:
@@ -259,7 +259,7 @@ _DATA = ("mnist", "r52", "cifar10-cut")
 
 def _exponential(part: str) -> Column:
     """e to the loss of a part, whatever it is called: no perplexity, where a network sees words to come."""
-    return lambda runs: spread((math.exp(run[part]["loss"]) for run in runs), 1)
+    return lambda runs: mean_std((math.exp(run[part]["loss"]) for run in runs), 1)
 
 
 def _place(places: slice) -> Column:
@@ -267,7 +267,7 @@ def _place(places: slice) -> Column:
 
     def column(runs: Runs) -> str:
         curves = [run["perplexity_by_position"][places] for run in runs if "perplexity_by_position" in run]
-        return spread((statistics.geometric_mean(curve) for curve in curves), 1) if curves else ""
+        return mean_std((statistics.geometric_mean(curve) for curve in curves), 1) if curves else ""
 
     return column
 
@@ -316,7 +316,7 @@ def language_states_table(results: Path) -> str:
     found = find_runs(results / "thesis-language-states.jsonl", STATES)
 
     def perplexity(start: str) -> Column:
-        return lambda runs: spread((math.exp(run[f"loss_from_{start}"]) for run in runs), 1)
+        return lambda runs: mean_std((math.exp(run[f"loss_from_{start}"]) for run in runs), 1)
 
     columns = {
         "seeds": seeds,

@@ -25,7 +25,7 @@ def test_the_best_rate_on_validation_is_taken(tmp_path: Path) -> None:
         line = {"row": f"text8,rotary,{rate}", "seed": 0, "validation": {"loss": loss}}
         with (tmp_path / "causal-choice.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
-    with pytest.raises(ValueError, match="text8,rotary has no choice yet"):
+    with pytest.raises(ValueError, match="text8,rotary has no learning rate yet"):
         FINAL.command("text8,rotary", 1, Place(tmp_path))
     with (tmp_path / "causal-choice.jsonl").open("a") as file:
         file.write(json.dumps({"row": f"text8,rotary,{RATES[2]}", "seed": 0, "validation": {"loss": 1.2}}) + "\n")

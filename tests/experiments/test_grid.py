@@ -81,7 +81,7 @@ def test_every_row_and_seed_runs_once_and_decoders_last(table: Commands, tmp_pat
 
 
 def test_a_row_that_begins_with_a_missing_model_names_it(table: Commands, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"begins with .*ctc-seed-3, which is not there: run ctc"):
+    with pytest.raises(FileNotFoundError, match=r"starts from .*ctc-seed-3, which does not exist. Run ctc"):
         run_grid(table, ["decoder"], [3], Place(tmp_path / "results"))
     assert not (tmp_path / "data").exists()  # nothing was made
 
@@ -109,15 +109,15 @@ def test_results_of_other_settings_are_refused(tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) == 3  # what both share stands once
     shared = {"settings": {"rate": 0.1}}
     assert read_lines(path) == [{**shared, "row": r, "seed": 5, "value": v} for r, v in (("a", 6), ("b", 7))]
-    refused("a was measured under other settings", run_grid, grid(0.2), ["a"], [4, 5], Place(tmp_path))
+    refused("a was measured with other settings", run_grid, grid(0.2), ["a"], [4, 5], Place(tmp_path))
     assert len(read_lines(path)) == 2  # before anything ran
-    refused("they take no --options", run_grid, grid(0.1), ["a"], [6], Place(tmp_path, "--epochs 5"))
+    refused("--options must be empty", run_grid, grid(0.1), ["a"], [6], Place(tmp_path, "--epochs 5"))
 
 
 def test_unknown_rows_are_named_before_anything_runs(tmp_path: Path, capsys: Any) -> None:
     with pytest.raises(SystemExit):
         main(["fsdd", "real", "reall", "--results", str(tmp_path)])
-    assert "no row reall in fsdd; there are: fully_spectral; " in capsys.readouterr().err
+    assert "ROW must match a row of fsdd, got reall. Rows: fully_spectral; " in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
     main(["fsdd", "real*", "--list"])
     listed = capsys.readouterr().out.splitlines()

@@ -17,7 +17,7 @@ from experiments.grids import GRIDS
 from experiments.grids.speech import SPEAKERS
 from experiments.tables import speech, text
 from experiments.tables.__main__ import PAGES, tables_of, write_tables
-from experiments.tables.runs import spread
+from experiments.tables.runs import mean_std
 
 from benchmarks import bench
 from refusals import refused
@@ -84,7 +84,7 @@ def test_unequal_runs_are_refused_and_interrupted_ones_have_no_time(tmp_path: Pa
     assert "stopped and resumed" in speech.official_table(tmp_path)
     write_result(tmp_path, "fsdd/real", 1, {"accuracy": 0.9}, parameters=1)
     refused(r"real: seeds with unequal parameters do not fit one row: \[1, 1500000\]", speech.official_table, tmp_path)
-    assert spread([0.25], 1, 100) == "25.0"
+    assert mean_std([0.25], 1, 100) == "25.0"
 
 
 @pytest.mark.parametrize("page", PAGES)
