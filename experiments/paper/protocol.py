@@ -188,8 +188,8 @@ def build_model(cell: Cell, vocabulary: dict[str, int], num_labels: int) -> tupl
     network = NETWORKS[cell.network]
     embedding_type, _ = EMBEDDINGS[cell.embedding]
     # Sinusoids have amplitude 1, so embeddings get the same scale (Vaswani et al. 2017 multiply them by sqrt d).
-    spread = {"initializer_range": 1.0} if embedding_type == "sinusoidal_position" and not network.vectors else {}
-    fields = {"embedding_type": embedding_type, "number_field": cell.number_field, **network.sizes, **spread}
+    scale = {"initializer_range": 1.0} if embedding_type == "sinusoidal_position" and not network.vectors else {}
+    fields = {"embedding_type": embedding_type, "number_field": cell.number_field, **network.sizes, **scale}
     config = getattr(complex_transformers, f"{network.family}Config")(
         **{**fields, **dict(cell.options)}, vocab_size=len(vocabulary), num_labels=num_labels
     )

@@ -101,13 +101,13 @@ def task_table(folder: str, results: Path) -> str:
     rows = []
     for task in sorted(found.get("real", {}).keys() & found.get("complex", {}).keys()):
         best = [_best(found[field][task]) for field in ("real", "complex")]
-        spreads = [
+        restarts = [
             mean_std((1.0 - run["test"] for run in found[field][task] if "test" in run), 1, 100)
             for field in ("real", "complex")
         ]
         only_real, only_complex, p = mcnemar(*(run["wrong"] for run in best))
         errors = [f"{100 * (1.0 - run['test']):.1f}" for run in best]
-        rows.append([str(task), *errors, *spreads, f"{only_real} / {only_complex}", f"{p:.3f}"])
+        rows.append([str(task), *errors, *restarts, f"{only_real} / {only_complex}", f"{p:.3f}"])
     header = [
         "task",
         "real",
@@ -123,7 +123,7 @@ def task_table(folder: str, results: Path) -> str:
 def plateau(curve: Sequence[float], height: float = 0.1) -> int | None:
     """Return the first epoch whose validation accuracy exceeds the median of all earlier ones by ``height``.
 
-    At least five epochs must precede it; None if there is no such epoch.
+    At least five epochs must precede it; None if no epoch qualifies.
     """
     for epoch in range(5, len(curve)):
         if curve[epoch] > statistics.median(curve[:epoch]) + height:

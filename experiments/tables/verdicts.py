@@ -62,7 +62,7 @@ def verdict(scores: Sequence[float], baseline: Sequence[float], lower_is_better:
 
 
 def best_on_validation(rows: Iterable[Runs], measure: Callable[[Runs], Scores], lower_is_better: bool = False) -> Runs:
-    """Return the runs with the best mean on validation; none where there are no rows."""
+    """Return the runs with the best mean on validation; an empty list without rows."""
     sign = -1 if lower_is_better else 1
     return max(rows, key=lambda runs: sign * statistics.mean(measure(runs)), default=[])
 

@@ -83,7 +83,7 @@ def test_unequal_runs_are_refused_and_interrupted_ones_have_no_time(tmp_path: Pa
     write_result(tmp_path, "fsdd/real", 0, {"accuracy": 0.9}, resumed=True)
     assert "stopped and resumed" in speech.official_table(tmp_path)
     write_result(tmp_path, "fsdd/real", 1, {"accuracy": 0.9}, parameters=1)
-    refused(r"real: seeds with unequal parameters do not fit one row: \[1, 1500000\]", speech.official_table, tmp_path)
+    refused(r"real: all seeds must have equal parameters, got \[1, 1500000\]", speech.official_table, tmp_path)
     assert mean_std([0.25], 1, 100) == "25.0"
 
 
