@@ -98,7 +98,7 @@ def ratio(numerator: list[float], denominator: list[float]) -> Quartiles:
 def training_step(call: Callable[..., Tensor], parameters: list[nn.Parameter], *inputs: Tensor) -> Step:
     """Return a forward and backward step with a fixed cotangent and gradients for parameters and float inputs.
 
-    Gradients are released before each step, as in ``optimizer.zero_grad()``. The cotangent is random, because that of a
+    Gradients are released before each step, as in ``optimizer.zero_grad()``. The cotangent is random: that of a
     plain sum is a broadcast scalar, which some kernels treat as a special case.
     """
     inputs = tuple(

@@ -26,7 +26,7 @@ IMAGES = {"num_channels": 1, "image_size": 28, "num_labels": 10}
 
 
 class Plain(nn.Module):
-    """A network of torch with the loss that ours have."""
+    """A network of torch with the loss of our models."""
 
     def __init__(self, *layers: nn.Module) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Plain(nn.Module):
 
 
 def networks(width: int = WIDTH, channels: int = CHANNELS) -> dict[str, nn.Module]:
-    """784-width-width-10, and two layers of ``channels`` filters, by ours in both fields and by torch."""
+    """Return 784-width-width-10 and two layers of ``channels`` filters: ours in both fields, and torch's."""
     found: dict[str, nn.Module] = {}
     for field in ("complex", "real"):
         sizes = {**IMAGES, "number_field": field, "hidden_act": "split_relu"}

@@ -25,11 +25,8 @@ NETWORKS = {  # name of a run -> network and features
     "real-mfcc": ("real", "MFCC"),
 }
 WINDOWS = {"fully_spectral": "12 ms", "fully_spectral-25ms": "25 ms"}
-PHASE = {
-    "": "modulus and phase",
-    "-modulus": "modulus only",
-    "-phase": "phase only",
-}  # row suffix -> features
+# row suffix -> features
+PHASE = {"": "modulus and phase", "-modulus": "modulus only", "-phase": "phase only"}
 TRANSCRIBERS = {  # name of a run -> network and form
     "fully_spectral": ("Fully Spectral", "CTC"),
     "fully_spectral-modulus": ("Fully Spectral, moduli of bins", "CTC"),

@@ -74,7 +74,7 @@ def test_every_row_and_seed_runs_once_and_decoders_last(table: Commands, tmp_pat
     assert capfd.readouterr().out.count("make.py") == 1  # what is read was made once
 
     run_grid(table, ["ctc", "other"], [3], place)
-    assert "left out, as it has a result: ctc, seed 3" in capfd.readouterr().out
+    assert "skipped, has a result: ctc, seed 3" in capfd.readouterr().out
     lines = read_lines(tmp_path / "results" / "table.jsonl")
     assert [line["row"] for line in lines if line["seed"] == 3] == ["ctc", "decoder", "other"]
     assert options(lines[-1]["called"])["network"] == ["a b"]

@@ -107,7 +107,7 @@ def test_settings_of_the_results_are_those_of_the_cells():
     for name in ("paper-table2", "paper-table4", "fair-choice", "fair", "quantum-choice", "quantum"):
         for line in read_lines(RESULTS / f"{name}.jsonl"):
             GRIDS[name].check(line["row"], line)
-    refused("under other settings", GRIDS["paper-table4"].check, "trec,Transformer,TPE", {"settings": {}})
+    refused("with other settings", GRIDS["paper-table4"].check, "trec,Transformer,TPE", {"settings": {}})
 
 
 def test_signed_rank_is_that_of_the_shares_of_seeds():
@@ -143,7 +143,7 @@ def test_page_shows_means_marks_and_what_is_missing():
 
 def test_a_text_in_two_parts_is_found():
     parts = {"train": Dataset.from_dict({"text": ["A  film"]}), "test": Dataset.from_dict({"text": ["a film"]})}
-    refused("in train and in test: 'a film'", data.check_disjoint, parts)
+    refused("splits must be disjoint, got 'a film'", data.check_disjoint, parts)
 
 
 # One with a test part of its own; the others are cut by the same lines, into folds or not.
