@@ -129,13 +129,15 @@ def case(rounds: int) -> Outcome:
     for name, model in models.items():
         recognize = recognizer(model, name)
         short, long = length(SHORT), length(LONG)
-        features, text = f"features of {short} s", f"text of {short} s"
+        features, text = f"features of {short} s", f"transcription of {short} s"
         steps = {features: extraction(name, short), text: reading(recognize, short), "long": reading(recognize, long)}
         taken = {what: [1e3 * s for s in values] for what, values in time_rounds(steps, rounds).items()}
         lasts = [1e3 * short] * rounds
         rows.append(row(name, Comparison(features, "audio duration", 1 / 200), taken[features], lasts, "ms"))
         rows.append(row(name, Comparison(text, "audio duration", 0.05), taken[text], lasts, "ms"))
-        linear_in_length = Comparison(f"text of {long} s, a chunk", f"text of {short} s, a chunk", 1.10)
+        linear_in_length = Comparison(
+            f"transcription of {long} s, a chunk", f"transcription of {short} s, a chunk", 1.10
+        )
         chunk_of_long, chunk_of_short = ([ms / n for ms in taken[what]] for what, n in (("long", LONG), (text, SHORT)))
         rows.append(row(name, linear_in_length, chunk_of_long, chunk_of_short, "ms"))
     return Outcome(rows, sizes(models))

@@ -258,7 +258,7 @@ def case(rounds: int) -> Outcome:
     for name, model in models.items():
         steps = {f"{count:,} tokens": reading(model, count, 4096 // count) for count in (1024, 4096)}
         comparisons = [Comparison("4,096 tokens", "1,024 tokens", 1.10)]
-        rows += race(f"{name}, reading 4,096 tokens in streams of that length", steps, comparisons, rounds)
+        rows += race(f"{name}, evaluation of 4,096 tokens in streams of that length", steps, comparisons, rounds)
         steps = {f"token {place:,}": generation(model, place, 64) for place in (1000, 10_000)}
         comparisons = [Comparison("token 10,000", "token 1,000", 1.10)]
         rows += race(f"{name}, generating 64 tokens", steps, comparisons, rounds)

@@ -34,7 +34,7 @@ def gpu_tables(results: Path) -> str:
     """Return the tables of all cases measured on a GPU."""
     lines = read_lines(results / "bench-gpu.jsonl")
     if not lines:
-        return "Not measured yet."
+        return "Not measured on a GPU yet."
     return "\n\n".join(map(gpu_table, lines))
 
 

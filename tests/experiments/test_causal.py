@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every row of the causal decoders takes the learning rate that is best on validation; equal rows are equal."""
+"""Causal decoders: every row uses the learning rate that is best on validation; parameters are equal where claimed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_rows_of_equal_parameters_have_them(data: str, words: int) -> None:
     counts = {}
     for name in (*NETWORKS, "real-equal-parameters"):
         options = FINAL.command(f"{data},{name}", 1, Place(dry_run=True))
-        given = dict(pairwise(options))  # of options given twice the last counts
+        given = dict(pairwise(options))  # later options override earlier ones
         sizes = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
         values = {size: int(given[f"--{size}"]) for size in sizes}
         field, positions = given.get("--number_field", "complex"), given.get("--position_type", "rotary")

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the documentation and of the examples' READMEs: those of the committed results, two by hand."""
+"""Tables of the documentation and of the examples' READMEs: from committed results, and two by hand."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_means_over_speakers(tmp_path: Path) -> None:
     lines = speech.leave_out_table(tmp_path).splitlines()
     assert lines[2:] == [  # rows that were not run are left out
         "| Fully Spectral | complex bins | 60.0 | 70.0 | 60.0 | 70.0 | 60.0 | 70.0 | 65.0 ± 5.5 |",
-        "| real | log-mel |  |  |  |  | 25.0 |  | not measured yet |",  # one speaker is no mean
+        "| real | log-mel |  |  |  |  | 25.0 |  | not measured yet |",  # one speaker is not a mean over speakers
     ]
 
 
@@ -106,7 +106,7 @@ def test_pages_are_what_the_results_give(page: str, tmp_path: Path, monkeypatch:
 
 
 def test_every_table_of_a_page_is_written_by_the_command() -> None:
-    # Images of networks that are trained for them, and the table that `make test-tools` writes.
+    # Images of networks trained for them, and the table of `make test-tools`.
     drawn = {"figure1", "figure3", "tools"}
     for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")):
         if markers := set(re.findall(r"<!-- (.*):start -->", path.read_text(encoding="utf-8"))) - drawn:
