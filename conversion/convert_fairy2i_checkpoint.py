@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Turn a checkpoint of Fairy2i into a model of this library; ``--help`` tells how."""
+"""Convert a Fairy2i checkpoint into a model of this library; see ``--help``."""
 
 from complex_transformers.conversion.convert_fairy2i_checkpoint import main
 

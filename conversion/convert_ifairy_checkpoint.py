@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Turn a checkpoint of iFairy into a model of this library; ``--help`` tells how."""
+"""Convert an iFairy checkpoint into a model of this library; see ``--help``."""
 
 from complex_transformers.conversion.convert_ifairy_checkpoint import main
 

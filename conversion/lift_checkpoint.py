@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Turn a checkpoint of the shape of Llama or BERT into a complex model of the same function; ``--help`` tells how."""
+"""Lift a Llama- or BERT-like checkpoint into a complex model of the same function; see ``--help``."""
 
 from complex_transformers.conversion.lift_checkpoint import main
 

@@ -50,7 +50,6 @@ def measure(folder: Path, texts: dict[str, str], segment_length: int) -> dict[st
         raise FileNotFoundError(f"model must be an output folder of run_clm_rnn.py, got {folder} without checkpoint")
     model = AutoModelForCausalLM.from_pretrained(checkpoint).eval()
     states = load_file(Path(checkpoint) / "memory-0-of-1.safetensors")
-    states.pop("stream")
     lanes = len(next(state for name, state in states.items() if name.startswith("layers.")))
     stream = encode_stream(load_plain_text(**texts)["validation"]["text"], AutoTokenizer.from_pretrained(checkpoint))
     text = StreamDataset(stream, lanes, segment_length)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -17,10 +18,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import PreTrainedConfig, TrainingArguments
+import torch
+import yaml
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedConfig, TrainingArguments
 
 import complex_transformers
-from complex_transformers import nn, recipes, semantics
+from complex_transformers import (
+    ComplexLlamaConfig,
+    ComplexLlamaForCausalLM,
+    ComplexOrderConfig,
+    ComplexOrderForSequenceClassification,
+    ComplexQuantizationConfig,
+    lift,
+    nn,
+    quantize,
+    recipes,
+    semantics,
+)
+from complex_transformers.data import extras
 from complex_transformers.recipes import GivenArguments
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +63,7 @@ DOCUMENTED = {
 
 
 def hooks() -> Any:
-    """What fills the pages in when the site is built."""
+    """Return the module that fills in the pages when the site is built."""
     spec = importlib.util.spec_from_file_location("documentation_hooks", DOCS / "hooks.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -57,8 +72,9 @@ def hooks() -> Any:
 
 def test_public_names_are_in_the_api_pages() -> None:
     missing = {name.rpartition(".")[2] for name in PUBLIC}
-    for page in (DOCS / "api").glob("*.md"):
-        for module in re.findall(r"^::: (\S+)$", hooks().expand(page.read_text(encoding="utf-8")), re.MULTILINE):
+    pages = hooks()
+    for text in pages.api_pages().values():
+        for module in pages.modules_of(text):
             missing -= set(importlib.import_module(module).__all__)
     assert not missing, (
         f"{sorted(missing)}: public but in no page of docs/api: add the module there, or the name to its __all__"
@@ -67,8 +83,102 @@ def test_public_names_are_in_the_api_pages() -> None:
 
 def test_index_of_the_api_names_everything_public() -> None:
     text = hooks().on_page_markdown((DOCS / "api" / "index.md").read_text(encoding="utf-8"))
-    assert all(f"`{name}`" in text for name in [*TOP_LEVEL, *recipes.__all__])
+    assert all(f"`{name}`" in text for name in [*TOP_LEVEL, *recipes.__all__, *LAYERS])
     assert all(f"`{name}`" in text or f"`nn.{name}`" in text for name in NOT_OBJECTS)
+
+
+def test_generated_tables_of_the_readmes_are_current() -> None:
+    stale = [path.name for path, text in hooks().readmes().items() if path.read_text(encoding="utf-8") != text]
+    assert not stale, f"{stale}: run python docs/hooks.py"
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 110
+
+
+def links(text: str) -> list[str]:
+    """Return the relative targets of a page's links, without anchors."""
+    return re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)", text)
+
+
+def test_links_of_generated_pages_lead_to_pages() -> None:
+    pages = hooks()
+    generated = pages.api_pages() | pages.example_pages()
+    for path, text in generated.items():
+        for link in links(text):
+            target = os.path.normpath(Path(path).parent / link)
+            assert target in generated or (DOCS / target).exists(), f"{path} links to {link}"
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    pages = hooks()
+    lines = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("nav:\n")[2]
+    [*named] = pages_of(pages.expanded(yaml.safe_load(lines)))
+    written = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    assert sorted(named) == sorted(written | set(pages.api_pages()) | set(pages.example_pages()))
+
+
+def pages_of(nav: list[Any]) -> Iterator[str]:
+    """Yield the pages of a navigation."""
+    for entry in nav:
+        for value in entry.values() if isinstance(entry, dict) else [entry]:
+            yield from pages_of(value) if isinstance(value, list) else [value]
+
+
+# A part of an error text, as a heading of docs/troubleshooting.md -> a call that raises it.
+ERRORS: dict[str, Callable[[], Any]] = {
+    "Unrecognized configuration class ... for this kind of AutoModel": lambda: AutoModelForCausalLM.from_config(
+        ComplexOrderConfig()
+    ),
+    "needs datasets: pip install -e": lambda: extras.names_extras(lambda _: importlib.import_module("datasets"))("x"),
+    "hidden_size ... must be even": lambda: ComplexOrderConfig(hidden_size=63),
+    "num_attention_heads must divide": lambda: ComplexOrderConfig(hidden_size=64, num_attention_heads=5),
+    "halves ... got ... torch.complex64": lambda: nn.ComplexLinear(4, 4)(torch.ones(1, 2, dtype=torch.complex64)),
+    "halves of width ... got": lambda: nn.ComplexLinear(4, 4)(torch.ones(1, 2)),
+    "input_ids must": lambda: small_classifier()(torch.tensor([[50]])),
+    "labels must": lambda: small_classifier()(torch.tensor([[1]]), labels=torch.tensor([3])),
+    "positions must": lambda: small_classifier(embedding_type="learned_position", max_position_embeddings=2)(
+        torch.tensor([[1, 2, 3]])
+    ),
+    "... packed": lambda: quantize(small_decoder(), ComplexQuantizationConfig(2)).train(),
+    "cannot be lifted": lambda: lift(GPT2LMHeadModel(GPT2Config(vocab_size=10, n_embd=8, n_layer=1, n_head=1))),
+    "cache already covers": lambda: generate_twice(small_decoder()),
+}
+# Raised in a process that has not imported complex_transformers.
+RAISED_ELSEWHERE = {"contains custom code which must be executed"}
+SIZES = {"vocab_size": 10, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+
+
+def small_classifier(**options: Any) -> ComplexOrderForSequenceClassification:
+    """Return a classifier with a vocabulary of ten tokens and two labels."""
+    return ComplexOrderForSequenceClassification(ComplexOrderConfig(**SIZES, num_attention_heads=2, **options))
+
+
+def small_decoder() -> ComplexLlamaForCausalLM:
+    """Return a decoder with a vocabulary of ten tokens."""
+    return ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, num_attention_heads=2)).eval()
+
+
+def generate_twice(model: ComplexLlamaForCausalLM) -> None:
+    """Generate from a cache that already holds the whole prompt."""
+    prompt = torch.tensor([[1, 2, 3]])
+    cache = model(prompt, use_cache=True).past_key_values
+    model.generate(prompt, past_key_values=cache, max_new_tokens=1)
+
+
+def test_page_of_errors_lists_what_is_tested() -> None:
+    text = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^### `([^`]*)`$", text, re.MULTILINE)) == set(ERRORS) | RAISED_ELSEWHERE
+
+
+@pytest.mark.parametrize("words", ERRORS)
+@pytest.mark.filterwarnings("ignore")
+def test_errors_have_the_words_by_which_they_are_listed(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "datasets" in words:
+        monkeypatch.setitem(sys.modules, "datasets", None)
+    pattern = ".*".join(re.escape(part.strip()) for part in words.split("..."))
+    with pytest.raises(Exception, match=f"(?s){pattern}"):
+        ERRORS[words]()
 
 
 def faults_of_docstring(name: str, value: type | Callable[..., Any]) -> Iterator[str]:
@@ -80,7 +190,8 @@ def faults_of_docstring(name: str, value: type | Callable[..., Any]) -> Iterator
     if inspect.isclass(value) and value.__module__.startswith("complex_transformers"):
         for method, function in value.__dict__.items():
             inherited = any(hasattr(base, method) for base in value.__mro__[1:])
-            if inspect.isfunction(function) and not (method.startswith("_") or inherited or function.__doc__):
+            hidden = method.startswith(("_", "validate_"))  # Transformers calls validators
+            if inspect.isfunction(function) and not (hidden or inherited or function.__doc__):
                 yield f"{name}.{method} has no docstring"
 
 
@@ -96,7 +207,7 @@ def test_public_names_have_docstrings() -> None:
 
 
 def unnamed_arguments(value: type | Callable[..., Any]) -> list[str]:
-    """Of a docstring that lists arguments, those it leaves out."""
+    """Return the arguments that a docstring with a list of arguments leaves out."""
     text = inspect.getdoc(value) or ""
     if "Args:" not in text:
         return []
@@ -113,10 +224,13 @@ def test_docstrings_with_arguments_name_them_all() -> None:
     assert not missing, f"Args of the docstrings leave out {missing}"
 
 
+# Pages with examples of packages that are not in the environment of the tests; `make test-tools` runs these.
+OTHER_PACKAGES = {"embeddings.md": "sentence_transformers"}
 PAGES_WITH_SNIPPETS = [
     page
     for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
     if "\n```python\n" in page.read_text(encoding="utf-8")
+    and importlib.util.find_spec(OTHER_PACKAGES.get(page.name, "torch")) is not None
 ]
 
 
@@ -135,11 +249,46 @@ def test_snippets_run(part: int, tmp_path: Path) -> None:
         assert readme.splitlines()[-1] == "['dog bites', 'man bites']"
 
 
-@pytest.mark.parametrize("path", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
-def test_relative_links_of_root_files_lead_somewhere(path: str) -> None:
-    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", (ROOT / path).read_text(encoding="utf-8"))
-    missing = [link for link in links if not (ROOT / link).exists()]
-    assert not missing, f"{path} links to {missing}"
+def test_relative_links_lead_to_files_of_the_repository() -> None:
+    pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    missing = [
+        f"{page.relative_to(ROOT)} links to {link}"
+        for page in pages
+        for link in links(page.read_text(encoding="utf-8"))
+        if not (page.parent / link).exists()
+    ]
+    assert not missing, "\n".join(missing)
+
+
+# What users search for -> the page that answers it.
+SEARCHES = {
+    "fine-tune": "fine-tuning/",
+    "quantize": "quantization/",
+    "8 GPUs": "fine-tuning/",
+    "load a checkpoint": "quickstart/",
+    "readout": "glossary/",
+    "attention map": "attention-maps/",
+    "embeddings": "embeddings/",
+    "serve": "serving/",
+    "install": "quickstart/",
+    "LoRA": "adapters/",
+    "ONNX": "export/",
+}
+
+
+def found(query: str, index: list[dict[str, str]]) -> list[str]:
+    """Return the five best pages for a query: all words must occur; titles count a hundred times as much as texts."""
+    words = [re.compile(rf"\b{re.escape(word.rstrip('e'))}", re.IGNORECASE) for word in query.split()]
+
+    def score(entry: dict[str, str]) -> int:
+        counts = [100 * len(word.findall(entry["title"])) + len(word.findall(entry["text"])) for word in words]
+        return sum(counts) if all(counts) else 0
+
+    best: dict[str, int] = {}
+    for entry in index:
+        page = entry["location"].partition("#")[0]
+        best[page] = max(best.get(page, 0), score(entry))
+    return [page for page in sorted(best, key=best.get, reverse=True) if best[page]][:5]
 
 
 @pytest.mark.full
@@ -160,3 +309,6 @@ def test_site_builds_without_warnings_and_holds_every_name(tmp_path: Path) -> No
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (tmp_path / "site").rglob("*.html"))
     fetched = re.findall(r'(?:src=|rel="stylesheet" href=|rel="preconnect" href=)"?(https?://[^" >]+)', pages)
     assert not fetched, f"pages fetch {sorted(set(fetched))}: the site must work offline"
+    index = json.loads((tmp_path / "site" / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    for query, page in SEARCHES.items():
+        assert page in found(query, index), f"a search for {query!r} does not lead to {page}"

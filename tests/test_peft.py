@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""PEFT on complex layers and wave embeddings: LoRA on whole layers and on their parts, prompts, saved modules."""
+"""PEFT on complex layers and wave embeddings: LoRA on layers and sub-layers, prompts, saved modules."""
 
 import pytest
 import torch
@@ -72,7 +72,7 @@ def test_lora_trains_saves_loads_and_merges(base, tmp_path):
 
 
 def test_new_words_are_trained_whole(tmp_path):
-    """Embeddings are of no kind that PEFT adapts: they are saved beside the adapter."""
+    """PEFT cannot adapt these embeddings; it saves them with the adapter."""
     case = Case("complex_recurrent_lm", "lstm")
     options = {"target_modules": ["real", "imag"], "modules_to_save": ["embed_tokens", "lm_head"]}
     model = peft.get_peft_model(case.own(), peft.LoraConfig(r=2, **options))
@@ -105,7 +105,7 @@ def test_adapted_layer_is_a_complex_product_of_the_adapted_weights(base):
 @pytest.mark.parametrize("targets", [["projection"], ["real", "imag"]], ids=["layer", "parts"])
 @pytest.mark.parametrize("readout", ["concat", "feature_modulus", "modulus"])
 def test_adapted_heads_read_as_before(readout, targets):
-    """The layer is an adapter then, whose class says nothing of the numbers it reads."""
+    """Check a readout whose layer has the class of the adapter."""
     torch.manual_seed(0)
     head = Readout(8, 6, readout)
     x = torch.randn(3, 8)
@@ -122,12 +122,12 @@ LINEAR_TYPES = ["complex", "conjugate", "widely_linear"]
 
 
 def decoder(linear_type="complex", **changes):
-    """A decoder with biases and large weights, in evaluation."""
+    """Return a decoder with biases and large weights, in evaluation mode."""
     return Case("complex_llama", "complex").build(linear_type=linear_type, attention_bias=True, **changes)
 
 
 def adapted(model, targets=ADAPTED, **options):
-    """A model with an adapter whose factors are both drawn."""
+    """Return a model with an adapter whose factors are both random."""
     lora = peft.LoraConfig(r=3, target_modules=targets, init_lora_weights=False, **options)
     return peft.get_peft_model(model, lora).eval()
 
@@ -142,7 +142,7 @@ def logits(model, ids, **options):
 
 
 def matrix_of(layer, width):
-    """The matrix of a linear map on halves, from its values."""
+    """Return the matrix of a linear map on halves."""
     return (layer(torch.eye(width)) - layer(torch.zeros(width))).T
 
 
@@ -286,7 +286,7 @@ CLASSIFIERS = [Case("complex_order", "real score"), Case("complex_fasttext", "le
 
 
 def prompted(case, words, task="CAUSAL_LM"):
-    """A model whose virtual tokens are the embeddings of ``words``."""
+    """Return a model whose virtual tokens are the embeddings of ``words``."""
     options = {"num_layers": 1, "num_attention_heads": 1}  # PEFT asks for them where a network has no heads
     config = peft.PromptTuningConfig(task_type=task, num_virtual_tokens=len(words), **options)
     model = peft.get_peft_model(case.own(), config).eval()

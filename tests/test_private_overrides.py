@@ -42,7 +42,7 @@ OTHERS = {
     "_load_from_checkpoint": "the states carried along a stream are read from a checkpoint",
     "_load_optimizer_and_scheduler": "the states carried along a stream are read from a checkpoint",
     "_get_arguments_from_pretrained": "SynCoNMT's processor has two tokenizers and parsers",
-    "_upload_modified_files": "folders of parsers are uploaded, and cards of a repository are kept",
+    "_upload_modified_files": "folders of parsers are uploaded",
 }
 
 

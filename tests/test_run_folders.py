@@ -14,10 +14,10 @@ import torch
 from datasets import Dataset
 from transformers import TrainerCallback
 
-from complex_transformers import ClipDataset, ComplexFastTextConfig, ComplexFastTextForSequenceClassification
+from complex_transformers import ComplexFastTextConfig, ComplexFastTextForSequenceClassification
 from complex_transformers.recipes import BlockStream, Run, RunArguments, prepare_run
-from complex_transformers.recipes.run_folder import checksum, run_mark
-from complex_transformers.training.checkpoints import read_mark, write_mark
+from complex_transformers.recipes.run_folder import run_mark
+from complex_transformers.training.checkpoints import write_mark
 from refusals import refused
 
 
@@ -79,26 +79,16 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
         ({"texts": 13}, "data"),
         ({"hidden_size": 6}, "configuration"),
         ({"seed": 3}, "training"),
-        ({"frequency_learning_rate": 0.5}, "optimizer"),
-        ({"phase_learning_rate": 0.5}, "optimizer"),
-        ({"adam_beta2": 0.5}, "optimizer"),
-        ({"lr_scheduler_kwargs": {"num_cycles": 3}}, "optimizer"),
         ({"seed": 3, "texts": 13}, "data and training"),
     ):
         for resume in ("last", None):
             other, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint=resume, **changes)
             message = (
-                rf"checkpoint-\d is of run {mark['run']}, with other {what}: choose another output_dir, or remove"
+                rf"checkpoint-\d is of run {mark['run']}, with other {what}. Choose another output_dir, or remove"
             )
             with pytest.raises(ValueError, match=message):
                 other.run(checkpoint)
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.safetensors")) == before
-
-    # Checkpoints that say nothing of the optimizer are those of the run.
-    for path in (tmp_path / "a").glob("checkpoint-*"):
-        write_mark(path, {name: value for name, value in read_mark(path).items() if name != "optimizer"})
-    longer, checkpoint = classifier_run(tmp_path / "a", steps=6, resume_from_checkpoint="last")
-    assert longer.run(checkpoint)["resumed"]
 
     # The same command once more begins anew, and ends as it did.
     again, checkpoint = classifier_run(tmp_path / "a")
@@ -118,7 +108,7 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
     for path in (tmp_path / "a").glob("checkpoint-*"):
         (path / "run.json").unlink()
     unknown, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint="last")
-    with pytest.raises(ValueError, match="is of an unknown run: choose another output_dir"):
+    with pytest.raises(ValueError, match=r"is of an unknown run\. Choose another output_dir"):
         unknown.run(checkpoint)
 
 
@@ -130,7 +120,7 @@ def test_a_checkpoint_given_by_path_must_be_of_the_same_run(tmp_path: Path) -> N
         [({"learning_rate": 0.5}, "training"), ({"texts": 13}, "data"), ({"hidden_size": 6}, "configuration")]
     ):
         other, given = classifier_run(tmp_path / f"other{number}", resume_from_checkpoint=checkpoint, **changes)
-        refused(rf"resume_from_checkpoint must be of the same run, .* with other {what}\.", other.run, given)
+        refused(rf"resume_from_checkpoint must be of the same run, .* with other {what}", other.run, given)
     (tmp_path / "empty").mkdir()
     nothing, given = classifier_run(tmp_path / "new", resume_from_checkpoint=str(tmp_path / "empty"))
     refused("got .*empty of an unknown run", nothing.run, given)
@@ -150,7 +140,7 @@ def test_a_checkpoint_that_is_not_whole_hinders_nobody(tmp_path: Path, content: 
     half.mkdir()
     for name, text in content.items():
         (half / name).write_text(text)
-    with pytest.warns(UserWarning, match="checkpoint-9 was not written to its end"):
+    with pytest.warns(UserWarning, match="checkpoint-9 is incomplete and is skipped"):
         resumed, checkpoint = classifier_run(tmp_path, steps=6, resume_from_checkpoint="last")
     assert checkpoint == str(tmp_path / "checkpoint-4")
     assert resumed.run(checkpoint)["steps"] == 6
@@ -271,7 +261,7 @@ def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path) -> None:
 
     class Meanwhile(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            with pytest.raises(ValueError, match=f"another run is at work in {tmp_path}: choose another output_dir"):
+            with pytest.raises(ValueError, match=f"another run is at work in {tmp_path}. Choose another output_dir"):
                 second.run()
 
     first.trainer.add_callback(Meanwhile())
@@ -292,19 +282,5 @@ def test_the_best_epoch_of_another_run_is_not_loaded(tmp_path: Path) -> None:
                 write_mark(path, {**run.trainer.mark, "run": "elsewhere"})
 
     run.trainer.add_callback(Overwrite())
-    with pytest.raises(ValueError, match="is of run elsewhere, which has begun in the same folder"):
+    with pytest.raises(ValueError, match="is of run elsewhere, which started in the same folder"):
         run.run()
-
-
-def test_checksums_tell_data_apart() -> None:
-    rows = {"a": [[1, 2], [3], []], "b": ["x", "y", "z"]}
-    part = Dataset.from_dict(rows)
-    same = Dataset.from_dict({name: [values[n] for n in (2, 0, 1)] for name, values in rows.items()}).select([1, 2, 0])
-    assert checksum(part) == checksum(same)
-    others = [part.select([0, 2, 1]), part.select([0, 1]), Dataset.from_dict({**rows, "b": ["x", "y", "w"]})]
-    assert len({checksum(part), *map(checksum, others)}) == 4
-    clips = [
-        ClipDataset(["a.wav", name], [label, "1"], print, 8000) for name, label in (("b.wav", "0"), ("b.wav", "1"))
-    ]
-    assert checksum(clips[0]) != checksum(clips[1])
-    assert checksum(clips[0]) == checksum(ClipDataset(["/other/a.wav", "b.wav"], ["0", "1"], print, 8000))

@@ -78,7 +78,7 @@ def test_audio_classification(folder):
         expected = dict(zip(("yes", "no", "maybe"), logits_of(classify, wave).softmax(-1).tolist(), strict=True))
         for found in (classify(wave), batched):
             assert {row["label"]: row["score"] for row in found} == pytest.approx(expected, abs=1e-5)
-    with pytest.raises(ValueError, match="150 samples, less than one window of 200"):
+    with pytest.raises(ValueError, match="must have at least 200 samples, got 150"):
         classify(waves()[0][:150])
 
 
@@ -175,7 +175,7 @@ def test_pipelines_of_transformers_resample(folder):
     slow = read_audio({"array": wave, "sampling_rate": 2 * RATE}, RATE)
     classify = pipeline("audio-classification", model=str(folder / "SpectralTransformerForAudioClassification"))
     assert classify(fast) == classify(slow) != classify(wave)
-    with pytest.raises(ValueError, match="2 channels"):
+    with pytest.raises(ValueError, match="must have one channel, got 2"):
         classify({"raw": np.stack([wave, wave]), "sampling_rate": 2 * RATE})
     recognize = pipeline("automatic-speech-recognition", model=str(folder / "SpectralTransformerForCTC"))
     assert recognize(fast) == recognize(slow)
@@ -205,7 +205,7 @@ def test_speech_to_text_refuses_what_it_cannot_do(transcribe, folder):
         with pytest.raises(ValueError, match=f"{name} must not be given without a CTC model, got {value!r}"):
             transcribe(waves()[0], **{name: value})
     recognize = pipeline("automatic-speech-recognition", model=transcribe.model.name_or_path)
-    with pytest.raises(ValueError, match=r"the target is missing: .* pipeline\('complex-speech2text'\) write it"):
+    with pytest.raises(ValueError, match=r"decoder_input_ids must be .* pipeline\('complex-speech2text'\)"):
         recognize(waves()[0])
     ctc = SpectralTransformerForCTC.from_pretrained(folder / "SpectralTransformerForCTC")
     parts = {"feature_extractor": transcribe.feature_extractor, "tokenizer": build_ctc_tokenizer(["abc"])}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 import stream_training
 from complex_transformers import ComplexTransfoXLForCausalLM, MemoryCache, StreamDataset
@@ -200,7 +200,7 @@ def test_evaluation_carries_states_along_the_lanes(tmp_path, rnn_type):
     following = torch.cat([data[index]["shift_labels"] for index in range(len(data))], dim=1)
     expected = torch.nn.functional.cross_entropy(whole.flatten(0, 1), following.flatten())
     assert run.evaluate()["eval_loss"] == pytest.approx(expected.item(), abs=1e-5)
-    with pytest.raises(ValueError, match="eval_mem_len=4: mem_len=4 is for memories of words"):
+    with pytest.raises(ValueError, match="mem_len must be None for a recurrent model, got 4"):
         trainer(tmp_path, network=network, eval_mem_len=4)
 
 
@@ -236,7 +236,7 @@ def test_half_written_checkpoints_are_passed_over(tmp_path):
     assert last_complete_checkpoint(str(tmp_path)).endswith("checkpoint-8")
     state = tmp_path / "checkpoint-8" / "trainer_state.json"
     state.write_text(state.read_text(encoding="utf-8")[:50], encoding="utf-8")
-    with pytest.warns(UserWarning, match="checkpoint-8 was not written to its end"):
+    with pytest.warns(UserWarning, match="checkpoint-8 is incomplete and is skipped"):
         assert last_complete_checkpoint(str(tmp_path)).endswith("checkpoint-6")
     assert last_complete_checkpoint(str(tmp_path / "nowhere")) is None
 
@@ -246,52 +246,33 @@ def test_half_written_checkpoints_are_passed_over(tmp_path):
 
 def test_training_data_that_does_not_fit_is_refused(tmp_path):
     run = trainer(tmp_path, lanes=3)
-    with pytest.raises(ValueError, match="train data has 3 lanes, but per_device_train_batch_size=4 on 1 process"):
-        run.train()
-    run.train_dataset = [{"input_ids": [1, 2]}]
-    with pytest.raises(TypeError, match="train data must be a StreamDataset, got list"):
+    with pytest.raises(ValueError, match=r"num_lanes of the train data must be .* = 4, got 3"):
         run.train()
 
 
 def test_evaluation_that_cannot_be_is_refused_before_training(tmp_path):
-    for length in (-1, 0, 2.5):
+    for length in (-1, 0):
         with pytest.raises((ValueError, TypeError), match=f"eval_mem_len={length}: mem_len must be"):
             trainer(tmp_path, eval_mem_len=length)
     network = stream_training.model(same_length=True)
-    with pytest.raises(ValueError, match="eval_mem_len=2: with same_length=True every token sees the 7 tokens before"):
+    with pytest.raises(ValueError, match="eval_mem_len=2: mem_len must be 7 or more with same_length=True"):
         trainer(tmp_path, network=network, eval_mem_len=2)
     run = trainer(tmp_path)
     good = run.eval_dataset
-    for data, error, message in (
-        (StreamDataset(tokens(90), 3, 9), ValueError, "eval data has 3 lanes, but per_device_eval_batch_size=2"),
-        ([{"input_ids": [1]}], TypeError, "eval data must be a StreamDataset, got list"),
-    ):
-        with pytest.raises(error, match=message):
-            run.evaluate(data)
-        for given in (data, {"good": good, "bad": data}):
-            run.eval_dataset = given
-            with pytest.raises(error, match=message):
-                run.train()
+    data, message = StreamDataset(tokens(90), 3, 9), r"num_lanes of the eval data must be .* = 2, got 3"
+    with pytest.raises(ValueError, match=message):
+        run.evaluate(data)
+    for given in (data, {"good": good, "bad": data}):
+        run.eval_dataset = given
+        with pytest.raises(ValueError, match=message):
+            run.train()
     assert run.state.global_step == 0
 
 
 @pytest.mark.parametrize("changes", [{"label_smoothing_factor": 0.1}, {"compute_loss_func": torch.nn.MSELoss()}])
 def test_losses_that_do_not_see_the_following_tokens_are_refused(tmp_path, changes):
-    with pytest.raises(ValueError, match=r"label_smoothing_factor and compute_loss_func .* learn to copy its input"):
+    with pytest.raises(ValueError, match=r"label_smoothing_factor and compute_loss_func get unshifted labels"):
         trainer(tmp_path, **changes)
-
-
-def test_what_evaluation_would_not_heed_is_refused(tmp_path):
-    for changes, message in (
-        (
-            {"compute_metrics": dict},
-            "compute_metrics and .* keeps none, and gives loss, perplexity and bits_per_token",
-        ),
-        ({"preprocess_logits_for_metrics": max}, "would get no predictions"),
-        ({"bf16_full_eval": True}, "bf16_full_eval=True has no effect: .* or use bf16=True"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            trainer(tmp_path, **changes)
 
 
 @pytest.fixture
@@ -301,49 +282,16 @@ def checkpoint(tmp_path) -> Path:
 
 
 def test_a_checkpoint_of_other_lanes_segments_or_processes(tmp_path, checkpoint):
-    with pytest.raises(ValueError, match=r"holds 4 streams, the segment 2"):
+    with pytest.raises(ValueError, match=r"features \(4, 16\), the segment \(2, 16\)"):
         trainer(tmp_path, per_device_train_batch_size=2, lanes=2).train(resume_from_checkpoint=str(checkpoint))
-    with pytest.raises(ValueError, match="ignore_data_skip=True would begin the lanes anew"):
+    with pytest.raises(ValueError, match="ignore_data_skip must be False on resume"):
         trainer(tmp_path, ignore_data_skip=True, num_train_epochs=3).train(resume_from_checkpoint=str(checkpoint))
     other = trainer(tmp_path)
     other.train_dataset = StreamDataset(tokens(4 * 38 + 3), LANES, SEGMENT + 1)
-    with pytest.raises(ValueError, match=r"memory has read 15: resume with .* the same segment length"):
+    with pytest.raises(ValueError, match=r"memory has 15 tokens. Resume with the same segment_length"):
         other.train(resume_from_checkpoint=str(checkpoint))
     (checkpoint / "memory-0-of-1.safetensors").rename(checkpoint / "memory-0-of-2.safetensors")
-    with pytest.raises(ValueError, match=r"has no memory-0-of-1\.safetensors, only .*as many processes"):
-        trainer(tmp_path).train(resume_from_checkpoint=str(checkpoint))
-
-
-def test_a_checkpoint_without_its_random_state(tmp_path, checkpoint):
-    (checkpoint / "rng_state.pth").rename(checkpoint / "rng_state_1.pth")
-    message = r"has no rng_state\.pth, only \['memory-0-of-1\.safetensors', 'rng_state_1\.pth'\]: resume"
-    with pytest.raises(ValueError, match=message):
-        trainer(tmp_path).train(resume_from_checkpoint=str(checkpoint))
-
-
-def test_a_checkpoint_of_another_text(tmp_path, checkpoint):
-    other = trainer(tmp_path)
-    text = other.train_dataset.tokens.clone()
-    text[-1] = (text[-1] + 1) % stream_training.VOCABULARY
-    other.train_dataset = StreamDataset(text, LANES, SEGMENT)
-    with pytest.raises(ValueError, match="checkpoint-3 was trained on another text: resume with the same train data"):
-        other.train(resume_from_checkpoint=str(checkpoint))
-    file = checkpoint / "memory-0-of-1.safetensors"
-    state = load_file(file)
-    del state["stream"]  # as it was before texts were told apart
-    save_file(state, file)
-    other.train(resume_from_checkpoint=str(checkpoint))
-    assert other.state.global_step == other.state.max_steps
-
-
-DAMAGED = ("memory-0-of-1.safetensors", "model.safetensors", "optimizer.pt", "rng_state.pth", "scheduler.pt")
-
-
-@pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_file_is_named(tmp_path, checkpoint, name):
-    file = checkpoint / name
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    with pytest.raises(ValueError, match=rf"{name} is damaged .*earlier checkpoint"):
+    with pytest.raises(FileNotFoundError, match=r"memory-0-of-1\.safetensors"):
         trainer(tmp_path).train(resume_from_checkpoint=str(checkpoint))
 
 

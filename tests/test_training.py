@@ -213,7 +213,7 @@ def test_learning_rates_that_would_be_ignored_are_refused(tmp_path):
 
     trainer(max_steps=2).train()
     refused(
-        r"learning_rate must stay as in the checkpoint, \[0.01, 0.01\], got \[0.5, 0.5\]",
+        r"learning_rate must equal \[0.01, 0.01\] of the checkpoint, got \[0.5, 0.5\]",
         trainer(learning_rate=0.5).train,
         resume_from_checkpoint=str(tmp_path / "checkpoint-2"),
     )
@@ -221,7 +221,7 @@ def test_learning_rates_that_would_be_ignored_are_refused(tmp_path):
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     refused(
-        r"frequency_learning_rate .* must be None beside optimizers, got \[0.2, None\]",
+        r"frequency_learning_rate .* must be None with optimizers, got \[0.2, None\]",
         ComplexTrainer,
         model,
         arguments(tmp_path),
@@ -237,7 +237,7 @@ def test_a_resumed_training_skips_a_checkpoint_that_is_not_whole(tmp_path, monke
     trainer = ComplexTrainer(build(), settings, train_dataset=rows("sequence"))
     steps = []
     monkeypatch.setattr(trainer, "training_step", lambda *args: steps.append(args) or torch.zeros(()))
-    with pytest.warns(UserWarning, match="checkpoint-4 was not written to its end"):
+    with pytest.warns(UserWarning, match="checkpoint-4 is incomplete and is skipped"):
         trainer.train(resume_from_checkpoint=True)
     assert len(steps) == 2
 
@@ -255,7 +255,7 @@ def test_a_checkpoint_that_is_killed_while_it_is_written_anew_is_no_mixture(tmp_
     with pytest.raises(KeyboardInterrupt):
         again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
     assert (tmp_path / "checkpoint-4" / "model.safetensors").exists()
-    with pytest.warns(UserWarning, match="checkpoint-4 was not written to its end"):
+    with pytest.warns(UserWarning, match="checkpoint-4 is incomplete and is skipped"):
         assert last_complete_checkpoint(tmp_path) == str(tmp_path / "checkpoint-2")
 
 

@@ -59,16 +59,8 @@ RECIPES = {
     "transcribe": _recipe("transcribe", "transcribe audio files with a saved speech model"),
     "fsdd": _recipe("fsdd", "prepare the Free Spoken Digit Dataset for audio-classification and ctc"),
     "babble": _recipe("babble", "train phonetic transcription on the Babble tasks"),
-    "espeak-corpus": _recipe("espeak_corpus", "synthesize a phonetic corpus with eSpeak NG"),
     "babi": _recipe("babi", "train a memory network on the bAbI tasks"),
-    "lora": _recipe("lora", "adapt a classifier with LoRA (PEFT)"),
-    "bert-with-complex-order": _recipe("bert_with_complex_order", "train BERT with complex-order embeddings"),
     "lift-report": _recipe("lift_report", "lift and quantize a checkpoint, and compare outputs, perplexity and sizes"),
-    "quickstart": _recipe("quickstart", "train, save, load and plot a small text classifier"),
-    "classify": _recipe("classify", "classify sentences with a saved text classifier"),
-    "pictures": _recipe("pictures", "draw the pictures of the documentation"),
-    "demo-models": _recipe("demo_models", "train the models of the demo"),
-    "demo": _recipe("demo", "open the demo in a browser (needs gradio)"),
 }
 CHECKPOINTS = {
     "transfo-xl": Command("conversion.convert_transfo_xl_checkpoint", "a released Complex Transformer-XL checkpoint"),

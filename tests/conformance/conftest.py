@@ -40,6 +40,23 @@ NAME_TABLES = {
 }
 # Of 25 ways to compare sdpa with eager attention: every pair of dtype, side of padding, mask and kernels, and weights.
 SDPA_PAIRS = ("00", "07", "09", "14", "18", "21", "24")
+# Checks of files and names, which tests/invariants makes for every variant: they run on one class per group of models.
+FILES_AND_NAMES = frozenset(
+    f"test_{name}"
+    for name in (
+        "base_model_prefix_loads_base_weights",
+        "can_init_all_missing_weights",
+        "can_use_safetensors",
+        "correct_missing_keys",
+        "from_pretrained_no_checkpoint",
+        "keep_in_fp32_modules",
+        "load_contiguous_weights",
+        "load_save_without_tied_weights",
+        "model_outputs_equivalence",
+        "model_weights_reload_no_missing_tied_weights",
+        "save_load",
+    )
+)
 # An old keyword that Transformers itself translates: one class shows that it passes.
 OLD_KEYWORD_CLASS = ("test_conformance_complex_order", "RealTiedConformanceTest")
 
@@ -132,22 +149,14 @@ def _has_two_attentions(test_class: type) -> bool:
     return given == ("real", "softmax")
 
 
-def _in_default_set(test_class: type, name: str) -> bool:
-    if getattr(test_class, "is_further_variant", False):
-        return False
+def _is_slow(test_class: type, name: str, is_first: bool) -> bool:
+    """Return whether a test compares a function with itself, or repeats what another class or set of tests checks."""
     if name.startswith("test_eager_matches_sdpa_inference_"):
-        return name.split("_")[5] in SDPA_PAIRS and _has_two_attentions(test_class)
-    return True
-
-
-def _is_slow(test_class: type, name: str) -> bool:
-    """Return whether a test compares a function with itself, or trains a network like others of its family."""
-    if name.startswith("test_eager_matches_sdpa_inference_"):
-        return name.split("_")[5] not in SDPA_PAIRS[:1] and not _has_two_attentions(test_class)
+        return name.split("_")[5] not in (SDPA_PAIRS if _has_two_attentions(test_class) else SDPA_PAIRS[:1])
     if name == "test_training_overfit":
         first = getattr(test_class, "overfit_in_default_set", True)
         return getattr(test_class, "is_further_variant", False) or not first
-    return False
+    return name in FILES_AND_NAMES and not is_first
 
 
 def pytest_collection_modifyitems(items):
@@ -159,11 +168,12 @@ def pytest_collection_modifyitems(items):
         if item.name == "test_bc_torch_dtype":
             one = (item.path.stem, item.cls.__name__) == OLD_KEYWORD_CLASS
             item.add_marker(pytest.mark.full if one else pytest.mark.slow)
-        elif _is_slow(item.cls, item.name):
-            item.add_marker(pytest.mark.slow)
-        elif not _in_default_set(item.cls, item.name):
-            item.add_marker(pytest.mark.full)
-        elif item.get_closest_marker("full"):
             continue
-        elif first.setdefault(item.cls.all_model_classes, item.cls) is not item.cls:
+        further = item.get_closest_marker("full") or getattr(item.cls, "is_further_variant", False)
+        is_first = (
+            not further and first.setdefault(getattr(item.cls, "all_model_classes", item.cls), item.cls) is item.cls
+        )
+        if _is_slow(item.cls, item.name, is_first):
+            item.add_marker(pytest.mark.slow)
+        elif not is_first:
             item.add_marker(pytest.mark.full)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tiny real decoders and encoders of every kind that is lifted."""
+"""Tiny real decoders and encoders of every family that can be lifted."""
 
 import torch
 from transformers import (
@@ -188,21 +188,21 @@ DISTILBERT_NAMES = {
 
 
 def real_model(kind="llama", **changes):
-    """A decoder with weights of which none is as it was initialised."""
+    """Return a decoder whose parameters all differ from their initial values."""
     config_class, model_class, kind_changes = KINDS[kind]
     torch.manual_seed(0)
     return _trained(model_class(config_class(**{**SIZES, **kind_changes, **changes})))
 
 
 def real_encoder(kind="model", **changes):
-    """An encoder with weights of which none is as it was initialised."""
+    """Return an encoder whose parameters all differ from their initial values."""
     model_class, kind_changes = ENCODERS[kind]
     torch.manual_seed(0)
     return _trained(model_class(encoder_config(model_class.config_class, **{**kind_changes, **changes})))
 
 
 def encoder_config(config_class=BertConfig, **changes):
-    """The small configuration of an encoder of this class."""
+    """Return a small configuration of this class."""
     sizes = {**ENCODER_SIZES, **changes}
     if config_class in (RobertaConfig, XLMRobertaConfig):  # padding is token 1, and positions are counted after it
         sizes["max_position_embeddings"] += 2
@@ -213,7 +213,7 @@ def encoder_config(config_class=BertConfig, **changes):
 
 
 def of_another_class(model, auto_class, **changes):
-    """A model of another class, with the layers of a decoder and a head of its own."""
+    """Return a model of another class with the layers of a decoder and its own head."""
     other = auto_class.from_config(model.config.__class__(**{**model.config.to_dict(), **changes}))
     torch.manual_seed(1)
     weights = {f"{'model.' * hasattr(other, 'score')}{name}": v for name, v in model.model.state_dict().items()}

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A Llama of master weights, converted, is the Llama whose matrices are rounded by a loop of the formulas."""
+"""A converted Fairy2i checkpoint equals a Llama whose matrices are rounded by a plain loop."""
 
 import cmath
 import math
@@ -20,7 +20,7 @@ MODULE = "complex_transformers.conversion.convert_fairy2i_checkpoint"
 
 
 def rounded_numbers(weights, stages):
-    """Stage by stage, number by number."""
+    """Round complex weights stage by stage, element by element."""
     rest, total = list(weights), [0j] * len(weights)
     for _ in range(stages):
         quarters = [math.floor(cmath.phase(w) / (math.pi / 2) + 0.5) % 4 for w in rest]  # 0: 1, 1: i, 2: -1, 3: -i
@@ -34,7 +34,7 @@ def rounded_numbers(weights, stages):
 
 
 def rounded(matrix, stages):
-    """A real matrix by its blocks: U = ((R11 + R22) + i (R21 - R12)) / 2, V = ((R11 - R22) + i (R21 + R12)) / 2."""
+    """Round the blocks U = ((R11 + R22) + i (R21 - R12)) / 2 and V = ((R11 - R22) + i (R21 + R12)) / 2 of R."""
     (r11, r12), (r21, r22) = ((row.chunk(2, 1)) for row in matrix.double().chunk(2))
     u, v = torch.complex(r11 + r22, r21 - r12) / 2, torch.complex(r11 - r22, r21 + r12) / 2
     u, v = (torch.tensor(rounded_numbers(w.flatten().tolist(), stages), dtype=w.dtype).view_as(w) for w in (u, v))
@@ -48,7 +48,7 @@ def rounded(matrix, stages):
 def test_matrices_are_rounded_by_the_formulas(stages):
     matrix = torch.randn(6, 10, dtype=torch.float64)
     torch.testing.assert_close(round_matrix(matrix, stages), rounded(matrix, stages), rtol=1e-12, atol=1e-12)
-    refused(r"a matrix of shape \(5, 4\) has no halves", round_matrix, torch.zeros(5, 4), 1)
+    refused(r"matrix must have even numbers of rows and columns, got \(5, 4\)", round_matrix, torch.zeros(5, 4), 1)
 
 
 @torch.no_grad()
@@ -74,18 +74,22 @@ def test_command_line_and_refusals(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["convert", *files, "--stages", "1", "--source", "someone/fairy2i"])
     monkeypatch.delitem(sys.modules, MODULE)
     runpy.run_module(MODULE, run_name="__main__")
-    assert "1 stages of rounding" in capsys.readouterr().out
+    assert "1 rounding stages" in capsys.readouterr().out
     card = (tmp_path / "ours" / "README.md").read_text(encoding="utf-8")
-    assert "those of `someone/fairy2i`, a `llama`, under the licence `unknown`. Weights of all layers" in card
-    refused("stages must be 0 .* got -1", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "other", -1)
-    refused("output is the checkpoint itself", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "real")
-    BertModel(BertConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)).save_pretrained(tmp_path / "bert")
+    assert "the weights of `someone/fairy2i` (model type `llama`), under the licence `unknown`. All layers" in card
+    refused("stages must be .* got -1", convert_fairy2i_checkpoint, tmp_path / "real", tmp_path / "other", -1)
     refused(
-        "Fairy2i is a Llama, and .*bert holds a bert", convert_fairy2i_checkpoint, tmp_path / "bert", tmp_path / "x"
+        "output must not be the folder of the checkpoint",
+        convert_fairy2i_checkpoint,
+        tmp_path / "real",
+        tmp_path / "real",
     )
+    BertModel(BertConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)).save_pretrained(tmp_path / "bert")
+    words = "model must be a llama checkpoint, got bert"
+    refused(words, convert_fairy2i_checkpoint, tmp_path / "bert", tmp_path / "x")
     sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
     LlamaForCausalLM(LlamaConfig(vocab_size=9, **sizes)).save_pretrained(tmp_path / "odd")
-    words = r"some of these are odd: lm_head.weight \(9, 8\)"
+    words = r"matrix must have even numbers of rows and columns, got \(9, 8\)"
     refused(words, convert_fairy2i_checkpoint, tmp_path / "odd", tmp_path / "x")
     assert not (tmp_path / "x").exists()
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints as files: lifted with all that belongs to them, or refused by the name of the file that is wrong."""
+"""Checkpoints as files: lifted with their tokenizer and card, or rejected before anything is written."""
 
 import json
 import runpy
@@ -10,11 +10,12 @@ import sys
 import pytest
 import torch
 from lifted_models import WORDS, real_encoder, real_model
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from complex_transformers import build_tokenizer
-from complex_transformers.conversion.files import read_folder, read_json
+from complex_transformers.conversion.files import read_folder
 from complex_transformers.conversion.lift_checkpoint import lift_checkpoint, read_checkpoint
 from refusals import refused
 
@@ -52,7 +53,7 @@ def test_a_folder_with_all_that_belongs_to_it(tmp_path, kind):
     assert AutoTokenizer.from_pretrained(tmp_path / "complex")(TEXT) == tokenizer(TEXT)
     card = (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
     assert "license: mit" in card
-    assert f"the weights are those of `real`, a `{model.config.model_type}`, under the licence `mit`" in card
+    assert f"the weights of `real` (model type `{model.config.model_type}`), under the licence `mit`" in card
 
 
 def test_several_ends_without_a_generation_config(tmp_path):
@@ -82,11 +83,11 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["lift", *files, "--pairing", "interleaved", "--source", "someone/model"])
     monkeypatch.delitem(sys.modules, MODULE)
     runpy.run_module(MODULE, run_name="__main__")
-    assert "parameters in 2 layers, 16 complex features, 40 words" in capsys.readouterr().out
+    assert "parameters in 2 layers, 16 complex features, 40 tokens" in capsys.readouterr().out
     assert same_logits(tmp_path / "complex", model).dtype == torch.float32
     card = (tmp_path / "complex" / "README.md").read_text(encoding="utf-8")
     assert "license: unknown" in card
-    assert "those of `someone/model`" in card
+    assert "the weights of `someone/model`" in card
     options = ["--dtype", "bfloat16", "--license", "mit"]
     monkeypatch.setattr(sys, "argv", ["lift", *files, *options])
     runpy.run_module(MODULE, run_name="__main__")
@@ -104,43 +105,35 @@ def refused_checkpoint(words, folder, error=ValueError):
 
 
 def test_missing_files_are_named(tmp_path):
-    refused_checkpoint(f"no checkpoint at {tmp_path}/none: give a folder", tmp_path / "none", FileNotFoundError)
+    words = f"model must be a folder with config.json or a .gguf file, got {tmp_path}/none"
+    refused_checkpoint(words, tmp_path / "none", FileNotFoundError)
     saved(tmp_path / "real", max_shard_size="10KB")
     first = sorted((tmp_path / "real").glob("*.safetensors"))[0]
     moved = first.rename(tmp_path / "moved")
-    refused_checkpoint(rf"{first} is missing, and model.safetensors.index.json", tmp_path / "real", FileNotFoundError)
+    refused_checkpoint(str(first), tmp_path / "real", FileNotFoundError)
     moved.rename(first)
     (tmp_path / "real" / "model.safetensors.index.json").unlink()
-    refused_checkpoint(f"{tmp_path}/real holds neither model.safetensors nor", tmp_path / "real", FileNotFoundError)
+    refused_checkpoint(f"{tmp_path}/real/model.safetensors.index.json", tmp_path / "real", FileNotFoundError)
     (tmp_path / "real" / "config.json").unlink()
-    refused_checkpoint(f"no configuration at {tmp_path}/real/config.json", tmp_path / "real", FileNotFoundError)
+    refused_checkpoint("Should have a `model_type` key in its config.json", tmp_path / "real")
 
 
-def test_damaged_files_are_named(tmp_path):
+def test_damaged_weights_are_not_lifted(tmp_path):
     saved(tmp_path / "real")
     file = tmp_path / "real" / "model.safetensors"
     whole = file.read_bytes()
     for size in (len(whole) - 1, len(whole) // 2, 4, 0):
         file.write_bytes(whole[:size])
-        refused_checkpoint(rf"{file} is damaged or not complete \({size} bytes\)", tmp_path / "real")
-    card = tmp_path / "real" / "README.md"
-    for head in ("license: [mit", "- mit"):
-        card.write_text(f"---\n{head}\n---\n", encoding="utf-8")
-        refused_checkpoint(f"{card} begins with metadata that cannot be read; mend it, or remove", tmp_path / "real")
-    (tmp_path / "real" / "config.json").write_text('{"model_type": ', encoding="utf-8")
-    refused_checkpoint(f"{tmp_path}/real/config.json is not json", tmp_path / "real")
+        refused_checkpoint("Error while deserializing header", tmp_path / "real", SafetensorError)
 
 
 def test_an_index_and_its_files_agree(tmp_path):
     saved(tmp_path / "real", max_shard_size="10KB")
-    first = sorted((tmp_path / "real").glob("*.safetensors"))[0]
-    tensors = load_file(first)
+    second = sorted((tmp_path / "real").glob("*.safetensors"))[1]
+    tensors = load_file(second)
     name = next(iter(tensors))
-    save_file({"other": tensors.pop(name), **tensors}, first, metadata={"format": "pt"})
-    refused(f"{first} does not hold what .* missing: {name}; of no use: other", read_folder, tmp_path / "real")
-    for damaged in ({}, {"weight_map": {"a": 3}}, {"weight_map": [1]}):
-        (tmp_path / "real" / "model.safetensors.index.json").write_text(json.dumps(damaged), encoding="utf-8")
-        refused("index.json has no weight_map", read_folder, tmp_path / "real")
+    save_file({"other": tensors.pop(name), **tensors}, second, metadata={"format": "pt"})
+    refused_checkpoint(r"Missing key.*\n.*Unexpected key.*other", tmp_path / "real", RuntimeError)
 
 
 def test_one_file_comes_before_an_index_that_is_left_over(tmp_path):
@@ -154,20 +147,13 @@ def test_one_file_comes_before_an_index_that_is_left_over(tmp_path):
     assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
-def test_settings_may_not_be_nested_without_end(tmp_path):
-    saved(tmp_path / "real")
-    deep = '{"a": ' * 100000
-    (tmp_path / "real" / "config.json").write_text(deep, encoding="utf-8")
-    refused(f"{tmp_path}/real/config.json is not json", read_json, tmp_path / "real" / "config.json")
-
-
 @pytest.mark.parametrize("place", ["../outside.safetensors", "/outside.safetensors"])
 def test_an_index_names_no_file_outside_its_folder(place, tmp_path):
     (tmp_path / "real").mkdir()
     save_file({"a": torch.ones(2)}, tmp_path / "outside.safetensors")
     index = {"weight_map": {"a": place}}
     (tmp_path / "real" / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
-    refused(f"index.json names '{place}', which is no file within", read_folder, tmp_path / "real")
+    refused(f"index.json must name files in its folder, got '{place}'", read_folder, tmp_path / "real")
 
 
 def test_files_of_an_index_may_be_links(tmp_path):
@@ -184,11 +170,11 @@ def test_the_configuration_is_checked_before_any_weight(tmp_path):
     path = tmp_path / "real" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "hidden_act": "mish"}), encoding="utf-8")
     (tmp_path / "real" / "model.safetensors").unlink()
-    refused_checkpoint("hidden_act must be one of .* to be lifted, got 'mish'", tmp_path / "real")
+    refused_checkpoint("hidden_act must be one of .* got 'mish'", tmp_path / "real")
 
 
 def test_names_without_the_prefix_of_the_model(tmp_path):
-    """Sentence encoders made of decoders are saved so, as causal language models."""
+    """Sentence encoders based on decoders are saved as causal language models without the prefix."""
     model = saved(tmp_path / "real", "qwen2")
     file = tmp_path / "real" / "model.safetensors"
     bare = {name.removeprefix("model."): value for name, value in load_file(file).items()}
@@ -203,17 +189,19 @@ def test_weights_of_another_kind_and_other_arguments(tmp_path):
     weights = load_file(file)
     name = "model.layers.0.mlp.up_proj.weight"
     save_file({**weights, name: weights[name].to(torch.int8)}, file, metadata={"format": "pt"})
-    refused_checkpoint(rf"these are not: {name} \(torch.int8", tmp_path / "real")
-    refused("output is the checkpoint itself", lift_checkpoint, tmp_path / "real", tmp_path / "real")
-    refused(f"output is a file, {file}: give a folder", lift_checkpoint, tmp_path / "real", file)
-    refused("dtype must be one of", lift_checkpoint, tmp_path / "real", tmp_path / "complex", dtype="int8")
+    refused_checkpoint("up_proj.weight must have floats .* got torch.int8", tmp_path / "real")
+    words = "output must not be the folder of the checkpoint"
+    refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "real")
+    save_file(weights, file, metadata={"format": "pt"})
+    words = "must have floats .* got torch.int8"
+    refused(words, lift_checkpoint, tmp_path / "real", tmp_path / "complex", dtype="int8")
 
 
 # --- GGUF -----------------------------------------------------------------------------------------------------------
 
 
 def write_gguf(path, model, changes=(), tensors=()):
-    """A Llama as llama.cpp writes it: rows of q and k in pairs, a tokenizer of bytes."""
+    """Write a Llama as llama.cpp does: rows of q and k in pairs, a byte-level tokenizer."""
     gguf = pytest.importorskip("gguf", reason='needs the extra gguf: pip install -e ".[gguf]"')
     config = model.config
     writer = gguf.GGUFWriter(path, "llama")
@@ -269,20 +257,23 @@ def test_a_gguf_file_and_what_it_must_not_have(tmp_path):
     same_logits(tmp_path / "out", model)
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "license: mit" in card
-    assert "those of `tiny`" in card
+    assert "the weights of `tiny`" in card
     assert AutoTokenizer.from_pretrained(tmp_path / "out").get_vocab()["C"] == 2
     whole = path.read_bytes()
     for size in (len(whole) - 4000, len(whole) // 2, 30, 0):
         path.write_bytes(whole[:size])
-        refused_checkpoint(rf"{path} is damaged or not complete \({size} bytes\)", path)
+        with pytest.raises((ValueError, IndexError)):  # of the package gguf, or of numpy
+            lift_checkpoint(path, tmp_path / "complex")
     scaled = [("add_rope_scaling_type", pytest.importorskip("gguf").RopeScalingType.YARN)]
-    refused_checkpoint(r"scaled rotary positions \(yarn\)", write_gguf(path, model, scaled))
+    refused_checkpoint(
+        "must not scale rotary positions, got yarn. Lift its safetensors", write_gguf(path, model, scaled)
+    )
     factors = [("rope_freqs.weight", torch.ones(4))]
-    refused_checkpoint(r"scaled rotary positions \(rope_freqs\)", write_gguf(path, model, tensors=factors))
+    refused_checkpoint("must not scale rotary positions, got rope_freqs", write_gguf(path, model, tensors=factors))
     window = write_gguf(path, model, [("add_sliding_window", 16)])
-    refused_checkpoint("a sliding window of 16 tokens", window)
+    refused_checkpoint("must not have a sliding window, got 16", window)
     bias = write_gguf(path, model, tensors=[("blk.0.attn_q.bias", torch.zeros(32))])
-    refused_checkpoint(r"of no use: model.layers.0.self_attn.q_proj.bias", bias)
+    refused_checkpoint("must hold the tensors of llama, differs in .*model.layers.0.self_attn.q_proj.bias", bias)
 
 
 def test_without_the_package_gguf(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Decoders with a KV cache in onnxruntime: the tokens of ``generate()``, whatever the sizes of the batch."""
+"""Decoders with a KV cache in onnxruntime generate the tokens of ``generate()`` for any batch and prompt size."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def encoder_decoder():
     ],
 )
 def models(request, tmp_path_factory):
-    """A model and its graphs, saved and loaded."""
+    """Return a model and its graphs, saved and loaded."""
     folder = tmp_path_factory.mktemp("exported")
     torch.manual_seed(0)
     model = request.param().eval()

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Random weights in the form of the two releases of Transformer-XL, and a plain network that reads them."""
+"""Random weights in the format of both Transformer-XL releases, and a plain network that uses them."""
 
 import math
 from itertools import pairwise
@@ -25,7 +25,7 @@ NETWORKS = {
 def release(
     of_transformers=False, cutoffs=(), div_val=1, d_embed=WIDTH, tied=True, tie_projs=(), untie_r=False, **settings
 ):
-    """Weights as ``state_dict()`` of the release names them, in float64, and the settings of its configuration."""
+    """Return a float64 state dict of a release and the settings of its configuration."""
     torch.manual_seed(0)
 
     def draw(*shape, scale=0.4):
@@ -80,9 +80,9 @@ def release(
 
 
 def plain_network(weights, known, ids, cuts=(), memories=None):
-    """Log-probabilities ``[N, WORDS]`` of one stream ``ids [N]`` by the weights of a release, as the paper has it.
+    """Compute log-probabilities ``[N, WORDS]`` of one stream ``ids [N]`` with the equations of the paper.
 
-    The memory is empty at first, if it is not given as hidden states of each layer.
+    The memory is empty at first, unless the hidden states of each layer are given.
     """
     in_order = any(name.startswith("transformer.") for name in weights)  # of the tails' logits
     weights = {name.removeprefix("transformer."): value.double() for name, value in weights.items()}

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -89,13 +87,8 @@ def test_brackets() -> None:
     assert without_brackets("ba(da)  (m)a", contents=True) == "bada ma"
     assert without_brackets("ba(da)  (m)a", contents=False) == "ba a"
     assert without_brackets("a(b(c)d)e", contents=False) == "ae"
-    for text, words in {
-        "a)b": "closes a parenthesis at character 1 that was not opened",
-        "(ab": "opens 1 parenthesis without closing",
-        "((ab": "opens 2 parentheses without closing",
-    }.items():
-        refused(words, without_brackets, text, contents=False)
-        refused(words, without_brackets, text, contents=True)
+    for text in ("a)b", "(ab", "((ab", ")("):
+        refused("must have balanced parentheses, got", without_brackets, text, contents=False)
 
 
 def test_targets_of_all_tasks() -> None:
@@ -157,7 +150,6 @@ def test_parts_have_their_share_of_every_symbol() -> None:
         counts = Counter("".join(texts[row] for row in parts[part]))
         for symbol, count in total.items():
             assert counts[symbol] == pytest.approx(share * count, abs=max(3, 0.05 * share * count)), (part, symbol)
-    refused("add up to 1", split_by_symbols, texts, {"train": 0.5, "test": 0.1})
 
 
 def test_labels_are_balanced_but_for_training() -> None:
@@ -166,7 +158,7 @@ def test_labels_are_balanced_but_for_training() -> None:
     assert sorted(row for rows in parts.values() for row in rows) == list(range(100))
     for part in ("validation", "test"):
         assert sum(labels[row] for row in parts[part]) == 5 == len(parts[part]) / 2
-    refused(r"test needs 5 rows of label 0, there are 1 left", split_by_labels, [1] * 94 + [0] * 6)
+    refused("test needs 5 rows of label 0, got 1", split_by_labels, [1] * 94 + [0] * 6)
 
 
 def write_recordings(folder: Path, texts: list[str], names: list[str] | None = None) -> None:
@@ -213,71 +205,6 @@ def test_tasks_are_written_and_read(folder: Path) -> None:
     assert written[3]["left_out"] == 2
 
 
-def test_what_is_missing_is_listed(folder: Path) -> None:
-    words = r"5 file\(s\) of the task are missing: .*index.txt, .*test.csv, .*train.csv, .*valid.csv, .*voc.txt;"
-    refused(words, load_babble, folder, 2, error=FileNotFoundError)
-    write_babble_tasks(folder, [2])
-    recordings = [Path(path) for path in load_babble(folder, 2)["train"]["audio_path"][5:7]]
-    files = [folder / "tasks" / f"babble.task2.{name}" for name in ("index.txt", "valid.csv")]
-    for path in (*recordings, *files):
-        path.unlink()
-    with pytest.raises(FileNotFoundError) as error:
-        load_babble(folder, 2)
-    tables, clips = str(error.value).splitlines()
-    assert tables.startswith(f"2 file(s) of the task are missing: {files[0]}, {files[1]}; write_babble_tasks makes")
-    assert clips.startswith("  2 recording(s) are missing: ")
-    assert clips.endswith("; copy them into the folder")
-    assert all(str(path) in clips for path in recordings)
-    refused(r"index.txt", load_babble_index, folder, 3, error=FileNotFoundError)
-    refused(r"task must be one of \[1, 2, 3, 4, 5, 6, 7\], got 8", load_babble, folder, 8)
-    refused("task 7 has labels and no symbols", load_babble_index, folder, 7)
-
-
-@pytest.mark.parametrize(
-    ("read", "task", "name", "text", "words"),
-    [
-        (
-            load_babble,
-            7,
-            "test.csv",
-            "data/a.wav,maybe",
-            "line 1: expected the path of a recording and 0, 1, False",
-        ),
-        (load_babble, 2, "valid.csv", "data/a.wav", "line 1: expected the path of a recording and symbols"),
-        (load_babble_index, 2, "index.txt", "a\nb", r"must begin with <pad> and <unk>, got \['a', 'b'\]"),
-        (load_babble_index, 2, "index.txt", "<pad>\n<unk>\na\na", r"has \['a'\] more than once"),
-    ],
-)
-def test_broken_files(folder: Path, read: Callable[..., Any], task: int, name: str, text: str, words: str) -> None:
-    write_babble_tasks(folder, [task])
-    (folder / "tasks" / f"babble.task{task}.{name}").write_text(text + "\n", encoding="utf-8")
-    refused(rf"task{task}\.{name}.* {words}", read, folder, task)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ("data/b.wav,(ba,1\n", r"line 3: '\(ba' opens 1 parenthesis"),
-        ("\ndata/b.wav,ba\n", r"line 4: the row has other cells than the heading; quote a cell that holds a comma"),
-        ("data/b.wav,ba,1,da\n", "line 3: the row has other cells"),
-        ("data/b.wav,ba,yes\n", "line 3: babble must be 0, 1, False or True, got 'yes'"),
-        ("data/b.wav,ba,\n", "line 3: babble must be 0, 1, False or True, got ''"),
-        (" ,ba,1\n", "line 3: file_path is empty"),
-        ("data/b.wav,b\xe9,1\n", "line 3: the text is not in UTF-8"),
-    ],
-)
-def test_bad_rows_of_the_table_are_named(tmp_path: Path, rows: str, message: str) -> None:
-    table = tmp_path / "babble.csv"
-    table.write_bytes(f"file_path,full_ipa,babble\ndata/a.wav,ba,1\n{rows}".encode("latin-1"))
-    refused(rf"babble\.csv, {message}", write_babble_tasks, tmp_path)
-    assert not (tmp_path / "tasks").exists()
-
-
-def test_a_table_without_transcriptions(tmp_path: Path) -> None:
-    write_table(tmp_path / "babble.csv", [["data/a.wav"]], ["file_path"])
-    refused(r"missing: \['full_ipa'\]", write_babble_tasks, tmp_path)
-
-
 def test_labels_count_where_they_are_a_task(tmp_path: Path) -> None:
     rows = [(f"data/{row}.wav", "ba", "?") for row in range(10)]
     write_table(tmp_path / "babble.csv", rows, ("file_path", "full_ipa", "babble"))
@@ -286,26 +213,46 @@ def test_labels_count_where_they_are_a_task(tmp_path: Path) -> None:
 
 def test_a_recording_is_in_one_part(tmp_path: Path) -> None:
     write_recordings(tmp_path, ["ba", "da", "ba"], ["data/a.wav", "data/b.wav", "data/a.wav"])
-    refused(r"line 4: data/a\.wav stands in line 2, too; keep one of them", write_babble_tasks, tmp_path, [2])
+    refused(r"row 1 of .*babble\.csv needs a path of its own", write_babble_tasks, tmp_path, [2])
     write_recordings(tmp_path, ["ba"] * 20)
     write_babble_tasks(tmp_path, [2], min_count=1)
     train, test = (tmp_path / "tasks" / f"babble.task2.{part}.csv" for part in ("train", "test"))
     test.write_text(test.read_text(encoding="utf-8") + train.read_text(encoding="utf-8"), encoding="utf-8")
-    refused(r"16 recording\(s\) .* are in two parts, such as .* in test and train", load_babble, tmp_path, 2)
+    refused(r"16 row\(s\) of the train data have a recording that is also in the test data", load_babble, tmp_path, 2)
+    for path in (tmp_path / "data").iterdir():
+        path.unlink()
+    refused(r"36 recording\(s\) are missing: ", load_babble, tmp_path, 2, error=FileNotFoundError)
+    train.unlink()
+    refused("train.csv", load_babble, tmp_path, 2, error=FileNotFoundError)
+    refused(r"task must be one of \[1, 2, 3, 4, 5, 6, 7\], got 8", load_babble, tmp_path, 8)
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "message"),
+    [
+        ("data/b.wav,(ba,1", ValueError, r"balanced parentheses, got '\(ba'"),
+        ("data/b.wav,ba", ValueError, "row 2 of .* one cell per column"),
+        ("data/b.wav,ba,1,da", ValueError, "row 2 of .* one cell per column"),
+        ("data/b.wav,ba,yes", KeyError, "yes"),
+    ],
+)
+def test_bad_rows_of_the_table_are_named(tmp_path: Path, row: str, error: type[Exception], message: str) -> None:
+    (tmp_path / "babble.csv").write_text(f"file_path,full_ipa,babble\ndata/a.wav,ba,1\n{row}\n")
+    refused(message, write_babble_tasks, tmp_path, [7], error=error)
 
 
 def test_transcriptions_have_symbols_of_the_index(tmp_path: Path) -> None:
     write_recordings(tmp_path, ["ba", "da"] * 10)
     write_babble_tasks(tmp_path, [2], min_count=1)
     (tmp_path / "tasks" / "babble.task2.index.txt").write_text("<pad>\n<unk>\na\nb\n", encoding="utf-8")
-    refused(r"index\.txt lacks symbols of the transcriptions: \['d'\]", load_babble, tmp_path, 2)
+    refused(r"index of task 2 lacks the symbols \['d'\]", load_babble, tmp_path, 2)
 
 
 def test_too_few_rows_and_characters_outside_the_chart_are_named(tmp_path: Path) -> None:
     write_recordings(tmp_path, ["ba", "b3", "d\u00e3"])
     with (
-        pytest.warns(UserWarning, match=r"not of the chart, which the simplified tasks leave out: \['3'\]"),
-        pytest.raises(ValueError, match=r"task 7 has too few rows, none for \['validation', 'test'\]"),
+        pytest.warns(UserWarning, match=r"outside the IPA chart, which the simplified tasks leave out: \['3'\]"),
+        pytest.raises(ValueError, match=r"task 7 has too few rows: .*'test': 0"),
     ):
         write_babble_tasks(tmp_path, [7])
     assert not list((tmp_path / "tasks").iterdir())

@@ -47,7 +47,7 @@ def test_texts_are_read_when_their_blocks_are_asked_for():
 
 
 def test_a_stream_begins_anew_and_is_shared_among_workers():
-    data = BlockStream(lambda: iter(TEXTS), TOKENIZER, 6, checksum=7)
+    data = BlockStream(lambda: iter(TEXTS), TOKENIZER, 6)
     once, twice = ([block["input_ids"].tolist() for block in data] for _ in range(2))
     assert once == twice == [block.tolist() for block in pack_blocks(TEXTS, TOKENIZER, 6)]
     shared = [block["input_ids"][0].tolist() for block in DataLoader(data, num_workers=2)]
@@ -79,15 +79,14 @@ def test_files_and_folders_as_streams(tmp_path):
     for part in ("train", "validation"):
         (tmp_path / f"{part}.txt").write_text(f"{part} one\n\ntwo\n")
     files = {f"{part}_file": str(tmp_path / f"{part}.txt") for part in ("train", "validation")}
-    train, held, checksum = stream_plain_text(**files)
+    train, held = stream_plain_text(**files)
     assert list(train()) == list(train()) == ["train one", "", "two"]
     assert held == {"validation": ["validation one", "", "two"]}
     (tmp_path / "train.txt").write_text("another one\n")
-    assert stream_plain_text(**files)[2] != checksum
-    train, held, _ = stream_plain_text(dataset_name=str(tmp_path))  # as datasets reads a folder of texts
+    train, held = stream_plain_text(dataset_name=str(tmp_path))  # as datasets reads a folder of texts
     assert list(train()) == ["another one"]
     assert held["validation"][0] == "validation one"
-    refused("no column 'words'", stream_plain_text, dataset_name=str(tmp_path), text_column="words")
+    refused("words", stream_plain_text, dataset_name=str(tmp_path), text_column="words", error=KeyError)
 
 
 def test_files_beside_a_data_set_have_columns_of_their_own(tmp_path):
@@ -97,34 +96,28 @@ def test_files_beside_a_data_set_have_columns_of_their_own(tmp_path):
     file.write_text("three\n")
     options = {"validation_file": str(file), "dataset_name": str(data), "text_column": "content"}
     for _ in range(2):
-        train, held, _ = stream_plain_text(**options)
+        train, held = stream_plain_text(**options)
         parts = load_plain_text(cache_dir=str(tmp_path / "cache"), **options)
         assert list(train()) == parts["train"]["text"][:] == ["one", "two"]
         assert held["validation"] == parts["validation"]["text"][:] == ["three"]
         write_table(data / "validation.jsonl", [("four",)], ("content",))
-    file.write_text("")
-    refused("the validation part holds no text: give another validation_file", stream_plain_text, **options)
-    refused("held.txt holds no line", load_plain_text, cache_dir=str(tmp_path / "cache"), **options)
 
 
 def test_bad_input(tmp_path):
     refused("block_size must be 2 or more, got 1", lambda: next(pack_blocks(TEXTS, TOKENIZER, 1)))
-    refused("block_size must be 2 or more, got 0", BlockStream, list, TOKENIZER, 0)
-    for wrong in (7.0, "7"):
-        refused(f"block_size must be an integer, got {wrong!r}", BlockStream, list, TOKENIZER, wrong, error=TypeError)
-    refused("got one string; pass", lambda: next(pack_blocks("a b c", TOKENIZER, 2)), error=TypeError)
+    refused("got one string. Pass", lambda: next(pack_blocks("a b c", TOKENIZER, 2)), error=TypeError)
     rows = [*TEXTS * 6, None]  # beyond those that are tokenized together
-    refused("got None in row 300", lambda: list(pack_blocks(rows, TOKENIZER, 2)), error=TypeError)
-    refused("got None in row 300", encode_stream, rows, TOKENIZER, error=TypeError)
+    refused("NoneType", lambda: list(pack_blocks(rows, TOKENIZER, 2)), error=TypeError)
+    refused("NoneType", encode_stream, rows, TOKENIZER, error=TypeError)
     for texts, total in (([], 0), ([""], 1)):  # the second is </s> alone
         refused(f"must have 2 tokens or more, got {total}", lambda texts=texts: list(pack_blocks(texts, TOKENIZER, 4)))
     endless = BlockStream(list, TOKENIZER, 4).repeat()
     refused("must have 2 tokens or more, got 0", lambda: next(iter(endless)))
     plain = build_tokenizer(["ab"], "character", special_tokens="end")
-    refused(
-        r"2 symbol\(s\) that are not in the vocabulary: \['c', 'd'\]", lambda: list(pack_blocks(["acd"], plain, 4))
-    )
+    refused(r"2 symbol\(s\) outside the vocabulary: \['c', 'd'\]", lambda: list(pack_blocks(["acd"], plain, 4)))
     refused("give either dataset_name or train_file", stream_plain_text)
     (tmp_path / "train.txt").write_text("one\n")
-    refused("there is no part 'validation'", stream_plain_text, str(tmp_path / "train.txt"))
-    refused("share a file", stream_plain_text, str(tmp_path / "train.txt"), str(tmp_path / "train.txt"))
+    refused("validation_file must be given", stream_plain_text, str(tmp_path / "train.txt"))
+    refused(
+        "each split needs its own file", stream_plain_text, str(tmp_path / "train.txt"), str(tmp_path / "train.txt")
+    )

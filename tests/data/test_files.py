@@ -6,12 +6,9 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import json
 import lzma
 import shutil
 import socket
-import tarfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +17,6 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from complex_transformers import read_conllu
-from complex_transformers.data import files
 from complex_transformers.data.files import whole_file
 from complex_transformers.data.vectors import read_vectors
 from complex_transformers.recipes import (
@@ -93,21 +88,6 @@ def test_texts_and_folders_of_that_name_are_read(tmp_path: Path, name: str) -> N
     assert parts["train"]["audio"][:] == [str(tmp_path / name / "clip.wav")]
 
 
-def test_rows_without_a_clip_are_named(tmp_path: Path) -> None:
-    rows = [{"audio": path, "label": "a"} for path in (str(tmp_path / "clip.wav"), None)]
-    (tmp_path / "clip.wav").write_bytes(b"sound")
-    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    words = r"1 row\(s\) of the train data have no audio \(first: row 1\): remove them"
-    refused(words, load_audio_dataset, dataset_name=str(tmp_path), cache_dir=str(tmp_path / "mine"))
-
-
-@pytest.mark.parametrize("name", ["d[1]", "d*/data"])
-def test_folders_that_datasets_would_take_for_others_are_refused(tmp_path: Path, name: str) -> None:
-    write_table(tmp_path / name / "train.jsonl", [("good", "yes")], ("text", "label"))
-    with pytest.raises(ValueError, match=r"as a pattern, and the files of another folder: rename"):
-        load_text_dataset(dataset_name=str(tmp_path / name))
-
-
 def test_a_folder_is_read_without_a_network_and_kept_where_asked(tmp_path: Path) -> None:
     for part, line in (("train", "one"), ("validation", "two")):
         write_table(tmp_path / "data" / f"{part}.jsonl", [(line, "yes")], ("text", "label"))
@@ -129,45 +109,14 @@ def test_large_texts_are_mapped_from_a_folder_of_the_callers(tmp_path: Path) -> 
 
     parts = load()
     assert parts["train"]["text"][:] == load_plain_text(str(train), str(validation))["train"]["text"][:] == lines
-    assert {str(Path(part.cache_files[0]["filename"]).parent) for part in parts.values()} == {str(folder)}
-    written = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert all(Path(part.cache_files[0]["filename"]).is_relative_to(folder) for part in parts.values())
+    written = {path: path.stat().st_mtime_ns for path in folder.rglob("*.arrow")}
     assert len(written) == 2
     assert load()["validation"]["text"][:] == ["end"]
-    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == written  # made once
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.arrow")} == written  # written once
     assert load(keep_linebreaks=True)["validation"]["text"][:] == ["end\n"]
     train.write_text("another text")
     assert load()["train"]["text"][:] == ["another text"]
-    before = set(folder.iterdir())
-    train.write_bytes(b"good\n\xff\n")
-    refused(r"train\.txt is no UTF-8 text: .*line 2", load)
-    assert set(folder.iterdir()) == before  # nothing half done
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "message"),
-    [
-        ("a.csv", b"text,label\ngood,yes,indeed\n", r"a\.csv is no readable csv table in UTF-8: .*Expected 2 fields"),
-        ("a.csv", b"text,text\ngood,yes\n", r"two columns have the same name: \['text', 'text'\]"),
-        ("a.csv", b"", r"a\.csv is no readable csv table"),
-        ("a.csv", b"text,label\nsch\xf6n,yes\n", r"a\.csv is no readable csv table in UTF-8: .*utf-8"),
-        ("a.tsv", b"text\tlabel\ngood\n", r"1 row\(s\) of the train data have no label \(first: row 0\)"),
-        ("a.jsonl", b'{"text": "a"}\n[1]\n', r"a\.jsonl is no readable jsonl table in UTF-8: a row must be an object"),
-        ("a.jsonl", b'{"text": "a"\n', r"a\.jsonl is no readable jsonl table"),
-        ("a.jsonl", b'{"text": "a", "label": 18446744073709551616}\n', r"a\.jsonl is no readable jsonl table"),
-        ("a.json", b"[" * 100_000, r"a\.json is no readable json table"),
-        ("a.json", b"[]", r"no column 'text', only \[\]"),
-        ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "a", "label": "b"}\n', r"a\.jsonl is no readable jsonl"),
-        ("a.jsonl", b'{"text": NaN, "label": 1}\n', r"1 row\(s\) of the train data have no text \(first: row 0\)"),
-        ("a.jsonl", b'{"text": "a", "label": 0}\n{"text": "b", "label": NaN}\n', r"have no label \(first: row 1\)"),
-        ("a.jsonl", b'{"text": "a", "label": "x"}\n{"text": "b", "label": NaN}\n', r"have no label \(first: row 1\)"),
-        ("a.json", b'[{"text": "a", "label": ["x", "y"]}]', r"a label that is neither .* row 0, \['x', 'y'\]\): make"),
-        ("a.json", b'[{"text": {"a": 1}, "label": 1}]', r"a text that is neither a string nor a number"),
-        ("a.csv.gz", b"text,label\n", r"a\.csv\.gz is no gzip archive, or a damaged one"),
-    ],
-)
-def test_tables_that_cannot_be_read(tmp_path: Path, name: str, data: bytes, message: str) -> None:
-    (tmp_path / name).write_bytes(data)
-    refused(message, load_text_dataset, str(tmp_path / name))
 
 
 def test_cells_mean_what_they_say(tmp_path: Path) -> None:
@@ -178,30 +127,6 @@ def test_cells_mean_what_they_say(tmp_path: Path) -> None:
         "label": ["None", "a\nb"],
     }
     assert read_table(str(tmp_path / "a.jsonl"), ["text"])["text"][:] == ["2020-01-01", "b"]
-    assert read_table(str(tmp_path / "a.jsonl"), ["absent"]).column_names == ["text", "label", "more"]
-    (tmp_path / "b.jsonl").write_text("\n".join(f'{{"label": {label}}}' for label in ("0", "1.5", "null", "1")))
-    assert read_table(str(tmp_path / "b.jsonl"), ["label"])["label"][:] == ["0", "1.5", None, "1"]
-
-
-READERS = {
-    "train.csv.gz": (load_text_dataset, b"\0"),
-    "train.jsonl.gz": (load_text_dataset, b"[1]\n"),
-    "train.txt.gz": (lambda path: load_plain_text(path, __file__), b"\0"),
-    "lines.txt.gz": (lambda path: load_plain_text(path, __file__), b"a\n"),
-    "train.en.gz": (lambda path: load_parallel_dataset([path, path]), b"a\n"),
-    "trees.conllu.gz": (lambda path: list(read_conllu(path)), b"\n"),
-    "vectors.txt.gz": (read_vectors, b"a 1\n"),
-    "vectors.bin.gz": (read_vectors, b"a \0\0\0\0"),
-}
-
-
-@pytest.mark.parametrize("name", READERS)
-def test_archives_that_are_made_to_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(files, "_ALWAYS_ALLOWED", 2**16)
-    read, content = READERS[name]
-    head = b"9999999 1\n" if "vectors" in name else b""
-    (tmp_path / name).write_bytes(gzip.compress(head + content * (2**21 // len(content))))
-    refused(rf"{name} unpacks to more than [\d,]+ bytes, 250 times its size: .*unpack it", read, str(tmp_path / name))
 
 
 def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -232,11 +157,6 @@ def test_what_is_no_file_is_written_as_it_comes(capsys: pytest.CaptureFixture[st
     assert not Path("/dev/null").is_file()
 
 
-def test_small_archives_may_hold_what_they_like(tmp_path: Path) -> None:
-    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n" * 2**20))  # 1000 times smaller
-    assert sum(1 for _ in files.read_lines(tmp_path / "a.gz")) == 2**20
-
-
 COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 
@@ -250,7 +170,7 @@ def test_compressed_files_are_read_by_their_ending(tmp_path: Path, ending: str) 
     text = write("a.txt", "one\ntwo\n" * 20_000)
     parts = load_plain_text(text, write("b.txt", "three\n"))
     assert parts["train"]["text"][:] == ["one", "two"] * 20_000
-    train, held, _ = stream_plain_text(text, str(tmp_path / f"b.txt.{ending}"))
+    train, held = stream_plain_text(text, str(tmp_path / f"b.txt.{ending}"))
     assert next(train()) == "one"
     assert held == {"validation": ["three"]}
     for name, content in (("a.csv", "text,label\ngood,1\n"), ("a.jsonl", '{"text": "good", "label": 1}')):
@@ -264,39 +184,49 @@ def test_parquet_tables_are_read(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"text": ["good", "bad"], "label": [1, 0], "more": [[], [2]]}), path)
     assert read_table(str(path), ["text", "label"]).to_dict() == {"text": ["good", "bad"], "label": [1, 0]}
     assert load_text_dataset(str(path), str(path), overlap="allow")["train"]["label"][:] == ["1", "0"]
-    refused("must be a text file, got a Parquet table. Give its folder", load_plain_text, str(path), __file__)
-    path.write_bytes(b"text")
-    refused(r"train\[1\]\.parquet is no readable parquet table", read_table, str(path), ["text"])
 
 
-@pytest.mark.parametrize("ending", ["tar", "tar.gz", "tar.xz", "tgz", "zip"])
+@pytest.mark.parametrize(
+    ("name", "data", "error", "message"),
+    [
+        ("a.csv", b"text,label\ngood,yes,indeed\n", ValueError, "Expected 2 fields in line 2, saw 3"),
+        ("a.csv", b"", ValueError, "No columns to parse"),
+        ("a.csv", b"text,label\nsch\xf6n,yes\n", UnicodeDecodeError, "utf-8"),
+        ("a.csv", b"text,other\ngood,yes\n", KeyError, "label"),
+        ("a.txt", b"good\n", ValueError, r"the ending of .*a\.txt must be one of \['csv', 'json', 'jsonl', 'parquet'"),
+        (
+            "a.tsv",
+            b"text\tlabel\ngood\n",
+            ValueError,
+            "label must be a string or number, got '' in row 0",
+        ),
+        ("a.jsonl", b'{"text": "a"\n', ValueError, "Unexpected character"),
+        ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "a", "label": "b"}\n', ValueError, "Could not convert 'b'"),
+        ("a.jsonl", b'{"text": NaN, "label": 1}\n', ValueError, "text must be a string or number, got None in row 0"),
+        ("a.jsonl", b'{"text": "a", "label": 0}\n{"text": "b", "label": null}\n', ValueError, "got None in row 1"),
+        ("a.json", b'[{"text": "a", "label": ["x", "y"]}]', ValueError, r"got \['x', 'y'\] in row 0"),
+        ("a.csv.gz", b"text,label\n", OSError, r"(?s)Not a gzipped file.*while reading .*a\.csv\.gz"),
+        ("a.parquet", b"text", ValueError, "(?s)Parquet.*while reading .*a.parquet"),
+    ],
+)
+def test_tables_that_cannot_be_read(
+    tmp_path: Path, name: str, data: bytes, error: type[Exception], message: str
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    refused(message, load_text_dataset, str(tmp_path / name), error=error)
+
+
+@pytest.mark.parametrize("ending", ["tar", "tar.gz", "tar.xz", "zip"])
 def test_archives_of_several_files_are_named(tmp_path: Path, ending: str) -> None:
-    member, path, csv = tmp_path / "a.txt", str(tmp_path / f"corpus.{ending}"), str(tmp_path / f"corpus.csv.{ending}")
-    member.write_text("one\n" * 200)
-    if ending == "zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.write(member, "a.txt")
-    else:
-        with tarfile.open(path, f"w:{ending.removeprefix('tar').strip('.')[-2:]}") as archive:
-            archive.add(member, "a.txt")
-    shutil.copy(path, csv)
-    words = f"must be a single file, got a {ending[:3].replace('tgz', 'tar')} archive. Unpack it"
-    refused(words, load_plain_text, path, str(member))
-    refused(words, read_vectors, path)
-    if ending in ("zip", "tar.gz"):
-        refused(r"must end in \.csv|" + words, read_table, csv, ["text"])
-
-
-def test_files_of_zeros_are_no_archives(tmp_path: Path) -> None:
-    (tmp_path / "zeros.bin").write_bytes(bytes(2048))
-    with files.open_file(tmp_path / "zeros.bin") as file:
-        assert file.read() == bytes(2048)
+    (tmp_path / "a.txt").write_text("one\n" * 200)
+    kind = {"tar": "tar", "tar.gz": "gztar", "tar.xz": "xztar", "zip": "zip"}[ending]
+    path = shutil.make_archive(str(tmp_path / "corpus"), kind, tmp_path, "a.txt")
+    refused("must be a single file, got an archive. Unpack it", load_plain_text, path, str(tmp_path / "a.txt"))
 
 
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_damaged_files_are_named(tmp_path: Path, ending: str) -> None:
-    whole = COMPRESS[ending]("\n".join(map(str, range(50_000))).encode())
     path = tmp_path / f"a.txt.{ending}"
-    for damaged in (whole[: len(whole) // 2], b"no archive", whole[:20] + b"?" * 20 + whole[40:]):
-        path.write_bytes(damaged)
-        refused(rf"a\.txt\.{ending} is no \w+ archive, or a damaged one", load_plain_text, str(path), __file__)
+    path.write_bytes(COMPRESS[ending]("\n".join(map(str, range(50_000))).encode())[:-100])
+    words = rf"(?s)end-of-stream marker.*while reading .*a\.txt\.{ending}"
+    refused(words, load_plain_text, str(path), __file__, error=EOFError)

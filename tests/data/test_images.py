@@ -55,20 +55,6 @@ def test_npz(tmp_path, images):
     assert_images(read_image_files(tmp_path / "a.npz"), GREY if images is GREY else COLOURS)
 
 
-@pytest.mark.parametrize("num_labels", [1, 2])
-def test_batches_of_cifar(tmp_path, num_labels):
-    images = np.random.default_rng(2).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
-    coarse = np.full((4, num_labels - 1), 9, dtype=np.uint8)
-    rows = np.concatenate([coarse, LABELS[:4, None], images.transpose(0, 3, 1, 2).reshape(4, -1)], axis=1)
-    for number in (1, 2):
-        (tmp_path / f"data_batch_{number}.bin").write_bytes(rows[2 * number - 2 : 2 * number].tobytes())
-    paths = [tmp_path / "data_batch_1.bin", tmp_path / "data_batch_2.bin"]
-    assert_images(read_image_files(paths), images, LABELS[:4])
-    (tmp_path / "test_batch.bin").write_bytes(rows[:1, ::-1].tobytes())
-    parts = load_image_dataset(dataset_name=str(tmp_path), validation_split=0.5)
-    assert {name: len(part) for name, part in parts.items()} == {"train": 3, "validation": 1, "test": 1}
-
-
 def test_a_folder_of_idx_files(tmp_path):
     write_idx(tmp_path, ending=".gz")
     write_idx(tmp_path, "t10k", GREY[:3, ::-1], LABELS[:3], ".gz")
@@ -148,93 +134,41 @@ def test_pictures_of_a_palette_are_the_same_where_their_colours_are(tmp_path):
     assert keys[0] == keys[2] != keys[1]
 
 
-def damaged(folder, name):
-    path = write_idx(folder)
-    labels = folder / "train-labels-idx1-ubyte"
-    if name == "cut off":
-        path.write_bytes(path.read_bytes()[:-1])
-    elif name == "header alone":
-        path.write_bytes(path.read_bytes()[:6])
-    elif name == "labels as images":
-        path.write_bytes(labels.read_bytes())
-    elif name == "no labels":
-        labels.unlink()
-    elif name == "fewer labels":
-        labels.write_bytes(idx(LABELS[:5]))
-    elif name == "empty":
-        write_idx(folder, images=GREY[:0], labels=LABELS[:0])
-    elif name == "pickle":
-        np.savez(folder / "a.npz", images=np.array([{}], dtype=object), labels=LABELS)
-        return folder / "a.npz"
-    elif name == "no zip":
-        (folder / "a.npz").write_bytes(b"PK\x03\x04nothing")
-        return folder / "a.npz"
-    elif name == "numbers":
-        np.savez(folder / "a.npz", images=GREY / 255, labels=LABELS)
-        return folder / "a.npz"
-    elif name == "one array":
-        np.savez(folder / "a.npz", images=GREY)
-        return folder / "a.npz"
-    elif name == "shares":
-        np.savez(folder / "a.npz", images=GREY, labels=LABELS / 3)
-        return folder / "a.npz"
-    elif name == "batch":
-        (folder / "a.bin").write_bytes(bytes(3074))
-        return folder / "b.bin"
-    return path
+def test_files_of_other_contents(tmp_path):
+    path = write_idx(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    with pytest.raises(ValueError, match=r"cannot reshape array of size 143"):
+        read_image_files(path)
+    path.write_bytes(b"other bytes")
+    with pytest.raises(ValueError, match=r"must be an IDX file of bytes or end in \.npz, got b'oth'"):
+        read_image_files(path)
+    path.write_bytes(whole)
+    (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(LABELS[:5]))
+    with pytest.raises(ValueError, match=r"labels \[N\], got uint8 \[12, 4, 3\] and \[5\]"):
+        read_image_files(path)
+    (tmp_path / "train-labels-idx1-ubyte").unlink()
+    with pytest.raises(FileNotFoundError, match="train-labels-idx1-ubyte"):
+        read_image_files(path)
+    np.savez(tmp_path / "a.npz", images=np.array([{}], dtype=object), labels=LABELS)
+    with pytest.raises(ValueError, match=r"(?s)allow_pickle=False.*a\.npz"):
+        read_image_files(tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", images=GREY)
+    with pytest.raises(KeyError, match=r"(?s)labels is not a file.*a\.npz"):
+        read_image_files(tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", images=GREY / 255, labels=LABELS)
+    with pytest.raises(ValueError, match=r"must have uint8 images .* got float64"):
+        read_image_files(tmp_path / "a.npz")
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "words"),
-    [
-        ("cut off", ValueError, "was cut off or changed: its header says 160 bytes, it has 159"),
-        ("header alone", ValueError, "was cut off or changed"),
-        ("labels as images", ValueError, "must begin with bytes 0, 0, 8, 3"),
-        ("no labels", FileNotFoundError, "no file of labels beside it: train-labels-idx1-ubyte"),
-        ("fewer labels", ValueError, "has 12 images and 5 labels"),
-        ("empty", ValueError, "holds no image"),
-        ("pickle", ValueError, "no readable npz file of images: .*allow_pickle"),
-        ("no zip", ValueError, "no readable npz file of images"),
-        ("numbers", ValueError, "images must be bytes .* got float64"),
-        ("one array", ValueError, "no array 'labels', only"),
-        ("shares", ValueError, "labels must be integers .* got float64"),
-        ("batch", FileNotFoundError, "no such file"),
-    ],
-)
-def test_files_that_are_none(tmp_path, name, error, words):
-    with pytest.raises(error, match=words):
-        read_image_files(damaged(tmp_path, name))
-
-
-def test_requests_that_are_none(tmp_path):
-    (tmp_path / "a.bin").write_bytes(bytes(100))
-    for paths, words in (
-        ([], "at least one file"),
-        (tmp_path / "a.bin", "no batch of CIFAR, or was cut off: 100 bytes"),
-        (tmp_path / "a.png", r"must end in \.npz, \.bin"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            read_image_files(paths)
-    grey = write_idx(tmp_path)
-    other = write_idx(tmp_path, "test", GREY[:, :2])
-    with pytest.raises(ValueError, match="have different shapes"):
-        read_image_files([grey, other])
+def test_options(tmp_path):
     with pytest.raises(ValueError, match="give either dataset_name or train_file"):
         load_image_dataset()
     for option in ("overlap", "broken"):
         with pytest.raises(ValueError, match=f"{option} must be one of"):
-            load_image_dataset(str(grey), **{option: "ignore"})
-    (tmp_path / "data_batch_1").write_bytes(b"")
-    with pytest.raises(ValueError, match="is a pickle, which may run code"):
-        load_image_dataset(dataset_name=str(tmp_path))
-
-
-def test_columns_that_are_none(tmp_path):
-    folder = tmp_path / "table"
-    folder.mkdir()
-    (folder / "train.csv").write_text("image,label\na,1\nb,2\n")
-    options = {"dataset_name": str(folder), "cache_dir": str(tmp_path / "cache")}
-    with pytest.raises(ValueError, match=r"column 'image' of the train data holds no images but Value"):
-        load_image_dataset(**options)
-    with pytest.raises(ValueError, match=r"has no column 'picture', only .* name one of them with image_column"):
+            load_image_dataset(str(write_idx(tmp_path)), **{option: "ignore"})
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "train.csv").write_text("image,label\na,1\nb,2\n")
+    options = {"dataset_name": str(tmp_path / "table"), "cache_dir": str(tmp_path / "cache")}
+    with pytest.raises(ValueError, match=r"Column name .*picture"):
         load_image_dataset(**options, image_column="picture")

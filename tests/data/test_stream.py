@@ -39,7 +39,13 @@ def read_lanes(data: StreamDataset) -> list[list[tuple[int, int]]]:
 def test_every_token_but_the_first_is_predicted_once_from_the_one_before(length, lanes, segment):
     tokens = torch.arange(length)
     if length <= lanes * segment:
-        refused(f"need a stream of {lanes * segment + 1} tokens, got {length}", StreamDataset, tokens, lanes, segment)
+        refused(
+            rf"num_lanes \* segment_length = {lanes * segment}, got \[{length}\]",
+            StreamDataset,
+            tokens,
+            lanes,
+            segment,
+        )
         return
     data = StreamDataset(tokens, lanes, segment)
     pairs = [pair for lane in read_lanes(data) for pair in lane]
@@ -63,42 +69,13 @@ def test_shards_are_the_lanes_of_the_whole_with_equally_many_segments():
             parts = torch.cat([shard[segment][name] for shard in shards])
             assert torch.equal(parts, whole[segment][name])
     assert (shards[1][2]["shift_labels"] == -100).all()
-    refused("4 lanes cannot be shared by 3 processes", whole.shard, 0, 3)
+    refused("num_lanes must be a multiple of the 3 processes, got 4", whole.shard, 0, 3)
 
 
 @pytest.mark.parametrize("segment", [-1, 4])
 def test_there_is_no_segment_beyond_the_stream(segment):
     with pytest.raises(IndexError, match=f"segment {segment} of 4"):
         StreamDataset(torch.arange(9), 2, 1)[segment]
-
-
-@pytest.mark.parametrize(
-    ("tokens", "lanes", "length", "error", "words"),
-    [
-        (torch.arange(9), 0, 2, ValueError, "must be 1 or more, got 0 and 2"),
-        (torch.arange(9), 2, -1, ValueError, "must be 1 or more, got 2 and -1"),
-        (torch.zeros(9), 2, 2, ValueError, "one sequence of integers, got torch.float32"),
-        (torch.zeros(3, 3, dtype=torch.long), 1, 2, ValueError, r"one sequence of integers, got torch.int64 \[3, 3\]"),
-        (torch.zeros(9, dtype=torch.bool), 1, 2, ValueError, "one sequence of integers, got torch.bool"),
-        ([1, 2, 3] * 10, 2, 3, TypeError, "must be a tensor, .* got list"),
-        (torch.arange(30).numpy(), 2, 3, TypeError, "must be a tensor, .* got ndarray"),
-        (torch.arange(30), 2.0, 3, TypeError, "must be integers, got 2.0 and 3"),
-        (torch.arange(30), 2, 3.5, TypeError, "must be integers, got 2 and 3.5"),
-    ],
-)
-def test_wrong_streams_are_refused(tokens, lanes, length, error, words):
-    refused(words, StreamDataset, tokens, lanes, length, error=error)
-
-
-def test_the_checksum_is_that_of_all_tokens_and_of_no_type():
-    tokens = torch.randint(0, 50, (70_000,))
-    value = StreamDataset(tokens, 2, 3).checksum
-    assert StreamDataset(tokens.int(), 4, 5).shard(1, 2).checksum == value
-    for place in (0, 65_535, 65_536, -1):
-        changed = tokens.clone()
-        changed[place] += 1
-        assert StreamDataset(changed, 2, 3).checksum != value
-    assert StreamDataset(tokens[:-1], 2, 3).checksum != value
 
 
 # --- text -----------------------------------------------------------------------------------------------------------
@@ -171,7 +148,7 @@ def test_words_of_pieces_are_read_without_an_unknown_token():
 def test_foreign_characters_are_listed():
     tokenizer = build_tokenizer(["abc "], "character", special_tokens=False)
     texts = ["cab", "dabé7 a", "a" * 70_000 + "z"]
-    words = r"the texts hold 4 symbol\(s\) .*\['7', 'd', 'z', 'é'\]"
+    words = r"texts have 4 symbol\(s\) .*\['7', 'd', 'z', 'é'\]"
     refused(words, encode_stream, texts, tokenizer, by_character=True)
     refused("build the tokenizer with an unknown token", encode_stream, ["x"], tokenizer)
 
@@ -187,9 +164,9 @@ def test_lines_of_words_end_in_the_token_of_their_end():
 
 def test_texts_must_be_several_and_hold_something():
     tokenizer = build_tokenizer(["ab"], "character", special_tokens=False)
-    refused(r"pass \[text\]", encode_stream, "ab", tokenizer, error=TypeError)
+    refused(r"Pass \[text\]", encode_stream, "ab", tokenizer, error=TypeError)
     for texts in ([], ["", ""]):
-        refused("hold no token", encode_stream, texts, tokenizer)
+        refused("at least one token, got none", encode_stream, texts, tokenizer)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -211,13 +188,19 @@ def test_plain_text_that_cannot_be_read(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("a\n", encoding="utf-8")
     refused("either dataset_name or train_file", load_plain_text)
-    refused(r"no such file: nowhere\.txt", load_plain_text, str(file), "nowhere.txt", error=FileNotFoundError)
-    refused("share a file", load_plain_text, str(file), str(file))
+    refused(
+        r"No such file .*nowhere\.txt",
+        load_plain_text,
+        str(file),
+        "nowhere.txt",
+        error=FileNotFoundError,
+    )
+    refused("each split needs its own file", load_plain_text, str(file), str(file))
     refused("validation_split=0.1 of 1 rows leaves a split empty", load_plain_text, str(file))
-    refused("validation_split must be between 0 and 1, got 1.5", load_plain_text, str(file), validation_split=1.5)
-    for content, message in ((b"", "holds no line"), (b"\xff\xfe\xff", "is no UTF-8 text")):
-        (tmp_path / "b.txt").write_bytes(content)
-        refused(rf"b\.txt {message}", load_plain_text, str(file), str(tmp_path / "b.txt"))
+    (tmp_path / "b.txt").write_bytes(b"\xff\xfe\xff")
+    refused(
+        r"(?s)'utf-8' codec .*b\.txt", load_plain_text, str(file), str(tmp_path / "b.txt"), error=UnicodeDecodeError
+    )
 
 
 def test_the_last_lines_of_the_training_text_are_the_validation_split(tmp_path):
@@ -238,5 +221,5 @@ def test_plain_text_of_a_folder(tmp_path):
         (tmp_path / f"{part}.jsonl").write_text("\n".join(records), encoding="utf-8")
     parts = load_plain_text(dataset_name=str(tmp_path), text_column="line")
     assert {name: part.to_dict() for name, part in parts.items()} == {n: {"text": lines} for n, lines in rows.items()}
-    refused(r"no column 'text', only \['id', 'line'\]", load_plain_text, dataset_name=str(tmp_path))
+    refused(r"Column name .*text.*not in the dataset.*'id', 'line'", load_plain_text, dataset_name=str(tmp_path))
     refused("either dataset_name or train_file", load_plain_text, "a.txt", dataset_name=str(tmp_path))

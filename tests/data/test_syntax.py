@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import copy
-import gzip
 import pickle
 import time
 from pathlib import Path
@@ -132,7 +131,7 @@ def test_time_is_linear_in_a_chain_of_heads():
     start = time.process_time()
     depths = _depths(heads)
     merged = _contract(columns, ranges, depths, merge=True)
-    refused(r"the heads above word 1 go round in a circle", _depths, [*heads[:-2], 2, 0])
+    refused("must form a tree, got a cycle above word 1", _depths, [*heads[:-2], 2, 0])
     assert time.process_time() - start < 1
     assert depths == list(range(size, 0, -1))
     assert merged["heads"] == [*range(2, size * 3 // 4 + 1), 0]
@@ -140,60 +139,33 @@ def test_time_is_linear_in_a_chain_of_heads():
 
 
 BROKEN = {
-    "circle": (line(1, "a", 0) + line(2, "b", 3) + line(3, "c", 2), r"word 2 go round in a circle.*\(line 4\)"),
-    "no root": (line(1, "a", 2) + line(2, "b", 1), r"no word has the head 0.*\(line 3\)"),
-    "no head": (line(1, "a", 0) + line(2, "b", "_"), r"head of token 2 .* got None \(line 4\)"),
-    "far head": (line(1, "a", 0) + line("2-3", "b", "_") + line(2, "b", 7), r"token 2 .* got 7 \(line 5\)"),
-    "negative head": (line(1, "a", -1), r"the head of token 1 must be .* got -1 \(line 3\)"),
-    "head of itself": (line(1, "a", 0) + line(2, "b", 2), r"token 2 must be another token .* got 2 \(line 4\)"),
-    "wrong number": (line(1, "a", 0) + line(5, "b", 1), r"word 2 has the ID 5.*\(line 4\)"),
-    "no number": (line(1, "a", 0) + line("_", "b", 1), r"word 2 has the ID None.*\(line 4\)"),
-    "no CoNLL-U": (line(1, "a", 0) + "words\n", r"no CoNLL-U.*\(line 4\)"),
-    "words twice": (line(1, "a", 0) + line(1, "b", 0), r"word 2 has the ID 1: words must be numbered from 1"),
-    "head is a word": (line(1, "a", 0) + line(2, "b", "a"), r"no CoNLL-U: .*'head'.*'a'.*\(line 4\)"),
-    "text with tabs": ("A\ttext\n", r"no CoNLL-U: .*'A' is not a valid ID"),
-    "three columns": ("1\tword\tword\n", "word 1 has 3 of the 10 columns"),
-    "seven columns": ("1\tword\t_\t_\t_\t_\t0\n", "word 1 has 7 of the 10 columns"),
-    "no relation": (line(1, "a", 0) + line(2, "b", 1, "_"), r"word 2 has no relation but '_' .*\(line 4\)"),
-    "empty relation": (line(1, "a", 0, "") + line(2, "b", 1), r"word 1 has no relation but '' .*\(line 3\)"),
-    "range behind the end": (
-        line(1, "a", 0) + line(2, "b", 1) + line("3-4", "cd", "_"),
-        r"the range 3-4 must hold two words or more of 1\.\.2, .*\(line 5\)",
-    ),
-    "long range": (line("1-9", "ab", "_") + line(1, "a", 0) + line(2, "b", 1), r"range 1-9 .* of 1\.\.2.*\(line 3\)"),
-    "range of one word": (line("1-1", "ab", "_") + line(1, "a", 0), r"the range 1-1 must hold two .*\(line 3\)"),
+    "circle": (line(1, "a", 0) + line(2, "b", 3) + line(3, "c", 2), "must form a tree, got a cycle above word 2"),
+    "no root": (line(1, "a", 2) + line(2, "b", 1), "must form a tree, got a cycle above word 1"),
+    "no head": (line(1, "a", 0) + line(2, "b", "_"), r"heads must be 2 other .* got \[0, None\]"),
+    "far head": (line(1, "a", 0) + line(2, "b", 7), r"heads must be 2 other .* got \[0, 7\]"),
+    "head of itself": (line(1, "a", 0) + line(2, "b", 2), r"heads must be 2 other .* got \[0, 2\]"),
+    "wrong number": (line(1, "a", 0) + line(5, "b", 1), "word 2 must have the ID 2"),
+    "no relation": (line(1, "a", 0) + line(2, "b", 1, "_"), "word 2 must have the ID 2 and a relation"),
+    "long range": (line("1-9", "ab", "_") + line(1, "a", 0) + line(2, "b", 1), r"of the 2 words, got .* \[1, 9\]"),
     "ranges that overlap": (
         line("1-2", "ab", "_") + line(1, "a", 0) + line("2-3", "xy", "_") + line(2, "b", 1) + line(3, "c", 1),
-        r"the range 2-3 must hold two words or more of 3\.\.3, behind the range before it \(line 5\)",
+        r"separate ranges of the 3 words, got the bounds \[1, 2, 2, 3\]",
     ),
 }
 
 
 @pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN)
-@pytest.mark.parametrize(
-    ("before", "name"),
-    [("# sent_id = x\n# text = y\n", "(x|1)"), (line(1, "a", 0) + "\n", "2")],
-    ids=["comments", "sentence"],
-)
-def test_errors_name_the_sentence_and_the_line(tmp_path, text, message, before, name):
-    for contractions in ("split", "merge"):
-        with pytest.raises(ValueError, match=rf"text\.conllu: sentence {name}.*{message}"):
-            list(read_conllu(write(tmp_path, before + text), contractions))
+def test_errors_name_the_sentence_and_the_file(tmp_path, text, message):
+    path = write(tmp_path, line(1, "a", 0) + "\n" + text)
+    refused(rf"(?s){message}.*sentence 2.*while reading .*text\.conllu", list, read_conllu(path))
 
 
-def test_broken_files_are_named(tmp_path):
-    whole = gzip.compress("\n".join([SENTENCES] * 50).encode(), mtime=0)
-    broken = {
-        "cut.conllu.gz": whole[:-20],
-        "damaged.conllu.gz": whole[:20] + bytes(20) + whole[40:],
-        "plain.conllu.gz": SENTENCES.encode(),
-        "latin1.conllu": SENTENCES.encode("latin-1"),
-    }
-    for name, content in broken.items():
-        (tmp_path / name).write_bytes(content)
-        refused(rf"{name}: sentence \d+ is no CoNLL-U", list, read_conllu(tmp_path / name))
-    for missing in (tmp_path / "absent.conllu", tmp_path):
-        refused("no such file: ", read_conllu, missing, error=FileNotFoundError)
+def test_other_files(tmp_path):
+    import conllu
+
+    words = write(tmp_path, "A\ttext\n")
+    refused("(?s)'A' is not a valid ID.*text.conllu", list, read_conllu(words), error=conllu.exceptions.ParseException)
+    refused("absent", list, read_conllu(tmp_path / "absent.conllu"), error=FileNotFoundError)
 
 
 def test_encodings(tmp_path):
@@ -201,7 +173,7 @@ def test_encodings(tmp_path):
     (sentence,) = read_conllu(write(tmp_path, "\ufeff" + line(1, "M\u00fchle", 0)))
     assert sentence["tokens"] == ["M\u00fchle"]
     path.write_text(line(1, "a", 0) + "\n" + line(1, "b", 0) + line(2, "M\u00fchle", 1), encoding="latin-1")
-    refused(r"sentence 2 is no CoNLL-U: it is no UTF-8 text, .*iconv \(line 4\)", list, read_conllu(path))
+    refused(r"(?s)'utf-8' codec.*text\.conllu", list, read_conllu(path), error=UnicodeDecodeError)
 
 
 def test_unknown_contractions(tmp_path):
@@ -241,9 +213,7 @@ def test_a_text_is_parsed():
 
 def test_several_sentences_in_a_text():
     pipeline = with_heads([1, 1, 3, 3], ["nsubj", "ROOT", "nsubj", "ROOT"])
-    message = (
-        "text 0 is split into 2 sentences by the parser: 'Dogs bark cats meow'; .* sentences='join' .* from_pretrained"
-    )
+    message = "text 0 must be one sentence, got 2: 'Dogs bark cats meow'.*sentences='join' .* from_pretrained"
     refused(message, list, SyntaxParser(pipeline).pipe(["Dogs bark cats meow"]))
     joined = SyntaxParser(pipeline, "join")("Dogs bark cats meow")
     assert joined["heads"] == [2, 0, 4, 2]
@@ -251,24 +221,14 @@ def test_several_sentences_in_a_text():
     assert joined["sentences"] == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "words"),
-    [
-        (" \n", "line", r"line 1 is empty or only white space: ' \\n'"),
-        (" ", ["the first", "the second"], "the second is empty or only white space"),
-        ("b\ud800", "line", "line 1 has half of a character: .*surrogates not allowed; read it as UTF-8"),
-        (10 * "b", "line", "line 1 has 10 characters, and the parser takes 9 at most"),
-    ],
-)
-def test_texts_that_cannot_be_parsed(text, name, words):
+def test_texts_that_cannot_be_parsed():
     parser = SyntaxParser(with_heads([0], ["ROOT"]))
-    parser.pipeline.max_length = 9
-    refused(words, list, parser.pipe(["a", text], name=name))
-    refused("the text is not a string but NoneType", parser, None, error=TypeError)
+    for name, words in (("line", "line 1"), (["the first", "the second"], "the second")):
+        refused(f"{words} must not be blank, got ' '", list, parser.pipe(["a", " "], name=name))
 
 
 def test_words_without_a_relation():
-    refused("left words of the text without a relation: 'a b'", SyntaxParser(with_heads([0, 0], ["ROOT", ""])), "a b")
+    refused("must have a parser, got the text without .* 'a b'", SyntaxParser(with_heads([0, 0], ["ROOT", ""])), "a b")
 
 
 @pytest.fixture
@@ -281,30 +241,10 @@ def blank(tmp_path):
     return tmp_path / "blank"
 
 
-def test_pipelines_that_cannot_be_used(tmp_path, blank):
-    import spacy
-
-    words = r"has no parser, only \['sentencizer'\]: choose one that has, or train one"
-    refused(words, SyntaxParser, spacy.load(blank))
-    refused(r"blank " + words, SyntaxParser(blank), "a text")
-    words = r"'xx_absent_sm'.*python -m spacy download xx_absent_sm"
-    refused(words, SyntaxParser("xx_absent_sm"), "a text", error=FileNotFoundError)
-    refused(r"no spaCy pipeline .*give the folder of one", SyntaxParser(tmp_path), "a text", error=FileNotFoundError)
+def test_pipelines_that_cannot_be_used(blank):
+    refused("blank must have a parser, got the text without relations: 'a text'", SyntaxParser(blank), "a text")
+    refused("xx_absent_sm", SyntaxParser("xx_absent_sm"), "a text", error=OSError)
     refused(r"sentences must be one of \['error', 'join'\], got 'cut'", SyntaxParser, "en_core_web_sm", "cut")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "error", "words"),
-    [
-        ('"en"', '"qq"', ImportError, r"needs a package of its language: .*; pip install spacy\[ja\], .*lookups"),
-        ('= "sentencizer"', '= "gone"', ValueError, "cannot be loaded: .*'gone'.*import the package that defines"),
-        ("]", "", ValueError, "cannot be loaded: .*; train or download it again"),
-    ],
-)
-def test_pipelines_that_cannot_be_loaded(blank, old, new, error, words):
-    settings = blank / "config.cfg"
-    settings.write_text(settings.read_text().replace(old, new))
-    refused(rf"(?s)blank'.* {words}", SyntaxParser(blank), "a text", error=error)
 
 
 def test_a_component_need_not_say_that_it_parses():
@@ -319,7 +259,7 @@ def test_a_component_need_not_say_that_it_parses():
 def test_copies_hold_the_name_alone(tmp_path):
     pipeline = with_heads([0], ["ROOT"])
     unnamed = copy.deepcopy(SyntaxParser(pipeline))
-    refused("pipeline has no folder: save the pipeline with to_disk", unnamed, "a")
+    refused("needs a pipeline with a folder. Save it with to_disk", unnamed, "a")
     pipeline.to_disk(tmp_path / "fixed")
     named = SyntaxParser(str(tmp_path / "fixed"), "join")
     assert named("a")["relations"] == ["root"]

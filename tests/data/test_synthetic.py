@@ -37,19 +37,9 @@ def test_numbers_follow_from_the_seed():
     assert not torch.equal(quadrant_data(10, seed=1).numbers, quadrant_data(10, seed=2).numbers)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"kind": "quaternion"}, r"kind must be one of \['complex', 'real'\], got 'quaternion'"),
-        ({"num_samples": 0}, "num_samples must be positive, got 0"),
-        ({"num_features": -1}, "num_features must be positive, got -1"),
-        ({"std": 0.0}, "std must be positive, got 0.0"),
-        ({"radius": float("nan")}, "radius must be positive, got nan"),
-    ],
-)
-def test_requests_that_are_none(options, words):
-    with pytest.raises(ValueError, match=words):
-        quadrant_data(**options)
+def test_another_kind_is_rejected():
+    with pytest.raises(ValueError, match=r"kind must be one of \['complex', 'real'\], got 'quaternion'"):
+        quadrant_data(kind="quaternion")
 
 
 def test_xor():

@@ -245,18 +245,26 @@ def test_tokens_that_are_given_stay_whole():
     ("texts", "options", "words"),
     [
         (TEXTS, {"kind": "sentencepiece"}, r"\['bpe', 'character', 'token', 'whitespace', 'word'\], got 's"),
-        (TEXTS, {"vocab_size": 3}, "exceed the 3 special tokens, got 3"),
-        (TEXTS, {"kind": "bpe", "vocab_size": 200}, "at least 259 tokens, got 200"),
-        (TEXTS, {"vocab_size": 5, "append_eos": True}, "exceed the 5 special tokens, got 5"),
-        (TEXTS, {"kind": "bpe", "vocab_size": 260, "append_eos": True}, "at least 261 tokens, got 260"),
+        (TEXTS, {"vocab_size": 3}, "at least 4, got 3"),
+        (TEXTS, {"kind": "bpe", "vocab_size": 200}, "at least 259, got 200"),
+        (TEXTS, {"vocab_size": 5, "append_eos": True}, "at least 6, got 5"),
+        (TEXTS, {"kind": "bpe", "vocab_size": 260, "append_eos": True}, "at least 261, got 260"),
         (TEXTS, {"special_tokens": "bert"}, r"special_tokens must be one of \['causal', 'end', 'masked', 'n"),
-        (TEXTS, {"special_tokens": "none", "append_eos": True}, "append_eos=True needs </s>"),
+        (
+            TEXTS,
+            {"special_tokens": "none", "append_eos": True},
+            "True needs special_tokens='causal', got 'none'",
+        ),
         (TEXTS, {"special_tokens": False, "append_eos": True}, "'causal'"),
-        (TEXTS, {"special_tokens": "none", "append_eos": "stream"}, "append_eos='stream' needs </s>"),
+        (
+            TEXTS,
+            {"special_tokens": "none", "append_eos": "stream"},
+            "'stream' needs special_tokens='causal'",
+        ),
         (TEXTS, {"append_eos": "always"}, r"append_eos must be one of \['stream'\], got 'always'"),
-        (TEXTS, {"min_frequency": 99}, "min_frequency is too high"),
-        ([], {}, "no token was found"),
-        (["", "  "], {}, "no token was found"),
+        (TEXTS, {"min_frequency": 99}, "min_frequency=99, got none"),
+        ([], {}, "texts must have a token"),
+        (["", "  "], {}, "texts must have a token"),
     ],
 )
 def test_bad_input(texts, options, words):
@@ -264,5 +272,5 @@ def test_bad_input(texts, options, words):
 
 
 def test_texts_that_are_none():
-    refused(r"got one string; pass \[text\]", build_tokenizer, "one string", error=TypeError)
-    refused("text 1 is not a string but NoneType", build_tokenizer, ["a", None], error=TypeError)
+    refused(r"got one string. Pass \[text\]", build_tokenizer, "one string", error=TypeError)
+    refused("expected string", build_tokenizer, ["a", None], error=TypeError)

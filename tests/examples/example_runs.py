@@ -37,7 +37,7 @@ def load_example(path: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up here
     spec.loader.exec_module(module)
-    return sys.modules[module.main.__module__]
+    return sys.modules[module.main.__module__] if hasattr(module, "main") else module
 
 
 def run_example(path: str, *arguments: Any) -> Any:

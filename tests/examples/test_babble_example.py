@@ -64,7 +64,7 @@ def test_babble_or_not(run: Callable[..., Any], folder: Path, tmp_path: Path) ->
     assert {row["label"] for row in rows} == {"babble", "other"}
     for row in rows:
         assert classify(read_audio(folder / "recordings" / row["audio"], RATE))[0]["label"] == row["prediction"]
-    with pytest.raises(ValueError, match="task 7 has labels and nothing to write: leave out --decoder_layers"):
+    with pytest.raises(ValueError, match="--decoder_layers has no effect on task 7"):
         run(RUN, "--folder", folder, "--task", "7", *SMALL, "--decoder_layers", "1")
 
 
@@ -73,17 +73,13 @@ def test_clips_shorter_than_a_window(run: Callable[..., Any], folder: Path, task
     wave, _ = soundfile.read(folder / "recordings" / "4.wav")
     soundfile.write(folder / "recordings" / "4.wav", wave[:64], RATE)  # 8 ms
     options = ["--folder", folder, "--task", task, "--make_tasks", "--min_count", "1", *SMALL]
-    with pytest.raises(
-        ValueError, match=r"1 of \d+ clips cannot be used.*\n.*4\.wav: .*64 samples, less than one window"
-    ):
+    with pytest.raises(ValueError, match=r"1 of \d+ clips cannot be used.*\n.*4\.wav: .* samples, got 64\."):
         run(RUN, *options)
     assert run(RUN, *options, "--pad_short")["rows"]["train"] > 0
 
 
 def test_missing_files_are_listed(run: Callable[..., Any], folder: Path) -> None:
-    with pytest.raises(
-        FileNotFoundError, match=r"5 file\(s\) of the task are missing: .*task2\.test\.csv.*write_babble_tasks"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"task2\.train\.csv"):
         run(RUN, "--folder", folder, "--task", "2", *SMALL)
     for number in (3, 7):
         (folder / "recordings" / f"{number}.wav").unlink()

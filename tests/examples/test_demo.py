@@ -23,7 +23,6 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from complex_transformers.pipelines import PIPELINES, RESAMPLED
-from complex_transformers.recipes.commands import demo_data
 
 FOLDER = EXAMPLES / "demo"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -38,12 +37,11 @@ FEW = {"rows": 12, **SMALL}  # where data are drawn one by one
 
 
 @pytest.fixture(scope="module")
-def modules() -> dict[str, ModuleType]:
-    """The modules of the demo, by the names of its scripts."""
-    return {
-        "demo_data": demo_data,
-        **{name: load_example(f"demo/{name}.py") for name in ("train_demo_models", "demo")},
-    }
+def modules() -> Iterator[dict[str, ModuleType]]:
+    """The three files, as a script beside them sees them."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.syspath_prepend(str(FOLDER))
+        yield {name: load_example(f"demo/{name}.py") for name in ("demo_data", "train_demo_models", "demo")}
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def test_lora_is_saved_loaded_and_merged(run: Callable[..., Any]) -> None:
     assert results["merged - adapted"] < 1e-5
 
 
-@pytest.mark.full  # `make quickstart` runs it whole, and tests/test_runs.py trains by the same Trainer
+@pytest.mark.slow  # `make quickstart` runs it whole, and tests/test_runs.py trains by the same Trainer
 def test_quickstart(run: Callable[..., Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     texts = write(tmp_path / "train.csv", make_rows(60, seed=1))
     sizes = ["--hidden_size", "16", "--num_hidden_layers", "1", "--num_train_epochs", "1"]

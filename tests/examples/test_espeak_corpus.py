@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from example_runs import assert_refused, load_example, read_table
+from example_runs import EXAMPLES, assert_refused, load_example, read_table
 
 from complex_transformers.recipes import ipa_category, load_babble
-from complex_transformers.recipes.commands import espeak as espeak_ng
 from complex_transformers.recipes.datasets.babble import load_babble_index
 
 pytest.importorskip("espeakng_loader")
@@ -34,8 +33,18 @@ TWO_VOICES = ("--voices", "en-us+f3", "en-gb+klatt2")
 TWO_SPEEDS = ("--speeds", 130, 300)
 
 
+FOLDER = EXAMPLES / "phonetic-transcription"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def path_of_the_example() -> Any:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.syspath_prepend(FOLDER)  # as for a script
+        yield
+
+
 @pytest.fixture(scope="module")
-def example() -> ModuleType:
+def example(path_of_the_example: None) -> ModuleType:
     return load_example(SCRIPT)
 
 
@@ -136,7 +145,7 @@ def test_transcriptions_have_the_symbols_of_the_chart(corpus: tuple[Path, dict[s
 
 
 def test_marks_that_are_no_symbols_go() -> None:
-    from complex_transformers.recipes.commands.espeak import clean_ipa
+    from espeak import clean_ipa
 
     assert clean_ipa(["(en)ðə(en-gb-x-rp) t_ʃ\u200dɪp", " lˈɛɾ\u025a \u1d7b:"]) == "ðə tʃɪp lˈɛɾə\u02de ɪ\u0308\u02d0"
 
@@ -209,9 +218,12 @@ def test_what_espeak_cannot_say_is_reported(run: Callable[..., Any], tmp_path: P
         (["--speeds", 60], r"--speeds must lie in \[80, 450\], got \[60\]"),
         (["--pitches", 100], r"--pitches must lie in \[0, 99\], got \[100\]"),
         (["--processes", 0], "--processes must be at least 1, got 0"),
-        (["--utterances", 145], "there are 6 sentences and there are 24 ways to say each, which gives 144"),
-        (["--utterances", 7, "--babble"], "there are 6 sentences and --babble says each once, which gives 6"),
-        (["--utterances", 2], "three parts need sentences of at least 3 lines, got 2"),
+        (["--utterances", 145], "--utterances must be at most 144, got 145: 6 sentences and there are 24 ways"),
+        (
+            ["--utterances", 7, "--babble"],
+            "--utterances must be at most 6, got 7: 6 sentences and --babble",
+        ),
+        (["--utterances", 2], "text_files must have sentences of at least 3 lines, got 2"),
     ],
 )
 def test_errors(run: Callable[..., Any], text: Path, tmp_path: Path, arguments: list[Any], message: str) -> None:
@@ -222,7 +234,7 @@ def test_errors(run: Callable[..., Any], text: Path, tmp_path: Path, arguments: 
 
 def test_files_that_will_not_do(run: Callable[..., Any], text: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n...\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"empty.txt has no sentence"):
+    with pytest.raises(ValueError, match=r"empty.txt must have one sentence per line"):
         run("--text_files", text, tmp_path / "empty.txt", "--output_dir", tmp_path / "out")
     with pytest.raises(FileExistsError, match="not an empty folder: remove it, or give another --output_dir"):
         run("--text_files", text, "--output_dir", tmp_path)
@@ -239,15 +251,19 @@ def test_errors_of_one_text(espeak: Any) -> None:
     )
 
 
-def test_a_copy_that_fails_is_no_silence() -> None:
+def test_a_copy_that_fails_is_no_silence(path_of_the_example: None) -> None:
+    import espeak
+
     with pytest.raises(ZeroDivisionError):
-        espeak_ng._in_child(lambda: 1 // 0)
+        espeak._in_child(lambda: 1 // 0)
     with pytest.raises(RuntimeError, match="ended without a result, exit status 3"):
-        espeak_ng._in_child(lambda: os._exit(3))
+        espeak._in_child(lambda: os._exit(3))
 
 
-def test_without_a_library_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_library_the_remedy_is_named(path_of_the_example: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    import espeak
+
     monkeypatch.setitem(sys.modules, "espeakng_loader", None)
     monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
     with pytest.raises(ImportError, match=r'pip install -e "\.\[synthesis\]"'):
-        espeak_ng.Espeak()
+        espeak.Espeak()

@@ -71,8 +71,8 @@ def test_parts_in_which_nothing_is_masked_are_named(run: Callable[..., Any], tmp
     blank.write_text("\n  \n", encoding="utf-8")
     assert_refused(
         lambda *files: run(MLM, "--train_file", train, *files),
-        (["--validation_file", short], "no token of the validation data is masked: .* raise --mlm_probability"),
-        (["--validation_file", valid, "--test_file", blank], "the test data hold no text"),
+        (["--validation_file", short], "the validation data has no masked token"),
+        (["--validation_file", valid, "--test_file", blank], "the test data must have text"),
     )
 
 
@@ -156,7 +156,7 @@ def test_stream_goes_on_where_it_stopped(run: Callable[..., Any], tmp_path: Path
 def test_foreign_symbols_are_refused(run: Callable[..., Any], tmp_path: Path) -> None:
     files = character_files(tmp_path)
     (tmp_path / "validation.txt").write_text("the caté sat 7", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"the validation data: the texts hold 2 symbol\(s\) .*\['7', 'é'\]"):
+    with pytest.raises(ValueError, match=r"(?s)texts have 2 symbol\(s\) .*\['7', 'é'\].*the validation data"):
         run(CLM, *files, *TINY_XL)
 
 
@@ -164,17 +164,15 @@ def test_prompts_that_cannot_be_read_are_found_before_training(run: Callable[...
     files = character_files(tmp_path)
     assert_refused(
         lambda *arguments: run(CLM, *files, *TINY_XL, *arguments),
-        (["--prompt", "the cat", "Hello"], r"--prompt 'Hello': the texts hold 2 symbol\(s\) .*\['H', 'l'\]"),
-        (["--prompt", ""], "--prompt '': the texts hold no token"),
-        (["--prompt", "the cat", "--max_new_tokens", "-5"], "max_new_tokens must be 1 or more, got -5"),
-        (["--max_train_tokens", "-2000"], "max_train_tokens must be 1 or more, got -2000"),
+        (["--prompt", "the cat", "Hello"], r"(?s)texts have 2 symbol\(s\) .*\['H', 'l'\].*--prompt"),
+        (["--prompt", ""], "(?s)at least one token, got none.*--prompt"),
     )
     assert not (tmp_path / "out").exists()
 
 
 def test_prompts_of_what_reads_ahead_are_refused_before_training(run: Callable[..., Any], tmp_path: Path) -> None:
     ahead = ["--transform", "fourier", "--max_steps", "2"]
-    with pytest.raises(ValueError, match=r"--prompt 'the cat': this model reads the words .*; leave out --prompt, or"):
+    with pytest.raises(ValueError, match="--prompt needs a causal model, got 'the cat'"):
         run(RNN, *character_files(tmp_path), *TINY_RNN, *ahead, "--prompt", "the cat")
     assert not (tmp_path / "out").exists()
 
@@ -209,7 +207,7 @@ TINY_RNN = ["--hidden_size", "32", "--recurrent_size", "32", "--segment_length",
 TINY_RNN += ["--per_device_train_batch_size", "4", "--per_device_eval_batch_size", "2", "--hidden_dropout_prob", "0"]
 
 
-@pytest.mark.parametrize("rnn_type", ["lru", pytest.param("lstm", marks=pytest.mark.full)])
+@pytest.mark.parametrize("rnn_type", ["lru", pytest.param("lstm", marks=pytest.mark.slow)])
 def test_recurrent_stream_is_learnt_and_written_on(run: Callable[..., Any], tmp_path: Path, rnn_type: str) -> None:
     results = run(
         *(RNN, *character_files(tmp_path), *TINY_RNN, "--rnn_type", rnn_type, "--num_train_epochs", "4"),

@@ -62,13 +62,14 @@ def test_public_names() -> None:
         names_extras(broken)("ComplexTrainer")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     ("package", "message"),
     [
-        ("PIL", 'ComplexImageProcessor needs PIL: pip install -e ".[vision]"'),
-        ("accelerate", 'needs accelerate: pip install -e ".[train]"'),
-        ("scipy", 'words as quantum states need scipy: pip install -e ".[semantics]"'),
+        pytest.param("PIL", 'ComplexImageProcessor needs PIL: pip install -e ".[vision]"', marks=pytest.mark.slow),
+        pytest.param("accelerate", 'needs accelerate: pip install -e ".[train]"', marks=pytest.mark.full),
+        pytest.param(
+            "scipy", 'words as quantum states need scipy: pip install -e ".[semantics]"', marks=pytest.mark.slow
+        ),
     ],
 )
 def test_everything_is_imported(package: str, message: str) -> None:

@@ -17,7 +17,6 @@ from example_runs import EXAMPLES
 FIRST = EXAMPLES / "first-network" / "first_complex_network.ipynb"
 NOTEBOOKS = [FIRST, *sorted((EXAMPLES / "notebooks").glob("*.ipynb"))]
 SCORES = re.compile(r"weights   test accuracy (.*)")
-TRAINED_LONGEST = ("transcribe", "translate")
 EACH = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -51,14 +50,8 @@ def test_the_first_network(tmp_path: Path) -> None:
     assert "'label': 'a 0', 'score': 0.9" in said or "'label': 'a 0', 'score': 1.0" in said
 
 
-@pytest.mark.parametrize(
-    "notebook",
-    [
-        pytest.param(path, marks=pytest.mark.slow if path.stem in TRAINED_LONGEST else pytest.mark.full)
-        for path in NOTEBOOKS[1:]
-    ],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", NOTEBOOKS[1:], ids=lambda path: path.stem)
 def test_cells_print_what_the_notebook_shows(notebook: Path, tmp_path: Path) -> None:
     """But for fractions, which another machine rounds otherwise; what they must be the cells say by True and False."""
     said, shown = (re.sub(r"\d+\.\d+", "#", text) for text in printed(notebook, tmp_path))

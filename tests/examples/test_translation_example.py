@@ -98,10 +98,10 @@ def test_translation_learns_and_translates(
     translate(monkeypatch, out, "", "--input_file", tmp_path / "test.en", "--output_file", tmp_path / "hypotheses")
     assert (tmp_path / "hypotheses").read_text(encoding="utf-8") == predictions
     translate(monkeypatch, out, "one two three", "--max_length", "2", "--dtype", "bfloat16")
-    assert "1 translation(s) stop at the longest length allowed: raise --max_length" in capsys.readouterr().err
+    assert "1 translation(s) stop at the maximum length. Raise --max_length" in capsys.readouterr().err
     assert_refused(
         lambda text, *arguments: translate(monkeypatch, out, text, *arguments),
-        (["one\n \n\n"], r"2 empty line\(s\), the first is line 2: .*set empty='keep'"),
+        (["one\n \n\n"], r"2 blank line\(s\), first: line 2\. .*empty='keep'"),
         (["one", "--batch_size", "0"], "--batch_size must be at least 1, got 0"),
         (["one", "--dtype", "double"], r"--dtype must be one of \['auto', .*got 'double'"),
     )
@@ -152,9 +152,9 @@ def test_bad_translation_options_are_named(run: Callable[..., Any], tmp_path: Pa
     assert_refused(
         lambda *arguments: run(TRANSLATION, *files, "--vocab_size", "300", *arguments),
         (["--model_type", "marian", "--hidden_size", "8"], "--hidden_size has no effect with --model_type marian"),
-        (["--config_overrides", "depth=3"], "--depth has no effect with --model_type complex_seq2seq: leave it out"),
+        (["--config_overrides", "depth=3"], "--depth has no effect with --model_type complex_seq2seq. Leave it out"),
         (["--config_overrides", "depth"], "--config_overrides takes NAME=VALUE, got 'depth'"),
-        (["--max_target_length", "3"], r"have a target of more than 3 tokens .*raise max_target_length"),
+        (["--max_target_length", "3"], r"exceed max_source_length=.* or max_target_length=3"),
     )
 
 
@@ -164,8 +164,8 @@ def test_learned_positions_bound_texts_and_translations(run: Callable[..., Any],
     files = parallel_files(tmp_path)
     assert_refused(
         lambda *arguments: run(TRANSLATION, *files, *learned, *arguments),
-        (["4"], r"have a (source|target) of more than 4 tokens .* the model's max_position_embeddings\)"),
-        (["32", "--generation_max_length", "99"], "generation_max_length is 99, but the model has learned 32 pos"),
+        (["4"], r"exceed max_source_length=4 or .*max_position_embeddings"),
+        (["32", "--generation_max_length", "99"], "generation_max_length must be at most 32, got 99"),
     )
 
 
@@ -181,5 +181,5 @@ def test_an_earlier_translation_outlives_an_error(example: str, tmp_path: Path) 
 
 def test_translation_needs_a_tokenizer_that_ends_texts(run: Callable[..., Any], tmp_path: Path) -> None:
     build_tokenizer(["one two"]).save_pretrained(tmp_path / "tokenizer")
-    with pytest.raises(ValueError, match="does not end a text with an end-of-text token"):
+    with pytest.raises(ValueError, match="tokenizer must append an end-of-text token"):
         run(TRANSLATION, *parallel_files(tmp_path), "--tokenizer_name_or_path", tmp_path / "tokenizer")

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a user of the Hub does: run by ``test_push_and_load.py`` in a process of its own.
+"""Pushes to and loads from the Hub, run by ``test_push_and_load.py`` in a separate process.
 
 Transformers reads the Hub's address when it is imported.
 """
@@ -74,6 +74,8 @@ def test_card_edited_on_the_hub(tmp_path):
     model.save_pretrained(tmp_path)
     model.save_pretrained(tmp_path, push_to_hub=True, repo_id="us/edited")
     assert "Seven dogs." in remote("us/edited")
+    assert "Seven dogs." not in (tmp_path / "README.md").read_text()
+    assert "complex_transformers_hub.py" in HfApi().list_repo_files("us/edited")
 
 
 def test_link_of_a_card(tmp_path):
@@ -85,19 +87,18 @@ def test_link_of_a_card(tmp_path):
     assert "# Mine" in remote("us/linked")
 
 
-def test_tokenizer_before_its_model():
+def test_tokenizer_keeps_the_card_of_its_model():
     tokenizer = ct.build_tokenizer(["a cat sat", "a dog ran"])
-    tokenizer.push_to_hub("us/text")
-    assert "[More Information Needed]" in remote("us/text")
     build(auto_class="AutoModelForSequenceClassification").push_to_hub("us/text")
     tokenizer.push_to_hub("us/text")
     assert ModelCard(remote("us/text")).data.pipeline_tag == "text-classification"
     assert AutoTokenizer.from_pretrained("us/text")("a cat ran") == tokenizer("a cat ran")
 
 
-def test_feature_extractor():
+def test_feature_extractor(tmp_path):
     extractor = ct.SpectralFeatureExtractor(sampling_rate=8000, compression="log")
-    extractor.push_to_hub("us/extractor")
+    extractor.save_pretrained(tmp_path / "extractor", push_to_hub=True, repo_id="us/extractor")
+    assert "complex_transformers_hub_readers.py" in HfApi().list_repo_files("us/extractor")
     assert AutoFeatureExtractor.from_pretrained("us/extractor").to_dict() == extractor.to_dict()
 
 
@@ -115,21 +116,21 @@ def test_syntax_processor(tmp_path):
     import spacy
 
     spacy.blank("en").to_disk(tmp_path)
-    processor = ct.build_syntax_processor(PARSED, PARSED, source_parser=tmp_path)
+    processor = ct.recipes.build_syntax_processor(PARSED, PARSED, source_parser=tmp_path)
     processor.push_to_hub("us/syntax")
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     loaded = AutoProcessor.from_pretrained("us/syntax")
     assert loaded(PARSED, PARSED) == processor(PARSED, PARSED)
     parser = Path(loaded.source_parser.name)
     assert {str(path.relative_to(parser)) for path in parser.rglob("*") if path.is_file()} == files
-    with pytest.raises(ValueError, match="has no parser"):  # loaded: it is a blank one
+    with pytest.raises(ValueError, match="must have a parser"):  # loaded: it is a blank one
         loaded("it rains")
 
 
 def test_data_sets(tmp_path):
     from datasets import load_dataset
 
-    words = ct.word_order_dataset(max_sentences=20)
+    words = ct.recipes.word_order_dataset(max_sentences=20)
     words.push_to_hub("us/word-order")
     loaded = load_dataset("us/word-order")
     assert loaded["train"].features == words["train"].features

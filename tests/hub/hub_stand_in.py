@@ -1,9 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in of the Hub's HTTP interface, in memory: repositories, commits, large files, private ones, downloads.
+"""An in-memory replacement of the Hub's HTTP interface: repositories, commits, large files, private repositories.
 
-As little as ``huggingface_hub`` and ``datasets`` ask for; anything else is answered by 501 and noted, so that a test
-sees what is missing.
+It answers the requests of ``huggingface_hub`` and ``datasets``. Other requests get status 501 and are recorded, so
+that a test fails on them.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Repository:
         return hashlib.sha1(f"{id(self)} {number}".encode()).hexdigest()
 
     def at(self, revision: str) -> tuple[str, dict[str, bytes]] | None:
-        """The name of a commit and its files."""
+        """Return the name and the files of a commit."""
         numbers = {"main": len(self.commits) - 1} | {self.oid(n): n for n in range(len(self.commits))}
         return (self.oid(numbers[revision]), self.commits[numbers[revision]]) if revision in numbers else None
 
 
 def blob_id(data: bytes) -> str:
-    """As git names a file's contents."""
+    """Return the git hash of a file."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
 
@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.answer(200, {"url": url, "name": name, "id": name})
 
     def repository(self, kind: str | None, repo: str, write: bool = False) -> Repository | None:
-        """A repository that the caller may read, or write; a private one is as if it were not there, as on the Hub."""
+        """Return a repository that the caller may access; others are answered as missing, as on the Hub."""
         found = self.server.repositories.get((kind or "models", repo))
         if found is None or ((write or found.private) and not self.signed):
             self.refuse(404 if self.signed else 401, "RepoNotFound")
@@ -256,7 +256,7 @@ ROUTES = [
 
 @contextmanager
 def hub():
-    """A hub that answers until the block ends."""
+    """Run a hub until the block ends."""
     server = Hub()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

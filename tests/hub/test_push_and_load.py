@@ -15,7 +15,7 @@ CLIENT = Path(__file__).parent / "hub_client.py"
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """The hub after everything, and the process of who used it."""
+    """Return the hub after all pushes, and the finished process of the client."""
     home = tmp_path_factory.mktemp("home")
     with hub() as server:
         environment = {
@@ -41,10 +41,10 @@ def test_pushed_and_loaded(done):
 
 
 @pytest.mark.full
-def test_shim_and_card_are_in_the_commit_of_the_weights(done):
+def test_shim_and_card_are_uploaded_with_the_weights(done):
     server, _ = done
     everything = {"config.json", "model.safetensors", "README.md", "complex_transformers_hub.py"}
     for name in ("saved", "complex_order", "private"):
         repository = server.repositories["models", f"us/{name}"]
-        assert set(repository.commits[1]) == everything
+        assert set(repository.files) == everything
         assert repository.private == (name == "private")

@@ -152,7 +152,7 @@ AutoModel.from_pretrained(sys.argv[1], trust_remote_code=True)
 
 
 def test_configuration_points_to_the_shim(tmp_path):
-    """Also that of a head made from the folder of another."""
+    """Check a model, and a model with another head loaded from its folder."""
     build(ComplexOrderForMaskedLM).save_pretrained(tmp_path)
     ComplexOrderForTokenClassification.from_pretrained(tmp_path).save_pretrained(tmp_path / "head")
     for folder, kind in ((tmp_path, "ForMaskedLM"), (tmp_path / "head", "ForTokenClassification")):

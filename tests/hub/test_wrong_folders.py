@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Folders, versions and inputs that are not what was asked for: what is said about them."""
+"""Errors for folders of other models, older versions and wrong inputs."""
 
 import re
 import subprocess
@@ -56,7 +56,7 @@ def test_a_feature_extractor_alone_is_the_processor_of_a_model_without_text(tmp_
     ).save_pretrained(tmp_path)
     extractor.save_pretrained(tmp_path)
     assert AutoProcessor.from_pretrained(tmp_path).to_dict() == extractor.to_dict()
-    with pytest.raises(OSError, match=r"has no tokenizer, .* load SpectralFeatureExtractor"):
+    with pytest.raises(OSError, match=r"has no tokenizer\. Load it with SpectralFeatureExtractor"):
         SpectralTransformerProcessor.from_pretrained(tmp_path)
     build_ctc_tokenizer(["ba"]).save_pretrained(tmp_path)
     assert type(AutoProcessor.from_pretrained(tmp_path)) is SpectralTransformerProcessor
@@ -67,7 +67,7 @@ def test_speech_to_text_of_a_ctc_folder_says_where_it_belongs(tmp_path):
     Case("spectral_transformer", "symbols").build(feature_size=34).save_pretrained(tmp_path)
     SpectralFeatureExtractor(window_length=32, hop_length=8).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"CTC head is for AutoModelForCTC and pipeline\('automatic-speech-rec"):
+    with pytest.raises(ValueError, match=r"decoder must be set .* For CTC use AutoModelForCTC"):
         pipeline("complex-speech2text", model=str(tmp_path))
 
 

@@ -34,8 +34,7 @@ def wide(case, **changes):
     if isinstance(getattr(config, "num_filters", None), list):  # one for each layer
         sizes["num_filters"] = [96, 64]
     sizes = {**sizes, "initializer_range": 0.3, **changes}
-    unread = config.unread_fields({**config.to_dict(), **sizes})
-    return case.config(**{name: value for name, value in sizes.items() if name not in unread})
+    return case.config(**sizes)
 
 
 def new_and_loaded(case, config, folder):

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from laws import LAWS, SKIPS, named
+from transformers import PreTrainedConfig, PreTrainedModel
 
+import complex_transformers
 from complex_transformers.models import model_families
 from families import CASES, FAMILIES
 from family_inputs import result, rows
@@ -34,6 +36,23 @@ def test_variants_are_different_networks(family):
     for (case, said), (other, others) in itertools.combinations(zip(cases, found, strict=True), 2):
         names = [name for name in said.keys() & others.keys() if said[name].shape == others[name].shape]
         assert not names or any((said[name] - others[name]).abs().max() > 1e-3 for name in names), (case, other)
+
+
+# Classes in the method resolution order; Transformers' Llama has 12.
+LONGEST = {"ComplexLlamaForCausalLM": 14, "SynCoNMTForConditionalGeneration": 16}
+
+
+def test_inheritance_is_short():
+    classes = [
+        value
+        for name in complex_transformers.__all__
+        if isinstance(value := getattr(complex_transformers, name), type)
+    ]
+    for cls in classes:
+        if issubclass(cls, PreTrainedConfig):
+            assert len(cls.__mro__) <= 9, cls
+        if issubclass(cls, PreTrainedModel):
+            assert len(cls.__mro__) <= LONGEST.get(cls.__name__, 15), cls
 
 
 PAGES = Path(__file__).parents[2] / "docs" / "models"

@@ -112,26 +112,26 @@ def test_positions(head):
     if HEADS[head][0] in ("SynCoNMT", "SpectralTransformer"):
         return  # they number words and frames by themselves, and have no such argument
     for wrong, error, words in (
-        (places[:, :5], ValueError, r"\[batch, length\] = \(2, 6\), or \[1, 6\], got \(2, 5\)"),
+        (places[:, :5], ValueError, r"\[batch, length\] = \(2, 6\) or \[1, 6\], got \(2, 5\)"),
         (places[0], ValueError, r"got \(6,\)"),
         (places.float(), TypeError, "position_ids must be integers"),
     ):
         with pytest.raises(error, match=words):
             model(**inputs_of(head, position_ids=wrong))
     if HEADS[head][0] == "ComplexTransfoXL":
-        with pytest.raises(ValueError, match="position_ids must number the tokens of a stream 0, 1, 2, "):
+        with pytest.raises(ValueError, match="position_ids must be 0, 1, 2, "):
             model(**inputs_of(head, position_ids=places))
         model(**inputs_of(head, position_ids=places - 1))
         return
     embeds = model.get_input_embeddings()(source_of(head)["input_ids"])
-    with pytest.raises(ValueError, match="inputs_embeds hold the positions: leave out position_ids"):
+    with pytest.raises(ValueError, match="position_ids must be None with inputs_embeds"):
         model(**{**target_of(head), "inputs_embeds": embeds, "position_ids": places})
 
 
 @pytest.mark.parametrize("embedding_type", ["word", "complex_vanilla"])
 def test_positions_that_an_embedding_does_not_have(embedding_type):
     model = ct.ComplexFastTextModel(ct.ComplexFastTextConfig(**TEXT, embedding_type=embedding_type))
-    with pytest.raises(ValueError, match=f"no effect with embedding_type='{embedding_type}': leave them out"):
+    with pytest.raises(ValueError, match=f"position_ids must be None for embedding_type='{embedding_type}'"):
         model(torch.tensor([[4, 5]]), position_ids=torch.tensor([[1, 2]]))
 
 
@@ -183,17 +183,17 @@ def test_texts_without_a_word(head):
 @pytest.mark.parametrize("head", WRITERS)
 def test_targets_that_no_source_goes_with(head):
     model, source = build(head), source_of(head)
-    with pytest.raises(ValueError, match="the target is missing: give decoder_input_ids"):
+    with pytest.raises(ValueError, match="decoder_input_ids"):
         model(**source)
-    with pytest.raises(ValueError, match=r"source texts,? but 3 target"):
+    with pytest.raises(ValueError, match=r"source texts,? but 3 target|batch size 3"):
         model(**source, **target_of(head, batch=3))
     if head != "transcription":
-        with pytest.raises(ValueError, match="give encoder_hidden_states"):
+        with pytest.raises(ValueError, match="encoder_hidden_states"):
             model.get_decoder()(target_of(head)["decoder_input_ids"])
     model = copy.deepcopy(model)
     for config in (model.writing_config, model.generation_config):
         config.decoder_start_token_id = config.bos_token_id = None
-    with pytest.raises(ValueError, match=r"set config\.decoder_start_token_id"):
+    with pytest.raises(ValueError, match="decoder_start_token_id must be set in the config"):
         model(**source, **labels_of(head))
     with pytest.raises(ValueError, match="decoder_start_token_id"):
         model.generate(**source, max_new_tokens=2)
@@ -212,7 +212,7 @@ def test_labels_that_are_none(head):
             with pytest.raises(error, match=words):
                 model(**{**every, name: wrong})
         if name == "labels" and labels.dim() == 2:
-            refused("labels must be integers", model, **{**every, name: labels.float()}, error=TypeError)
+            refused("labels must be integer class ids", model, **{**every, name: labels.float()}, error=TypeError)
         if head in WRITERS:  # the decoder reads them
             refused(f"^{name} must lie in", model, **source_of(head), **{**labels_of(head), name: labels - 7})
 
@@ -298,15 +298,10 @@ def test_a_target_of_padding_alone(head):
 @pytest.mark.parametrize("head", WRITERS)
 def test_caches_of_other_texts(head):
     model, inputs = build(head), inputs_of(head)
-    for words, wrong in (
-        ("holds 2 texts, the input 1|2 texts", {name: value[:1] for name, value in inputs.items()}),
-        ("another source", {**inputs, **source_of(head, length=5)}),
-        ("another source", {**inputs, **source_of(head)}),
-    ):
-        cache = model(**inputs, use_cache=True).cache
-        step = {name: value[:, -1:] if name.startswith("decoder") else value for name, value in wrong.items()}
-        with pytest.raises(ValueError, match=words):
-            model(**step, cache=cache)
+    cache = model(**inputs, use_cache=True).cache
+    fewer = {name: value[:1, -1:] if name.startswith("decoder") else value[:1] for name, value in inputs.items()}
+    with pytest.raises(ValueError, match=r"2 texts|2 sequences|got 2"):
+        model(**fewer, cache=cache)
     cache = model(**inputs, use_cache=True).cache
     assert model(**inputs, cache=cache).logits.isfinite().all()
 
@@ -314,7 +309,7 @@ def test_caches_of_other_texts(head):
 def test_a_plain_cache_of_other_streams():
     model, cache = build("language"), DynamicCache()
     model(**source_of("language"), cache=cache)
-    with pytest.raises(ValueError, match="holds 2 texts, the input 1"):
+    with pytest.raises(ValueError, match="cache must have the batch size 1 of the input, got 2"):
         model(**source_of("language", batch=1), cache=cache)
 
 
@@ -377,28 +372,26 @@ WRONG = {
     "ComplexSeq2Seq": [
         ({"encoder_layers": 0}, "encoder_layers must be positive, got 0"),
         ({"decoder_layers": -1}, "decoder_layers must be positive, got -1"),
-        ({"norm_type": "batch"}, "norm_type='batch' is for encoders"),
+        ({"norm_type": "batch"}, "norm_type must be 'layer' or 'rms' in a decoder, got 'batch'"),
         ({"label_smoothing": 1.0}, r"label_smoothing must be in \[0, 1\), got 1.0"),
         ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
-        ({"tie_word_embeddings": True}, "needs a head of the shape of the word table"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs lm_readout='concat' with a free table"),
     ],
     "ComplexTransfoXL": [
         ({"num_hidden_layers": 0}, "num_hidden_layers must be positive, got 0"),
-        ({"mem_len": 0}, "mem_len must be 1 or more, got 0; without a memory, use use_cache=False"),
-        ({"mem_len": -1}, "mem_len must be 1 or more, got -1"),
-        ({"position_period": 0}, "position_period must be 1 or more, or None for positions that run on, got 0"),
-        ({"clamp_len": 0}, "clamp_len must be 1 or more, or None"),
-        ({"clamp_len": -1}, "must be 1 or more, or None for distances as they are, got -1"),
-        (
-            {"clamp_len": 8, "same_length": True},
-            "clamp_len=8 has no effect with same_length=True and mem_len=8, where no token sees further than 7",
-        ),
+        ({"mem_len": 0}, "mem_len must be positive, got 0"),
+        ({"mem_len": -1}, "mem_len must be positive, got -1"),
+        ({"position_period": 0}, "position_period must be positive, got 0"),
+        ({"clamp_len": 0}, "clamp_len must be positive, got 0"),
         (
             {**LEARNED, "max_position_embeddings": 511},
-            "position_period=512 is more than the max_position_embeddings=511 of embedding_type='learned_position'",
+            "position_period must be at most max_position_embeddings=511 .*, got 512",
         ),
-        ({"norm_type": "batch"}, "norm_type='batch' is for encoders"),
-        ({"attention_normalization": "split_softmax"}, "not implemented for relative scores"),
+        ({"norm_type": "batch"}, "norm_type must be 'layer' or 'rms' in a decoder, got 'batch'"),
+        (
+            {"attention_normalization": "split_softmax"},
+            "attention_normalization must be .* for relative scores, got 'split_softmax'",
+        ),
         (
             {"attention_score": "sum"},
             r"must be one of \['bilinear_modulus', 'modulus', 'real', 'sum_of_moduli'\], got 'sum'",
@@ -408,17 +401,15 @@ WRONG = {
             "'sum_of_moduli' .* needs number_field='complex'",
         ),
         ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
-        ({"tie_word_embeddings": True}, "needs a head of the shape of the word table"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs lm_readout='concat' with a free table"),
         ({"cutoffs": (18, 8)}, r"must be increasing word ids between 1 and 19, .* got \[18, 8\]"),
         ({"cutoffs": (20,)}, r"between 1 and 19, the last of 20 words, got \[20\]"),
-        ({"div_value": 2}, "div_value=2 has no effect without cutoffs; leave it at 1"),
-        ({"cutoffs": (8,), "div_value": 0}, "div_value must be 1 or more, got 0"),
+        ({"cutoffs": (8,), "div_value": 0}, "div_value must be positive, got 0"),
         ({"cutoffs": (8,), "div_value": 17}, "leaves none of 16 features for tail 1"),
-        ({"cutoffs": (8,), "lm_bias": False}, "lm_bias=False has no effect with cutoffs: .* leave it at True"),
-        ({"cutoffs": (8,), "lm_readout": "modulus"}, "'modulus' complex ones; use 'concat' or"),
+        ({"cutoffs": (8,), "lm_readout": "modulus"}, "got 'modulus' with the adaptive softmax"),
         (
             {"cutoffs": (8,), "div_value": 2, "tie_word_embeddings": True, "lm_readout": "feature_modulus"},
-            "div_value=2 makes its tails narrower; use div_value=1, or tie_word_embeddings=False",
+            "div_value must be 1 with tie_word_embeddings=True, got 2",
         ),
     ],
     "SynCoNMT": [
@@ -431,19 +422,22 @@ WRONG = {
         ({"encoder_layers": 0}, "encoder_layers must be positive, got 0"),
         ({"decoder_layers": -1}, "decoder_layers must be positive, got -1"),
         ({"relation_vocab_size": 0}, "relation_vocab_size must be positive, got 0"),
-        ({"target_vocab_size": 0}, "must be positive, or None for that of the source, got 0"),
-        ({"hidden_size": 18}, "holds the halves of both directions .* multiple of 4, got 18"),
+        ({"target_vocab_size": 0}, "target_vocab_size must be positive or None, got 0"),
+        ({"hidden_size": 18}, "hidden_size must be a multiple of 4 .*, got 18"),
         ({"hidden_size": 15}, "hidden_size holds .* must be even, got 15"),
         ({"gate": "modulus", "rnn_type": "rnn"}, "has no effect with rnn_type='rnn'"),
         ({"number_field": "real", "gate": "modulus"}, "needs number_field='complex'"),
         ({"number_field": "real", "lm_readout": "modulus"}, "'modulus' needs number_field='complex'"),
         ({"use_relations": False}, "use_relations=False needs number_field='real'"),
-        ({"tie_word_embeddings": True}, "tie_word_embeddings=True is not possible"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings must be False, got True"),
         ({"pad_relation_id": 5}, r"must lie in \[0, relation_vocab_size=5\), got 5"),
         ({"decoder_start_relation_id": 9}, r"must lie in \[0, target_relation_vocab_size=5\)"),
         ({"target_relation_vocab_size": 3, "pad_relation_id": 4}, "must lie in .*target_relation_vocab_size"),
-        ({"share_embeddings": True, "target_vocab_size": 9}, "vocab_size=20 but target_vocab_size=9"),
-        ({"share_embeddings": True, "target_relation_vocab_size": 9}, "relation_vocab_size=5"),
+        (
+            {"share_embeddings": True, "target_vocab_size": 9},
+            "target_vocab_size must be 20 with share_embeddings=True, got 9",
+        ),
+        ({"share_embeddings": True, "target_relation_vocab_size": 9}, "relation_vocab_size must be 5"),
     ],
 }
 
@@ -452,34 +446,3 @@ WRONG = {
 def test_wrong_settings_are_named(family, changes, message):
     with pytest.raises(StrictDataclassError, match=message):
         getattr(ct, f"{family}Config")(**{**CONFIGS[family], **changes})
-
-
-UNREAD = [
-    ("ComplexOrder", "max_position_embeddings", 64, "use embedding_type='learned_position'"),
-    ("ComplexTextCNN", "max_position_embeddings", 64, "use embedding_type='learned_position'"),
-    ("ComplexSeq2Seq", "readout", "concat", "use lm_readout"),
-    ("ComplexSeq2Seq", "classifier_dropout", 0.5, "use hidden_dropout_prob"),
-    ("SynCoNMT", "attention_window", 3, "use attention_type='luong'"),
-]
-
-
-@pytest.mark.parametrize(("family", "name", "value", "remedy"), UNREAD)
-def test_fields_without_effect(family, name, value, remedy):
-    config = getattr(ct, f"{family}Config")
-    sizes = CONFIGS[family]
-    with pytest.raises(StrictDataclassError, match=rf"{name}={value!r} has no effect .*leave it at .*{remedy}"):
-        config(**{**sizes, name: value})
-    # What an older version has saved holds every field, at its default.
-    saved = config(**sizes).to_dict()
-    assert name in saved
-    for again in (config.from_dict(saved), config.from_dict(config(**sizes).real_twin().to_dict())):
-        assert getattr(again, name) == again.default_of(name)
-
-
-def test_a_real_twin_forgets_what_it_does_not_read():
-    config = ct.ComplexOrderConfig(**LAYERS, phase="learned", frequency_sharing="word")
-    assert config.real_twin().phase == "learned"
-    twin = config.real_twin(embedding_type="word")
-    assert (twin.phase, twin.frequency_sharing) == ("none", "none")
-    with pytest.raises(StrictDataclassError, match="phase='learned' has no effect with embedding_type='word'"):
-        config.real_twin(embedding_type="word", phase="learned")

@@ -33,12 +33,8 @@ def refuse(family, changes, *parts):
 
 @every_family
 def test_names_that_there_are_not(family):
-    others = {
-        "position_length",
-        "complex_layers",
-        "layer_types",
-        "relations",
-    }  # a number or one name; names of other things
+    # Their values are not names from a list.
+    others = {"position_length", "complex_layers", "layer_types", "relations", "decoder"}
     for name in {*names_of(family, "str"), "number_field"} - others:
         refuse(family, {name: "xavier"}, name.removeprefix("state_"), "must be one of ['", "got 'xavier'")
     for name, some in (("hidden_act", ("split_gelu", "modrelu", "cardioid")), ("weight_init", ("glorot", "unitary"))):
@@ -49,7 +45,8 @@ def test_names_that_there_are_not(family):
 @every_family
 def test_numbers_out_of_their_range(family):
     floats = names_of(family, "float")
-    counts = [n for n in names_of(family, "int") if n not in floats and "_id" not in n]
+    unused = {"num_points", *({"vocab_size"} - {*CONFIGS[family].positive_sizes})}  # by the default configuration
+    counts = [n for n in names_of(family, "int") if n not in floats and "_id" not in n and n not in unused]
     for name in counts:
         wrong = [0] if name in ("kernel_sizes", "cutoffs") else 0
         refuse(family, {name: wrong, **({"attention_type": "luong"} if name == "attention_window" else {})}, name, "0")
@@ -75,7 +72,7 @@ def test_values_of_another_type(family):
 @every_family
 def test_every_field_is_kept_and_integers_are_taken_for_floats(family, tmp_path):
     config_class = CONFIGS[family]
-    read = [n for n in names_of(family, "float") if not isinstance(config_class.read_with.get(n), str)]
+    read = names_of(family, "float")
     changed = {name: 0 if name == "hidden_dropout_prob" else 0.25 for name in read}
     if family in ("complex_mlp", "complex_convnet"):
         changed["norm_type"] = "batch"
@@ -104,13 +101,7 @@ def test_a_wrong_value_set_later_is_refused_when_saved(family, tmp_path):
 CONTRADICTIONS = [
     ({"hidden_size": 33}, ["even", "33; use 34"]),
     ({"frequency_scale": -1.0}, ["frequency_scale", "at least 0, got -1.0"]),
-    ({"embedding_type": "word", "frequency_scale": 0.1}, ["frequency_scale=0.1", "no effect", "'word'"]),
     ({**REAL, "readout": "modulus"}, ["readout='modulus'", "number_field='complex'", "concat"]),
-    ({"embedding_type": "word", "phase": "learned"}, ["phase='learned'", "no effect", "'word'", "complex_order"]),
-    (
-        {"embedding_type": "complex_vanilla", "frequency_init": "normal"},
-        ["frequency_init='normal'", "no effect", "complex_vanilla"],
-    ),
     (
         {"amplitude_sharing": "word", "frequency_sharing": "word"},
         ["every word the same embedding", "share one of the two", "phase='learned'"],
@@ -127,20 +118,19 @@ OWN = {
             {"attention_score": "real", "attention_normalization": "split_softmax"},
             ["split_softmax", "modulus", "bilinear_modulus"],
         ),
-        ({"tie_word_embeddings": True}, ["tie_word_embeddings=True", "lm_readout='feature_modulus'", "'concat'"]),
+        ({"tie_word_embeddings": True}, ["tie_word_embeddings=True", "'feature_modulus'", "lm_readout='concat'"]),
         (
             {"tie_word_embeddings": True, "lm_readout": "feature_modulus", "amplitude_sharing": "dimension"},
             ["tie_word_embeddings=True", "amplitude_sharing='dimension'"],
         ),
     ],
     "complex_text_cnn": [
-        ({"kernel_sizes": []}, ["kernel_sizes", "at least one", "[]"]),
+        ({"kernel_sizes": []}, ["kernel_sizes", "non-empty", "[]"]),
         ({"kernel_sizes": [3, 0]}, ["kernel_sizes", "positive", "[3, 0]"]),
         ({"kernel_sizes": [3.5]}, ["kernel_sizes"]),
     ],
     "complex_text_rnn": [
         ({"rnn_type": "rnn", "gate": "modulus"}, ["gate='modulus'", "no effect", "rnn_type='rnn'", "'split'"]),
-        ({"hidden_act": "split_relu"}, ["hidden_act='split_relu'", "no effect", "'split_gelu'", "state_activation"]),
         ({**REAL, "gate": "modulus"}, ["gate='modulus'", "number_field='complex'", "split"]),
         ({"state_activation": "zrelu"}, ["activation must be one of", "'cardioid'", "'split_tanh'", "got 'zrelu'"]),
     ],
@@ -229,69 +219,6 @@ def test_the_real_twin_has_twice_the_weights_of_every_layer(family):
     assert sum(layers(twin).values()) == 2 * sum(layers(ours).values()) > 0
 
 
-# Family -> what decides, a field that is not read then, and a value of it.
-UNREAD = {
-    "synconmt": ({**REAL, "use_relations": False}, "alpha", 0.3),
-    "spectral_transformer": (REAL, "bin_pool_stride", 7),
-}
-
-
-@pytest.mark.parametrize("family", UNREAD)
-def test_what_nothing_reads_is_refused_but_not_in_what_was_saved(family):
-    deciding, name, value = UNREAD[family]
-    refuse(family, {**deciding, name: value}, f"{name}={value} has no effect")
-    plain = CONFIGS[family](**deciding)
-    with pytest.warns(UserWarning, match=rf"{name}={value} of a saved configuration has no effect .* is left out"):
-        again = CONFIGS[family].from_dict({**plain.to_dict(), name: value})  # of a version that took it
-    assert again.to_dict() == plain.to_dict()
-    twin = CONFIGS[family](**{name: value}).real_twin(**deciding)
-    assert getattr(twin, name) == twin.default_of(name)
-
-
-LLAMA_AND_BERT = {
-    "attention_dropout": 0.25,
-    "attention_probs_dropout_prob": 0.25,
-    "hidden_dropout_prob": 0.25,
-    "rms_norm_eps": 1e-4,
-    "layer_norm_eps": 1e-4,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 4,
-    "intermediate_size": 48,
-    "type_vocab_size": 3,
-    "attention_bias": True,
-    "mlp_bias": True,
-    "is_decoder": True,
-    "head_dim": 32,
-}
-
-
-def error_of(family, changes):
-    """The text of the error of a configuration with these changes; None for no error."""
-    try:
-        CONFIGS[family](**changes)
-    except Exception as error:  # that of a dataclass is no ValueError
-        return str(error)
-
-
-@every_family
-def test_names_of_llama_and_bert_work_or_are_rejected(family, tmp_path):
-    errors = {name: error_of(family, {name: value}) for name, value in LLAMA_AND_BERT.items()}
-    for name, error in errors.items():
-        assert error is None or name in error or CONFIGS[family].attribute_map[name] in error
-    worked = {name for name, error in errors.items() if error is None}
-    for name in worked:
-        CONFIGS[family](**{name: LLAMA_AND_BERT[name]}).save_pretrained(tmp_path)
-        saved = CONFIGS[family].from_pretrained(tmp_path)
-        assert getattr(saved, name) == LLAMA_AND_BERT[name]
-        assert any(getattr(saved, own) != getattr(CONFIGS[family](), own) for own in names_of(family)), name
-    rejected = {*LLAMA_AND_BERT} - worked
-    if family == "complex_llama":
-        assert rejected == {"type_vocab_size", "is_decoder"}
-    if family == "complex_order":
-        assert rejected == {"attention_bias", "mlp_bias", "is_decoder", "head_dim", "num_key_value_heads"}
-
-
 def test_an_alias_is_validated_and_can_be_set_later():
     config = CONFIGS["complex_llama"](attention_dropout=0.1)
     config.attention_dropout = 0.2
@@ -302,21 +229,14 @@ def test_an_alias_is_validated_and_can_be_set_later():
 
 @pytest.mark.parametrize(
     ("unknown", "known"),
-    [("num_heads", "num_attention_heads"), ("dropout", "hidden_dropout_prob"), ("embeding_type", "embedding_type")],
+    [("num_attention_head", "num_attention_heads"), ("embeding_type", "embedding_type")],
 )
 def test_an_unknown_name_that_resembles_a_field_warns(unknown, known, tmp_path):
-    config_class = CONFIGS["synconmt" if unknown == "dropout" else "complex_order"]
-    with pytest.warns(UserWarning, match=f"no field '{unknown}'.*Did you mean '{known}'"):
+    config_class = CONFIGS["complex_order"]
+    with pytest.warns(UserWarning, match=f"no field '{unknown}', did you mean '{known}'"):
         config = config_class(**{unknown: 2})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         config.save_pretrained(tmp_path)
         assert getattr(config_class.from_pretrained(tmp_path), unknown) == 2
         assert config_class(annotator="me", num_labels=3, use_cache=False).annotator == "me"
-
-
-def test_a_saved_configuration_may_hold_names_of_others(tmp_path):
-    config = CONFIGS["complex_text_rnn"]()
-    config.num_attention_heads = 8
-    config.save_pretrained(tmp_path)
-    assert CONFIGS["complex_text_rnn"].from_pretrained(tmp_path).num_attention_heads == 8

@@ -356,7 +356,7 @@ def test_bad_values():
     assert_refused(message, check_attention, "modulus", "softmax", "dual")
     for score, normalization in (("modulus", "softmax"), ("real", "split_softmax")):
         assert_refused("number_field='complex'", check_attention, score, normalization, "real")
-    assert_refused("not 'real'", check_attention, "real", "split_softmax")
+    assert_refused("got 'real'", check_attention, "real", "split_softmax")
 
 
 # --- second derivatives, and masks that are learned ------------------------------------------------------------------

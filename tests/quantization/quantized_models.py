@@ -21,18 +21,18 @@ LINEAR_TYPES = ("complex", "conjugate", "widely_linear")
 
 
 def decoder(linear_type="widely_linear", **changes):
-    """A decoder whose weights are large enough to matter."""
+    """Return a decoder with weights of noticeable size."""
     torch.manual_seed(0)
     changes = {**SIZES, "weight_init": "normal", "initializer_range": 0.3, **changes}
     return ComplexLlamaForCausalLM(ComplexLlamaConfig(linear_type=linear_type, **changes)).eval()
 
 
 def real_decoder():
-    """A Llama to be lifted, its head tied."""
+    """Return a Llama with a tied head."""
     torch.manual_seed(0)
     return LlamaForCausalLM(LlamaConfig(**SIZES, initializer_range=0.3, tie_word_embeddings=True)).eval()
 
 
 def texts(count=2, length=10, seed=1):
-    """Token ids."""
+    """Return token ids ``[count, length]``."""
     return torch.randint(3, WORDS, (count, length), generator=torch.Generator().manual_seed(seed))

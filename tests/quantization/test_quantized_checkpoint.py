@@ -63,7 +63,7 @@ def test_a_lifted_model_is_quantised_saved_and_loaded_in_a_new_process(tmp_path)
 @pytest.mark.parametrize("linear_type", LINEAR_TYPES)
 @pytest.mark.parametrize(("stages", "granularity"), [(1, "tensor"), (2, "row"), (3, "row")])
 def test_bits_on_disk(tmp_path, linear_type, stages, granularity):
-    """Two bits a stage for each complex weight and 16 for each scale; head, embedding and norms as they were."""
+    """Two bits per stage and complex weight, 16 bits per scale; head, embedding and norms stay floats."""
     model = decoder(linear_type)
     model.save_pretrained(tmp_path / "float")
     quantize(model, ComplexQuantizationConfig(stages, granularity)).save_pretrained(tmp_path / "packed")
@@ -132,28 +132,19 @@ def with_nan(state):
     state[f"{NAME}.scales"][0, 0, 0] = torch.nan
 
 
-@pytest.mark.parametrize("end", [-200, 1000, 4])
-def test_files_that_are_cut_short(tmp_path, end):
-    """Behind the header, within it, before it."""
-    quantize(decoder(), ComplexQuantizationConfig()).save_pretrained(tmp_path)
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:end])
-    refused("model.safetensors is damaged or not complete .* bytes; .*save the quantised model again", load, tmp_path)
-
-
 @pytest.mark.parametrize("change", [without_codes, without_layer, with_nan])
 def test_files_that_lack_weights(tmp_path, change):
     quantize(decoder(), ComplexQuantizationConfig()).save_pretrained(tmp_path)
     edit(tmp_path, change)
-    refused(f"no packed weights of 1 of 14 layers, such as {NAME}: .*save the quantised model again", load, tmp_path)
+    refused(f"the checkpoint must hold packed weights of {NAME}, got none", load, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["codes", "scales"])
-def test_packed_weights_of_another_dtype(tmp_path, name):
-    quantize(decoder(), ComplexQuantizationConfig(stages=2)).save_pretrained(tmp_path)
+def test_packed_weights_of_another_dtype_are_cast(tmp_path, name):
+    model = quantize(decoder(), ComplexQuantizationConfig(stages=2))
+    model.save_pretrained(tmp_path)
     edit(tmp_path, lambda state: state.update({f"{NAME}.{name}": state[f"{NAME}.{name}"].float()}))
-    words = rf"holds {NAME}.{name} of shape \(2, .*\) F32, and the layer .* describes has \(2, .*\) (U8|F16)"
-    refused(words, load, tmp_path)
+    assert torch.equal(load(tmp_path)(texts()).logits, model(texts()).logits)
 
 
 def test_files_of_another_configuration(tmp_path):
@@ -164,26 +155,18 @@ def test_files_of_another_configuration(tmp_path):
     def rewrite(**changes):
         path.write_text(json.dumps({**written, "quantization_config": {**written["quantization_config"], **changes}}))
 
-    saved = r"model.safetensors holds model.layers.0.*{} of shape \(2, .*config.json describes has {}.*restore config"
-    rewrite(stages=3)
-    refused(saved.format("codes", r"\(3, "), load, tmp_path)
-    refused(saved.format("codes", r"\(3, "), AutoModel.from_pretrained, tmp_path)  # without the head
-    rewrite(granularity="tensor")
-    refused(saved.format("scales", r"\(2, 2, 1\)"), load, tmp_path)
-    rewrite(modules_to_not_convert=["up_proj"])
-    refused(saved.format("up_proj.*codes", "none"), load, tmp_path)
-    path.write_text(json.dumps({**written, "linear_type": "complex"}))
-    refused(saved.format("conj_codes", "none"), load, tmp_path)
-    rewrite(training=True)  # would load random weights
-    refused(saved.format("codes", "none"), load, tmp_path)
+    for changes in ({"stages": 3}, {"granularity": "tensor"}):
+        rewrite(**changes)
+        for kind in (ComplexLlamaForCausalLM, AutoModel):  # with and without the head
+            refused("ignore_mismatched_sizes", kind.from_pretrained, tmp_path, error=RuntimeError)
     rewrite(groups=4)
-    refused(r"unknown arguments \['groups'\]: the file may be of a newer version", load, tmp_path)
+    refused("unexpected keyword argument 'groups'", load, tmp_path, error=TypeError)
     rewrite(stages=4)
     refused("stages must be 1, 2 or 3, got 4", load, tmp_path)
     decoder().save_pretrained(tmp_path / "float")
     path = tmp_path / "float" / "config.json"
     rewrite(stages=2)  # says packed, holds floats
-    refused("no packed weights of 14 of 14 layers", load, tmp_path / "float")
+    refused("the checkpoint must hold packed weights of model.layers.0", load, tmp_path / "float")
 
 
 def test_a_packed_checkpoint_keeps_its_own_configuration(tmp_path):
@@ -197,7 +180,7 @@ def test_a_packed_checkpoint_keeps_its_own_configuration(tmp_path):
 @torch.no_grad()
 @pytest.mark.parametrize("training", [False, True])
 def test_models_that_share_a_configuration(tmp_path, training):
-    """One is quantised; the other is saved and loaded as the float model that it is."""
+    """Quantize one model; the other is saved and loaded as a float model."""
     model, ids = decoder(), texts()
     other = ComplexLlamaForCausalLM(model.config).eval()
     expected = other(ids).logits
@@ -210,11 +193,11 @@ def test_models_that_share_a_configuration(tmp_path, training):
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_divided_models_are_refused(tmp_path, training):
-    """Where ``from_pretrained(..., distributed_config=...)`` notes it."""
+def test_tensor_parallel_models_are_rejected(tmp_path, training):
+    """Check ``from_pretrained(..., distributed_config=...)``."""
     config, options = ComplexQuantizationConfig(1, training=training), {"config": decoder().config}
     options["config"].distributed_config = DistributedConfig(tp_size=2)
-    words = r"divided among 2 processes \(tp_size, tp_plan\).*load the model whole"
+    words = "tp_size must be 1 for quantization"
     decoder().save_pretrained(tmp_path / "float")
     refused(words, load, tmp_path / "float", quantization_config=config, **options)
     refused(words, quantize, ComplexLlamaForCausalLM(options["config"]), config)
@@ -226,14 +209,14 @@ def test_divided_models_are_refused(tmp_path, training):
 
 @torch.no_grad()
 def test_layers_that_are_offloaded(tmp_path):
-    """Packed ones are loaded so; float ones cannot be rounded."""
+    """Offloaded packed layers load; offloaded float layers cannot be quantized."""
     pytest.importorskip("accelerate")
     places = {"model.embed_tokens": "cpu", "model.layers.0": "cpu", "model.layers.1": "disk", "model.norm": "cpu"}
     options = {"device_map": {**places, "lm_head": "cpu"}, "offload_folder": str(tmp_path / "offload")}
     decoder().save_pretrained(tmp_path / "float")
     for training in (False, True):
         config = ComplexQuantizationConfig(training=training)
-        words = "model.layers.1.*_proj is offloaded by device_map.*quantise without a device_map"
+        words = "device_map must not offload layers before quantization, got model.layers.1"
         refused(words, load, tmp_path / "float", quantization_config=config, **options)
         refused(words, quantize, load(tmp_path / "float", **options), config)
     packed = quantize(decoder(), ComplexQuantizationConfig())
@@ -245,12 +228,23 @@ def test_models_without_complex_weights(tmp_path):
     real = ComplexLlamaForCausalLM(decoder().config.real_twin())
     real.save_pretrained(tmp_path / "real")
     config = ComplexQuantizationConfig()
-    refused("no complex layer.*number_field='complex'", load, tmp_path / "real", quantization_config=config)
+    refused(
+        "model must have complex layers.*number_field='complex'", load, tmp_path / "real", quantization_config=config
+    )
     real_decoder().save_pretrained(tmp_path / "llama")
     refused(
-        r"LlamaForCausalLM has no complex layer.*lift\(model\)",
+        r"model must have complex layers to quantize, got LlamaForCausalLM.*lift\(model\)",
         LlamaForCausalLM.from_pretrained,
         tmp_path / "llama",
         quantization_config=config,
     )
     assert SIZES["num_hidden_layers"] == 2
+
+
+@pytest.mark.parametrize("change", [{"training": True}, {"modules_to_not_convert": ["q_proj"]}])
+def test_a_configuration_that_does_not_fit_the_packed_weights_is_rejected(tmp_path, change):
+    quantize(decoder(), ComplexQuantizationConfig(stages=2)).save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["quantization_config"] |= change
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    refused("quantization_config must pack .*safetensors does", load, tmp_path)

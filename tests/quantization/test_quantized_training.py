@@ -140,7 +140,7 @@ def test_trained_models_take_another_rounding():
     assert {type(layer) for layer in plain.modules() if isinstance(layer, ComplexLinear)} == {
         type(layer) for layer in decoder().modules() if isinstance(layer, ComplexLinear)
     }
-    refused("give a config", quantize, plain)
+    refused("config must be given", quantize, plain)
     broken = quantize(decoder(), TRAINING)
     torch.nn.init.constant_(rounded(broken)[3].real.weight, torch.nan)
     without = ComplexQuantizationConfig(modules_to_not_convert=["q_proj"])
@@ -152,7 +152,7 @@ def test_trained_models_take_another_rounding():
 @torch.no_grad()
 @pytest.mark.parametrize("training", [False, True])
 def test_layers_that_are_left_out_of_another_rounding_are_float(tmp_path, training):
-    """As a float model gives that has never been rounded; and so it is saved."""
+    """Excluded layers compute and are saved like layers of a float model."""
     kept = ComplexQuantizationConfig(1, modules_to_not_convert=["lm_head", "q_proj"], training=training)
     everything = ComplexQuantizationConfig(1, modules_to_not_convert=[], training=True)
     model, ids = quantize(decoder(), everything), texts()
@@ -165,7 +165,7 @@ def test_layers_that_are_left_out_of_another_rounding_are_float(tmp_path, traini
 
 @pytest.mark.parametrize("rnn_type", ["rnn", "lstm", "gru"])
 def test_recurrent_weights_are_made_once_for_all_steps(monkeypatch, rnn_type):
-    """What layers that a hook has called step by step compute, its gradients, and, bit for bit, what is packed."""
+    """Compare outputs and gradients with layers that round in every step."""
     torch.manual_seed(0)
     sizes = {"vocab_size": WORDS, "hidden_size": 16, "recurrent_size": 12, "num_hidden_layers": 1}
     config = ComplexRecurrentLMConfig(**sizes, rnn_type=rnn_type, hidden_dropout_prob=0.0)

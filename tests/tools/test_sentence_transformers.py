@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentence vectors by sentence-transformers: of an encoder that is trained, and of a lifted BERT."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tool_models import TEXTS, encoder_sizes, sentence_encoder
@@ -12,6 +16,7 @@ from complex_transformers.conversion.lift_checkpoint import lift_checkpoint
 
 library = pytest.importorskip("sentence_transformers", reason="optional: make test-tools")
 datasets = pytest.importorskip("datasets")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.tool("sentence-transformers", "`SentenceTransformerTrainer`, saved and loaded: the same vectors")
@@ -45,3 +50,10 @@ def test_vectors_of_a_lifted_model(tmp_path, name):
     found, expected = ours.encode(TEXTS), real.encode(TEXTS)
     assert np.abs(expected[0] - expected[1]).max() > 1e-2
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_examples_of_the_page(tmp_path):
+    command = [sys.executable, str(ROOT / "tests" / "run_snippets.py"), str(ROOT / "docs" / "embeddings.md")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "run pip install in a clone" in done.stdout

@@ -94,8 +94,8 @@ class WidelyLora(Linear):
 class ComplexLora(WidelyLora):
     """LoRA on a complex layer: W + (alpha / r) B A with complex factors A ``[r, in / 2]`` and B ``[out / 2, r]``.
 
-    The factors are stored as PEFT stores real ones, ``[r, in]`` and ``[out, r]``, with halves along ``in`` and
-    ``out``. An adapter has as many parameters as one on an ``nn.Linear`` of the same stored widths.
+    The factors are stored like PEFT's real factors, ``[r, in]`` and ``[out, r]``, with halves along ``in`` and
+    ``out``. The adapter has as many parameters as LoRA on an ``nn.Linear`` of the same stored widths.
     """
 
     def update_layer(self, adapter_name: str, r: int, lora_alpha: int, config: LoraConfig, **kwargs: Any) -> None:
@@ -127,7 +127,7 @@ class ComplexLora(WidelyLora):
 
 
 class _Down(nn.Linear):
-    """The factor A: halves of width ``in_features`` to ``out_features`` complex numbers, as halves."""
+    """The factor A: maps halves of width ``in_features`` to ``out_features`` complex features, as halves."""
 
     def forward(self, x: Tensor) -> Tensor:
         return CF.linear(x, *self.weight.chunk(2, dim=1))
@@ -144,7 +144,7 @@ class _RealDown(_Down):
 
 
 class _Up(nn.Linear):
-    """The factor B: ``in_features`` complex numbers, as halves, to halves of width ``out_features``."""
+    """The factor B: maps ``in_features`` complex features, as halves, to halves of width ``out_features``."""
 
     def forward(self, x: Tensor) -> Tensor:
         real, imag = self.weight.chunk(2, dim=0)

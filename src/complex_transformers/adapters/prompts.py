@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The word embedding of a model as PEFT's prompt methods call it: with token ids alone, behind virtual tokens."""
+"""Adapt word embeddings to PEFT's prompt methods, which pass only token ids and prepend virtual tokens."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["PromptedEmbedding", "prompted_embedding"]
 
 
 class PromptedEmbedding(nn.Module):
-    """Embed words at the positions after the virtual tokens of the active prompt.
+    """Embed tokens at the positions after the virtual tokens of the active prompt.
 
-    k virtual tokens have the positions 1 to k, as in the attention mask that PEFT extends, and words follow. Padding
-    is recognised by ``pad_token_id``, since PEFT passes no mask.
+    k virtual tokens have the positions 1 to k, as in the attention mask that PEFT extends. Padding is recognised by
+    ``pad_token_id``, since PEFT passes no mask.
 
     Args:
         embedding: the word embedding of the model.
-        peft_model: the model whose active prompt comes first.
+        peft_model: the model with the active prompt.
     """
 
     peft_model: PeftModel
@@ -41,11 +41,11 @@ class PromptedEmbedding(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """Return the word table, whose device PEFT reads."""
+        """Return the embedding table, whose device PEFT reads."""
         return self.embedding.weight  # type: ignore[return-value]
 
     def forward(self, input_ids: Tensor) -> Tensor:
-        """Embed the ids ``[B, N]`` of texts, or the ids ``[k]`` from which a prompt is initialised."""
+        """Embed the token ids ``[B, N]`` of sequences, or the ids ``[k]`` that initialise a prompt."""
         if input_ids.dim() == 1:
             return self.embedding(input_ids.unsqueeze(0))[0]
         padding = self.embedding.padding_idx
@@ -56,10 +56,9 @@ class PromptedEmbedding(nn.Module):
 
 @contextmanager
 def prompted_embedding(peft_model: PeftModel) -> Iterator[None]:
-    """Have our word embedding, while a prompt is set up, where PEFT looks first: ``embeddings.word_embeddings``.
+    """Expose our word embedding as ``embeddings.word_embeddings`` while PEFT sets up a prompt.
 
-    PEFT would otherwise look for the layer of the first parameter with one row for each word, and an amplitude table
-    is no layer.
+    PEFT would otherwise search for a layer whose weight has one row per token, but an amplitude table is a parameter.
     """
     model = peft_model.base_model
     embedding = model.get_input_embeddings() if isinstance(model, PreTrainedModel) else None

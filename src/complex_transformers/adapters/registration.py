@@ -17,9 +17,9 @@ __all__ = ["register"]
 
 @cache
 def register() -> None:
-    """Have every ``LoraConfig`` know the LoRA layers of complex layers, and every prompt find wave embeddings.
+    """Register LoRA layers for complex layers with every ``LoraConfig``, and our word embeddings with every prompt.
 
-    PEFT's custom-module hook belongs to one configuration: one that is loaded from a file would not have it. For word
+    PEFT's custom-module hook belongs to one configuration and is lost when it is loaded from a file. For word
     embeddings PEFT has no hook.
     """
     post_init, setup = LoraConfig.__post_init__, PeftModel._setup_prompt_encoder

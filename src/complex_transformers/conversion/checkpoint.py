@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a checkpoint of Transformers consists of: read whole, and written again as what was made of it."""
+"""Read a checkpoint folder with its tokenizer and model card, and save the converted model with them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .files import read_folder
 
 __all__ = ["Checkpoint", "check_output", "read_checkpoint_folder", "write_converted"]
 
-# Any of these makes a tokenizer; older folders have its vocabulary alone.
+# Each of these files suffices to load a tokenizer; older folders hold only a vocabulary.
 TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer.model", "tokenizer_config.json"),
     *("vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model"),
 )
-UNKNOWN = "unknown"  # the Hub's word for a licence that is not stated
+UNKNOWN = "unknown"  # the Hub's name for a licence that is not stated
 
 
 @dataclass
 class Checkpoint:
-    """A language model as its files have it: of which kind, and None for what they lack."""
+    """A model as read from its files; files that do not exist are None. ``kind`` is the model type."""
 
     name: str
     kind: str
@@ -40,43 +40,25 @@ class Checkpoint:
 
 
 def read_checkpoint_folder(path: Path, kind: str, config: Any) -> Checkpoint:
-    """A folder of ``save_pretrained`` whose configuration has been read.
-
-    Raises:
-        FileNotFoundError, ValueError: see ``read_folder``; a card whose metadata is damaged.
-    """
-    generation = path / "generation_config.json"
+    """Read a folder of ``save_pretrained`` whose configuration has been read already."""
+    card = path / CARD_NAME
     has_tokenizer = any((path / name).is_file() for name in TOKENIZER_FILES)
-    known = _card_metadata(path / CARD_NAME)
+    has_generation_config = (path / "generation_config.json").is_file()
     return Checkpoint(
         name=path.resolve().name,
         kind=kind,
         config=config,
         weights=read_folder(path),
-        generation_config=GenerationConfig.from_pretrained(path) if generation.is_file() else None,
+        generation_config=GenerationConfig.from_pretrained(path) if has_generation_config else None,
         tokenizer=AutoTokenizer.from_pretrained(path) if has_tokenizer else None,
-        license=known.get("license"),
+        license=(metadata_load(card) or {}).get("license") if card.is_file() else None,
     )
 
 
-def _card_metadata(card: Path) -> dict[str, Any]:
-    """What a model card says of itself, none where it says nothing or is not there."""
-    if not card.is_file():
-        return {}
-    try:
-        return metadata_load(card) or {}
-    except Exception as error:  # any: of YAML, of its encoding, of what it holds
-        raise ValueError(
-            f"{card} begins with metadata that cannot be read; mend it, or remove the file: {error}"
-        ) from error
-
-
 def check_output(model: str | Path, output: str | Path) -> None:
-    """Raise where a checkpoint would be written over itself, or in place of a file."""
+    """Raise if the output folder is the checkpoint itself, which would be overwritten."""
     if Path(model).resolve() == Path(output).resolve():
-        raise ValueError(f"output is the checkpoint itself, {output}: give another folder")
-    if Path(output).is_file():
-        raise ValueError(f"output is a file, {output}: give a folder")
+        raise ValueError(f"output must not be the folder of the checkpoint, got {output}. Give another folder.")
 
 
 def write_converted(
@@ -88,7 +70,7 @@ def write_converted(
     note: str,
     limits: str,
 ) -> None:
-    """Save a converted model with tokenizer and generation config of its checkpoint, and a card that names it."""
+    """Save a converted model with the tokenizer and generation config of its checkpoint, and a card that cites it."""
     if read.generation_config is not None:
         model.generation_config = read.generation_config
     model.save_pretrained(output)
@@ -96,7 +78,7 @@ def write_converted(
         read.tokenizer.save_pretrained(output)
     license = license or read.license or UNKNOWN
     data = (
-        f"That of the original: the weights are those of `{source or read.name}`, a `{read.kind}`, under the licence "
-        f"`{license}`. {note}"
+        f"Same as the original model: these are the weights of `{source or read.name}` (model type `{read.kind}`), "
+        f"under the licence `{license}`. {note}"
     )
     write_model_card(output, model, license=license, training_data=data.strip(), limits=limits)

@@ -1,25 +1,25 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""Weights of Transformer-XL (Dai et al., ACL 2019) as a real ``ComplexTransfoXLForCausalLM``.
+r"""Convert a Transformer-XL checkpoint (Dai et al., ACL 2019) into a real ``ComplexTransfoXLForCausalLM``.
 
     python -m complex_transformers.conversion.convert_transfo_xl_checkpoint \
         --checkpoint pytorch_model.bin --config_file config.json --output_dir transfo-xl
 
-It reads state dicts of the authors' PyTorch release (``word_emb...``, ``layers...``, ``crit...``) and of the class
-``TransfoXLLMHeadModel`` that Transformers once had (``transformer.word_emb...``). What differs there:
+It reads state dicts of the authors' PyTorch release (``word_emb...``, ``layers...``, ``crit...``) and of the former
+class ``TransfoXLLMHeadModel`` of Transformers (``transformer.word_emb...``). The releases differ from our model:
 
-- Words are multiplied by sqrt(d_model), and their tables may be narrow with a projection each: one table holds the
-  product. A tied head is a weight of its own, since it is not multiplied.
-- The projection of the first cluster is multiplied out, those of the tails are kept; all are where widths are not
-  ``d_model // div_value ** i``.
-- The authors' PyTorch code takes the logits of the tails in reverse order (tail i has column -i), Transformers and the
-  authors' TensorFlow code in order.
+- They multiply embeddings by sqrt(d_model), and their tables may be narrow with a projection each. Our table holds the
+  product. A tied head becomes a separate weight, since the head is not multiplied.
+- The projection of the first cluster is multiplied out, and the projections of the tails are kept. All projections are
+  multiplied out if the widths are not ``d_model // div_value ** i``.
+- The authors' PyTorch code reads the logits of the tails in reverse order (tail i has column -i). Transformers and the
+  authors' TensorFlow code read them in order.
 """
 
 from __future__ import annotations
 
+import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -32,15 +32,23 @@ from transformers import HfArgumentParser
 from ..models.complex_transfo_xl.configuration_complex_transfo_xl import ComplexTransfoXLConfig
 from ..models.complex_transfo_xl.modeling_complex_transfo_xl import ComplexTransfoXLForCausalLM
 from .checkpoint import check_output
-from .files import check_tensors, read_json, read_weights
-from .transfo_xl_release import LAYER, Release, check_settings, count
+from .files import read_weights
+from .transfo_xl_release import LAYER, Release, count
 
 __all__ = ["ConversionArguments", "convert_transfo_xl_checkpoint", "convert_transfo_xl_weights"]
+
+# Settings of the authors' code that make another network, and the values that can be converted.
+SUPPORTED: dict[str, tuple[Any, ...]] = {
+    "attn_type": (0,),
+    "pre_lnorm": (False,),
+    "sample_softmax": (-1, 0),
+    "ext_len": (0,),
+}
 
 
 @dataclass
 class ConversionArguments:
-    """Files, and what weights do not say; a value given here comes before that of ``config_file``."""
+    """Command line options of the conversion; they take precedence over ``config_file``."""
 
     checkpoint: str = field(metadata={"help": "the state dict: a file of torch.save, or .safetensors"})
     output_dir: str = field(metadata={"help": "folder of the model, for from_pretrained"})
@@ -48,35 +56,34 @@ class ConversionArguments:
         default=None, metadata={"help": "json: config.json of Transformers, or the arguments of the authors' train.py"}
     )
     mem_len: int | None = field(default=None, metadata={"help": "length of the memory; needed if not in config_file"})
-    clamp_len: int | None = field(default=None, metadata={"help": "-1 (default) for distances as they are"})
+    clamp_len: int | None = field(default=None, metadata={"help": "largest distance; -1 (default) does not clamp"})
     same_length: bool | None = field(default=None, metadata={"help": "the same context for all tokens; default false"})
     cutoffs: list[int] | None = field(
-        default=None, metadata={"help": "of the adaptive softmax; found in the weights where div_val is not 1"}
+        default=None, metadata={"help": "of the adaptive softmax; found in the weights if div_val is not 1"}
     )
-    div_val: int | None = field(default=None, metadata={"help": "compared with the weights"})
     tie_weight: bool | None = field(
-        default=None, metadata={"help": "head weights that are not in the checkpoint are those of the words"}
+        default=None, metadata={"help": "head weights that are missing in the checkpoint equal the embedding"}
     )
 
 
 def convert_transfo_xl_weights(
     weights: Mapping[str, Tensor], settings: Mapping[str, Any]
 ) -> tuple[ComplexTransfoXLConfig, dict[str, Tensor]]:
-    """Configuration and state dict of a ``ComplexTransfoXLForCausalLM``.
+    """Return the configuration and the state dict of a ``ComplexTransfoXLForCausalLM``.
 
     Args:
-        weights: of either release; a prefix ``module.`` is left out.
-        settings: under the names that both releases have: ``mem_len`` must be there, all others may be.
+        weights: state dict of either release; a prefix ``module.`` is removed.
+        settings: under the names of both releases; ``mem_len`` is required.
 
     Raises:
-        ValueError: another network, tensors that are missing, of no use, twice there or of other shapes than the rest
-            says.
+        ValueError: another network; missing or unexpected tensors, or tensors of other shapes; sizes in ``settings``
+            that differ from the weights.
     """
-    check_tensors(weights, "weights")
     weights, of_transformers = _without_prefixes(weights)
     settings = {name: value for name, value in settings.items() if value is not None}
-    check_settings(settings)
-    _refuse_other_networks(weights, settings)
+    for name, supported in SUPPORTED.items():
+        if settings.get(name, supported[0]) not in supported:
+            raise ValueError(f"{name} must be {supported[0]}, got {settings[name]}. Other networks are not supported.")
     _fill_in_tied(weights, settings)
     release = Release(weights, settings)
     release.check()
@@ -94,7 +101,7 @@ def convert_transfo_xl_weights(
         hidden_dropout_prob=settings.get("dropout", 0.1),
         attention_probs_dropout_prob=settings.get("dropatt", 0.0),
         layer_norm_eps=settings.get("layer_norm_epsilon", 1e-5),
-        mem_len=release.mem_len,
+        mem_len=settings.get("mem_len", 0),
         clamp_len=settings["clamp_len"] if settings.get("clamp_len", -1) > 0 else None,
         same_length=settings.get("same_length", False),
         cutoffs=release.cutoffs,
@@ -102,43 +109,18 @@ def convert_transfo_xl_weights(
         eos_token_id=settings.get("eos_token_id"),
         dtype=weights[LAYER.format(0) + "dec_attn.r_net.weight"].dtype,
     )
-    return config, {**_words(release), **_layers(release), **_head(release, config.div_value)}
+    return config, {**_embedding(release), **_layers(release), **_head(release, config.div_value)}
 
 
 def _without_prefixes(weights: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], bool]:
-    """The tensors under the names of the authors' release, and whether they had those of Transformers."""
-    names: dict[str, list[str]] = {}
-    for name in weights:
-        names.setdefault(name.removeprefix("module.").removeprefix("transformer."), []).append(name)
-    if double := [" and ".join(given) for given in names.values() if len(given) > 1]:
-        raise ValueError(
-            f"without the prefixes module. and transformer. these have one name: {'; '.join(double)}; keep one of each"
-        )
-    of_transformers = any(name.removeprefix("module.").startswith("transformer.") for name in weights)
-    return {name: weights[given] for name, (given,) in names.items()}, of_transformers
-
-
-def _refuse_other_networks(weights: Mapping[str, Tensor], settings: Mapping[str, Any]) -> None:
-    """Raise for networks of the authors' code that are not that of their paper, or not ours."""
-    attn_type = settings.get("attn_type", 0)
-    if attn_type != 0 or any(re.search(r"^r_emb$|^r_bias$|dec_attn\.kv_net", name) for name in weights):
-        raise ValueError(
-            f"attn_type must be 0, the relative attention of Transformer-XL, got "
-            f"{attn_type if attn_type else 'weights of another (r_emb, r_bias or kv_net)'}; the others are not here"
-        )
-    if settings.get("pre_lnorm", False):
-        raise ValueError(
-            "pre_lnorm=True is another network: it has no norm after its last layer, and norm_position='pre' has one "
-            "here; only weights of pre_lnorm=False can be converted"
-        )
-    if settings.get("sample_softmax", -1) > 0 or any(name.startswith("out_layer.") for name in weights):
-        raise ValueError("a sampled softmax (sample_softmax, out_layer) is not here; only crit can be converted")
-    if settings.get("ext_len", 0) != 0:
-        raise ValueError(f"ext_len must be 0, got {settings['ext_len']}: an extended context is not here")
+    """Return the tensors under the authors' names, and whether they had the names of Transformers."""
+    names = {name: name.removeprefix("module.") for name in weights}
+    of_transformers = any(name.startswith("transformer.") for name in names.values())
+    return {name.removeprefix("transformer."): weights[given] for given, name in names.items()}, of_transformers
 
 
 def _fill_in_tied(weights: dict[str, Tensor], settings: Mapping[str, Any]) -> None:
-    """Give tied tensors both their names: some files hold them once."""
+    """Give tied tensors both names; some files hold them once."""
     pairs = []
     clusters = count(weights, r"(?:word_emb\.emb_layers|crit\.out_layers)\.(\d+)\.")
     if settings.get("tie_weight", settings.get("tie_word_embeddings", False)):
@@ -155,14 +137,14 @@ def _fill_in_tied(weights: dict[str, Tensor], settings: Mapping[str, Any]) -> No
 
 
 def _product(table: Tensor, projection: Tensor | None, factor: float = 1.0) -> Tensor:
-    """factor table projection^T, computed in float64."""
+    """Return factor * table @ projection^T, computed in float64."""
     if projection is None and factor == 1.0:
         return table
     wide = table.double()
     return (factor * (wide if projection is None else wide @ projection.double().T)).to(table.dtype)
 
 
-def _words(release: Release) -> dict[str, Tensor]:
+def _embedding(release: Release) -> dict[str, Tensor]:
     scale = math.sqrt(release.d_model)
     tables = release.rows("word_emb.emb_layers.{}.weight")
     pieces = [_product(table, release.projection("emb", i), scale) for i, table in enumerate(tables)]
@@ -221,22 +203,24 @@ def _head(release: Release, div_value: int) -> dict[str, Tensor]:
 def convert_transfo_xl_checkpoint(
     checkpoint: str | Path, output_dir: str | Path, config_file: str | Path | None = None, **settings: Any
 ) -> ComplexTransfoXLForCausalLM:
-    """Convert the weights in ``checkpoint`` and save the model in ``output_dir``; it is returned in evaluation mode.
+    """Convert the weights in ``checkpoint`` and save the model in ``output_dir``.
 
     Args:
-        checkpoint: a state dict, see ``read_weights``.
-        output_dir: folder for ``from_pretrained``, another one than that of ``checkpoint`` or ``config_file``.
-        config_file: json with settings.
-        settings: single ones, which come before those of the file; see ``convert_transfo_xl_weights``.
+        checkpoint: file of a state dict, see ``read_weights``.
+        output_dir: folder for ``from_pretrained``; neither the folder of ``checkpoint`` nor of ``config_file``.
+        config_file: JSON file with settings.
+        settings: take precedence over the file; see ``convert_transfo_xl_weights``.
+
+    Returns:
+        The model, in evaluation mode.
 
     Raises:
-        FileNotFoundError, ValueError: see ``read_weights`` and ``convert_transfo_xl_weights``; a json file that is not
-            one; an output in the place of what is read.
+        OSError, ValueError: a missing file, see ``convert_transfo_xl_weights``; the output would overwrite the input.
     """
     for source in (checkpoint, config_file):
         if source is not None:
             check_output(Path(source).parent, output_dir)
-    given = {} if config_file is None else read_json(Path(config_file), "config_file")
+    given = {} if config_file is None else json.loads(Path(config_file).read_text(encoding="utf-8"))
     given |= {name: value for name, value in settings.items() if value is not None}
     config, state = convert_transfo_xl_weights(read_weights(checkpoint), given)
     model = ComplexTransfoXLForCausalLM(config).to(config.dtype)
@@ -246,13 +230,13 @@ def convert_transfo_xl_checkpoint(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line: see ``ConversionArguments``."""
+    """Run the command line, see ``ConversionArguments``."""
     (given,) = HfArgumentParser(ConversionArguments).parse_args_into_dataclasses(arguments)
     model = convert_transfo_xl_checkpoint(**asdict(given))
     cfg = model.config
     settings = {name: getattr(cfg, name) for name in ("mem_len", "clamp_len", "same_length", "cutoffs", "div_value")}
-    words = ", ".join(f"{name}={value}" for name, value in settings.items())
-    print(f"{given.output_dir}: {model.num_parameters():,} parameters, {cfg.vocab_size} words; {words}")
+    listed = ", ".join(f"{name}={value}" for name, value in settings.items())
+    print(f"{given.output_dir}: {model.num_parameters():,} parameters, {cfg.vocab_size} tokens; {listed}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Decoders in files of GGUF, read by Transformers, which leaves out without a word what it does not know."""
+"""Read decoders from GGUF files with Transformers, which silently ignores fields and tensors it does not know."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from ..data.extras import require
 from .checkpoint import Checkpoint
-from .files import check_names
-from .liftable import check_liftable
+from .lift import check_liftable
 
 __all__ = ["read_gguf"]
 
@@ -32,18 +31,19 @@ LAYER = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+REMEDY = "Lift its safetensors instead."
 MODEL = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 
 
 def read_gguf(path: Path) -> Checkpoint:
-    """The decoder in a GGUF file, its numbers in float32.
+    """Read the decoder in a GGUF file, dequantized to float32.
 
     Raises:
         ImportError: ``gguf`` is missing (extra ``gguf``).
-        ValueError: a damaged file; scaled rotary positions or a sliding window, which Transformers does not read from
-            such files; tensors that a decoder of the shape of Llama does not have.
+        ValueError: scaled rotary positions, a sliding window or tensors that Transformers would silently ignore.
     """
-    reader = _reader(path)
+    gguf = require("gguf", "files of GGUF need the package gguf", "gguf")
+    reader = gguf.GGUFReader(path)
     _check_fields(reader, path)
     files: dict[str, Any] = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
     config = AutoConfig.from_pretrained(**files)
@@ -52,12 +52,8 @@ def read_gguf(path: Path) -> Checkpoint:
     weights = model.state_dict()
     if config.tie_word_embeddings:
         del weights["lm_head.weight"]
-    check_names(
-        [_name_in_transformers(tensor.name) for tensor in reader.tensors],
-        weights.keys(),
-        f"a {config.model_type} as Transformers reads {path}",
-        "Lift its safetensors instead",
-    )
+    if other := weights.keys() ^ {_name_in_transformers(tensor.name) for tensor in reader.tensors}:
+        raise ValueError(f"{path} must hold the tensors of {config.model_type}, differs in {sorted(other)}. {REMEDY}")
     return Checkpoint(
         name=path.stem,
         kind=config.model_type,
@@ -69,39 +65,23 @@ def read_gguf(path: Path) -> Checkpoint:
     )
 
 
-def _reader(path: Path) -> Any:
-    gguf = require("gguf", "files of GGUF need the package gguf", "gguf")
-    try:
-        return gguf.GGUFReader(path)
-    except Exception as error:  # any: the reader follows whatever the bytes say
-        raise ValueError(
-            f"{path} is damaged or not complete ({path.stat().st_size} bytes), or it is no GGUF; get it again"
-        ) from error
-
-
 def _field(reader: Any, name: str) -> Any:
     field = reader.get_field(name)
     return None if field is None else field.contents()
 
 
 def _check_fields(reader: Any, path: Path) -> None:
-    """Raise for settings that Transformers does not read from such a file."""
+    """Raise for options that Transformers does not read from such a file."""
     prefix = _field(reader, "general.architecture")
     scaling = _field(reader, f"{prefix}.rope.scaling.type")
     if scaling not in (None, "none") or any(tensor.name.startswith("rope_f") for tensor in reader.tensors):
-        raise ValueError(
-            f"{path} has scaled rotary positions ({scaling or 'rope_freqs'}), which Transformers does not read from "
-            "GGUF; lift its safetensors instead"
-        )
+        raise ValueError(f"{path} must not scale rotary positions, got {scaling or 'rope_freqs'}. {REMEDY}")
     if window := _field(reader, f"{prefix}.attention.sliding_window"):
-        raise ValueError(
-            f"{path} has a sliding window of {window} tokens, which Transformers does not read from GGUF; lift its "
-            "safetensors instead"
-        )
+        raise ValueError(f"{path} must not have a sliding window, got {window}. {REMEDY}")
 
 
 def _name_in_transformers(name: str) -> str:
-    """The name of a tensor in Transformers; one that a Llama does not have stays as it is."""
+    """Return the name of a tensor in Transformers; an unknown name is returned unchanged."""
     match = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)", name)
     if match is None:
         return name

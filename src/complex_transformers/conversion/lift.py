@@ -1,112 +1,77 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The exact lift: a real decoder of the shape of Llama, or an encoder of that of BERT, as a complex one.
+"""The exact lift: rewrite a real decoder or encoder as a complex model that computes the same function.
 
-Every real matrix on halves is widely linear, U z + V conj(z) (``nn.WidelyLinear.from_real``), and rotary positions
-pair feature k of a real head with k + D/2: the turn of a complex number. What remains is to move features: those of
-the residual stream into pairs, those of each head (rows of q, k, v and columns of o) into the halves of all heads.
-Encoders are in ``lift_encoder``.
+A real matrix on halves is widely linear, U z + V conj(z) (``nn.WidelyLinear.from_real``). Rotary positions pair
+feature k of a real head with k + D/2, which is the rotation of a complex number. The scores Re(q k^H) are the dot
+products of the real heads. Norms and activations act on stored elements. So the lift only reorders features: the
+residual stream into pairs, and each head (rows of q, k, v and columns of o) into halves over all heads.
 """
 
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from ..models.complex_llama.configuration_complex_llama import ComplexLlamaConfig
-from ..models.complex_llama.modeling_complex_llama import (
-    NORMS,
-    ComplexLlamaForCausalLM,
-    ComplexLlamaForSequenceClassification,
-    ComplexLlamaForTokenClassification,
-    ComplexLlamaModel,
-    ComplexLlamaPreTrainedModel,
-)
-from ..models.complex_order.modeling_complex_order import ComplexOrderPreTrainedModel
+from ..nn.checks import check_choice
 from .features import halves_of_heads, learned, moved, pairing_order, widely_linear_state
-from .files import check_names, check_numbers, check_shapes
-from .lift_encoder import ENCODER_NETWORKS, lift_encoder
-from .liftable import (
+from .lift_families import (
     ACTIVATIONS,
-    DECODERS,
-    ENCODER_TYPES,
-    DecoderFamily,
-    attention_biases,
-    check_liftable,
+    FAMILIES,
+    HALVES,
+    Family,
+    LiftedModel,
     head_dim,
-    head_of,
     hidden_act,
+    inner_size,
+    num_positions,
     rotary_dim,
-    sliding_layers,
 )
 
-__all__ = ["LiftedModel", "lift", "lift_weights", "network_of"]
+__all__ = ["LiftedModel", "check_liftable", "lift", "lift_weights", "network_of"]
 
-LAYER = "model.layers.{}."
-# Layer -> where its rows come from and where its columns do.
-MATRICES = {
-    "self_attn.q_proj": ("queries", "stream"),
-    "self_attn.k_proj": ("keys", "stream"),
-    "self_attn.v_proj": ("keys", "stream"),
-    "self_attn.o_proj": ("stream", "queries"),
-    "mlp.gate_proj": ("inner", "stream"),
-    "mlp.up_proj": ("inner", "stream"),
-    "mlp.down_proj": ("stream", "inner"),
+Tensors = dict[str, Tensor]
+# Options that would change the function, and the only value that the complex models support.
+SUPPORTED = {
+    "is_decoder": False,
+    "add_cross_attention": False,
+    "position_embedding_type": "absolute",  # in configurations before Transformers 5
+    "use_bidirectional_attention": False,
 }
-# `qk_norm` -> the norms of queries and keys and the features they have gains for.
-HEAD_NORMS: dict[bool | str, dict[str, str]] = {
-    False: {},
-    True: {"self_attn.q_norm": "head", "self_attn.k_norm": "head"},
-    "all_heads": {"self_attn.q_norm": "queries", "self_attn.k_norm": "keys"},
-}
-# End of the name of a class of Transformers -> ours.
-NETWORKS: dict[str, type[ComplexLlamaPreTrainedModel]] = {
-    "ForCausalLM": ComplexLlamaForCausalLM,
-    "ForSequenceClassification": ComplexLlamaForSequenceClassification,
-    "ForTokenClassification": ComplexLlamaForTokenClassification,
-    "Model": ComplexLlamaModel,
-}
-# Tensor of a head -> its name in ours.
-HEADS = {
-    "lm_head.weight": "lm_head.projection.weight",
-    "score.weight": "classifier.projection.weight",
-    "score.bias": "classifier.projection.bias",
-}
-
-
-LiftedModel: TypeAlias = ComplexLlamaPreTrainedModel | ComplexOrderPreTrainedModel
+SAME_FIELDS = (
+    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "initializer_range"),
+    *("pad_token_id", "bos_token_id", "eos_token_id"),
+)
 
 
 def lift(model: PreTrainedModel, pairing: str | Sequence[int] | Tensor = "halves") -> LiftedModel:
-    """Return the complex network that computes the same function as a real one: same logits, same texts, same widths.
+    """Return the complex model that computes the same function as a real one, with as many parameters.
 
-    Layers are widely linear (U z + V conj(z), as many weights as before), norms are over stored numbers, the gate's
-    product is that of the parts, scores have the scale of the real head; a tied head stays tied. In bfloat16 and
-    float16 the sums of blocks are rounded: lift a model that was loaded in float32, which is then exact where its
-    checkpoint is in one of these.
+    Layers are widely linear, U z + V conj(z). Tied heads stay tied. The real and imaginary parts of U and V are sums
+    of two real weights, which bfloat16 and float16 round: load the original in float32 for an exact lift.
 
     Args:
         model: a decoder of Llama (1 to 3), Mistral, Qwen2, Qwen2.5, Qwen3, Phi-3, Gemma 2, Gemma 3 (text), SmolLM2,
             SmolLM3 or OLMo 2, bare or with a head for causal language modeling, sequence classification or token
             classification; or an encoder of BERT, RoBERTa, XLM-RoBERTa, CamemBERT or DistilBERT, bare or with a head
-            for masked language modeling, sequence or token classification or question answering. It is not changed,
-            and shares no weights with the result.
-        pairing: which features of the residual stream become real and imaginary parts: ``halves`` as they stand,
-            feature j with j + n/2; ``interleaved``, 2j with 2j + 1; or the features in their new order.
+            for masked language modeling, sequence or token classification or question answering. It is not changed
+            and shares no parameters with the result.
+        pairing: which features of the residual stream become real and imaginary part of one complex feature:
+            ``halves`` pairs feature j with j + n/2, ``interleaved`` 2j with 2j + 1; or a permutation of the features.
 
     Returns:
-        The model, with the generation config of the original and in its mode, training or evaluation.
+        The complex model, with the generation config and the mode (training or evaluation) of the original.
 
     Raises:
-        ValueError: what the family does not have (experts, interleaved rotary positions, odd widths, a bias of another
-            kind, relative positions, a decoder of BERT, quantized weights), tensors that are missing or do not fit, a
-            pairing that is no order of the features.
+        ValueError: an unsupported architecture, class or option (see ``check_liftable``), a pairing that is not a
+            permutation, a tensor of another shape than the configuration says.
+        StrictDataclassClassValidationError: an option that the complex configuration rejects, such as ``rope_type``.
+        RuntimeError: missing or unexpected tensors.
 
     Source:
         Wang et al. 2025 (Fairy2i, arXiv:2512.02901) for the widely linear form; Picinbono and Chevalier 1995.
@@ -126,8 +91,6 @@ def lift(model: PreTrainedModel, pairing: str | Sequence[int] | Tensor = "halves
           (conj_imag): Linear(in_features=32, out_features=16, bias=False)
         )
     """
-    if not isinstance(model, PreTrainedModel):
-        raise ValueError(f"model must be a model of Transformers, got a {type(model).__name__}")
     check_liftable(model.config)
     lifted = _lift(_transformers_class(model), model.config, model.state_dict(), pairing)
     if getattr(model, "generation_config", None) is not None:
@@ -149,10 +112,42 @@ def network_of(config: PreTrainedConfig) -> str:
     Raises:
         ValueError: a class that cannot be lifted.
     """
-    is_encoder = config.model_type in ENCODER_TYPES
-    network = (getattr(config, "architectures", None) or ["Model" if is_encoder else "ForCausalLM"])[0]
-    head_of(network, ENCODER_NETWORKS if is_encoder else NETWORKS)
+    heads = FAMILIES[config.model_type].heads
+    network = (getattr(config, "architectures", None) or ["ForCausalLM" if "ForCausalLM" in heads else "Model"])[0]
+    _head_of(network, heads)
     return network
+
+
+def check_liftable(config: PreTrainedConfig) -> None:
+    """Check that the complex model has every option of a configuration that would otherwise change the function.
+
+    Raises:
+        ValueError: another type of model, an unsupported activation, attention to later tokens, relative positions, an
+            encoder used as a decoder, quantized weights.
+    """
+    check_choice("model_type", config.model_type, FAMILIES, ". Other architectures cannot be lifted.")
+    check_choice("hidden_act", hidden_act(config), ACTIVATIONS, ". Other activations cannot be lifted.")
+    for name, supported in SUPPORTED.items():
+        if (value := getattr(config, name, None)) and value != supported:
+            raise ValueError(f"{name} must be {supported!r} to be lifted, got {value!r}.")
+    method = _quantization_method(config)
+    if method not in (None, "gguf"):  # Transformers dequantizes GGUF files
+        raise ValueError(f"quantization_config must be None, got {method}. Call model.dequantize() first.")
+
+
+def _quantization_method(config: PreTrainedConfig) -> str | None:
+    quantization: Any = getattr(config, "quantization_config", None)
+    method = quantization.get("quant_method") if isinstance(quantization, dict) else quantization
+    method = getattr(method, "quant_method", method)
+    return getattr(method, "value", method)
+
+
+def _head_of(network: str, heads: Collection[str]) -> str:
+    """Return the suffix of a class of Transformers that names its head, ``Model`` for none."""
+    head = next((head for head in heads if network.endswith(head)), None)
+    if head is None or network.endswith("LMHeadModel"):
+        raise ValueError(f"class must end in one of {', '.join(heads)} to be lifted, got {network}.")
+    return head
 
 
 def _transformers_class(model: PreTrainedModel) -> str:
@@ -161,68 +156,59 @@ def _transformers_class(model: PreTrainedModel) -> str:
     return next((one for one in classes if one.__module__.startswith("transformers.models")), classes[0]).__name__
 
 
-def _lift(
-    network: str,
-    config: PreTrainedConfig,
-    weights: Mapping[str, Tensor],
-    pairing: str | Sequence[int] | Tensor,
-) -> LiftedModel:
-    lift_network = lift_encoder if config.model_type in ENCODER_TYPES else _lift_decoder
-    return lift_network(network, config, weights, pairing)
-
-
 @torch.no_grad()
-def _lift_decoder(
-    network: str,
-    config: PreTrainedConfig,
-    weights: Mapping[str, Tensor],
-    pairing: str | Sequence[int] | Tensor,
-) -> ComplexLlamaPreTrainedModel:
-    """Lift a decoder that ``check_liftable`` accepts."""
-    head = head_of(network, NETWORKS)
-    family = DECODERS[config.model_type]
-    weights = _tensors(config, family, head, weights)
-    biases = attention_biases(config, weights)
-    orders = _orders(config, pairing)
-    roles = _roles(config, family, head, biases)
-    remedy = "Give the checkpoint as its class saves it, whole; adapters are merged first (merge_and_unload)"
-    check_names(weights, roles, f"a {config.model_type} with a head, as its configuration says", remedy)
-    sizes = {name: len(order) for name, order in orders.items()}
-    check_shapes(weights, {name: tuple(sizes[axis] for axis in axes) for name, axes in roles.items()})
-    dtype = weights["model.embed_tokens.weight"].dtype
+def _lift(
+    network: str, config: PreTrainedConfig, weights: Mapping[str, Tensor], pairing: str | Sequence[int] | Tensor
+) -> LiftedModel:
+    family = FAMILIES[config.model_type]
+    head = _head_of(network, family.heads)
+    if head == "ForMaskedLM" and family.lm_act not in (None, hidden_act(config)):
+        raise ValueError(f"hidden_act must be {family.lm_act!r} for {network}, got {hidden_act(config)!r}.")
+    tensors = {name.removeprefix(family.prefix): value for name, value in learned(weights).items()}
+    for step in STEPS:
+        tensors = step(family, head, config, tensors)
     with torch.device("meta"):
-        lifted = NETWORKS[head](_lifted_config(config, family, head, biases, dtype))
-    state = _lifted_state(weights, roles, orders)
-    if head == "ForCausalLM" and config.tie_word_embeddings:
-        state["lm_head.projection.weight"] = state["model.embed_tokens.weight"]
-    if head == "ForSequenceClassification":  # Transformers' head has no bias
-        state["classifier.projection.bias"] = torch.zeros(config.num_labels, dtype=dtype)
-    if head == "Model":
-        state = {name.removeprefix("model."): value for name, value in state.items()}
-    lifted.load_state_dict(state, assign=True)
+        lifted = family.classes[head](_lifted_config(family, head, config, tensors))
+    lifted.load_state_dict(_lifted_state(family, head, config, tensors, _orders(config, pairing)), assign=True)
     lifted.tie_weights()
     return lifted.eval()
 
 
-def _tensors(
-    config: PreTrainedConfig, family: DecoderFamily, head: str, weights: Mapping[str, Tensor]
-) -> dict[str, Tensor]:
-    """Return the tensors of a decoder by their names and with their meaning in a Llama with a head."""
-    found = learned(weights)
-    check_numbers(found)
-    known = ("model.", "lm_head.", "score.")  # files of bare models have no prefix
-    found = {name if name.startswith(known) else f"model.{name}": value for name, value in found.items()}
-    if head == "ForCausalLM" and config.tie_word_embeddings:
-        found = _without_tied_head(found)
-    if family.fused:
-        found = _separate(config, found)
-    if family.is_gemma:
-        found = {name: value + 1 if "norm" in name else value for name, value in found.items()}
-    return found
+# --- steps from the tensors of a checkpoint to those of a plain network ---------------------------------------------
 
 
-def _separate(config: PreTrainedConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Split fused matrices into those of q, k and v, and of gate and up (Phi-3)."""
+def _with_new_names(family: Family, head: str, config: PreTrainedConfig, weights: Tensors) -> Tensors:
+    """Rename the gains and biases of norms in files that were converted from TensorFlow."""
+    old = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+    for theirs, ours in old.items():
+        weights = {name.replace(theirs, ours): value for name, value in weights.items()}
+    return weights
+
+
+def _with_tied_tensors(family: Family, head: str, config: PreTrainedConfig, weights: Tensors) -> Tensors:
+    """Give a tied head its tensors, which a file may hold once or twice."""
+    for name, source in family.tied.get(head, {}).items() if config.tie_word_embeddings else ():
+        if source not in weights:
+            continue
+        if name in weights and not torch.equal(weights[name], weights[source]):
+            raise ValueError(
+                f"{name} and {source} must be equal if tie_word_embeddings=True, got other values. Set it to False."
+            )
+        weights = {**weights, name: weights[source]}
+    return weights
+
+
+def _without_other_heads(family: Family, head: str, config: PreTrainedConfig, weights: Tensors) -> Tensors:
+    """Drop the tensors of heads that the class does not read; Transformers drops them as well."""
+    read = family.places(head, 0)
+    kept = (name for name in weights if not name.startswith(family.unread) or name.rpartition(".")[0] in read)
+    return {name: weights[name] for name in kept}
+
+
+def _with_separate_matrices(family: Family, head: str, config: PreTrainedConfig, weights: Tensors) -> Tensors:
+    """Split fused matrices into q, k and v, and into gate and up projection (Phi-3)."""
+    if not family.fused:
+        return weights
     width = head_dim(config)
     keys = config.num_key_value_heads * width
     parts = {
@@ -232,7 +218,7 @@ def _separate(config: PreTrainedConfig, weights: Mapping[str, Tensor]) -> dict[s
     separate = {}
     for name, value in weights.items():
         fused = next((fused for fused in parts if f".{fused}." in name), None)
-        if fused is None or value.shape[0] != sum(parts[fused].values()):  # check_names tells what does not fit
+        if fused is None:
             separate[name] = value
             continue
         for part, rows in zip(parts[fused], value.split(list(parts[fused].values())), strict=True):
@@ -240,141 +226,85 @@ def _separate(config: PreTrainedConfig, weights: Mapping[str, Tensor]) -> dict[s
     return separate
 
 
-def _lifted_config(
-    config: PreTrainedConfig, family: DecoderFamily, head: str, biases: dict[str, bool], dtype: torch.dtype
-) -> ComplexLlamaConfig:
-    """Return the configuration of the complex network."""
-    return ComplexLlamaConfig(
-        vocab_size=config.vocab_size,
-        hidden_size=config.hidden_size,
-        intermediate_size=config.intermediate_size,
-        num_hidden_layers=config.num_hidden_layers,
-        num_attention_heads=config.num_attention_heads,
-        num_key_value_heads=config.num_key_value_heads,
-        head_dim=head_dim(config),
+def _with_full_gains(family: Family, head: str, config: PreTrainedConfig, weights: Tensors) -> Tensors:
+    """Add 1 to the gains of norms that are stored without it (Gemma)."""
+    if not family.one_plus_gain:
+        return weights
+    return {name: value + 1 if "norm" in name else value for name, value in weights.items()}
+
+
+def _without_reserved_positions(family: Family, head: str, config: PreTrainedConfig, weights: Tensors) -> Tensors:
+    """Drop the rows of the position table that only padding reads (RoBERTa)."""
+    name = "embeddings.position_embeddings.weight"
+    if not family.offset_positions or name not in weights:
+        return weights
+    return {**weights, name: weights[name][config.pad_token_id + 1 :]}
+
+
+def _with_classifier_bias(family: Family, head: str, config: PreTrainedConfig, weights: Tensors) -> Tensors:
+    """Add a bias of zeros to the sequence classifier of decoders, which has none in Transformers."""
+    if head != "ForSequenceClassification" or (score := weights.get("score.weight")) is None:
+        return weights
+    return {"score.bias": score.new_zeros(len(score)), **weights}
+
+
+STEPS = (
+    _with_new_names,
+    _with_tied_tensors,
+    _without_other_heads,
+    _with_separate_matrices,
+    _with_full_gains,
+    _without_reserved_positions,
+    _with_classifier_bias,
+)
+
+
+# --- the complex network --------------------------------------------------------------------------------------------
+
+
+def _lifted_config(family: Family, head: str, config: PreTrainedConfig, weights: Tensors) -> PreTrainedConfig:
+    return family.classes[head].config_class(
+        **{name: getattr(config, name) for name in SAME_FIELDS},
+        intermediate_size=inner_size(config),
         hidden_act=ACTIVATIONS[hidden_act(config)],
-        gate_product="parts",
         linear_type="widely_linear",
-        norm_scale="stored",
-        norm_position=family.norm_position,
-        rms_norm_eps=config.rms_norm_eps,
-        max_position_embeddings=config.max_position_embeddings,
-        qk_norm=family.qk_norm,
-        **biases,
-        attention_scale=getattr(config, "query_pre_attn_scalar", head_dim(config)) ** -0.5,
-        attention_probs_dropout_prob=config.attention_dropout or 0.0,
-        hidden_dropout_prob=getattr(config, "resid_pdrop", 0.0),
-        embedding_multiplier=math.sqrt(config.hidden_size) if family.is_gemma else 1.0,
-        tie_word_embeddings=head == "ForCausalLM" and config.tie_word_embeddings,
-        **_positions(config),
-        **_limits(config, head),
-        **_labels(config, head),
-        lm_readout="concat",
         weight_init="normal",
-        initializer_range=config.initializer_range,
-        use_cache=config.use_cache,
-        pad_token_id=config.pad_token_id,
-        bos_token_id=config.bos_token_id,
-        eos_token_id=config.eos_token_id,
-        dtype=dtype,
+        dtype=weights[f"{next(iter(family.tables))}.weight"].dtype,
+        **family.constants,
+        **family.fields(config, head, weights),
     )
 
 
-def _positions(config: PreTrainedConfig) -> dict[str, Any]:
-    """Return the fields of rotary positions and sliding windows."""
-    layer_types = sliding_layers(config)
-    no_rope = getattr(config, "no_rope_layers", None)
+def _orders(config: PreTrainedConfig, pairing: str | Sequence[int] | Tensor) -> Tensors:
+    """Return for each kind of features their indices in the original, in the order of the complex model."""
+    width, rotated, heads = head_dim(config), rotary_dim(config), config.num_attention_heads
     return {
-        "rope_parameters": copy.deepcopy(config.rope_parameters),
-        "no_rope_layers": None if no_rope is None else list(no_rope)[: config.num_hidden_layers],
-        "layer_types": layer_types,
-        "sliding_window": config.sliding_window if "sliding_attention" in layer_types else None,
-    }
-
-
-def _limits(config: PreTrainedConfig, head: str) -> dict[str, Any]:
-    """Return the limits of attention scores and logits."""
-    logits = getattr(config, "final_logit_softcapping", None) if head == "ForCausalLM" else None
-    return {
-        "attn_logit_softcapping": getattr(config, "attn_logit_softcapping", None),
-        "final_logit_softcapping": logits,
-    }
-
-
-def _labels(config: PreTrainedConfig, head: str) -> dict[str, Any]:
-    """Return the fields of a classification head, where there is one."""
-    if not head.endswith("Classification"):
-        return {}
-    dropout = 0.0
-    if head == "ForTokenClassification":
-        given = (getattr(config, "classifier_dropout", None), getattr(config, "hidden_dropout", None))
-        dropout = next((value for value in given if value is not None), 0.1)
-    same = {name: getattr(config, name) for name in ("id2label", "label2id", "problem_type")}
-    return {**same, "readout": "concat", "classifier_dropout": dropout}
-
-
-def _orders(config: PreTrainedConfig, pairing: str | Sequence[int] | Tensor) -> dict[str, Tensor]:
-    """Return where the features of each kind come from."""
-    width, rotated = head_dim(config), rotary_dim(config)
-    keys = config.num_key_value_heads or config.num_attention_heads
-    return {
-        "words": torch.arange(config.vocab_size),
+        "tokens": torch.arange(config.vocab_size),
+        "positions": torch.arange(num_positions(config)),
+        "types": torch.arange(getattr(config, "type_vocab_size", 0)),
         "labels": torch.arange(config.num_labels),
+        "ends": torch.arange(2),
         "stream": pairing_order(pairing, config.hidden_size),
-        "inner": torch.arange(config.intermediate_size),
+        "inner": torch.arange(inner_size(config)),
         "head": halves_of_heads(1, width, rotated),
-        "queries": halves_of_heads(config.num_attention_heads, width, rotated),
-        "keys": halves_of_heads(keys, width, rotated),
+        "queries": halves_of_heads(heads, width, rotated),
+        "keys": halves_of_heads(getattr(config, "num_key_value_heads", None) or heads, width, rotated),
     }
 
 
-def _roles(
-    config: PreTrainedConfig, family: DecoderFamily, head: str, biases: Mapping[str, bool]
-) -> dict[str, tuple[str, ...]]:
-    """Return every tensor of the real network and the kinds of features along its axes."""
-    roles: dict[str, tuple[str, ...]] = {
-        "model.embed_tokens.weight": ("words", "stream"),
-        "model.norm.weight": ("stream",),
-    }
-    if head == "ForCausalLM" and not config.tie_word_embeddings:
-        roles["lm_head.weight"] = ("words", "stream")
-    if head.endswith("Classification"):
-        roles["score.weight"] = ("labels", "stream")
-    if head == "ForTokenClassification":
-        roles["score.bias"] = ("labels",)
-    norms = dict.fromkeys(filter(None, NORMS[family.norm_position]), "stream") | HEAD_NORMS[family.qk_norm]
-    for index in range(config.num_hidden_layers):
-        prefix = LAYER.format(index)
-        roles |= {f"{prefix}{name}.weight": (features,) for name, features in norms.items()}
-        for name, (rows, columns) in MATRICES.items():
-            roles[f"{prefix}{name}.weight"] = (rows, columns)
-            kind = "mlp_bias" if name.startswith("mlp") else "attention_bias"
-            if biases["attention_output_bias" if name.endswith("o_proj") else kind]:
-                roles[f"{prefix}{name}.bias"] = (rows,)
-    return roles
-
-
-def _lifted_state(
-    weights: Mapping[str, Tensor], roles: Mapping[str, tuple[str, ...]], orders: Mapping[str, Tensor]
-) -> dict[str, Tensor]:
-    """Return the state dict of the complex network."""
-    state: dict[str, Tensor] = {}
-    for name, axes in roles.items():
-        value = moved(weights[name], axes, orders)
+def _lifted_state(family: Family, head: str, config: PreTrainedConfig, weights: Tensors, orders: Tensors) -> Tensors:
+    """Return the state dict of the complex model; unknown tensors keep their names, and loading rejects them."""
+    places = family.places(head, config.num_hidden_layers)
+    state: Tensors = {}
+    for name, value in weights.items():
         layer, _, leaf = name.rpartition(".")
-        if leaf == "weight" and layer.partition(".layers.")[2].partition(".")[2] in MATRICES:
-            state |= widely_linear_state(layer, value)
+        if layer not in places or leaf not in ("weight", "bias"):
+            state[name] = value
+            continue
+        ours, axes = places[layer]
+        value = moved(name, value, axes if leaf == "weight" else axes[:1], orders)
+        if value.dim() == 2 and HALVES.issuperset(axes):
+            state |= widely_linear_state(ours, value)
         else:
-            state[HEADS.get(name, name)] = value
+            state[ours if ours.endswith(".position") else f"{ours}.{leaf}"] = value
     return state
-
-
-def _without_tied_head(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a network with a tied head, each once."""
-    head, words = weights.get("lm_head.weight"), weights.get("model.embed_tokens.weight")
-    if head is not None and words is not None and (head.shape != words.shape or not torch.equal(head, words)):
-        raise ValueError(
-            "tie_word_embeddings=True, but lm_head.weight and model.embed_tokens.weight are not the same: shapes "
-            f"{tuple(head.shape)} and {tuple(words.shape)}; set tie_word_embeddings=False where both are meant"
-        )
-    return {name: value for name, value in weights.items() if name != "lm_head.weight"}

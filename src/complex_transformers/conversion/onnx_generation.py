@@ -32,7 +32,7 @@ def export_generation(model: PreTrainedModel) -> ExportedModel:
 
     Raises:
         ImportError: ``onnx`` or ``onnxscript`` is missing.
-        ValueError: a model in bfloat16, in which onnxruntime does not compute; a model of another family, or with
+        ValueError: a model in bfloat16, which onnxruntime does not support; a model of another family, or with
             sliding windows, whose caches the exporter of Transformers does not trace.
     """
     check_runtime_dtype(model)
@@ -52,7 +52,7 @@ def export_generation(model: PreTrainedModel) -> ExportedModel:
 
 
 def _sample_inputs(model: PreTrainedModel) -> dict[str, Tensor]:
-    """Return inputs of ``generate()`` in which no dynamic size is 1: the exporter would keep it."""
+    """Return inputs of ``generate()`` without dynamic axes of size 1, which the exporter would fix."""
     given = example_inputs(model)
     ids, mask = given["input_ids"], given["attention_mask"]
     if not model.config.is_encoder_decoder:
@@ -68,7 +68,7 @@ def generate_greedy(
 
     Args:
         exported: the result of ``export_generation``, or of ``ExportedModel.from_pretrained``.
-        input_ids: ``[B, T]``, the prompts padded on the left, or the source texts.
+        input_ids: ``[B, T]``, the prompts, padded on the left, or the source sequences.
         attention_mask: ``[B, T]``, 0 for padding.
         max_new_tokens: generation stops there, or when every row has reached the EOS token.
     """

@@ -1,9 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Any model of the package as an ONNX graph of real operators, checked by onnxruntime (extra ``onnx``).
+"""Export any model of the package as an ONNX graph and run it with onnxruntime (extra ``onnx``).
 
-``torch.onnx.export(model, ..., dynamo=True)`` does it alone, too; this module adds the names and dynamic axes of
-inputs and outputs. ``onnx_generation`` exports decoders with their KV cache.
+``torch.onnx.export(model, ..., dynamo=True)`` works as well; this module adds the names and dynamic axes of inputs
+and outputs. ``onnx_generation`` exports decoders with their KV cache.
 """
 
 from __future__ import annotations
@@ -41,10 +41,14 @@ _NOT_IN_A_GRAPH = ("use_cache", "output_hidden_states", "output_attentions")
 
 
 def example_inputs(model: PreTrainedModel, rows: int = 2, length: int = 8, seed: int = 0) -> Tensors:
-    """Random inputs that the ``forward`` of ``model`` takes: words, frames or images, half of the rows padded.
+    """Return random inputs of ``model.forward``: tokens, frames or images, with padding in half of the rows.
 
-    ``length`` is that of a text or a clip; a target has as many words, a question too, a story as many sentences, of
-    five words each. A memory of words gets no more of them than it has room for.
+    Args:
+        model: any model of the package.
+        rows: batch size.
+        length: tokens or frames of each input, target and question; sentences of a story, which have five tokens each.
+            Models with a memory of tokens get at most as many as it holds.
+        seed: of the random numbers.
     """
     generator = torch.Generator().manual_seed(seed)
     config: Any = model.config
@@ -79,7 +83,7 @@ def example_inputs(model: PreTrainedModel, rows: int = 2, length: int = 8, seed:
 
 
 def _padded(rows: int, *shape: int) -> Tensor:
-    """A mask whose second half of rows ends with padding on every axis."""
+    """Return a mask with padding at the end of every axis in the second half of the rows."""
     mask = torch.ones(rows, *shape, dtype=torch.long)
     for axis, size in enumerate(shape, 1):
         mask[(rows + 1) // 2 :].narrow(axis, size - size // 3, size // 3).zero_()
@@ -87,7 +91,7 @@ def _padded(rows: int, *shape: int) -> Tensor:
 
 
 def open_axes(inputs: Mapping[str, Tensor]) -> dict[str, dict[int, str]]:
-    """The axes that may have another size in every call, by the names of the inputs: rows, words, frames."""
+    """Return the dynamic axes of each input: batch, tokens, frames or sentences."""
     axes = {}
     for name, value in inputs.items():
         side = next((kind for kind in ("decoder_", "question_") if name.startswith(kind)), "")
@@ -102,7 +106,7 @@ def open_axes(inputs: Mapping[str, Tensor]) -> dict[str, dict[int, str]]:
 
 @contextmanager
 def without_cache(model: PreTrainedModel) -> Iterator[None]:
-    """Evaluation without gradients, a cache, and the states and weights of layers, which a graph has no names for."""
+    """Put the model into evaluation mode without gradients, cache, hidden states and attention weights as outputs."""
     configs = [model.config, *filter(None, [getattr(model.config, "decoder", None)])]
     before = [{name: getattr(config, name, None) for name in _NOT_IN_A_GRAPH} for config in configs]
     training = model.training
@@ -123,14 +127,14 @@ def _set(config: Any, values: Mapping[str, Any]) -> None:
 
 
 def outputs_of(model: PreTrainedModel, inputs: Mapping[str, Tensor]) -> Tensors:
-    """What ``model`` says in evaluation and without a cache, the tensors by name: what its graph returns."""
+    """Return the output tensors of ``model`` by name, in evaluation mode and without a cache, as its graph does."""
     with without_cache(model):
         return {name: value for name, value in model(**inputs).items() if isinstance(value, Tensor)}
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what exporter and quantiser log and warn of their own parts."""
+    """Suppress the log messages and warnings of exporter and quantizer."""
     disabled = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -142,17 +146,17 @@ def _quiet() -> Iterator[None]:
 
 
 def export_onnx(model: PreTrainedModel, inputs: Mapping[str, Tensor], path: str | Path) -> None:
-    """Write the graph of ``model`` in evaluation, with the axes of ``open_axes`` open.
+    """Export the graph of ``model`` in evaluation mode, with the dynamic axes of ``open_axes``.
 
     Args:
         model: any model of the package; a decoder is exported without its cache.
-        inputs: of ``forward``, by name, such as ``example_inputs``; two rows and two steps or more, as an exporter
-            takes 1 for a fixed size. The graph has these inputs, no others: give the masks that it shall read.
+        inputs: of ``forward``, by name, such as ``example_inputs``. The graph has exactly these inputs, so include the
+            masks. Dynamic axes need size 2 or more, since the exporter fixes size 1.
         path: the file, with all weights.
 
     Raises:
         ImportError: ``onnx`` or ``onnxscript`` are missing.
-        ValueError: an open axis of an input has size 1; a model in bfloat16, of which no graph runs.
+        ValueError: a dynamic axis of size 1; a model in bfloat16, which onnxruntime does not support.
     """
     for package in ("onnx", "onnxscript"):
         _require(package)
@@ -178,24 +182,21 @@ def _require(package: str) -> Any:
 
 
 def check_runtime_dtype(model: PreTrainedModel) -> None:
-    """Raise for a model in bfloat16."""
+    """Raise for a model in bfloat16, which onnxruntime does not support."""
     if torch.bfloat16 in {parameter.dtype for parameter in model.parameters()}:
-        raise ValueError("onnxruntime does not compute in bfloat16, the dtype of this model: export model.float()")
+        raise ValueError("model must not be in bfloat16 for onnxruntime, got torch.bfloat16. Export model.float().")
 
 
 def _check_open(inputs: Mapping[str, Tensor]) -> None:
-    """Raise where the size of an open axis would be fixed by an export."""
+    """Raise for dynamic axes of size 1, which the exporter would fix."""
     for name, axes in open_axes(inputs).items():
-        for axis, what in axes.items():
+        for axis, label in axes.items():
             if (size := inputs[name].shape[axis]) < 2:
-                raise ValueError(
-                    f"{name} has {size} of {what!r}, a size that the graph would keep: give two or more, as "
-                    "example_inputs(model) does"
-                )
+                raise ValueError(f"{name} must have size 2 or more on axis {label}, got {size}. See example_inputs.")
 
 
 def open_graph(path: str | Path, threads: int = 1) -> Any:
-    """An ``onnxruntime.InferenceSession`` on the CPU."""
+    """Return an ``onnxruntime.InferenceSession`` on the CPU."""
     onnxruntime = _require("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = threads, 3
@@ -203,26 +204,26 @@ def open_graph(path: str | Path, threads: int = 1) -> Any:
 
 
 def run_graph(session: Any, inputs: Mapping[str, Tensor]) -> Tensors:
-    """What a graph returns, by name."""
+    """Run a graph and return its outputs by name."""
     found = session.run(None, {node.name: inputs[node.name].numpy() for node in session.get_inputs()})
     return {node.name: torch.from_numpy(value) for node, value in zip(session.get_outputs(), found, strict=True)}
 
 
 def largest_difference(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> float:
-    """The largest absolute difference of all numbers of all outputs; NaN where one of them is.
+    """Return the largest absolute difference over all elements of all outputs; NaN if an element is NaN.
 
     Raises:
-        ValueError: other outputs, or other shapes.
+        ValueError: different names or shapes of outputs.
     """
     shapes = [{name: tuple(value.shape) for name, value in outputs.items()} for outputs in (found, expected)]
     if shapes[0] != shapes[1]:
-        raise ValueError(f"the graph returns {shapes[0]}, the model {shapes[1]}: export it again with such inputs")
+        raise ValueError(f"graph must return {shapes[1]} as the model, got {shapes[0]}. Export it again.")
     differences = [(found[name] - value).abs().max() for name, value in expected.items()]
-    return torch.stack(differences).max().item()  # of Python, max may pass a NaN over
+    return torch.stack(differences).max().item()  # Python's max would ignore NaN
 
 
 def fold_constants(source: str | Path, target: str | Path) -> None:
-    """Write a graph in which what depends on weights alone is computed: block matrices, unitary maps, sinusoids."""
+    """Write a graph with constants precomputed from the weights: block matrices, unitary maps, sinusoids."""
     onnxruntime = _require("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
@@ -231,10 +232,10 @@ def fold_constants(source: str | Path, target: str | Path) -> None:
 
 
 def quantize_graph(source: str | Path, target: str | Path) -> None:
-    """Write a graph whose products with constant matrices are those of int8 weights, one scale a column.
+    """Write a graph with int8 weights, one scale per column, in all products with constant matrices.
 
-    Activations are rounded to eight bits as they come (``onnxruntime.quantization.quantize_dynamic``); convolutions
-    and what stands in a loop stay float32.
+    Activations are quantized dynamically to eight bits (``onnxruntime.quantization.quantize_dynamic``). Convolutions
+    and operators inside loops stay float32.
     """
     quantization = _require("onnxruntime.quantization")
     folded = Path(target).with_suffix(".folded.onnx")

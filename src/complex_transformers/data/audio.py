@@ -1,15 +1,14 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Audio files as mono waveforms, and data sets of clips whose features are made when they are asked for."""
+"""Audio files as mono waveforms, and data sets of clips whose features are computed on access."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,195 +26,105 @@ __all__ = [
     "require_soundfile",
 ]
 
-_BLOCK = 2**16  # frames that are read at once
-# A header can promise more than memory holds, and silence can be packed 345 samples a byte and more.
-_RATES = (1_000, 1_000_000)  # Hz
 _LONGEST = 4 * 3600  # seconds
-_MOST_CHANNELS = 64
-_MOST_SAMPLES_OF_A_BYTE = 2_500  # before or after resampling
-_ALWAYS_ALLOWED = 2**24  # samples, whatever the size of a file
-_LARGEST_FILTER = 2**16  # the filter of resampling has 20 times as many numbers
-_UNKNOWN_SIZES = {4: 0x7FFFF000, 8: 2**63}  # width -> sizes from here on stand in files that were written to a pipe
-# first bytes -> where the chunks begin, the width of their sizes, and its order of bytes
-_CHUNKS: dict[bytes, tuple[int, int, Literal["big", "little"]]] = {
-    b"RIFF": (12, 4, "little"),
-    b"FORM": (12, 4, "big"),
-    b"caff": (8, 8, "big"),
-}
+_LARGEST_FILTER = 2**16  # the resampling filter has 20 times as many taps
 
 
 def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> np.ndarray:
-    """A mono waveform in float32, ``[samples]``, integers of the file in [-1, 1).
+    """Read audio as a mono waveform ``[samples]`` in float32; integer formats are scaled to [-1, 1).
 
     Args:
-        source: the path of a file that ``soundfile`` reads (wav, flac, ogg, mp3 ...), its bytes, or an entry of an
+        source: path of a file that ``soundfile`` reads (wav, flac, ogg, mp3 ...), its bytes, or an entry of an
             ``Audio`` column of ``datasets``: a mapping with ``path`` and ``bytes``, or with ``array`` and
-            ``sampling_rate``. The shorter axis of an array of two is that of the channels.
-        sampling_rate: Hz of the result; audio of another rate is resampled by a polyphase filter (rates above 65536
-            Hz that have no small ratio to it by the nearest one, less than a millionth away).
-        mix_channels: average channels instead of refusing audio that has several.
+            ``sampling_rate``. The shorter axis of a two-dimensional array is the channel axis.
+        sampling_rate: sampling rate of the result in Hz. Other audio is resampled with a polyphase filter; a ratio of
+            rates without a small denominator is approximated to one millionth.
+        mix_channels: average the channels instead of rejecting audio with several.
 
     Raises:
         ImportError: ``soundfile`` or ``scipy`` is missing (extra ``speech``).
         FileNotFoundError: no such file.
-        TypeError: an ``array`` that is not of floats.
-        ValueError: a file that is empty, truncated or no audio; an ``array`` without its rate or of other axes;
-            several channels; samples that are not finite; before anything is decoded, a rate outside 1 kHz to 1 MHz,
-            more than 64 channels or 4 hours, a file of more than 2500 samples a byte (2**24 are always allowed).
+        soundfile.LibsndfileError: not an audio file.
+        TypeError: an ``array`` of integers.
+        ValueError: no samples, audio longer than 4 hours, several channels, samples that are not finite.
     """
-    samples, rate, name = _decode(source, sampling_rate, mix_channels)
-    if len(samples) == 0:
-        raise ValueError(f"{name} is empty: it has no sample")
-    if not np.isfinite(samples).all():
-        raise ValueError(f"{name} has samples that are no finite numbers; repair the recording")
+    samples, rate = _decode(source)
+    name = audio_name(source)
+    if samples.shape[1] > 1 and not mix_channels:
+        raise ValueError(f"{name} must have one channel, got {samples.shape[1]}. Average them with mix_channels=True.")
+    if not samples.size or not np.isfinite(samples).all():
+        raise ValueError(f"{name} must have finite samples, got {'NaN or infinity' if samples.size else 'none'}.")
+    mono = samples.mean(axis=1, dtype=np.float32)
     if rate != sampling_rate:
         why = f"{name} has {rate} Hz and not {sampling_rate}; resampling needs scipy"
         resample_poly = require("scipy.signal", why, "speech").resample_poly
         ratio = Fraction(sampling_rate, rate).limit_denominator(_LARGEST_FILTER)
-        samples = resample_poly(samples, ratio.numerator, ratio.denominator)
-    return np.ascontiguousarray(samples, dtype=np.float32)
+        mono = resample_poly(mono, ratio.numerator, ratio.denominator)
+    return np.ascontiguousarray(mono, dtype=np.float32)
 
 
-def _decode(source: Any, sampling_rate: int, mix_channels: bool) -> tuple[np.ndarray, int, str]:
-    """``[samples]`` of one channel, Hz, and what to call it."""
-    name = audio_name(source)
+def _decode(source: Any) -> tuple[np.ndarray, int]:
+    """Return ``[samples, channels]`` and the sampling rate."""
     if isinstance(source, Mapping) and source.get("array") is not None:
-        array = np.asarray(source["array"])
-        if not np.issubdtype(array.dtype, np.floating):
-            raise TypeError(f"the array of {name} must be floats in [-1, 1), got {array.dtype}: divide by full scale")
-        rate = source.get("sampling_rate")
-        if not isinstance(rate, Real) or rate <= 0 or not float(rate).is_integer():
+        return _channels_last(np.asarray(source["array"]), audio_name(source)), int(source["sampling_rate"])
+    with _opened(source) as raw, require_soundfile().SoundFile(raw) as file:
+        if file.frames > _LONGEST * file.samplerate:  # before the memory for it is allocated
             raise ValueError(
-                f"the array of {name} needs its sampling_rate, a whole number of Hz above 0, got {rate!r}"
+                f"{audio_name(source)} must last at most {_LONGEST // 3600} hours, got "
+                f"{file.frames / file.samplerate / 3600:,.1f}. Cut it into pieces."
             )
-        array = _channels_last(array, name)
-        _check_size(name, int(float(rate)), array.shape, array.nbytes, sampling_rate, mix_channels)
-        return array.mean(axis=1, dtype=np.float32), int(float(rate)), name
-    soundfile = require_soundfile()
-    data = audio_bytes(source)
-    _check_complete(data, name)
-    try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
-            rate, expected = file.samplerate, file.frames
-            is_estimate = file.format == "MP3"  # without an Info frame the length follows from size and bit rate
-            read, blocks = 0, list[np.ndarray]()
-            while not blocks or len(blocks[-1]):
-                shape = (max(read, expected), file.channels)  # some formats hold more than they say
-                _check_size(name, rate, shape, len(data), sampling_rate, mix_channels)
-                blocks.append(file.read(_BLOCK, dtype="float32", always_2d=True).mean(axis=1))
-                read += len(blocks[-1])
-    except soundfile.LibsndfileError as error:
-        raise ValueError(f"{name} is no audio file that soundfile can read: {error.error_string}") from error
-    samples = np.concatenate(blocks)
-    if len(samples) < expected and not is_estimate:
-        raise ValueError(f"{name} is truncated: it has {len(samples)} samples of {expected}; copy it again")
-    return samples, rate, name
-
-
-def _check_size(
-    name: str, rate: int, shape: tuple[int, ...], size: int, sampling_rate: int, mix_channels: bool
-) -> None:
-    """Raise for what no recording is: ``shape`` is ``[frames, channels]``, ``size`` the bytes that hold them."""
-    frames, channels = shape
-    if not _RATES[0] <= rate <= _RATES[1]:
-        raise ValueError(
-            f"{name} says that it has {rate} Hz, and audio has {_RATES[0]:,} to {_RATES[1]:,}; repair its header, or "
-            "give the samples and their rate"
-        )
-    if channels > (_MOST_CHANNELS if mix_channels else 1):
-        remedy = "average them with mix_channels=True, or choose one" if channels <= _MOST_CHANNELS else "choose one"
-        raise ValueError(f"{name} has {channels} channels; {remedy}")
-    if frames > _LONGEST * rate:
-        raise ValueError(
-            f"{name} would last {frames / rate / 3600:,.1f} hours, above {_LONGEST // 3600}: cut it into pieces"
-        )
-    samples = frames * max(sampling_rate, rate) // rate
-    if samples > max(_ALWAYS_ALLOWED, _MOST_SAMPLES_OF_A_BYTE * size):
-        raise ValueError(
-            f"{name} would become {samples:,} samples out of {size:,} bytes, and a recording is not packed so small: "
-            "cut it into pieces"
-        )
+        return file.read(dtype="float32", always_2d=True), file.samplerate
 
 
 def _channels_last(array: np.ndarray, name: str) -> np.ndarray:
-    """``[samples, channels]``: ``Audio`` columns have had the channels on either axis."""
+    """Return ``[samples, channels]``; ``Audio`` columns have had the channels on either axis."""
+    if array.ndim not in (1, 2) or not np.issubdtype(array.dtype, np.floating):
+        raise TypeError(
+            f"array of {name} must be floats in [-1, 1), [samples] or [samples, channels], got {array.dtype} "
+            f"{array.shape}. Divide integers by full scale."
+        )
     if array.ndim == 1:
         return array[:, None]
-    if array.ndim != 2 or (array.shape[0] == array.shape[1] and array.size > 1):
-        raise ValueError(
-            f"the array of {name} must be [samples], or have samples and fewer channels, got {array.shape}"
-        )
     return array if array.shape[0] > array.shape[1] else array.T
 
 
 def require_soundfile() -> Any:
-    """The optional package ``soundfile``."""
+    """Import the optional package ``soundfile``."""
     return require("soundfile", "audio files need soundfile", "speech")
 
 
 def audio_name(source: Any) -> str:
-    """What messages call a clip."""
+    """Return the path of a clip, or "the audio", for messages."""
     if isinstance(source, Mapping):
         source = source.get("path")
     return str(source) if isinstance(source, (str, Path)) and str(source) else "the audio"
 
 
-def audio_bytes(source: Any) -> bytes:
-    """The content of a file, or of an entry of an ``Audio`` column."""
+def _opened(source: Any) -> Any:
+    """Return a binary file; errors of ``soundfile`` show its name."""
     if isinstance(source, Mapping):
         source = source.get("path") if source.get("bytes") is None else source["bytes"]
-        if source is None:
-            raise ValueError("an entry of an Audio column needs a path, bytes or an array, and all are missing")
-    return source if isinstance(source, bytes) else Path(source).read_bytes()
+    return io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb")
 
 
-def _check_complete(data: bytes, name: str) -> None:
-    """Raise for a file shorter than its header says: libsndfile reads what is there and says nothing."""
-    if not data:
-        raise ValueError(f"{name} is empty: the file has no byte")
-    size = _size_in_header(data)
-    if len(data) < size:
-        raise ValueError(f"{name} is truncated: it has {len(data)} bytes of {size}; copy it again")
-
-
-def _size_in_header(data: bytes) -> int:
-    """Bytes up to the end of the samples, or of the file; 0 for other formats and where it is not said."""
-
-    def number(place: int, width: int, order: Literal["big", "little"]) -> int:
-        value = int.from_bytes(data[place : place + width], order)
-        return 0 if value >= _UNKNOWN_SIZES[width] else value
-
-    kind = data[:4]
-    if kind == b"RF64":
-        return number(20, 8, "little") + 8
-    if kind == b"riff":  # w64
-        return number(16, 8, "little")
-    if kind == b".snd":
-        return number(4, 4, "big") + number(8, 4, "big")
-    if kind not in _CHUNKS:
-        return 0
-    end, width, order = _CHUNKS[kind]
-    while end + 4 + width <= len(data):
-        name, size = data[end : end + 4], number(end + 4, width, order)
-        end += 4 + width + size
-        if name in (b"data", b"SSND"):
-            break
-        end += end % 2 if width == 4 else 0  # chunks begin at even places
-    return end
+def audio_bytes(source: Any) -> bytes:
+    """Return the content of a file, or of an entry of an ``Audio`` column."""
+    with _opened(source) as file:
+        return bytes(file.read())
 
 
 class ClipDataset(Dataset[dict[str, Any]]):
-    """Clips with one label or text each; audio is read, and features are made, when an item is asked for.
+    """Audio clips with one label or transcript each; an item is read and its features are computed on access.
 
     Args:
-        clips: what ``read_audio`` reads.
-        targets: a label or a text for each.
-        prepare: ``prepare(waveform, target)`` gives an item of the data set.
+        clips: sources for ``read_audio``.
+        targets: the label or transcript of each clip.
+        prepare: ``prepare(waveform, target)`` returns an item of the data set.
         sampling_rate, mix_channels: as in ``read_audio``.
-        keep_items: keep every item in memory, so that it is made once only.
+        keep_items: keep every item in memory once it is computed.
 
     Raises:
-        ValueError: no clip, or unequal numbers.
+        ValueError: different numbers of clips and targets.
     """
 
     def __init__(
@@ -227,7 +136,7 @@ class ClipDataset(Dataset[dict[str, Any]]):
         mix_channels: bool = False,
         keep_items: bool = False,
     ) -> None:
-        if len(clips) != len(targets) or not len(clips):
+        if len(clips) != len(targets):
             raise ValueError(f"each clip needs a target, got {len(clips)} clips and {len(targets)} targets")
         self.clips, self.targets, self.prepare = clips, targets, prepare
         self.sampling_rate, self.mix_channels = sampling_rate, mix_channels
@@ -237,7 +146,7 @@ class ClipDataset(Dataset[dict[str, Any]]):
         return len(self.clips)
 
     def waveform(self, index: int) -> np.ndarray:
-        """The samples of a clip."""
+        """Return the samples of a clip."""
         return read_audio(self.clips[index], self.sampling_rate, self.mix_channels)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
@@ -246,48 +155,44 @@ class ClipDataset(Dataset[dict[str, Any]]):
         waveform = self.waveform(index)
         try:
             item = self.prepare(waveform, self.targets[index])
-        except ValueError as error:  # which knows nothing of files
+        except ValueError as error:  # which does not name the file
             raise ValueError(f"{self.name(index)}: {error}") from error
         if self.kept is not None:
             self.kept[index] = dict(item)
         return item
 
     def name(self, index: int) -> str:
-        """What messages call a clip: its path, or its number."""
+        """Return the path of a clip, or its index, for messages."""
         name = audio_name(self.clips[index])
         return name if name != "the audio" else f"clip {index}"
 
     def check(self) -> None:
-        """Make every item once.
+        """Compute every item once.
 
         Raises:
-            ValueError: there are clips that cannot be read or prepared; the message names all of them.
+            ValueError: some clips cannot be read or prepared; the message lists all of them.
         """
         bad = []
         for index in range(len(self)):
             try:
                 self[index]
-            except (OSError, TypeError, ValueError) as error:
-                message = str(error)
-                name = self.name(index)
+            except Exception as error:  # soundfile and feature extractors have errors of their own
+                message, name = str(error), self.name(index)
                 bad.append(message if name in message else f"{name}: {message}")
         if bad:
             raise ValueError("\n  ".join([f"{len(bad)} of {len(self)} clips cannot be used:", *bad]))
 
 
 class ConcatenatedClips(ClipDataset):
-    """Strings of clips drawn at random and put one after the other, with their texts, such as strings of digits.
+    """Randomly drawn clips concatenated to longer ones, with their transcripts, such as strings of digits.
 
     Args:
-        clips, targets, prepare, sampling_rate, mix_channels: as in ``ClipDataset``; targets are texts, joined without
-            a space.
-        shortest, longest: clips of a string.
-        size: strings of the data set.
-        seed: makes string ``i`` the same whenever it is asked for; None draws a new one from the global generator of
-            PyTorch, for training.
-
-    Raises:
-        ValueError: lengths that do not fit, no string; what ``ClipDataset`` raises.
+        clips, targets, prepare, sampling_rate, mix_channels: as in ``ClipDataset``; targets are transcripts, joined
+            without a space.
+        shortest, longest: smallest and largest number of clips in a string.
+        size: number of strings in the data set.
+        seed: makes string ``i`` the same on every access; None draws a new one from the global generator of PyTorch,
+            for training.
     """
 
     def __init__(
@@ -304,17 +209,13 @@ class ConcatenatedClips(ClipDataset):
         seed: int | None = None,
     ) -> None:
         super().__init__(clips, targets, prepare, sampling_rate, mix_channels)
-        if not 1 <= shortest <= longest:
-            raise ValueError(f"strings have 1 <= shortest <= longest clips, got {shortest} and {longest}")
-        if size < 1:
-            raise ValueError(f"size must be positive, got {size} strings")
         self.shortest, self.longest, self.size, self.seed = shortest, longest, size, seed
 
     def __len__(self) -> int:
         return self.size
 
     def draw(self, index: int) -> list[int]:
-        """The clips of a string."""
+        """Return the indices of the clips of a string."""
         generator = None if self.seed is None else torch.Generator().manual_seed(self.seed * self.size + index)
         length = torch.randint(self.shortest, self.longest + 1, (), generator=generator)
         return torch.randint(len(self.clips), (int(length),), generator=generator).tolist()
@@ -327,20 +228,20 @@ class ConcatenatedClips(ClipDataset):
         return self.prepare(wave, "".join(self.targets[clip] for clip in drawn))
 
     def check(self) -> None:
-        """As in ``ClipDataset``: every clip, whether a string has it or not."""
+        """Compute the item of every clip once, whether a string contains it or not."""
         ClipDataset(self.clips, self.targets, self.prepare, self.sampling_rate, self.mix_channels).check()
 
 
 def check_clips(parts: Mapping[str, ClipDataset]) -> None:
-    """``ClipDataset.check`` of all parts, ``{name: part}``.
+    """Run ``ClipDataset.check`` on all splits, ``{name: split}``.
 
     Raises:
-        ValueError: there are clips that cannot be used; the message names all of them, part by part.
+        ValueError: some clips cannot be used; the message lists all of them by split.
     """
     bad = []
-    for name, part in parts.items():
+    for name, split in parts.items():
         try:
-            part.check()
+            split.check()
         except ValueError as error:
             bad.append(f"{name}: {error}")
     if bad:

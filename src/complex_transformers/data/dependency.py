@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of parsed sentences with their trees, or with the relations of their words."""
+"""Data collator of parsed sentences with dependency trees or relations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["DependencyCollator", "adjacency_from_heads"]
 
 
 def adjacency_from_heads(heads: Sequence[int]) -> Tensor:
-    """Undirected edges between each token and its head: N heads from 1 (0: root) -> ``[N, N]`` of 0 and 1.
+    """Return the adjacency matrix ``[N, N]`` of 0 and 1 of N heads, numbered from 1 (0: root); edges are undirected.
 
     Raises:
         ValueError: a head outside the sentence, or a token that is its own head.
@@ -33,40 +33,30 @@ def adjacency_from_heads(heads: Sequence[int]) -> Tensor:
 
 @dataclass
 class DependencyCollator:
-    """Batches of parsed sentences: ``input_ids``, ``attention_mask``, ``labels``, and what is read of the trees.
+    """Data collator of parsed sentences: ``input_ids``, ``attention_mask``, ``labels`` and the dependency tree.
 
-    That is ``adjacency [B, N, N]`` (Kipf & Welling 2017), or with ``relations`` the ``relation_ids [B, N]`` of the
-    words, their places among these names.
+    The tree is ``adjacency [B, N, N]`` (Kipf & Welling 2017), or with ``relations`` the ``relation_ids [B, N]``,
+    indices into these names.
 
-    A row has ``tokens`` and ``heads`` (or ``relations``) as ``read_conllu`` and ``SyntaxParser`` give them, and
-    optionally ``label``. Where the tokenizer cuts a word into pieces, the first piece stands for the word in the tree
-    and the others hang on it; each has the relation of the word. Tokens that are no words have the first relation.
+    A row has ``tokens`` and ``heads`` (or ``relations``) as ``read_conllu`` and ``SyntaxParser`` return them, and
+    optionally ``label``. If the tokenizer splits a word, its first piece is the node of the tree, the others are its
+    children, and each has the relation of the word. Special tokens have the first relation.
 
     Args:
         tokenizer: any fast tokenizer; its padding side is kept.
-        relations: names by id, as ``ComplexQuantumConfig`` has them. A subtype such as ``nsubj:pass`` that is not
-            among them is taken for its relation, ``nsubj``.
+        relations: names by id, as in ``ComplexQuantumConfig``. A subtype such as ``nsubj:pass`` that is not among them
+            is reduced to ``nsubj``.
 
     Raises:
-        ValueError: no tokens, heads or relations that do not fit the tokens, a relation without a name, a word that
-            the tokenizer leaves out, labels in a part of the rows.
+        KeyError: a row without tokens, heads or relations; a relation without an id. For a Trainer set
+            ``remove_unused_columns=False``.
+        ValueError: heads or relations that do not fit the tokens, a word that the tokenizer leaves out.
     """
 
     tokenizer: PreTrainedTokenizerBase
     relations: Sequence[str] | None = None
 
     def __call__(self, rows: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
-        needed = "heads" if self.relations is None else "relations"
-        for number, row in enumerate(rows):
-            if missing := {"tokens", needed} - set(row):
-                raise ValueError(
-                    f"row {number} of the batch has no {sorted(missing)}, only {sorted(row)}; for a Trainer set "
-                    "remove_unused_columns=False"
-                )
-            if not row["tokens"]:
-                raise ValueError(f"row {number} of the batch has no tokens; leave out empty sentences")
-            if self.relations is None:
-                check_heads(row["heads"], len(row["tokens"]))
         batch = self.tokenizer(
             [row["tokens"] for row in rows], is_split_into_words=True, padding=True, return_tensors="pt"
         )
@@ -75,6 +65,7 @@ class DependencyCollator:
         if self.relations is None:
             result["adjacency"] = torch.zeros(*shape, shape[1])
             for number, row in enumerate(rows):
+                check_heads(row["heads"], len(row["tokens"]))
                 self._connect(result["adjacency"][number], batch.word_ids(number), row)
         else:
             result["relation_ids"] = torch.zeros(shape, dtype=torch.long)
@@ -84,9 +75,7 @@ class DependencyCollator:
                 for piece, word in enumerate(batch.word_ids(number)):
                     if word is not None:
                         result["relation_ids"][number, piece] = ids[word]
-        if labelled := sum("label" in row for row in rows):
-            if labelled < len(rows):
-                raise ValueError(f"{labelled} of the {len(rows)} rows of the batch have a label: give all of them one")
+        if any("label" in row for row in rows):
             result["labels"] = torch.tensor([row["label"] for row in rows])
         return result
 
@@ -96,7 +85,7 @@ class DependencyCollator:
             if word is not None and (start := first.setdefault(word, piece)) != piece:
                 edges[start, piece] = edges[piece, start] = 1.0
         if lost := [word for index, word in enumerate(row["tokens"]) if index not in first]:
-            raise ValueError(f"the tokenizer leaves out {lost[0]!r}: its place in the tree would be lost")
+            raise ValueError(f"tokenizer must keep every word, but leaves out {lost[0]!r}")
         for index, head in enumerate(row["heads"]):
             if head:
                 child, parent = first[index], first[head - 1]
@@ -104,16 +93,6 @@ class DependencyCollator:
 
 
 def _relation_ids(row: dict[str, Any], places: dict[str, int]) -> list[int]:
-    """The relation of each token by its place among those of the model."""
-    if len(row["relations"]) != len(row["tokens"]):
-        raise ValueError(f"{len(row['tokens'])} tokens need as many relations, got {len(row['relations'])}")
-    ids = []
-    for token, name in zip(row["tokens"], row["relations"], strict=True):
-        place = places.get(name, places.get(str(name).partition(":")[0]))
-        if place is None:
-            raise ValueError(
-                f"{name!r}, the relation of {token!r}, is none of {list(places)}: give a model and its "
-                "collator all relations of the data"
-            )
-        ids.append(place)
-    return ids
+    """Return the id of the relation of each token."""
+    simple = [name if name in places else name.partition(":")[0] for name in row["relations"]]
+    return [places[name] for _, name in zip(row["tokens"], simple, strict=True)]

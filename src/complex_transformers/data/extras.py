@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Optional packages: import them, or say which extra installs them."""
+"""Optional packages: import them, or name the extra that installs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["check_option", "install_command", "names_extras", "require", "require_datasets", "with_extra"]
 
-# The extras of packages that modules import at their beginning.
+# The extras of packages that modules import at their top.
 _EXTRAS = {"accelerate": "train", "datasets": "train", "PIL": "vision"}
 
 
@@ -20,7 +20,7 @@ def install_command(*extras: str) -> str:
 
 
 def with_extra(error: ImportError, name: str) -> ImportError:
-    """Return the error of importing ``name`` with the command that installs what is missing, where an extra has it."""
+    """Return an import error of ``name`` that has the command to install the missing package, if an extra has it."""
     cause: BaseException | None = error
     while cause is not None:
         package = (getattr(cause, "name", None) or "").partition(".")[0]
@@ -31,7 +31,7 @@ def with_extra(error: ImportError, name: str) -> ImportError:
 
 
 def names_extras(load: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__`` that loads a name and, where a package is missing, says how to install it."""
+    """Return a module's ``__getattr__`` whose import errors say how to install the missing package."""
 
     def load_name(name: str) -> Any:
         try:
@@ -55,11 +55,11 @@ def require(package: str, why: str, *extras: str) -> Any:
 
 
 def require_datasets(why: str = "reading data sets needs datasets") -> Any:
-    """The optional package ``datasets``."""
+    """Import the optional package ``datasets``."""
     return require("datasets", why, "train")
 
 
 def check_option(name: str, value: str | int, allowed: Collection[Any]) -> None:
-    """``value`` must be one of ``allowed``."""
+    """Raise ValueError unless ``value`` is one of ``allowed``."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {sorted(allowed)}, got {value!r}")

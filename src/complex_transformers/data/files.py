@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Local files: taken by their very name, decompressed by their ending, never more than a file may hold."""
+"""Local files: decompressed by their ending, read line by line, written as a whole."""
 
 from __future__ import annotations
 
@@ -9,73 +9,33 @@ import os
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import BinaryIO, TextIO, cast
 
 from fsspec.core import OpenFile
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.utils import infer_compression
 
-__all__ = [
-    "check_file",
-    "check_own_files",
-    "decode_lines",
-    "open_file",
-    "read_lines",
-    "uncompressed_name",
-    "whole_file",
-]
-
-# gzip packs bytes up to 1030 times smaller, texts 3 to 20 times: what goes beyond is made to fill a memory.
-_MOST_TIMES = 250
-_ALWAYS_ALLOWED = 2**26  # bytes, whatever the size of the archive
+__all__ = ["check_own_files", "decode_lines", "named", "open_file", "read_lines", "uncompressed_name", "whole_file"]
 
 
-class _Decompressed(io.RawIOBase):
-    """The content of a compressed file; errors name the file."""
-
-    def __init__(self, path: str | os.PathLike[str], compression: str) -> None:
-        self._path, self._compression, self._count = path, compression, 0
-        self._opened = OpenFile(LocalFileSystem(), str(Path(path).absolute()), compression=compression)
-        self._file = self._opened.open()
-        self._limit = max(_ALWAYS_ALLOWED, _MOST_TIMES * os.path.getsize(path))
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._file.read(len(buffer))
-        except Exception as error:  # every format has errors of its own
-            raise ValueError(f"{self._path} is no {self._compression} archive, or a damaged one: {error}") from error
-        buffer[: len(data)] = data
-        self._count += len(data)
-        if self._count > self._limit:
-            raise ValueError(
-                f"{self._path} unpacks to more than {self._limit:,} bytes, {_MOST_TIMES} times its size: no text is "
-                "packed so small; if it is meant to be, unpack it and give the unpacked file"
-            )
-        return len(data)
-
-    def close(self) -> None:
-        self._opened.close()
-        super().close()
-
-
-def check_file(path: str | os.PathLike[str]) -> None:
-    """There must be such a file."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no such file: {path}")
+@contextmanager
+def named(name: str | os.PathLike[str]) -> Iterator[None]:
+    """Add the name of a file as a note to errors of libraries, which do not have it."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"while reading {name}")
+        raise
 
 
 def check_own_files(paths: Mapping[str, str | os.PathLike[str]]) -> None:
-    """There must be a file of its own for each part."""
-    for path in paths.values():
-        check_file(path)
+    """Raise if two splits are the same file."""
     if len({Path(path).resolve() for path in paths.values()}) < len(paths):
-        raise ValueError(f"the parts share a file: {paths}")
+        raise ValueError(f"each split needs its own file, got {paths}")
 
 
 def uncompressed_name(path: str | os.PathLike[str]) -> str:
@@ -88,77 +48,52 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a tar or zip archive; a damaged file, or one of more than 64 MiB and 250 times its own size.
+        ValueError: a tar or zip archive.
     """
-    check_file(path)
-    if kind := _archive_kind(path):
-        raise ValueError(f"{path} must be a single file, got a {kind} archive. Unpack it and give one of its files.")
-    if compression := infer_compression(os.fspath(path)):
-        return cast(BinaryIO, io.BufferedReader(_Decompressed(path, compression), 2**16))
-    return open(path, "rb")
+    if tarfile.is_tarfile(path) or zipfile.is_zipfile(path):
+        raise ValueError(f"{path} must be a single file, got an archive. Unpack it and pass one of its files.")
+    file = OpenFile(LocalFileSystem(), str(Path(path).absolute()), compression=infer_compression(os.fspath(path)))
+    return cast(BinaryIO, file.open())
 
 
-def _archive_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return zip or tar if a file holds several files, whatever its name and compression."""
-    with open(path, "rb") as file:
-        if file.read(4) == b"PK\3\4":
-            return "zip"
-    try:
-        with tarfile.open(path) as archive:
-            return "tar" if archive.next() else None
-    except Exception:  # not an archive; a damaged file is reported when it is read
-        return None
+def decode_lines(file: BinaryIO, keep_linebreaks: bool = False) -> Iterator[str]:
+    r"""Yield the lines of UTF-8 text, split at ``\n`` alone (``\r\n`` counts as ``\n``).
 
-
-def decode_lines(file: Iterable[bytes], name: str, keep_linebreaks: bool = False) -> Iterator[str]:
-    r"""Lines of UTF-8 text, split at ``\n`` alone (``\r\n`` counts as ``\n``), one after the other.
-
-    Rare separators of Unicode are characters of a text; splitting there would move all lines behind them.
+    Splitting at the rarer line separators of Unicode would misalign parallel files.
 
     Args:
-        file: its lines; a byte order mark in front is left out.
-        name: where it comes from, for the error.
-        keep_linebreaks: lines end in ``\n`` where the file has one.
-
-    Raises:
-        ValueError: no UTF-8.
+        file: open for reading bytes; a leading byte order mark is dropped.
+        keep_linebreaks: keep ``\n`` at the end of lines that have one.
     """
-    for number, encoded in enumerate(file, 1):
-        try:
-            line = encoded.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{name} is no UTF-8 text: {error} (line {number}); convert it, for example with iconv"
-            ) from error
+    lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n")
+    for line in lines:
         text = line.removesuffix("\n").removesuffix("\r")
-        if line or number > 1:  # a byte order mark alone is no line
-            yield f"{text}\n" if keep_linebreaks and line.endswith("\n") else text
+        yield f"{text}\n" if keep_linebreaks and line.endswith("\n") else text
+    lines.detach()
 
 
 def read_lines(path: str | os.PathLike[str], keep_linebreaks: bool = False) -> Iterator[str]:
-    """Read the lines of a text file, compressed or not, as ``decode_lines`` gives them.
+    """Yield the lines of a text file, compressed or not, as ``decode_lines`` does.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: no UTF-8, a Parquet table, or what ``open_file`` raises.
+        ValueError: not UTF-8, or an archive.
     """
-    if str(path).endswith(".parquet"):
-        raise ValueError(f"{path} must be a text file, got a Parquet table. Give its folder as dataset_name.")
-    with open_file(path) as file:
-        yield from decode_lines(file, str(path), keep_linebreaks)
+    with named(path), open_file(path) as file:
+        yield from decode_lines(file, keep_linebreaks)
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str] | None) -> Iterator[TextIO]:
-    """A UTF-8 file to write, whose name has it when all is written: until then, and after an error, what was there.
+    """Open a UTF-8 file for writing that replaces ``path`` once it is complete; an error leaves ``path`` as it was.
 
     Args:
-        path: None for standard output. What is no file, such as a pipe, is written as it comes.
+        path: None for standard output. Pipes and devices are written directly.
     """
     if path is None:
         yield sys.stdout
         return
-    target = Path(path).resolve()  # not a link to it
+    target = Path(path).resolve()  # a link stays a link
     if target.exists() and not target.is_file():
         with target.open("w", encoding="utf-8") as file:
             yield file

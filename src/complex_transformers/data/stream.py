@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One long stream of tokens as lanes of consecutive segments, for models with a memory (Dai et al., ACL 2019)."""
+"""A token stream as parallel lanes of consecutive segments, for models with a memory (Dai et al., ACL 2019)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import copy
 import math
 import re
 import unicodedata
-import zlib
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -22,36 +20,36 @@ from transformers import PreTrainedTokenizerBase
 
 __all__ = ["StreamDataset", "checked_texts", "encode_stream", "reads_characters", "token_ids"]
 
-STREAM = "stream"  # a tokenizer with this ``append_eos`` ends the texts of a stream, but no prompt
-_PIECE = 1 << 16  # characters or tokens; a tokenizer keeps several times its text in memory
+STREAM = "stream"  # with this ``append_eos``, texts of a stream end in </s>, but prompts do not
+_PIECE = 1 << 16  # characters; a tokenizer needs several times its text in memory
 _SPACE = re.compile(r"\s")
 
 
 def reads_characters(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether a tokenizer sees one character at a time, white space and line breaks among them."""
+    """Return whether each token is one character, including white space and line breaks."""
     cut = getattr(getattr(tokenizer, "backend_tokenizer", None), "pre_tokenizer", None)
     return cut is not None and [token for token, _ in cut.pre_tokenize_str("ab c\n")] == list("ab c\n")
 
 
 def ends_texts(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether the texts of a stream end in ``eos_token``, which the tokenizer itself adds to none."""
+    """Return whether the texts of a stream end in ``eos_token``, which the tokenizer itself does not add."""
     return tokenizer.init_kwargs.get("append_eos") == STREAM
 
 
 def _joins(character: str) -> bool:
-    """Whether NFC may join a character to one before it: marks, and the vowels and finals of Hangul."""
+    """Return whether NFC may join a character to the previous one: marks, Hangul vowels and finals."""
     return unicodedata.category(character).startswith("M") or "\u1160" <= character <= "\u11ff"
 
 
 def _cut(text: str, place: int) -> int:
-    """Where the text is cut from ``place`` on: at white space, which no spelled-out token has; or where NFC allows."""
+    """Return the next cut after ``place``: at white space, which no special token contains, or where NFC allows."""
     if space := _SPACE.search(text, place, place + 1000):
         return space.start()
     return next((end for end in range(place, len(text)) if not _joins(text[end])), len(text))
 
 
 def _pieces(text: str, whole: bool) -> Iterator[str]:
-    """The text, or pieces of it that a tokenizer of characters reads one by one."""
+    """Yield the text, or pieces of it for a character tokenizer."""
     start = 0
     while not whole and len(text) - start > _PIECE:
         end = _cut(text, start + _PIECE)
@@ -64,7 +62,7 @@ def _pieces(text: str, whole: bool) -> Iterator[str]:
 def _encode(
     pieces: list[str], tokenizer: PreTrainedTokenizerBase, add_special_tokens: bool
 ) -> list[NDArray[np.int32]]:
-    """The tokens of the pieces of one text; what the tokenizer adds stands once in front of all and behind them."""
+    """Return the tokens of the pieces of one text; special tokens are added only at its start and end."""
     *before, last = pieces
     encoding = tokenizer(last, add_special_tokens=add_special_tokens, return_special_tokens_mask=bool(before))
     ids = np.asarray(encoding["input_ids"], dtype=np.int32)
@@ -73,11 +71,11 @@ def _encode(
     own = np.flatnonzero(np.equal(encoding["special_tokens_mask"], 0))
     start = own[0] if own.size else 0
     inner = (tokenizer(piece, add_special_tokens=False)["input_ids"] for piece in before)
-    return [ids[:start], *(np.asarray(part, dtype=np.int32) for part in inner), ids[start:]]
+    return [ids[:start], *(np.asarray(each, dtype=np.int32) for each in inner), ids[start:]]
 
 
 def _may_lose_symbols(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether a text can have symbols for which there is neither a token nor an unknown one."""
+    """Return whether symbols of a text may be dropped, since there is neither a token nor an unknown token."""
     model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
     if tokenizer.unk_token is not None or not isinstance(model, (models.WordLevel, models.BPE)):
         return False
@@ -85,16 +83,16 @@ def _may_lose_symbols(tokenizer: PreTrainedTokenizerBase) -> bool:
         return True
     if model.byte_fallback or model.continuing_subword_prefix or model.end_of_word_suffix:
         return False
-    return bool(_foreign(pre_tokenizers.ByteLevel.alphabet(), tokenizer))  # all of them: made of bytes, reads any text
+    return bool(_foreign(pre_tokenizers.ByteLevel.alphabet(), tokenizer))  # byte level: reads any text
 
 
 def _foreign(symbols: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> set[str]:
-    """The symbols that are no tokens."""
+    """Return the symbols that are not tokens."""
     return {symbol for symbol in symbols if tokenizer.backend_tokenizer.token_to_id(symbol) is None}
 
 
 def _symbols(text: str, tokenizer: PreTrainedTokenizerBase) -> set[str]:
-    """What tokens are made of: words, or the characters that BPE merges."""
+    """Return the units of tokens: words, or for BPE characters."""
     backend = tokenizer.backend_tokenizer
     text = text if backend.normalizer is None else backend.normalizer.normalize_str(text)
     words = (
@@ -109,41 +107,37 @@ def encode_stream(
     by_character: bool = False,
     add_special_tokens: bool = True,
 ) -> Tensor:
-    """The tokens of all texts, one after the other, ``[N]`` int32.
+    """Return the concatenated tokens of all texts, ``[N]`` int32.
 
     Args:
-        texts: lines, paragraphs or whole files, in their order.
-        tokenizer: of ``build_tokenizer``, or another one.
-        by_character: the tokenizer sees one character at a time: a long text is read in pieces, which saves memory;
-            the tokens are those of the whole.
-        add_special_tokens: what the tokenizer adds to a text, such as the end of a line, is added to each; so is
-            ``</s>`` where ``build_tokenizer`` had ``append_eos="stream"``.
+        texts: lines, paragraphs or whole files, in order.
+        tokenizer: any tokenizer, for example of ``build_tokenizer``.
+        by_character: the tokenizer has one token per character, so long texts are encoded in pieces to save memory,
+            with the same result.
+        add_special_tokens: add the tokenizer's special tokens to each text, and ``</s>`` if ``build_tokenizer`` had
+            ``append_eos="stream"``.
 
     Raises:
-        ValueError: characters or words that the vocabulary does not have, all listed, where it has no unknown token;
-            no token at all.
-        TypeError: one string instead of several texts, or a text that is no string.
+        ValueError: symbols outside a vocabulary without unknown token, all listed; no token at all.
+        TypeError: one string instead of several texts.
     """
     stream = token_ids(checked_texts(texts), tokenizer, by_character, add_special_tokens)
     if not stream.size:
-        raise ValueError("the texts hold no token")
+        raise ValueError("texts must have at least one token, got none")
     return torch.from_numpy(stream)
 
 
 def checked_texts(texts: Iterable[str]) -> Iterator[str]:
-    """The texts as they are asked for; raise for one string instead of several, and by its row for what is none."""
+    """Return an iterator over the texts; raise for one string, whose characters would count as texts."""
     if isinstance(texts, str):
-        raise TypeError("texts must be an iterable of strings, got one string; pass [text]")
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts must be strings, got {text!r:.80} in row {row}: remove it, or make a string of it")
-        yield text
+        raise TypeError("texts must be an iterable of strings, got one string. Pass [text].")
+    return iter(texts)
 
 
 def token_ids(
     texts: Iterable[str], tokenizer: PreTrainedTokenizerBase, by_character: bool, add_special_tokens: bool = True
 ) -> NDArray[np.int32]:
-    """As ``encode_stream``, of texts that have been checked; those without a token have none."""
+    """Return the tokens as ``encode_stream`` does, as an array that may be empty."""
     parts: list[NDArray[np.int32]] = []
     foreign: set[str] = set()
     may_lose = _may_lose_symbols(tokenizer)
@@ -152,23 +146,23 @@ def token_ids(
         pieces = list(_pieces(text, whole=not by_character))
         if may_lose:
             foreign = foreign.union(*(_foreign(_symbols(piece, tokenizer), tokenizer) for piece in pieces))
-        if not foreign:  # else an error follows, which lists those of all texts
+        if not foreign:  # else only the symbols for the error are collected
             parts += [*_encode(pieces, tokenizer, add_special_tokens), np.asarray(end, dtype=np.int32)]
     if foreign:
         raise ValueError(
-            f"the texts hold {len(foreign)} symbol(s) that are not in the vocabulary: {sorted(foreign)}; remove or "
-            "replace them, or build the tokenizer with an unknown token"
+            f"texts have {len(foreign)} symbol(s) outside the vocabulary: {sorted(foreign)}. Replace them, or build "
+            "the tokenizer with an unknown token."
         )
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 
 
 class StreamDataset(Dataset[dict[str, Tensor]]):
-    """A stream in B lanes side by side, cut into segments of T tokens; item s is segment s of every lane.
+    """A token stream divided into B parallel lanes and segments of T tokens; item s is segment s of every lane.
 
-    Each token but the first of the stream is predicted exactly once. Lane lengths differ by one token at most; the
-    last segment may be shorter than T, and where a lane is one token shorter still, its last label is -100.
-    An item is a batch: ``input_ids`` and ``labels``, the tokens ``[B, T]``; ``shift_labels``, those that follow them;
-    ``segment``, the number s. Lanes are read from their beginning in every epoch.
+    Each token except the first of the stream is predicted exactly once. Lane lengths differ by at most one token. The
+    last segment may be shorter than T, and in a lane that is one token shorter still its last label is -100.
+    An item is a batch: ``input_ids`` and ``labels``, the tokens ``[B, T]``; ``shift_labels``, the next tokens;
+    ``segment``, the index s. Every epoch starts at the first segment.
 
     Args:
         tokens: ``[N]`` integers.
@@ -176,9 +170,7 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
         segment_length: T.
 
     Raises:
-        TypeError: tokens that are no tensor, sizes that are no integers.
-        ValueError: sizes below 1, tokens that are not one sequence of integers, a stream with less than one segment
-            for each lane.
+        ValueError: tokens that are not one sequence, fewer tokens than one segment per lane.
 
     Example:
         >>> import torch
@@ -189,18 +181,10 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
     """
 
     def __init__(self, tokens: Tensor, num_lanes: int, segment_length: int) -> None:
-        if not isinstance(tokens, Tensor):
-            raise TypeError(f"tokens must be a tensor, as encode_stream gives it, got {type(tokens).__name__}")
-        if not (isinstance(num_lanes, int) and isinstance(segment_length, int)):
-            raise TypeError(f"num_lanes and segment_length must be integers, got {num_lanes!r} and {segment_length!r}")
-        if num_lanes < 1 or segment_length < 1:
-            raise ValueError(f"num_lanes and segment_length must be 1 or more, got {num_lanes} and {segment_length}")
-        if tokens.dim() != 1 or tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
-            raise ValueError(f"tokens must be one sequence of integers, got {tokens.dtype} {list(tokens.shape)}")
-        if len(tokens) <= num_lanes * segment_length:
+        if tokens.dim() != 1 or len(tokens) <= num_lanes * segment_length:
             raise ValueError(
-                f"{num_lanes} lanes with a segment of {segment_length} tokens each need a stream of "
-                f"{num_lanes * segment_length + 1} tokens, got {len(tokens)}: take fewer lanes or shorter segments"
+                f"tokens must be one sequence of more than num_lanes * segment_length = {num_lanes * segment_length}, "
+                f"got {list(tokens.shape)}. Reduce num_lanes or segment_length."
             )
         self.tokens, self.num_lanes, self.segment_length = tokens, num_lanes, segment_length
         predicted = len(tokens) - 1
@@ -210,19 +194,10 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
 
     @property
     def num_predicted(self) -> int:
-        """Tokens that are predicted in one reading of these lanes."""
+        """The number of tokens predicted per epoch."""
         return self.lane_starts[-1] - self.lane_starts[0]
 
-    @cached_property
-    def checksum(self) -> int:
-        """CRC-32 of all tokens of the stream, whatever integers they are: tells one text from another."""
-        value = 0
-        for piece in self.tokens.split(_PIECE):
-            value = zlib.crc32(piece.long().numpy(), value)
-        return value
-
     def __len__(self) -> int:
-        """Segments of the longest lane."""
         return math.ceil(self.lane_length / self.segment_length)
 
     def __getitem__(self, segment: int) -> dict[str, Tensor]:
@@ -232,7 +207,7 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
         stop = min(start + self.segment_length, self.lane_length)
         lanes = torch.stack([self._read(first + start, first + stop + 1) for first in self.lane_starts[:-1]])
         inputs, following = lanes[:, :-1], lanes[:, 1:].clone()
-        for lane, end in enumerate(self.lane_starts[1:]):  # a shorter lane: the next one has this token
+        for lane, end in enumerate(self.lane_starts[1:]):  # the next lane has this token
             following[lane, end - self.lane_starts[lane] - start :] = -100
         return {
             "input_ids": inputs,
@@ -242,21 +217,19 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
         }
 
     def _read(self, start: int, stop: int) -> Tensor:
-        """Tokens of the stream; after its end the last one again, which is not predicted."""
+        """Return tokens of the stream; beyond its end the last token is repeated, which is not predicted."""
         tokens = self.tokens[start:stop].long()
         return torch.cat([tokens, tokens[-1:].expand(stop - start - len(tokens))])
 
     def shard(self, index: int, num_shards: int) -> StreamDataset:
-        """The lanes of process ``index`` of ``num_shards``: equally many for each, neighbours together.
+        """Return the contiguous lanes of process ``index`` of ``num_shards``.
 
         Raises:
-            ValueError: processes that do not divide the lanes.
+            ValueError: ``num_shards`` does not divide the lanes.
         """
         if self.num_lanes % num_shards:
-            raise ValueError(
-                f"{self.num_lanes} lanes cannot be shared by {num_shards} processes: choose a multiple of {num_shards}"
-            )
+            raise ValueError(f"num_lanes must be a multiple of the {num_shards} processes, got {self.num_lanes}")
         lanes = self.num_lanes // num_shards
-        part = copy.copy(self)  # the length of the longest lane stays that of all: every process has as many segments
-        part.num_lanes, part.lane_starts = lanes, self.lane_starts[index * lanes : (index + 1) * lanes + 1]
-        return part
+        shard = copy.copy(self)  # lane_length stays, so that every process has equally many segments
+        shard.num_lanes, shard.lane_starts = lanes, self.lane_starts[index * lanes : (index + 1) * lanes + 1]
+        return shard

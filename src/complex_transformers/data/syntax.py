@@ -1,16 +1,16 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences with their dependency trees: from CoNLL-U files, and from raw text by a spaCy pipeline."""
+"""Sentences with dependency trees, from CoNLL-U files or from raw text with a spaCy pipeline."""
 
 from __future__ import annotations
 
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from .extras import check_option, require
-from .files import check_file, open_file
+from .files import named, open_file
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -18,102 +18,51 @@ if TYPE_CHECKING:
 
 __all__ = ["JOINER", "ROOT", "SyntaxParser", "check_heads", "read_conllu"]
 
-# In front of a word that follows the word before it without a space, in vocabularies.
+# Prefix in vocabularies of a word that follows the previous word without a space.
 JOINER = "\N{HALFWIDTH BLACK SQUARE}"
 ROOT = "root"  # spaCy writes ROOT, Universal Dependencies root
-_JOINED = "parataxis"  # what Universal Dependencies calls a sentence that stands beside another one
-_UNNAMED = "dep"  # what spaCy's parser writes for relations too rare to be learned
+_JOINED = "parataxis"  # relation of a sentence beside another one in Universal Dependencies
+_UNNAMED = "dep"  # spaCy's relation for those too rare to be learned
 _CONTRACTIONS = ("split", "merge")
 _SENTENCES = ("error", "join")
 
 
-class _WordError(ValueError):
-    """Something is wrong with one word, numbered from 1, or with a range of words, such as ``3-4``."""
-
-    def __init__(self, word: int | str, message: str) -> None:
-        super().__init__(message)
-        self.word = word
-
-
-class _CountedLines(io.TextIOBase):
-    """Lines of UTF-8 of a file; keeps those of the latest sentence with their numbers."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.number, self.ended = file, 0, True
-        self.sentence: list[tuple[int, str]] = []
-
-    def __next__(self) -> str:  # type: ignore[override]
-        encoded = next(self.file)
-        self.number += 1
-        try:
-            line = encoded.decode("utf-8-sig" if self.number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"it is no UTF-8 text, {error}; convert it, for example with iconv") from error
-        if line.strip():
-            self.sentence = [] if self.ended else self.sentence
-            self.sentence.append((self.number, line))
-        self.ended = not line.strip()
-        return line
-
-    def line_of(self, word: int | str) -> int:
-        """Number of the line of a word of the latest sentence, counted whatever its ID, or of a range, by its ID."""
-        ids = [(number, line.split(maxsplit=1)[0]) for number, line in self.sentence]
-        if isinstance(word, str):
-            return next((number for number, name in ids if name == word), self.number)
-        lines = [number for number, name in ids if name.isdigit() or name == "_"]
-        return lines[word - 1] if word <= len(lines) else self.number
-
-
 def read_conllu(path: str | os.PathLike[str], contractions: str = "split") -> Iterator[dict[str, Any]]:
-    """Sentences of a CoNLL-U file, also compressed, one after the other.
+    """Yield the sentences of a CoNLL-U file, also compressed.
 
     Args:
         path: the file.
-        contractions: ``split`` gives the words of the tree. ``merge`` makes one word of the words of a range that do
-            not spell it out (``zum`` of ``zu dem``), as tokenizers of raw text do, with the head and the relation of
-            the one that is highest in the tree; those that do spell it out (``don't`` of ``do n't``) stay apart.
+        contractions: ``split`` yields the words of the tree. ``merge`` merges a range of words whose concatenation
+            differs from its form (``zum`` for ``zu dem``) to one word, as tokenizers of raw text do, with the head and
+            relation of the word highest in the tree; other ranges (``don't`` for ``do n't``) stay split.
 
     Yields:
-        ``tokens`` (word forms), ``upos`` (parts of speech), ``heads`` (number of the governor from 1, or 0 for the
-        root), ``relations``, ``spaces`` (whether a space follows the word), and ``metadata`` (the comments, such as
+        ``tokens`` (word forms), ``upos`` (parts of speech), ``heads`` (number of the head from 1, or 0 for the root),
+        ``relations``, ``spaces`` (whether a space follows the word), and ``metadata`` (the comments, such as
         ``sent_id``). Empty nodes are left out.
 
     Raises:
         ImportError: ``conllu`` is missing (extra ``syntax``).
         FileNotFoundError: no such file.
-        ValueError: a sentence that is no CoNLL-U, or no tree: a word without a relation, or whose governor is no other
-            word of it, no root, a circle, a range of words it does not have; names the sentence and the line. An
-            unknown ``contractions``.
+        conllu.exceptions.ParseException: not CoNLL-U.
+        ValueError: an unknown ``contractions``; a sentence that is not a tree: words without number, head or relation,
+            a cycle.
     """
     conllu = require("conllu", "reading CoNLL-U needs conllu", "syntax")
     check_option("contractions", contractions, _CONTRACTIONS)
-    check_file(path)
     return _sentences(conllu, path, contractions == "merge")
 
 
 def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterator[dict[str, Any]]:
-    with open_file(path) as file:
-        lines = _CountedLines(file)
-        sentences = conllu.parse_incr(lines)
-        number = 0
-        while True:
-            number += 1
-            try:
-                sentence = next(sentences, None)
-            except (conllu.exceptions.ParseException, ValueError) as error:
-                line = _broken_line(conllu, lines)
-                raise ValueError(f"{path}: sentence {number} is no CoNLL-U: {error} (line {line})") from error
-            if sentence is None:
-                return
-            try:
+    with named(path), open_file(path) as file:
+        lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n")
+        for number, sentence in enumerate(conllu.parse_incr(lines), 1):
+            with named(f"sentence {sentence.metadata.get('sent_id', number)}"):
                 words = _words(sentence)
                 heads = [token["head"] for token in words]
                 check_heads(heads, len(words))
                 depths = _depths(heads)
                 ranges = _ranges(sentence, len(words))
-            except _WordError as error:
-                name = sentence.metadata.get("sent_id", number)
-                raise ValueError(f"{path}: sentence {name}: {error} (line {lines.line_of(error.word)})") from None
             columns = {
                 "tokens": [token["form"] for token in words],
                 "upos": [token.get("upos") for token in words],
@@ -124,61 +73,36 @@ def _sentences(conllu: Any, path: str | os.PathLike[str], merge: bool) -> Iterat
             yield {**_contract(columns, ranges, depths, merge), "metadata": dict(sentence.metadata)}
 
 
-def _broken_line(conllu: Any, lines: _CountedLines) -> int:
-    """The first line of the latest sentence that is no CoNLL-U on its own, else the last one that was read."""
-    for number, line in lines.sentence:
-        try:
-            conllu.parse(line)
-        except (conllu.exceptions.ParseException, ValueError):
-            return number
-    return lines.number
-
-
 def _words(sentence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Tokens that are words of their own, numbered 1, 2, ...: heads count by these numbers."""
+    """Return the tokens that are words, numbered 1, 2, ...; heads refer to these numbers."""
     words = [token for token in sentence if not isinstance(token["id"], tuple)]
     for number, token in enumerate(words, 1):
-        if token["id"] != number:
-            raise _WordError(number, f"word {number} has the ID {token['id']}: words must be numbered from 1")
-        if "deprel" not in token:
-            raise _WordError(number, f"word {number} has {len(token)} of the 10 columns of CoNLL-U")
-        if (relation := token["deprel"].strip()) in ("", "_"):
-            raise _WordError(number, f"word {number} has no relation but {relation!r} in the column DEPREL")
+        if token["id"] != number or token["deprel"].strip() in ("", "_"):
+            raise ValueError(f"word {number} must have the ID {number} and a relation, got {dict(token)}")
     return words
 
 
 def _ranges(sentence: Sequence[dict[str, Any]], num_words: int) -> list[dict[str, Any]]:
-    """Tokens that stand for several words each, one behind the other."""
+    """Return the tokens that stand for several words each."""
     ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
-    end = 0
-    for token in ranges:
-        first, _, last = token["id"]
-        if not end < first < last <= num_words:
-            raise _WordError(
-                f"{first}-{last}",
-                f"the range {first}-{last} must hold two words or more of {end + 1}..{num_words}, behind the range "
-                "before it",
-            )
-        end = last
+    bounds = [0, *(bound for token in ranges for bound in token["id"][::2])]
+    if bounds != sorted(set(bounds)) or bounds[-1] > num_words:
+        raise ValueError(f"ranges must be separate ranges of the {num_words} words, got the bounds {bounds[1:]}")
     return ranges
 
 
 def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
     """Raise ``ValueError`` unless every token has a head: another token, from 1, or 0."""
-    if len(heads) != num_tokens:
-        raise ValueError(f"{num_tokens} tokens need as many heads, got {len(heads)}")
-    for index, head in enumerate(heads, 1):
-        if head is None or not 0 <= head <= num_tokens or head == index:
-            raise _WordError(
-                index, f"the head of token {index} must be another token of 1..{num_tokens} or 0, got {head}"
-            )
+    wrong = [
+        head for index, head in enumerate(heads, 1) if head is None or not 0 <= head <= num_tokens or head == index
+    ]
+    if wrong or len(heads) != num_tokens:
+        raise ValueError(f"heads must be {num_tokens} other tokens of 1..{num_tokens} or 0, got {list(heads)}")
 
 
 def _depths(heads: Sequence[int]) -> list[int]:
-    """Steps from every word up to above the root."""
-    if heads and 0 not in heads:
-        raise _WordError(1, "no word has the head 0: a sentence needs a root")
-    above = [0] * (len(heads) + 1)  # of 0, which is above the root, and of every word; -1 while its own are sought
+    """Return the number of steps from every word to the root, plus one."""
+    above = [0] * (len(heads) + 1)  # of 0, above the root, and of every word; -1 while it is computed
     for index in range(1, len(heads) + 1):
         path, word = [], index
         while word and not above[word]:
@@ -187,7 +111,7 @@ def _depths(heads: Sequence[int]) -> list[int]:
             word = heads[word - 1]
         depth = above[word]
         if depth < 0:
-            raise _WordError(index, f"the heads above word {index} go round in a circle and never reach the root")
+            raise ValueError(f"heads must form a tree, got a cycle above word {index}")
         for steps, word in enumerate(reversed(path), depth + 1):
             above[word] = steps
     return above[1:]
@@ -200,9 +124,9 @@ def _space_follows(token: dict[str, Any]) -> bool:
 def _contract(
     columns: dict[str, list[Any]], ranges: Sequence[dict[str, Any]], depths: list[int], merge: bool
 ) -> dict[str, list[Any]]:
-    """Spaces inside and behind the ranges; where asked to, the words of each as one."""
-    groups: list[tuple[int, int]] = []  # words[first:last] that become one
-    forms: dict[int, str] = {}  # of these
+    """Set the spaces inside and after the ranges, and with ``merge`` merge the words of each."""
+    groups: list[tuple[int, int]] = []  # words[first:last] merged to one
+    forms: dict[int, str] = {}  # their forms
     position = 0
     for token in ranges:
         first, last = token["id"][0] - 1, token["id"][2]
@@ -231,62 +155,31 @@ def _import_spacy() -> Any:
     return require("spacy", "parsing raw text needs spaCy", "syntax")
 
 
-def _load(name: str) -> Language:
-    """The spaCy pipeline in a folder, or of an installed package."""
-    spacy = _import_spacy()
-    try:
-        pipeline: Language = spacy.load(name)
-    except OSError as error:
-        remedy = "" if os.sep in name else f", or install the package: python -m spacy download {name}"
-        raise FileNotFoundError(
-            f"no spaCy pipeline {name!r} ({error}): give the folder of one, as its to_disk() writes it{remedy}"
-        ) from error
-    except ImportError as error:
-        raise ImportError(
-            f"the spaCy pipeline {name!r} needs a package of its language: {error}; pip install spacy[ja], spacy[ko], "
-            "spacy[th] or spacy[lookups], pyvi for Vietnamese, or the package that defines the language"
-        ) from error
-    except ValueError as error:
-        raise ValueError(
-            f"the spaCy pipeline {name!r} cannot be loaded: {error}; train or download it again, or import the "
-            "package that defines its components"
-        ) from error
-    return pipeline
-
-
-def _check_parser(pipeline: Language, name: str) -> None:
-    declared = any("token.dep" in pipeline.get_pipe_meta(pipe).assigns for pipe in pipeline.pipe_names)
-    if not declared and not pipeline("word").has_annotation("DEP"):  # it need not say what it assigns
-        raise ValueError(
-            f"the spaCy pipeline {name} has no parser, only {pipeline.pipe_names}: choose one that has, or train one"
-        )
-
-
 class SyntaxParser:
-    """Sentences with dependency relations from raw text, by a spaCy pipeline that is loaded when it is first used.
+    """Dependency parser of raw text: a spaCy pipeline, loaded on first use.
 
-    White space in a text counts as one space. A copy and a pickle hold the pipeline's name, not the pipeline.
+    White space in a text is normalized to single spaces. Copies and pickles contain the name of the pipeline only.
 
     Args:
         pipeline: the folder of a pipeline, the name of an installed one, or a loaded one; it needs a parser.
-        sentences: what to do with a text in which the parser finds several sentences: ``error``, or ``join`` them:
-            the first root stays the root, the roots of the others hang on it as ``parataxis``.
+        sentences: texts with several sentences: ``error``, or ``join`` them: the first root stays the root, the other
+            roots become its children with the relation ``parataxis``.
 
     Attributes:
-        name: the folder or the name; None for a loaded pipeline that came from neither.
-        refusal: why a pipeline with this name must not be loaded, the remedy included; None where it may be.
+        name: the folder or name; None for a loaded pipeline without either.
+        load_error: the error text if a pipeline with this name must not be loaded, or None.
 
     Raises:
-        ImportError: spaCy is missing (extra ``syntax``), or a package the language needs.
-        FileNotFoundError: no such pipeline.
-        ValueError: a pipeline without a parser, or that cannot be loaded; an unknown ``sentences``.
+        ImportError: spaCy is missing (extra ``syntax``), or a package that the language needs.
+        OSError: no such pipeline.
+        ValueError: an unknown ``sentences``.
     """
 
     def __init__(self, pipeline: str | os.PathLike[str] | Language, sentences: str = "error") -> None:
         check_option("sentences", sentences, _SENTENCES)
         self.sentences = sentences
         self.name: str | None = None
-        self.refusal: str | None = None
+        self.load_error: str | None = None
         self._pipeline: Language | None = None
         if isinstance(pipeline, (str, os.PathLike)):
             self.name = str(pipeline)
@@ -296,7 +189,6 @@ class SyntaxParser:
             self.name = package
         elif pipeline.path is not None:
             self.name = str(pipeline.path)
-        _check_parser(pipeline, package)
         self._pipeline = pipeline
 
     def __getstate__(self) -> dict[str, Any]:
@@ -309,32 +201,27 @@ class SyntaxParser:
     def pipeline(self) -> Language:
         """The spaCy pipeline."""
         if self._pipeline is None:
-            if self.refusal is not None:
-                raise ValueError(self.refusal)
+            if self.load_error is not None:
+                raise ValueError(self.load_error)
             if self.name is None:
-                raise ValueError(
-                    "this is a copy of a parser whose pipeline has no folder: save the pipeline with to_disk() and "
-                    "give its folder"
-                )
-            loaded = _load(self.name)
-            _check_parser(loaded, self.name)
-            self._pipeline = loaded
+                raise ValueError("a copied parser needs a pipeline with a folder. Save it with to_disk() first.")
+            self._pipeline = _import_spacy().load(self.name)
         return self._pipeline
 
     @property
     def relations(self) -> list[str]:
-        """Every relation that a sentence from this parser can have, as far as its components list them."""
+        """The relations that this parser can assign, as far as its components list them."""
         pipeline = self.pipeline
-        known = {ROOT, _UNNAMED, _JOINED}  # joining may be chosen when the vocabularies are long made
+        known = {ROOT, _UNNAMED, _JOINED}  # joining may be chosen after the vocabularies are built
         for name in pipeline.pipe_names:
             if "token.dep" in pipeline.get_pipe_meta(name).assigns:
                 known |= {_relation(label) for label in pipeline.pipe_labels.get(name, ())}
         return sorted(known)
 
     def __call__(self, text: str) -> dict[str, Any]:
-        """``tokens``, ``heads``, ``relations`` and ``spaces`` of one text, as ``read_conllu`` gives them.
+        """Return ``tokens``, ``heads``, ``relations`` and ``spaces`` of one text, as ``read_conllu`` does.
 
-        ``sentences`` is the number that the parser found, more than one where they were joined.
+        ``sentences`` is the number of sentences before they were joined.
         """
         (sentence,) = self.pipe([text], name=["the text"])
         return sentence
@@ -342,40 +229,37 @@ class SyntaxParser:
     def pipe(
         self, texts: Iterable[str], n_process: int = 1, batch_size: int = 256, name: str | Sequence[str] = "text"
     ) -> Iterator[dict[str, Any]]:
-        """Sentences of many texts, in their order.
+        """Yield the sentences of many texts, in order.
 
         Args:
-            texts: read as the sentences are asked for.
-            n_process: processes that parse, -1 for one on every core.
-            batch_size: texts a process takes at once.
-            name: what errors call a text, in front of its number from 0; or a list with the name of every text.
+            texts: an iterable, read lazily.
+            n_process: number of parsing processes, -1 for one per core.
+            batch_size: texts per batch of a process.
+            name: the name of a text in errors, before its index; or a list with the name of every text.
 
         Raises:
-            TypeError: a text that is no string.
-            ValueError: an empty text, one that is too long or no Unicode; one of several sentences, unless they are
-                joined.
+            ValueError: a blank text, a pipeline without a parser; several sentences in a text, unless they are joined.
         """
         pipeline = self.pipeline
 
         def name_of(number: int) -> str:
             return f"{name} {number}" if isinstance(name, str) else name[number]
 
-        lines = (_one_line(text, name_of(number), pipeline.max_length) for number, text in enumerate(texts))
+        lines = (_one_line(text, name_of(number)) for number, text in enumerate(texts))
         for number, doc in enumerate(pipeline.pipe(lines, n_process=n_process, batch_size=batch_size)):
             yield self._sentence(doc, name_of(number))
 
     def _sentence(self, doc: Doc, name: str) -> dict[str, Any]:
         if not doc.has_annotation("DEP", require_complete=True):
-            raise ValueError(f"the parser of {self.name} left words of {name} without a relation: {doc.text!r}")
+            raise ValueError(f"{self.name} must have a parser, got {name} without relations: {doc.text!r:.80}")
         heads = [0 if token.head.i == token.i else token.head.i + 1 for token in doc]
         relations = [_relation(token.dep_) for token in doc]
         roots = [index for index, head in enumerate(heads) if not head]
         if len(roots) > 1:
             if self.sentences == "error":
                 raise ValueError(
-                    f"{name} is split into {len(roots)} sentences by the parser: {doc.text!r}; give one sentence at a "
-                    "time, or have them joined (the first root stays the root): sentences='join' of the parser, "
-                    "from_pretrained(..., sentences='join') of a processor"
+                    f"{name} must be one sentence, got {len(roots)}: {doc.text!r:.80}. Split it, or set "
+                    "sentences='join' in the parser or in from_pretrained."
                 )
             for root in roots[1:]:
                 heads[root], relations[root] = roots[0] + 1, _JOINED
@@ -388,21 +272,12 @@ class SyntaxParser:
         }
 
 
-def _one_line(text: Any, name: str, limit: int) -> str:
-    if not isinstance(text, str):
-        raise TypeError(f"{name} is not a string but {type(text).__name__}: {text!r}")
+def _one_line(text: str, name: str) -> str:
     line = " ".join(text.split())
     if not line:
-        raise ValueError(f"{name} is empty or only white space: {text!r}; leave out empty texts")
-    if len(line) > limit:
-        raise ValueError(f"{name} has {len(line)} characters, and the parser takes {limit} at most: split it")
-    try:
-        line.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{name} has half of a character: {error}; read it as UTF-8, or leave it out") from error
+        raise ValueError(f"{name} must not be blank, got {text!r}")
     return line
 
 
 def _relation(label: str) -> str:
-    """A label of spaCy as Universal Dependencies write it."""
     return ROOT if label == "ROOT" else label

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two bits a complex weight, by Transformers' own interface of quantisers."""
+"""Quantization to two bits per complex weight and stage, through Transformers' quantizer interface."""
 
 from .configuration import METHOD, ComplexQuantizationConfig
 from .quantizer import ComplexQuantizer, quantize

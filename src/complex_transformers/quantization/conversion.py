@@ -1,14 +1,16 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose complex layers are packed, rounded in training, or float again."""
+"""Replace the complex layers of a model by packed or rounded ones, and back."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from torch import nn
 from transformers import PreTrainedModel
 from transformers.quantizers.quantizers_utils import should_convert_module
@@ -19,6 +21,7 @@ from .calibration import calibration_inputs, called_layers, gram_matrices
 from .configuration import ComplexQuantizationConfig
 
 __all__ = [
+    "check_files",
     "check_loaded",
     "check_packed",
     "dequantize",
@@ -30,35 +33,29 @@ __all__ = [
     "set_layers",
 ]
 
-# Where nothing can be rounded, by number field.
+# Number field -> remedy if no layer can be quantized.
 REMEDIES = {
-    None: "lift(model) makes a complex network of a Llama",
-    "real": "a real network has no complex weights, use number_field='complex'",
-    "complex": "heads and layers of real input stay float, and so does what modules_to_not_convert names",
+    None: "Call lift(model) first.",
+    "real": "Use number_field='complex'.",
+    "complex": "Check modules_to_not_convert; call model.dequantize() if it is packed.",
 }
 
 
 def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig) -> dict[str, ComplexLinear]:
-    """The layers of complex weights that ``config`` does not leave out, by name.
+    """Return the complex layers that ``config`` quantizes, by name.
 
     Raises:
         ValueError: see ``quantize``.
     """
-    if any(isinstance(module, PackedLinear) for module in model.modules()):
-        raise ValueError("the weights are packed already: model.dequantize() first, or load the float model")
-    processes = getattr(getattr(model.config, "distributed_config", None), "tp_size", None) or 1
-    if processes > 1:
-        raise ValueError(
-            f"the layers are divided among {processes} processes (tp_size, tp_plan), which packed and rounded ones "
-            "cannot be: load the model whole, without tensor parallelism"
-        )
+    if (getattr(getattr(model.config, "distributed_config", None), "tp_size", None) or 1) > 1:
+        raise ValueError("tp_size must be 1 for quantization. Load the model without tensor parallelism.")
     names = [name for name, _ in model.named_modules()]
     kept = config.modules_to_not_convert
     if kept is None:
         head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
         kept = [name for name, module in model.named_modules() if isinstance(module, Readout) or module is head]
     elif unknown := [key for key in kept if all(should_convert_module(name, [key]) for name in names)]:
-        raise ValueError(f"modules_to_not_convert holds {unknown}, and no layer has such a name: see named_modules()")
+        raise ValueError(f"modules_to_not_convert must name layers of the model, got {unknown}. See named_modules().")
     layers = {
         name: module
         for name, module in model.named_modules()
@@ -66,17 +63,17 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     }
     if not layers:
         remedy = REMEDIES[getattr(model.config, "number_field", None)]
-        raise ValueError(f"{type(model).__name__} has no complex layer that can be rounded to units: {remedy}")
+        raise ValueError(f"model must have complex layers to quantize, got {type(model).__name__} without. {remedy}")
     return layers
 
 
 def rounded_layers(model: nn.Module) -> dict[str, RoundedLinear]:
-    """The layers that round their weights in every step, by name."""
+    """Return the layers of quantization-aware training, by name."""
     return {name: module for name, module in model.named_modules() if isinstance(module, RoundedLinear)}
 
 
 def set_layers(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
-    """Put layers in the places of those of these names: under every name where one is shared."""
+    """Replace the layers of these names; a shared layer is replaced under all of its names."""
     names: dict[nn.Module, list[str]] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         names.setdefault(module, []).append(name)
@@ -86,16 +83,13 @@ def set_layers(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
 
 
 def check_loaded(layers: Mapping[str, ComplexLinear]) -> None:
-    """Raise for layers, with the name of one, whose weights ``device_map`` has left elsewhere."""
+    """Raise for layers whose weights ``device_map`` has offloaded."""
     if missing := [name for name, layer in layers.items() if any(part.is_meta for part in layer.parameters())]:
-        raise ValueError(
-            f"{missing[0]} is offloaded by device_map, and rounding reads its weights: quantise without a device_map, "
-            "save the packed model, and load that with it"
-        )
+        raise ValueError(f"device_map must not offload layers before quantization, got {missing[0]}. Save it packed.")
 
 
 def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
-    """Check all layers, and have those that round in training become so; others that did become float again.
+    """Check all layers, and make exactly the layers that ``config`` trains round their weights.
 
     Raises:
         ValueError: see ``quantize``.
@@ -112,7 +106,7 @@ def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
 
 @torch.no_grad()
 def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
-    """Pack the layers of ``layers_to_convert``; warn of weights that were neither calibrated nor trained for it.
+    """Pack the layers of ``layers_to_convert``, with a warning if they were neither calibrated nor trained for it.
 
     Raises:
         ValueError: see ``quantize``.
@@ -124,7 +118,7 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
     if not getattr(getattr(model.config, "quantization_config", None), "training", False):
         warnings.warn(
             f"Rounding to {config.stages} bit(s) per real weight without calibration or training usually leaves "
-            "noise. Give calibration texts, or train with training=True first",
+            "noise. Pass calibration data, or train with training=True first.",
             stacklevel=2,
         )
     options = config.stages, config.granularity
@@ -135,14 +129,14 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
 def _pack_calibrated(
     model: PreTrainedModel, layers: Mapping[str, ComplexLinear], config: ComplexQuantizationConfig
 ) -> None:
-    """Pack the layers in the order of their calls, each part after a pass of the texts."""
-    texts = calibration_inputs(model, config.calibration)
-    order = called_layers(model, layers, texts)
+    """Pack the layers in the order of their calls, one group after each pass over the examples."""
+    examples = calibration_inputs(model, config.calibration)
+    order = called_layers(model, layers, examples)
     size = -(-len(order) // config.calibration_passes)
     for start in range(0, len(order), size):
-        part = {name: layers[name] for name in order[start : start + size]}
+        group = {name: layers[name] for name in order[start : start + size]}
         made: dict[str, PackedLinear] = {}
-        for name, stored in gram_matrices(model, part, texts).items():
+        for name, stored in gram_matrices(model, group, examples).items():
             layer = layers[name]
             packed = PackedLinear.empty_like(layer, config.stages, config.granularity)
             gram = gram_matrix(stored, packed.linear_type)
@@ -153,7 +147,7 @@ def _pack_calibrated(
 
 
 def _of_layer(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of a function, whose errors name the layer."""
+    """Call a function and add the name of the layer to its errors."""
     try:
         return function(*arguments)
     except ValueError as error:
@@ -161,27 +155,39 @@ def _of_layer(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def empty_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
-    """Have packed layers without weights, which are about to be loaded."""
+    """Replace layers by packed ones whose weights are loaded afterwards."""
     options, layers = (config.stages, config.granularity), layers_to_convert(model, config)
     set_layers(
         model, {name: _of_layer(name, PackedLinear.empty_like, layer, *options) for name, layer in layers.items()}
     )
 
 
+def check_files(model: PreTrainedModel, files: Sequence[str | Path] | None) -> None:
+    """Raise if safetensors files hold packed weights of a layer that the configuration does not pack.
+
+    Transformers would initialize such a layer at random.
+    """
+    prefix = f"{model.base_model_prefix}."  # files of a headless model fit a model with a head, and vice versa
+    layers = {name.removeprefix(prefix): isinstance(layer, PackedLinear) for name, layer in model.named_modules()}
+    for file in (file for file in files or () if str(file).endswith(".safetensors")):
+        with safe_open(file, "pt") as opened:
+            for name in opened.keys():  # noqa: SIM118 - not iterable itself
+                layer, _, buffer = name.removeprefix(prefix).rpartition(".")
+                if buffer == "codes" and not layers.get(layer, True):
+                    raise ValueError(f"quantization_config must pack {layer}, as {file} does. Restore config.json.")
+
+
 def check_packed(model: nn.Module) -> None:
-    """Raise, with their names, for packed layers whose weights were not in the files."""
-    packed = {name: layer for name, layer in model.named_modules() if isinstance(layer, PackedLinear)}
-    if missing := [name for name, layer in packed.items() if not layer.has_weights]:
-        raise ValueError(
-            f"the files hold no packed weights of {len(missing)} of {len(packed)} layers, such as {missing[0]}: they "
-            "are cut short, or of another model or configuration; save the quantised model again"
-        )
+    """Raise for packed layers whose weights were not in the files, or are not finite."""
+    for name, layer in model.named_modules():
+        if isinstance(layer, PackedLinear) and not layer.has_weights:
+            raise ValueError(f"the checkpoint must hold packed weights of {name}, got none. Save the model again.")
 
 
 def dequantize(model: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:
-    """Float layers of the packed or rounded weights, in place, and all others in the same dtype, so that it runs.
+    """Replace packed and rounded layers by float layers with the rounded weights, and cast the model to ``dtype``.
 
-    Where nothing of the model trains, they do not either.
+    The new parameters are frozen if all parameters of the model are.
     """
     is_frozen = not any(parameter.requires_grad for parameter in model.parameters())
     made: dict[str, ComplexLinear] = {}

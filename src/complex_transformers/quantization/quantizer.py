@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The quantiser that Transformers calls while it loads and saves a model, and ``quantize`` for one that is loaded."""
+"""The quantizer that Transformers calls when it loads and saves a model, and ``quantize`` for a loaded model."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from transformers.quantizers.base import HfQuantizer
 
 from .configuration import ComplexQuantizationConfig
 from .conversion import (
+    check_files,
     check_loaded,
     check_packed,
     dequantize,
@@ -23,37 +24,36 @@ from .conversion import (
     rounded_layers,
     set_layers,
 )
-from .files import check_files
 
 __all__ = ["ComplexQuantizer", "quantize"]
 
 
 class ComplexQuantizer(HfQuantizer):
-    """``HfQuantizer`` of ``ComplexQuantizationConfig``.
+    """``HfQuantizer`` for ``ComplexQuantizationConfig``.
 
-    A float checkpoint is loaded whole and then packed, since a calibration runs the model; a packed one is loaded as
-    it is. With ``training=True`` checkpoints are float ones.
+    A floating-point checkpoint is loaded completely and then packed, since calibration runs the model. A packed
+    checkpoint is loaded directly. With ``training=True``, checkpoints are floating-point.
     """
 
     quantization_config: ComplexQuantizationConfig
 
     @property
     def is_trainable(self) -> bool:
-        """Gradients pass packed layers, so adapters of others train."""
+        """Gradients pass through packed layers, so adapters train."""
         return True
 
     @property
     def is_qat_trainable(self) -> bool:
-        """``Trainer`` takes the model, to evaluate it at least: ``model.train()`` says what packed weights cannot."""
+        """``Trainer`` accepts the model, at least for evaluation; ``model.train()`` rejects packed weights."""
         return True
 
     @property
     def is_compileable(self) -> bool:
-        """Unpacking is plain tensor code."""
+        """Unpacking uses tensor operations only."""
         return True
 
     def is_serializable(self) -> bool:
-        """Packed weights are buffers like others."""
+        """Packed weights are ordinary buffers."""
         return True
 
     def _process_model_before_weight_loading(self, model: PreTrainedModel, **kwargs: Any) -> None:
@@ -61,8 +61,7 @@ class ComplexQuantizer(HfQuantizer):
             empty_layers(model, self.quantization_config)
         else:
             prepare(model, self.quantization_config)
-        if self.pre_quantized:
-            check_files(model, kwargs.get("checkpoint_files"))
+        check_files(model, kwargs.get("checkpoint_files"))
 
     def _process_model_after_weight_loading(self, model: PreTrainedModel, **kwargs: Any) -> PreTrainedModel:
         if self.pre_quantized and not self.quantization_config.training:
@@ -75,9 +74,9 @@ class ComplexQuantizer(HfQuantizer):
         return model
 
     def mark(self, model: PreTrainedModel) -> None:
-        """Have a model that was quantised after it was loaded be like one that was quantised while it was.
+        """Set the attributes that Transformers sets on a model that is quantized while it is loaded.
 
-        Its configuration becomes a copy: models may share one, and the others are not quantised.
+        The configuration is copied, because models that are not quantized may share it.
         """
         copies: dict[int, Any] = {}
         model.config = copy.deepcopy(model.config, copies)
@@ -95,26 +94,23 @@ class ComplexQuantizer(HfQuantizer):
 
 
 def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = None) -> PreTrainedModel:
-    """Round the complex layers of a model, in place: packed, or, with ``training=True``, rounded in every step.
+    """Quantize the complex layers of a model in place: packed, or rounded in every forward pass if ``training=True``.
 
-    What ``from_pretrained(path, quantization_config=config)`` does, for a model that is there already: one that has
-    been lifted, or trained. Layers that rounded in training and that ``config`` leaves out become float, with the
-    weights they train. ``save_pretrained`` then stores the packed weights, and ``model.dequantize(dtype)`` makes
-    float layers of them and casts the model to that dtype, by default the one it was made or loaded in.
+    Does the same as ``from_pretrained(path, quantization_config=config)``, for a loaded, lifted or trained model.
+    Layers of quantization-aware training that ``config`` excludes become floating-point again. ``save_pretrained``
+    then stores packed weights. ``model.dequantize(dtype)`` converts them back to floating-point layers.
 
     Args:
-        model: a model of this package in the complex field.
-        config: how; default, for a model that was loaded or quantised with ``training=True``, its own configuration:
-            its trained weights are packed.
+        model: a complex model of this package.
+        config: default, for a model with ``training=True``, its own configuration: the trained weights are packed.
 
     Returns:
         The model.
 
     Raises:
-        ValueError: a model without complex layers (a real one is lifted first), or packed already; names in
-            ``modules_to_not_convert`` that no layer has; layers that cannot be packed, by name (shared parts,
-            adapters, NaN weights); texts that do not reach a layer, or with features that are not finite. Nothing is
-            changed then.
+        ValueError: no complex layers (lift a real model first) or packed ones; names in ``modules_to_not_convert``
+            that no layer has; layers that cannot be packed, by name (shared parts, adapters, NaN weights);
+            calibration inputs that do not reach a layer or give features that are not finite. The model is unchanged.
 
     Example:
         >>> from complex_transformers import ComplexLlamaConfig, ComplexLlamaForCausalLM
@@ -124,12 +120,10 @@ def quantize(model: PreTrainedModel, config: ComplexQuantizationConfig | None = 
         >>> quantize(model, ComplexQuantizationConfig(stages=2)).model.layers[0].mlp.down_proj
         PackedLinear(in_features=64, out_features=32, bias=False, linear_type='complex', stages=2, granularity='row')
     """
-    if not isinstance(model, PreTrainedModel):
-        raise ValueError(f"model must be a model of Transformers, got a {type(model).__name__}")
     own = getattr(model.config, "quantization_config", None)
     if config is None:
         if not isinstance(own, ComplexQuantizationConfig):
-            raise ValueError("give a config: this model has not been trained with rounded weights")
+            raise ValueError("config must be given for a model without quantization-aware training, got None.")
         config = ComplexQuantizationConfig(**{**own.to_dict(), "training": False})
     layers = {**rounded_layers(model), **layers_to_convert(model, config)}
     check_loaded(layers)

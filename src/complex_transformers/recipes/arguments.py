@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines: made from configurations and from functions, and the arguments that all runs share."""
+"""Command lines built from configurations and functions, and the arguments that all runs share."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 import torch
 from transformers import PreTrainedConfig, PreTrainedModel, Seq2SeqTrainingArguments
 
-from ..models import (
-    family_class,
-)
+from ..data.extras import check_option
+from ..models import family_class
 
 __all__ = ["GivenArguments", "RunArguments", "arguments_of", "arguments_of_networks"]
 
@@ -28,7 +27,7 @@ _ENTRY = re.compile(r"^    ([a-z_]\w*(?:, [a-z_]\w*)*): (.*(?:\n     .*)*)", re.
 
 @dataclass(frozen=True)
 class _Left:
-    """What a field of a configuration has where it is left out: ``--help`` shows it, ``given()`` does not."""
+    """The default of a configuration field: shown by ``--help``, left out by ``given()``."""
 
     value: Any
 
@@ -37,15 +36,15 @@ class _Left:
 
 
 class GivenArguments:
-    """Base of what ``arguments_of`` makes."""
+    """Base class of the dataclasses that ``arguments_of`` returns."""
 
     sources: ClassVar[tuple[Any, ...]] = ()
 
     def given(self, source: Any = None) -> dict[str, Any]:
-        """What to call a configuration or a function with; what a configuration has itself is left out.
+        """Return the keyword arguments for a configuration or function, without defaults of the configuration.
 
         Args:
-            source: one of several that the arguments were made from; None: all.
+            source: one of the sources of ``arguments_of``; None for all.
         """
         names = {name for each in self.sources if source in (None, each) for name in _fields(each)}
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
@@ -55,20 +54,20 @@ class GivenArguments:
 def arguments_of(
     *sources: Any, without: tuple[str, ...] = (), shown: Mapping[str, Any] | None = None, **defaults: Any
 ) -> type[GivenArguments]:
-    """A dataclass for ``HfArgumentParser`` with the fields of configurations, or the arguments of functions.
+    """Build a dataclass for ``HfArgumentParser`` from the fields of configurations or the arguments of functions.
 
-    Type, default and help are those of the source; help is what its docstring, or that of a class it derives from,
-    says under ``Args``. A number that may be None although its default is another takes the word ``none``. Left out
-    are arguments without a default or of a kind that no word can give; and of configurations what all of Transformers'
-    have or training arguments name too, inherited fields that the network never reads, the vocabulary's size and the
-    ids of tokens, which come from a tokenizer.
+    Type, default and help come from the source; the help is the ``Args`` section of its docstring or of a base class.
+    An optional number with a default takes the word ``none``. Not included are arguments without a default or of a
+    type that has no command-line form; and of configurations: fields common to all of Transformers or also named in
+    the training arguments, inherited fields that the network never reads, the vocabulary size and token ids, which
+    come from a tokenizer.
 
     Args:
-        *sources: configuration classes of the networks that the command line can choose from, or functions.
+        *sources: configuration classes that the command line can choose from, or functions.
         without: more names to leave out.
-        shown: of single fields, what ``--help`` shows in place of the source's own default; ``given()`` does not have
-            them, so that what was given can be told from what was left out.
-        **defaults: of single fields, in place of the source's own; ``given()`` has them.
+        shown: defaults of single fields that only ``--help`` shows; ``given()`` leaves them out, so that explicit
+            values can be recognized.
+        **defaults: defaults of single fields in place of the source's own; ``given()`` includes them.
 
     Example:
         >>> from complex_transformers import ComplexOrderConfig, arguments_of
@@ -86,13 +85,13 @@ def arguments_of(
     for name, owners in found.items():
         kind, default = _fields(owners[0])[name]
         if any(_fields(owner)[name][1] != default for owner in owners):
-            default = _Left("that of the network")
+            default = _Left("default of the network")
         default = defaults.get(name, default)
         text = next(filter(None, (_documented(owner).get(name) for owner in owners)), "")
         if len(owners) < len(sources) and inspect.isclass(owners[0]):
-            text = f"of {', '.join(owner.model_type for owner in owners)}; {text}".removesuffix("; ")
-        options: dict[str, Any] = {"metadata": {"help": text.replace("%", "%%")}}  # argparse fills in per cents
-        # HfArgumentParser reads the default of a list from a factory alone, and that of others as it stands.
+            text = f"{', '.join(owner.model_type for owner in owners)}: {text}".removesuffix(": ")
+        options: dict[str, Any] = {"metadata": {"help": text.replace("%", "%%")}}  # argparse formats percent signs
+        # HfArgumentParser reads the default of a list from a factory only, and other defaults directly.
         is_list = typing.get_origin(kind) is list
         options |= {"default_factory": partial(lambda value: value, default)} if is_list else {"default": default}
         arguments.append((name, kind, field(**options)))
@@ -103,10 +102,9 @@ def arguments_of(
 
 @cache
 def _fields(source: Any) -> dict[str, tuple[Any, Any]]:
-    """How each argument is read from a word, and its default."""
+    """Return the parser and the default of each argument."""
     if inspect.isclass(source):
         known = {*PreTrainedConfig.__dataclass_fields__, *Seq2SeqTrainingArguments.__dataclass_fields__}
-        known |= {name for name, reader in getattr(source, "read_with", {}).items() if isinstance(reader, str)}
         found = {each.name: (each.type, _Left(each.default)) for each in fields(source) if each.name not in known}  # type: ignore[arg-type]
         found = {name: value for name, value in found.items() if not name.endswith(("vocab_size", "_id"))}
     else:
@@ -120,24 +118,23 @@ def _fields(source: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def arguments_of_networks(auto_class: str, *model_types: str, without: tuple[str, ...] = ()) -> type[GivenArguments]:
-    """``arguments_of`` several families, and ``model_type``, which chooses among them; the first is the default.
+    """Build the arguments of several families and of ``model_type``, which chooses one; the first is the default.
 
-    ``configuration(**fields)`` is that of the chosen family, and raises a ``ValueError`` for an unknown type and for
-    an option that the family does not have; ``model(configuration)`` is a new model with random weights.
+    ``configuration(**fields)`` returns the configuration of the chosen family and raises ``ValueError`` for an unknown
+    type or an option of another family; ``model(configuration)`` returns a new model with random weights.
 
     Args:
-        auto_class: ``AutoModelForSequenceClassification`` or another, which says what the model is for.
+        auto_class: the task, such as ``AutoModelForSequenceClassification``.
         *model_types: names of families.
         without: names of fields to leave out.
     """
     configs = {name: family_class(name, "AutoConfig") for name in model_types}
 
     def configuration(self: Any, **values: Any) -> PreTrainedConfig:
-        if self.model_type not in configs:
-            raise ValueError(f"--model_type must be one of {sorted(configs)}, got {self.model_type!r}")
+        check_option("--model_type", self.model_type, configs)
         given, known = self.given(), configs[self.model_type].__dataclass_fields__
         if foreign := sorted(set(given) - set(known)):
-            raise ValueError(f"--{foreign[0]} has no effect with --model_type {self.model_type}: leave it out")
+            raise ValueError(f"--{foreign[0]} has no effect with --model_type {self.model_type}. Leave it out.")
         return configs[self.model_type](**given, **values)
 
     def model(self: Any, config: PreTrainedConfig) -> PreTrainedModel:
@@ -160,12 +157,12 @@ def _number_or_none(kind: type) -> Callable[[str], Any]:
     def parse(text: str) -> Any:
         return None if text.lower() == "none" else kind(text)
 
-    parse.__name__ = f"{kind.__name__} or none"  # argparse names it in its errors
+    parse.__name__ = f"{kind.__name__} or none"  # argparse shows it in errors
     return parse
 
 
 def _parser(kind: Any, default: Any) -> Any:
-    """How an argument is read from a word: a type that ``HfArgumentParser`` knows, a function, or None for no way."""
+    """Return a type that ``HfArgumentParser`` knows, a function that parses a word, or None if there is none."""
     kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
     some = [each for each in kinds if each is not types.NoneType]
     if float in some:  # float | int: huggingface_hub takes no integer for a float
@@ -180,7 +177,7 @@ def _parser(kind: Any, default: Any) -> Any:
 
 @cache
 def _documented(source: Any) -> dict[str, str]:
-    """What the docstring of a function, or those of a class and its bases, say of each argument."""
+    """Return the documentation of each argument in the docstrings of a function, or of a class and its bases."""
     texts: dict[str, str] = {}
     for base in inspect.getmro(source) if inspect.isclass(source) else (source,):
         _, _, arguments = inspect.cleandoc(base.__doc__ or "").partition("\nArgs:\n")
@@ -191,7 +188,7 @@ def _documented(source: Any) -> dict[str, str]:
 
 
 def own_default(name: str, value: Any, why: str) -> Any:
-    """Return a field of Transformers' training arguments with another default; ``--help`` says why.
+    """Return a field of Transformers' training arguments with another default and its reason for ``--help``.
 
     Args:
         name: the training argument.
@@ -205,29 +202,29 @@ def own_default(name: str, value: Any, why: str) -> Any:
 
 @dataclass
 class RunArguments(Seq2SeqTrainingArguments):
-    """``transformers.Seq2SeqTrainingArguments`` for small models; ``--help`` gives the reason for each other default.
+    """``transformers.Seq2SeqTrainingArguments`` with defaults for small models; ``--help`` gives the reasons.
 
-    Where there is no GPU ``bf16`` trains on the CPU.
+    Without a GPU, ``bf16`` trains on the CPU.
 
     Args:
-        disable_tqdm: no progress bars; by default they are drawn on a terminal only.
+        disable_tqdm: no progress bars; by default only on a terminal.
         learning_rate: 1e-3.
         eval_strategy, save_strategy, logging_strategy, save_total_limit: every epoch; one checkpoint is kept.
-        load_best_model_at_end: the best epoch by ``metric_for_best_model`` on the validation split.
+        load_best_model_at_end: load the best epoch by ``metric_for_best_model`` on the validation split.
         dataloader_pin_memory: only with a GPU.
-        frequency_learning_rate, phase_learning_rate: of the frequencies and phases of embeddings, see
+        frequency_learning_rate, phase_learning_rate: learning rates of the frequencies and phases of embeddings, see
             ``optimizer_groups``.
         resume_from_checkpoint: a checkpoint, or ``last``: the newest in ``output_dir``, if there is one.
-        early_stopping_patience: stop after this many evaluations without a better one.
+        early_stopping_patience: stop after this many evaluations without an improvement.
         output_json: file of the results, by default ``results.json`` in ``output_dir``.
-        do_train, do_eval, do_predict: a run always trains and then scores.
+        do_train, do_eval, do_predict: have no effect together; a run always trains and then evaluates.
 
     Raises:
         ValueError: ``do_eval`` or ``do_predict`` without ``do_train``.
     """
 
     do_train: bool = field(default=False, metadata={"help": "a run always trains"})
-    disable_tqdm: bool | None = field(default=None, metadata={"help": "default: where there is no terminal"})
+    disable_tqdm: bool | None = field(default=None, metadata={"help": "default: unless on a terminal"})
     learning_rate: float = own_default("learning_rate", 1e-3, "small models train from scratch")
     frequency_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
     phase_learning_rate: float | None = field(default=None, metadata={"help": "default: learning_rate"})
@@ -243,19 +240,19 @@ class RunArguments(Seq2SeqTrainingArguments):
         default=None, metadata={"help": "a checkpoint, or last: the newest in output_dir, if there is one"}
     )
     early_stopping_patience: int | None = field(
-        default=None, metadata={"help": "stop after this many evaluations without a better validation part"}
+        default=None,
+        metadata={"help": "stop after this many evaluations without an improvement on validation"},
     )
     output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
 
     def __post_init__(self) -> None:
         if (self.do_eval or self.do_predict) and not self.do_train:
             raise ValueError(
-                "do_eval and do_predict alone ask for no training, but a run always trains, and scores its parts at "
-                f"the end: it would overwrite the model in {self.output_dir}. Leave them out, or use the saved model "
-                "in a pipeline, or in a Trainer with evaluate and predict"
+                f"do_train must be True, since a run trains and overwrites {self.output_dir}. Evaluate a saved model "
+                "with a Trainer or pipeline."
             )
         self.do_train = True
-        self.chosen_metric = self.metric_for_best_model  # Transformers writes loss where none is chosen
+        self.chosen_metric = self.metric_for_best_model  # Transformers sets it to loss if none is chosen
         if self.disable_tqdm is None:
             self.disable_tqdm = not sys.stderr.isatty()
         if (self.bf16 or self.bf16_full_eval) and not torch.accelerator.is_available():

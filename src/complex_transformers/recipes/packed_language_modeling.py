@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of language models without a memory: texts packed into blocks, in memory or as they are read."""
+"""Language models without a memory: training on texts packed into blocks, in memory or streamed."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -11,12 +11,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from ..data.extras import (
-    require_datasets,
-)
+from ..data.extras import require_datasets
 from ..metrics.language_modeling import language_model_scores
 from ..models.base.language_modeling import CausalLanguageModel
-from .datasets.packing import BlockCollator, BlockStream, check_block_size, stream_plain_text
+from .datasets.packing import BlockCollator, BlockStream, stream_plain_text
 from .datasets.plain_text import load_plain_text
 from .records import portable, rounded
 from .run import Run, prepare_run
@@ -34,57 +32,57 @@ __all__ = ["BlockDataArguments", "BlockRunArguments", "train_blocks"]
 
 @dataclass
 class BlockDataArguments(TextDataArguments):
-    """``TextDataArguments``, the length of a block, and whether the training part is held."""
+    """``TextDataArguments``, the block size, and whether the training split is streamed."""
 
     default_tokenizer: ClassVar[str] = "bpe"
 
     tokenizer: str | None = field(
-        default=None, metadata={"help": "bpe (default), whitespace or word (a line ends in </s>), or character"}
+        default=None, metadata={"help": "bpe (default), whitespace or word (lines end in </s>), or character"}
     )
-    block_size: int = field(default=256, metadata={"help": "tokens of a training example; lines are joined"})
+    block_size: int = field(default=256, metadata={"help": "tokens per training example; lines are concatenated"})
     streaming: bool = field(
         default=False,
-        metadata={"help": "read the training part while it is trained on, in its order; needs max_steps, a tokenizer"},
+        metadata={"help": "read the training split during training, in order; needs max_steps and a tokenizer"},
     )
 
 
 @dataclass
 class BlockRunArguments(StreamRunArguments):
-    """``StreamRunArguments``; a batch is a number of blocks."""
+    """``StreamRunArguments`` for batches of blocks."""
 
     max_grad_norm: float = 1.0
 
 
 def token_losses(logits: Tensor, labels: Tensor) -> Tensor:
-    """Nats of each token but the first of a block, so that no logits ``[B, T, vocabulary]`` are kept."""
+    """Return the loss in nats of each token after the first of a block, instead of logits ``[B, T, vocabulary]``."""
     targets = labels[:, 1:]
     return torch.nn.functional.cross_entropy(logits[:, :-1].float().transpose(1, 2), targets, reduction="none")
 
 
 def split_blocks(stream: Tensor, block_size: int, name: str) -> list[np.ndarray]:
-    """The tokens of a part as blocks; one that is left over predicts nothing and is none, as in ``pack_blocks``.
+    """Cut the tokens of a split into blocks; a single token left over is dropped, as in ``pack_blocks``.
 
     Raises:
-        ValueError: there is no other token.
+        ValueError: no block of two tokens or more.
     """
     blocks = [block.numpy() for block in stream.split(block_size) if len(block) > 1]
     if not blocks:
-        raise ValueError(f"the {name} data: one token alone, and none that follows it; give longer texts")
+        raise ValueError(f"{name} data and block_size must have 2 tokens or more, got {len(stream)} and {block_size}")
     return blocks
 
 
 class BlockRun(Run):
-    """A run on blocks; ``tokens`` of a part, and ``characters`` that they stand for, where a token is not one."""
+    """A run on blocks; ``tokens`` per split, and ``characters`` unless a token is a character."""
 
     figures = ("loss", "perplexity", "not_a_perplexity", "bits_per_token")
     tokens: dict[str, int] = {}
     characters: dict[str, int] = {}
 
     def evaluate(self, name: str) -> dict[str, float]:
-        """Loss in nats, and what follows from it: each token counts the same, whatever its block.
+        """Return the loss in nats per token, over all blocks, and the metrics derived from it.
 
-        Bits of a character are those of a token by the tokens of a character: the first token of a block, which
-        nothing predicts, costs what others do, or small blocks would read for nothing.
+        Bits per character count the unpredicted first token of a block at the mean loss, so that they do not depend
+        on the block size.
         """
         predicted = self.trainer.predict(self.parts[name])
         scored = predicted.label_ids[:, 1:] != -100
@@ -96,15 +94,15 @@ class BlockRun(Run):
         return rounded(scores, 5)
 
 
-def _parts(data_args: BlockDataArguments, by_character: bool) -> tuple[Callable[[], Any], dict[str, Any], int]:
-    """What begins to read the training texts, the texts of the other parts, and the number that tells the first."""
+def _texts(data_args: BlockDataArguments, by_character: bool) -> tuple[Callable[[], Any], dict[str, Any]]:
+    """Return a function that reads the training texts, and the texts of the other splits."""
     options = {**data_args.given(), "keep_linebreaks": by_character}
     if data_args.streaming:
-        del options["cache_dir"], options["validation_split"]  # the stream is read once: nothing is set aside
+        del options["cache_dir"], options["validation_split"]  # a stream is not split
         return stream_plain_text(**options)
-    parts = load_plain_text(**options)
-    train = parts.pop("train")
-    return lambda: train["text"], {name: part["text"] for name, part in parts.items()}, 0
+    splits = load_plain_text(**options)
+    train = splits.pop("train")
+    return lambda: train["text"], {name: split["text"] for name, split in splits.items()}
 
 
 def train_blocks(
@@ -113,42 +111,38 @@ def train_blocks(
     args: BlockRunArguments,
     name_or_path: str | None = None,
 ) -> dict[str, Any]:
-    """Train a causal language model on packed blocks, score, save and write on from the prompts.
+    """Train a causal language model on packed blocks, evaluate, save, and continue the prompts.
 
     Args:
-        make_model: a new model for a tokenizer, or the one to go on with.
-        data_args: text files or a name on the Hub, the tokenizer, the length of the blocks.
-        args: of the run.
-        name_or_path: the model to go on with, whose tokenizer is taken.
+        make_model: returns a model for a tokenizer.
+        data_args: text files or a data set of the Hub, the tokenizer, the block size.
+        args: the training arguments.
+        name_or_path: the model to train further, whose tokenizer is used.
 
     Returns:
-        What stands in ``results.json``.
+        The content of ``results.json``.
 
     Raises:
-        ValueError: a block or a part of fewer than two tokens, ``streaming`` without a tokenizer or ``max_steps``, a
-            prompt or a part that the tokenizer cannot read.
+        ValueError: a block or a split with fewer than two tokens, ``streaming`` without a tokenizer or ``max_steps``,
+            symbols in a prompt or a split that the tokenizer does not know.
     """
-    check_block_size(data_args.block_size)
     checkpoint = prepare_run(args)
     given = data_args.tokenizer_name_or_path or checkpoint or name_or_path
     if data_args.streaming and (given is None or args.max_steps < 1):
-        raise ValueError(
-            "streaming never sees the whole training part: give tokenizer_name_or_path (or model_name_or_path), as no "
-            f"tokenizer can be made of it, and max_steps, now {args.max_steps}, as its length is not known"
-        )
+        raise ValueError(f"streaming needs a saved tokenizer (got {given}) and max_steps (got {args.max_steps})")
     saved = data_args.saved_tokenizer(checkpoint, name_or_path)
     by_character = data_args.reads_characters(saved)
-    read_train, held, checksum = _parts(data_args, by_character)
+    read_train, held = _texts(data_args, by_character)
     tokenizer = make_tokenizer(read_train(), data_args) if saved is None else saved
     prompts = make_prompts(data_args, tokenizer)
     texts = held if data_args.streaming else {"train": read_train(), **held}
-    streams = {name: make_stream(part, tokenizer, name, by_character) for name, part in texts.items()}
+    streams = {name: make_stream(split, tokenizer, name, by_character) for name, split in texts.items()}
     data: dict[str, Any] = {
         name: require_datasets().Dataset.from_dict({"input_ids": split_blocks(stream, data_args.block_size, name)})
         for name, stream in streams.items()
     }
     if data_args.streaming:
-        stream = BlockStream(read_train, tokenizer, data_args.block_size, by_character, checksum)
+        stream = BlockStream(read_train, tokenizer, data_args.block_size, by_character)
         data["train"] = stream.repeat()  # until max_steps
     run = BlockRun(
         make_model(tokenizer),
@@ -160,7 +154,7 @@ def train_blocks(
     )
     run.tokens = {name: len(stream) for name, stream in streams.items()}
     if not by_character:  # line breaks count
-        run.characters = {name: sum(len(text) + 1 for text in part) for name, part in held.items()}
+        run.characters = {name: sum(len(text) + 1 for text in split) for name, split in held.items()}
     results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
     results["blocks"] = results.pop("rows")
     results["tokens"] = run.tokens

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a run writes at its end: the command, figures, software, and the model's folder."""
+"""The results of a run: command, metrics, software versions, and the saved model."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ DATA_FOLDER = "COMPLEX_TRANSFORMERS_DATA"
 
 
 def portable(value: Any) -> Any:
-    """An argument, a list or a mapping of them, as it would be on another machine: no absolute path.
+    """Replace the absolute paths in an argument, a list or a mapping, so that it is valid on another machine.
 
-    A path below the working directory becomes relative, one below the folder ``$COMPLEX_TRANSFORMERS_DATA`` is named
-    after it, of any other its name is left. A text that begins with a slash is a path where its first folder exists.
+    A path below the working directory becomes relative, a path below ``$COMPLEX_TRANSFORMERS_DATA`` starts with that
+    variable, and any other path is reduced to its name. Text that starts with a slash counts as a path if its first
+    folder exists.
     """
     if isinstance(value, Mapping):
-        return {name: portable(part) for name, part in value.items()}
+        return {name: portable(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [portable(part) for part in value]
+        return [portable(each) for each in value]
     if not isinstance(value, (str, Path)):
         return value
     value = str(value)
@@ -49,7 +50,7 @@ def portable(value: Any) -> Any:
 
 
 def rounded(figures: Mapping[str, Any], digits: int = 4) -> dict[str, Any]:
-    """Figures with as many digits as a table has use for."""
+    """Round the floats to ``digits``."""
     return {name: round(value, digits) if isinstance(value, float) else value for name, value in figures.items()}
 
 
@@ -60,17 +61,17 @@ def invocation() -> list[str]:
 
 
 def command_line() -> str:
-    """The command that runs, without the paths of this machine."""
+    """Return the command line of this process without absolute paths."""
     return shlex.join(portable(invocation()))
 
 
 def run_record(trainer: Trainer, seconds: float, resumed: bool) -> dict[str, Any]:
-    """How a trained model came about: command, seed, steps, time, size, evaluations, configuration, software.
+    """Return how a model was trained: command, seed, steps, time, size, evaluations, configuration, software.
 
     Args:
-        trainer: after ``train()``.
-        seconds: of the training; with ``resumed``, of its last stretch.
-        resumed: whether it began from a checkpoint.
+        trainer: the trainer after ``train()``.
+        seconds: duration of the training; with ``resumed``, since it was resumed.
+        resumed: whether it started from a checkpoint.
     """
     evaluations = [log for log in trainer.state.log_history if "eval_loss" in log]
     losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
@@ -82,7 +83,7 @@ def run_record(trainer: Trainer, seconds: float, resumed: bool) -> dict[str, Any
         "seconds": round(seconds, 1),
         "resumed": resumed,
         "steps": trainer.state.global_step,
-        "train_loss": round(losses[-1], 4) if losses else None,  # mean since the log before it
+        "train_loss": round(losses[-1], 4) if losses else None,  # mean since the previous log
         "best_epoch": best[0] if best else None,
         "evaluations": [rounded(_scores(log)) for log in evaluations],
         **model_record(trainer),
@@ -90,7 +91,7 @@ def run_record(trainer: Trainer, seconds: float, resumed: bool) -> dict[str, Any
 
 
 def model_record(trainer: Trainer) -> dict[str, Any]:
-    """The configuration of a model and the software that trained it."""
+    """Return the configuration of a model and the software that trained it."""
     config = trainer.model.config.to_diff_dict()
     return {
         "config": {name: value for name, value in config.items() if name != "_name_or_path"},
@@ -104,7 +105,7 @@ def model_record(trainer: Trainer) -> dict[str, Any]:
 
 
 def _scores(log: Mapping[str, Any]) -> dict[str, Any]:
-    """What the Trainer logged of an evaluation, without how fast it was."""
+    """Return the logged metrics of an evaluation without its speed."""
     speed = ("eval_runtime", "eval_samples_per_second", "eval_steps_per_second", "eval_model_preparation_time")
     return {name.removeprefix("eval_"): value for name, value in log.items() if name not in speed}
 
@@ -115,10 +116,10 @@ def save_model(
     """Save a trained model, its tokenizer or processor, and a model card.
 
     Args:
-        folder: of all of them.
-        model: out of a ``Trainer``, which may have turned its cache off.
+        folder: where to save them.
+        model: a model from a ``Trainer``, which may have disabled its cache.
         processing: has ``save_pretrained``.
-        training_data, metrics: of the model card, which models of other families do without.
+        training_data, metrics: contents of the model card, which models of other libraries do not get.
     """
     if hasattr(model.config, "use_cache"):
         model.config.use_cache = True
@@ -130,7 +131,7 @@ def save_model(
 
 
 def write_results(path: str | Path, results: Mapping[str, Any]) -> None:
-    """Write figures as indented JSON and say where; folders are made."""
+    """Write results as indented JSON, create its folder, and print the path."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A run, whatever is trained: train or go on, record, score the parts, save."""
+"""Training runs: train or resume, evaluate all splits, save model and results."""
 
 from __future__ import annotations
 
@@ -37,10 +37,13 @@ _RESUME = " --resume_from_checkpoint last"
 
 
 def limit_progress_bars(disable_bars: bool | None = None) -> bool:
-    """Turn off the progress bars of Transformers and datasets where nobody sees them move; gives whether they are off.
+    """Turn off the progress bars of Transformers and datasets unless standard error is a terminal.
 
     Args:
-        disable_bars: None: where standard error is no terminal.
+        disable_bars: None decides by the terminal.
+
+    Returns:
+        Whether they are off.
     """
     off = not sys.stderr.isatty() if disable_bars is None else disable_bars
     if off:
@@ -52,10 +55,10 @@ def limit_progress_bars(disable_bars: bool | None = None) -> bool:
 
 
 def prepare_run(args: TrainingArguments) -> str | None:
-    """Begin a run: no progress bars with ``disable_tqdm``, seeds everywhere; gives the checkpoint to go on from.
+    """Set the seeds, turn off progress bars with ``disable_tqdm``, and return the checkpoint to resume from.
 
     Args:
-        args: its ``resume_from_checkpoint`` may be ``last``: the newest in ``output_dir``, if there is one.
+        args: ``resume_from_checkpoint`` may be ``last``, the newest checkpoint in ``output_dir`` if there is one.
     """
     limit_progress_bars(args.disable_tqdm)
     transformers.set_seed(args.seed)
@@ -65,50 +68,50 @@ def prepare_run(args: TrainingArguments) -> str | None:
 
 
 class Patience(EarlyStoppingCallback):
-    """``EarlyStoppingCallback`` that goes on counting where a checkpoint was written; its patience may be another."""
+    """``EarlyStoppingCallback`` that resumes its count from a checkpoint, also with another patience."""
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
-        """Take up the count."""
+        """Restore the count."""
         super().on_train_begin(args, state, control, **kwargs)
         self.early_stopping_patience_counter = self.waited(state)
-        state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # of a run that had no patience yet
+        state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # a run without patience has none
 
     @classmethod
     def waited(cls, state: TrainerState) -> int:
-        """Evaluations since the best one."""
+        """Return the number of evaluations since the best one."""
         own = state.stateful_callbacks.get(cls.__name__, {})
         return int(own.get("attributes", {}).get("early_stopping_patience_counter", 0))
 
 
 class LogBeforeSaving(TrainerCallback):
-    """Log the loss before each checkpoint and evaluation: a resumed run then averages it over the same steps."""
+    """Log the loss before each checkpoint and evaluation, so that a resumed run averages it over the same steps."""
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
-        """Ask for a log where a checkpoint or an evaluation follows."""
+        """Request a log before a checkpoint or an evaluation."""
         control.should_log |= control.should_save or control.should_evaluate
 
     on_epoch_end = on_step_end
 
 
 class Run:
-    """A model with its data, its ``trainer`` and its scores; tasks that score in another way override ``evaluate``.
+    """A training run: model, data, ``trainer`` and scores. Subclasses for other metrics override ``evaluate``.
 
     Args:
-        model: any that the trainer can train.
-        parts: ``train``, ``validation`` and, if there is one, ``test``.
-        args: of the training.
-        processing: tokenizer, processor or feature extractor; saved beside the model.
-        **options: of the trainer, such as ``compute_metrics``.
+        model: any model that the trainer can train.
+        parts: the splits ``train``, ``validation`` and, if there is one, ``test``.
+        args: the training arguments.
+        processing: tokenizer, processor or feature extractor, saved with the model.
+        **options: arguments of the trainer, such as ``compute_metrics``.
     """
 
     trainer_class: ClassVar[type[Trainer]] = ComplexTrainer
-    figures: tuple[str, ...] = ("loss",)  # of an evaluation, in the order in which they are told
+    figures: tuple[str, ...] = ("loss",)  # the metrics of an evaluation, in order
 
     def __init__(
         self, model: PreTrainedModel, parts: Mapping[str, Any], args: RunArguments, *, processing: Any, **options: Any
     ) -> None:
         self.model, self.parts, self.args, self.processing = model, parts, args, processing
-        self.record: dict[str, Any] = {}  # what `run` gives
+        self.record: dict[str, Any] = {}  # the result of `run`
         patience = args.early_stopping_patience
         self.trainer = self.trainer_class(
             model,
@@ -122,31 +125,31 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Where checkpoints, model and results are written."""
+        """The folder of checkpoints, model and results."""
         return Path(str(self.args.output_dir))
 
     def run(self, checkpoint: str | None = None) -> dict[str, Any]:
-        """Train, and score the best epoch on the validation and on the test part.
+        """Train, and score the best epoch on the validation and test splits.
 
         Args:
-            checkpoint: to go on from, of ``prepare_run``; of a training that was over only the scores are taken anew.
+            checkpoint: the checkpoint to resume from, see ``prepare_run``; a finished training is only scored again.
 
         Returns:
-            The record of the run (``run_record``), ``rows``, and what ``score`` gives.
+            The record of the run (``run_record``), ``rows``, and the result of ``score``.
 
         Raises:
-            ValueError: another run is at work in the folder, or its checkpoints lie there.
-            SystemExit: Ctrl-C, after the command that resumes has been printed.
+            ValueError: another run uses the folder, or its checkpoints are there.
+            SystemExit: Ctrl-C, after the command to resume has been printed.
         """
         try:
             return self._run(checkpoint)
         except KeyboardInterrupt:
             if self.trainer.is_world_process_zero():
                 print(self._after_interrupt(), file=sys.stderr)
-            raise SystemExit(130) from None  # what a shell reports of a process that Ctrl-C ended
+            raise SystemExit(130) from None  # the exit status of a process ended by Ctrl-C
 
     def _after_interrupt(self) -> str:
-        """Return what to do next."""
+        """Return how to resume."""
         if last_complete_checkpoint(self.folder) is None:
             return f"\nInterrupted before the first checkpoint in {self.folder}: there is nothing to resume."
         command = shlex.join(invocation()).removesuffix(_RESUME) + _RESUME
@@ -159,8 +162,8 @@ class Run:
             start = time.perf_counter()
             self._train(checkpoint)
             results = run_record(self.trainer, time.perf_counter() - start, checkpoint is not None)
-            sized = {name: part for name, part in self.parts.items() if hasattr(part, "__len__")}  # not a stream
-            results["rows"] = {name: len(part) for name, part in sized.items()}
+            sized = {name: split for name, split in self.parts.items() if hasattr(split, "__len__")}  # not a stream
+            results["rows"] = {name: len(split) for name, split in sized.items()}
             results |= self.score()
         for name in ("validation", "test"):
             if name in results:
@@ -170,10 +173,10 @@ class Run:
         return dict(results)
 
     def _train(self, checkpoint: str | None) -> None:
-        """Train, or take the model of a training that was over: one more step would be none of it."""
+        """Train, or load the model of a finished training, which must not take one more step."""
         file = None if checkpoint is None else Path(checkpoint) / STATE
         state = TrainerState.load_from_json(str(file)) if file is not None and file.is_file() else None
-        sharded = self.trainer.is_fsdp_enabled or self.trainer.is_deepspeed_enabled  # loaded within the training alone
+        sharded = self.trainer.is_fsdp_enabled or self.trainer.is_deepspeed_enabled  # loaded only in training
         if checkpoint is None or state is None or sharded or not self._is_over(state):
             self.trainer.train(resume_from_checkpoint=checkpoint)
             return
@@ -185,7 +188,7 @@ class Run:
             self.trainer._load_best_model()
 
     def _is_over(self, state: TrainerState) -> bool:
-        """Whether nothing is left to train: all steps are done, or the patience is at an end."""
+        """Return whether all steps are done or the patience is exhausted."""
         patience = self.args.early_stopping_patience
         stopped = patience is not None and Patience.waited(state) >= patience
         return stopped or 0 < self.args.max_steps <= state.global_step
@@ -194,16 +197,16 @@ class Run:
         return run_folder(self.folder, run_mark(self.args, self.model.config.to_dict(), self.parts), checkpoint)
 
     def score(self) -> dict[str, Any]:
-        """The figures of ``validation`` and, if there is one, of ``test``."""
+        """Return the metrics of ``validation`` and, if there is one, of ``test``."""
         return {name: self.evaluate(name) for name in ("validation", "test") if name in self.parts}
 
     def evaluate(self, name: str) -> dict[str, Any]:
-        """The ``figures`` of a part."""
+        """Return the ``figures`` of a split."""
         metrics = self.trainer.predict(self.parts[name], metric_key_prefix="part").metrics
         return rounded({key: metrics[f"part_{key}"] for key in self.figures if f"part_{key}" in metrics})
 
     def save(self, results: Mapping[str, Any], training_data: Any) -> None:
-        """Save model, card, tokenizer or processor, and the results; the first process alone writes."""
+        """Save model, card, tokenizer or processor, and the results; only the first process writes."""
         if self.trainer.is_world_process_zero():
             scores = self.record.get("test", self.record["validation"])
             metrics = {name: scores[name] for name in self.figures if name in scores}

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of runs on speech: the recordings and the training."""
+"""Arguments of speech recipes: data and training."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .arguments import RunArguments, arguments_of, own_default
-from .datasets.audio_files import (
-    load_audio_dataset,
-)
+from .datasets.audio_files import load_audio_dataset
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -23,24 +21,24 @@ _FileArguments: Any = arguments_of(load_audio_dataset, without=("target",))
 
 @dataclass
 class SpeechDataArguments(_FileArguments):
-    """Recordings with a label or a transcript each, as ``load_audio_dataset`` finds them, and how they are read.
+    """The arguments of ``load_audio_dataset`` and how its recordings are read.
 
     Args:
         sampling_rate: Hz; other audio is resampled.
-        mix_channels: average the channels of audio that has several.
+        mix_channels: average the channels of audio with several.
         keep_features: keep features in memory.
     """
 
     sampling_rate: int | None = field(
-        default=None, metadata={"help": "Hz; other audio is resampled; default: that of the model, 16000 of a new one"}
+        default=None, metadata={"help": "Hz; other audio is resampled; default: the rate of a saved model, or 16000"}
     )
-    mix_channels: bool = field(default=False, metadata={"help": "average the channels of audio that has several"})
+    mix_channels: bool = field(default=False, metadata={"help": "average the channels of audio with several"})
     keep_features: bool = field(
-        default=False, metadata={"help": "keep features in memory, in place of making them in every epoch"}
+        default=False, metadata={"help": "keep features in memory instead of computing them in every epoch"}
     )
 
     def load(self, target: str) -> DatasetDict:
-        """The parts, with the columns ``audio`` and ``target``: ``label`` or ``text``."""
+        """Load the splits with the columns ``audio`` and ``target``: ``label`` or ``text``."""
         return load_audio_dataset(**self.given(), target=target)
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Networks for speech from a command line: a classifier or a model that transcribes, new or saved, and its items."""
+"""Speech models from a command line: classifiers and speech recognizers, new or saved, and their items."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ __all__ = [
 ]
 
 DEFAULT_RATE = 16000
-# network -> features it reads unless told otherwise, and fields of its configuration
+# network -> default features, and fields of its configuration
 SPEECH_NETWORKS: dict[str, tuple[str, dict[str, str]]] = {
     "fully_spectral": ("spectrum", {"variant": "fully_spectral"}),
     "spectral_scaled": ("frames", {"variant": "spectral_scaled"}),
     "real": ("log_mel", {"number_field": "real"}),
 }
 _MODELS = {each.__name__: each for each in (SpectralTransformerForCTC, SpectralTransformerForConditionalGeneration)}
-# What suits translation (docs/decisions/0006-translation.md): waves with phases of their own, and the positions of
-# Vaswani et al. (2017) in a real decoder.
+# The best embeddings for translation (docs/decisions/0006-translation.md): learned phases, and in a real decoder the
+# positions of Vaswani et al. (2017).
 _COMPLEX_SYMBOLS = {"embedding_type": "complex_order", "phase": "learned", "initializer_range": 0.3}
 _REAL_SYMBOLS = {"embedding_type": "sinusoidal_position", "initializer_range": 1.0}
 
 
 _NetworkArguments: Any = arguments_of(
     SpectralTransformerConfig,
-    without=("variant", "number_field", "feature_size", "hop_length"),  # what `network` and the features say
+    without=("variant", "number_field", "feature_size", "hop_length"),  # set by `network` and the features
     hidden_size=128,
     num_hidden_layers=4,
     num_attention_heads=4,
@@ -71,11 +71,11 @@ class SpeechModelArguments(_NetworkArguments):
     """Features and network of a run on speech, and the fields of ``SpectralTransformerConfig``.
 
     Args:
-        model_name_or_path: a saved model to fine-tune, with its features; all below is then its own.
-        network: ``fully_spectral``, ``spectral_scaled`` or ``real``, the twin of the same widths on real features.
-        feature_type: of ``SpectralFeatureExtractor``; default ``spectrum``, ``frames`` or ``log_mel``.
-        compression, num_mel_bins, normalize: of ``SpectralFeatureExtractor``.
-        window_ms, hop_ms: milliseconds.
+        model_name_or_path: a saved model to fine-tune; it brings its own features and network.
+        network: ``fully_spectral``, ``spectral_scaled`` or ``real``, the real twin of the same widths.
+        feature_type: see ``SpectralFeatureExtractor``; default ``spectrum``, ``frames`` or ``log_mel``.
+        compression, num_mel_bins, normalize: see ``SpectralFeatureExtractor``.
+        window_ms, hop_ms: window and hop length in milliseconds.
     """
 
     model_name_or_path: str | None = field(
@@ -84,9 +84,9 @@ class SpeechModelArguments(_NetworkArguments):
     network: str = field(default="fully_spectral", metadata={"help": "fully_spectral, spectral_scaled or real"})
     feature_type: str | None = field(
         default=None,
-        metadata={"help": "spectrum, modulus, phase, frames, log_mel or mfcc; default: that of the network"},
+        metadata={"help": "spectrum, modulus, phase, frames, log_mel or mfcc; default: depends on the network"},
     )
-    compression: str = field(default="none", metadata={"help": "of the moduli of a spectrum: none or log"})
+    compression: str = field(default="none", metadata={"help": "compression of the moduli of a spectrum: none or log"})
     num_mel_bins: int = 80
     normalize: bool = True
     window_ms: float = 25.0
@@ -98,11 +98,11 @@ class SpeechModelArguments(_NetworkArguments):
         return self.network != "fully_spectral"
 
     def extractor(self, sampling_rate: int | None = None) -> SpectralFeatureExtractor:
-        """The feature extractor for audio of ``sampling_rate`` Hz, 16,000 where not given, or that of a saved model.
+        """Return the feature extractor for ``sampling_rate`` Hz (default 16,000), or of the saved model.
 
         Raises:
-            ValueError: an unknown network, options that a saved model does not heed, another sampling rate than its
-                own; what the extractor raises.
+            ValueError: an unknown network, options without effect on a saved model, another sampling rate than its
+                own.
         """
         if self.model_name_or_path is not None:
             return self._saved_extractor(sampling_rate)
@@ -121,17 +121,17 @@ class SpeechModelArguments(_NetworkArguments):
     def _saved_extractor(self, sampling_rate: int | None) -> Any:
         default = type(self)(model_name_or_path=self.model_name_or_path)
         if idle := [name for name, value in vars(self).items() if value != getattr(default, name)]:
-            raise ValueError(f"{idle[0]} has no effect with model_name_or_path: leave it out")
+            raise ValueError(f"{idle[0]} has no effect with model_name_or_path. Leave it out.")
         extractor = AutoFeatureExtractor.from_pretrained(self.model_name_or_path)
         if sampling_rate not in (None, extractor.sampling_rate):
             raise ValueError(
-                f"sampling_rate={sampling_rate} does not fit {self.model_name_or_path}, which reads "
-                f"{extractor.sampling_rate} Hz: leave it out, audio is resampled"
+                f"sampling_rate must be {extractor.sampling_rate} with {self.model_name_or_path}, got "
+                f"{sampling_rate}. Leave it out, audio is resampled."
             )
         return extractor
 
     def config(self, extractor: SpectralFeatureExtractor, **fields: Any) -> SpectralTransformerConfig:
-        """The configuration of the network on that extractor; ``fields`` are those of a head."""
+        """Return the configuration of the network for an extractor; ``fields`` belong to the head."""
         given = self.given()
         if self.network == "real":  # as in `real_twin`
             given = {"attention_normalization": "softmax", **given}
@@ -141,29 +141,26 @@ class SpeechModelArguments(_NetworkArguments):
 
 @dataclass
 class DecoderArguments:
-    """The form of a model that transcribes.
+    """CTC or decoder of a speech recognizer.
 
     Args:
-        decoder_layers: 0 for CTC (Graves et al. 2006); more: a decoder that writes symbol by symbol.
-        label_smoothing: of a decoder's training loss.
+        decoder_layers: 0 for CTC (Graves et al. 2006), more for an autoregressive decoder.
+        label_smoothing: label smoothing of a decoder.
     """
 
-    decoder_layers: int = field(default=0, metadata={"help": "0: CTC; more: a decoder that writes symbol by symbol"})
-    label_smoothing: float = field(default=0.0, metadata={"help": "of a decoder's training loss"})
+    decoder_layers: int = field(default=0, metadata={"help": "0: CTC; more: an autoregressive decoder"})
+    label_smoothing: float = field(default=0.0, metadata={"help": "label smoothing of a decoder"})
 
 
 def build_classifier(
     network: SpeechModelArguments, sampling_rate: int | None, labels: Sequence[str]
 ) -> tuple[PreTrainedModel, Any]:
-    """A new classifier and its feature extractor, or a saved one to fine-tune; for other labels its head is new.
+    """Build a classifier and its feature extractor, or load a saved one; for other labels it gets a new head.
 
     Args:
-        network: features and network, or the saved model: any classifier of audio.
-        sampling_rate: Hz; where not given 16,000, or that of the saved model.
+        network: features and network, or the saved model, which may be any audio classifier.
+        sampling_rate: Hz; default 16,000, or the rate of the saved model.
         labels: the names of the classes.
-
-    Raises:
-        ValueError: what ``SpeechModelArguments.extractor`` and the configuration raise.
     """
     extractor = network.extractor(sampling_rate)
     names = {"id2label": dict(enumerate(labels)), "label2id": {label: index for index, label in enumerate(labels)}}
@@ -173,14 +170,14 @@ def build_classifier(
     model = AutoModelForAudioClassification.from_pretrained(saved)
     if set(model.config.label2id) == set(labels):
         return model, extractor
-    print(f"{saved} has the labels {sorted(model.config.label2id)}: the head for {list(labels)} is new")
+    print(f"{saved} has the labels {sorted(model.config.label2id)}: new head for {list(labels)}")
     model = AutoModelForAudioClassification.from_pretrained(saved, **names, ignore_mismatched_sizes=True)
-    model.classifier = type(model)(model.config).classifier  # also where the numbers of labels are equal
+    model.classifier = type(model)(model.config).classifier  # also if the numbers of labels are equal
     return model, extractor
 
 
 def classification_items(extractor: Any, label2id: Mapping[str, int]) -> Callable[[np.ndarray, str], dict[str, Any]]:
-    """For ``ClipDataset``: from a waveform and its label to features and ``labels``, its id."""
+    """Return ``prepare`` of ``ClipDataset``: from a waveform and its label to features and ``labels``, its id."""
 
     def prepare(waveform: np.ndarray, label: str) -> dict[str, Any]:
         features = extractor(waveform, sampling_rate=extractor.sampling_rate)
@@ -192,21 +189,19 @@ def classification_items(extractor: Any, label2id: Mapping[str, int]) -> Callabl
 def build_transcriber(
     network: SpeechModelArguments, decoder: DecoderArguments, sampling_rate: int | None, texts: list[str]
 ) -> tuple[PreTrainedModel, SpectralTransformerProcessor]:
-    """A model and its processor: new, with the characters of the texts for symbols, or a saved one to fine-tune.
+    """Build a speech recognizer and its processor, with the characters of the texts as symbols, or load a saved one.
 
-    A saved model goes on as it is where it writes the texts already. For other symbols, after a classifier, and where
-    ``decoder_layers`` are given, only the encoder is that of the saved model.
+    A saved model is used unchanged if it knows all symbols of the texts. For other symbols, for a saved classifier, or
+    with ``decoder_layers``, only its encoder is used.
 
     Args:
         network: features and encoder, or the saved model.
-        decoder: the form; without ``decoder_layers`` CTC, or that of the saved model.
-        sampling_rate: Hz; where not given 16,000, or that of the saved model.
-        texts: all transcripts, those of validation and test too.
+        decoder: CTC or decoder; by default CTC, or as in the saved model.
+        sampling_rate: Hz; default 16,000, or the rate of the saved model.
+        texts: all transcripts, including validation and test.
 
     Raises:
-        ValueError, TypeError: a saved model of another family, label smoothing of CTC; what
-            ``SpeechModelArguments.extractor``, ``build_ctc_tokenizer``, ``build_tokenizer`` and the configurations
-            raise.
+        ValueError: a saved model of another family, label smoothing with CTC.
     """
     extractor = network.extractor(sampling_rate)
     if network.model_name_or_path is not None:
@@ -217,7 +212,7 @@ def build_transcriber(
         processor = SpectralTransformerProcessor(extractor, tokenizer)
     if decoder.label_smoothing:
         if not model.config.is_encoder_decoder:
-            raise ValueError(f"label_smoothing={decoder.label_smoothing} is of a decoder's loss, and this is CTC")
+            raise ValueError(f"label_smoothing must be 0 with CTC, got {decoder.label_smoothing}")
         model.config.decoder.label_smoothing = decoder.label_smoothing  # a saved model has its own
     return model, processor
 
@@ -225,19 +220,17 @@ def build_transcriber(
 def _fine_tuned(
     name_or_path: str, extractor: Any, decoder: DecoderArguments, texts: list[str]
 ) -> tuple[PreTrainedModel, SpectralTransformerProcessor]:
-    """The saved model, or a new one with its encoder."""
+    """Return the saved model, or a new one with its encoder."""
     config = AutoConfig.from_pretrained(name_or_path)
     if not isinstance(config, SpectralTransformerConfig):
-        raise ValueError(
-            f"{name_or_path} is a {config.model_type}: fine-tune a spectral_transformer, or train a new model"
-        )
+        raise ValueError(f"model_name_or_path must be a spectral_transformer, got a {config.model_type}")
     saved = _MODELS.get((config.architectures or [""])[0])
     if saved is not None and decoder.decoder_layers == 0:
         processor = SpectralTransformerProcessor.from_pretrained(name_or_path)
         unknown = sorted({symbol for text in texts for symbol in unknown_symbols(processor.tokenizer, text)})
         if not unknown:
             return saved.from_pretrained(name_or_path), processor
-        print(f"{name_or_path} does not know the symbols {unknown}: what writes them is new")
+        print(f"{name_or_path} does not know the symbols {unknown}: new head")
         decoder = replace(decoder, decoder_layers=config.decoder.decoder_layers if config.is_encoder_decoder else 0)
     tokenizer, fields = _head(decoder, texts, config.number_field == "real")
     model = _model(SpectralTransformerConfig.from_dict({**config.to_dict(), "decoder": None, **fields}))
@@ -248,7 +241,7 @@ def _fine_tuned(
 def _head(
     decoder: DecoderArguments, texts: list[str], is_real: bool
 ) -> tuple[PreTrainedTokenizerBase, dict[str, Any]]:
-    """A tokenizer of the characters of the texts, and the fields of a configuration whose head writes them."""
+    """Return a tokenizer of the characters of the texts, and the configuration fields of its head."""
     if decoder.decoder_layers == 0:
         tokenizer = build_ctc_tokenizer(texts)
         symbols = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
@@ -269,7 +262,6 @@ def _head(
 
 
 def _model(config: SpectralTransformerConfig) -> PreTrainedModel:
-    """A new model that transcribes, of the form of its configuration."""
     return (SpectralTransformerForConditionalGeneration if config.is_encoder_decoder else SpectralTransformerForCTC)(
         config
     )
@@ -278,16 +270,14 @@ def _model(config: SpectralTransformerConfig) -> PreTrainedModel:
 def transcription_items(
     model: PreTrainedModel, processor: SpectralTransformerProcessor
 ) -> Callable[[np.ndarray, str], dict[str, Any]]:
-    """For ``ClipDataset``: from a waveform and its text to ``input_features [T, feature_size]`` and ``labels``.
+    """Return ``prepare`` of ``ClipDataset``: from waveform and text to ``input_features [T, F]`` and ``labels``.
 
-    Raises:
-        ValueError: when it is called, for a text that CTC cannot write in the frames of its clip, unless the model has
-            ``ctc_zero_infinity``.
+    It raises ``ValueError`` for a text that is too long for CTC on the frames of its clip, unless the model has
+    ``ctc_zero_infinity``.
     """
     rate = processor.feature_extractor.sampling_rate
 
     def prepare(waveform: np.ndarray, text: str) -> dict[str, Any]:
-        """Features and labels of one clip."""
         item = processor(audio=waveform, text=text, sampling_rate=rate)
         features, labels = item["input_features"][0], item["labels"][0]
         if isinstance(model, SpectralTransformerForCTC):

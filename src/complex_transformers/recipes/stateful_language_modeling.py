@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of language models on streams: text, tokenizer, lanes, a run, and continuations of prompts."""
+"""Language models with a memory: training on a token stream, evaluation, and continuation of prompts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -9,11 +9,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from ..data.stream import (
-    StreamDataset,
-    encode_stream,
-    reads_characters,
-)
+from ..data.files import named
+from ..data.stream import StreamDataset, encode_stream, reads_characters
 from ..data.tokenization import build_tokenizer
 from ..models.base.language_modeling import CausalLanguageModel
 from ..training.streams import ComplexStreamTrainer
@@ -29,20 +26,20 @@ _KIND = "kind"  # saved with a tokenizer: how it was built
 
 @dataclass
 class TextDataArguments(arguments_of(load_plain_text, without=("keep_linebreaks",))):  # type: ignore[misc]
-    """The data: text files or a name on the Hub, how text becomes tokens, and what is written at the end."""
+    """The data (text files or a data set of the Hub), the tokenizer, and the prompts continued at the end."""
 
     default_tokenizer: ClassVar[str] = "character"
 
     tokenizer: str | None = field(
-        default=None, metadata={"help": "character (default), whitespace or word (a line ends in </s>), or bpe"}
+        default=None, metadata={"help": "character (default), whitespace or word (lines end in </s>), or bpe"}
     )
     tokenizer_name_or_path: str | None = field(
         default=None, metadata={"help": "a saved tokenizer, instead of one built from the training data"}
     )
-    vocab_size: int = field(default=50_000, metadata={"help": "at most; the rest is <unk>, of characters an error"})
+    vocab_size: int = field(default=50_000, metadata={"help": "maximum; the rest is <unk>, an error for characters"})
     lowercase: bool = False
-    prompt: list[str] = field(default_factory=list, metadata={"help": "texts to go on with at the end"})
-    max_new_tokens: int = field(default=200, metadata={"help": "of each continuation, drawn with top_k 40"})
+    prompt: list[str] = field(default_factory=list, metadata={"help": "prompts to continue after training"})
+    max_new_tokens: int = field(default=200, metadata={"help": "per continuation, sampled with top_k 40"})
 
     @property
     def kind(self) -> str:
@@ -50,42 +47,39 @@ class TextDataArguments(arguments_of(load_plain_text, without=("keep_linebreaks"
         return self.tokenizer or self.default_tokenizer
 
     def saved_tokenizer(self, *folders: str | None) -> PreTrainedTokenizerFast | None:
-        """Return the tokenizer of ``tokenizer_name_or_path`` or else of the first folder; None: build one.
+        """Load the tokenizer of ``tokenizer_name_or_path`` or else of the first folder; return None if all are None.
 
         Args:
-            *folders: of a checkpoint and of a model; None where there is none.
+            *folders: checkpoint and model, each may be None.
 
         Raises:
-            ValueError: ``tokenizer`` names another kind, which would have no effect.
+            ValueError: ``tokenizer`` names another kind.
         """
         source = next(filter(None, (self.tokenizer_name_or_path, *folders)), None)
         if source is None:
             return None
         tokenizer = AutoTokenizer.from_pretrained(source)
         if self.tokenizer not in (None, found := tokenizer.init_kwargs.get(_KIND)):
-            raise ValueError(
-                f"--tokenizer must be {found or 'left out'} with the tokenizer of {source}, got {self.tokenizer}. It "
-                "only applies to a new tokenizer."
-            )
+            raise ValueError(f"--tokenizer must be {found or 'left out'} with {source}, got {self.tokenizer}")
         return tokenizer
 
     def reads_characters(self, saved: PreTrainedTokenizerFast | None) -> bool:
-        """Whether each token is a character, line breaks included, of a saved tokenizer or of the one to build."""
+        """Return whether tokens are characters, including line breaks, in the saved or the new tokenizer."""
         return self.kind == "character" if saved is None else reads_characters(saved)
 
 
 @dataclass
 class StreamDataArguments(TextDataArguments):
-    """``TextDataArguments``, and how the stream is cut."""
+    """``TextDataArguments``, and the segments of the stream."""
 
-    max_train_tokens: int | None = field(default=None, metadata={"help": "the beginning of the training part alone"})
-    segment_length: int = field(default=128, metadata={"help": "tokens that are read at once"})
+    max_train_tokens: int | None = field(default=None, metadata={"help": "use only the first training tokens"})
+    segment_length: int = field(default=128, metadata={"help": "tokens per lane and step"})
     eval_segment_length: int | None = field(default=None, metadata={"help": "default: segment_length"})
 
 
 @dataclass
 class StreamRunArguments(RunArguments):
-    """``RunArguments`` with defaults for language models of streams; a batch is a number of lanes."""
+    """``RunArguments`` with defaults for language models on streams, with lanes as batch."""
 
     num_train_epochs: float = own_default("num_train_epochs", 1, "the training text is long")
     lr_scheduler_type: str = own_default("lr_scheduler_type", "cosine", "as in Transformer-XL (Dai et al. 2019)")
@@ -96,13 +90,13 @@ class StreamRunArguments(RunArguments):
     eval_strategy: str = own_default("eval_strategy", "steps", "an epoch is long")
     eval_steps: float | None = own_default("eval_steps", 1000, "evaluation should take a small share of the run")
     save_strategy: str = own_default("save_strategy", "steps", "an epoch is long")
-    save_steps: float = own_default("save_steps", 1000, "the best checkpoint is one that was evaluated")
+    save_steps: float = own_default("save_steps", 1000, "every evaluated checkpoint is saved")
     logging_strategy: str = "steps"
-    logging_steps: float = own_default("logging_steps", 100, "progress is seen within a minute")
+    logging_steps: float = own_default("logging_steps", 100, "shows progress within a minute")
 
 
 def make_tokenizer(texts: Iterable[str], data_args: TextDataArguments) -> PreTrainedTokenizerFast:
-    """Build a tokenizer from the training data; one of characters has exactly its symbols."""
+    """Build a tokenizer from the training data; a character tokenizer has exactly its symbols."""
     by_character = data_args.kind == "character"
     tokenizer = build_tokenizer(
         texts,
@@ -110,52 +104,44 @@ def make_tokenizer(texts: Iterable[str], data_args: TextDataArguments) -> PreTra
         vocab_size=data_args.vocab_size,
         lowercase=data_args.lowercase,
         append_eos=False if by_character else "stream",
-        special_tokens="end" if by_character else True,  # libraries that train further or score ask for an end token
+        special_tokens="end" if by_character else True,  # other libraries need an end token
     )
     tokenizer.init_kwargs[_KIND] = data_args.kind
     return tokenizer
 
 
 def make_stream(texts: Iterable[str], tokenizer: PreTrainedTokenizerFast, name: str, by_character: bool) -> Tensor:
-    """All tokens of a part, two at least, as the first is not predicted; says how many of them are unknown."""
-    try:
+    """Return all tokens of a split and print how many are unknown."""
+    with named(f"the {name} data"):
         stream = encode_stream(texts, tokenizer, by_character)
-    except ValueError as error:
-        raise ValueError(f"the {name} data: {error}") from error
-    if len(stream) < 2:
-        raise ValueError(f"the {name} data: 1 token, and the first of all is not predicted: give a longer text")
     if tokenizer.unk_token_id is not None and (unknown := int((stream == tokenizer.unk_token_id).sum())):
         print(f"the {name} data: {unknown:,} of {len(stream):,} tokens are {tokenizer.unk_token}")
     return stream
 
 
 def make_prompts(data_args: TextDataArguments, tokenizer: PreTrainedTokenizerFast) -> dict[str, Tensor]:
-    """The tokens ``[1, T]`` of each prompt: what cannot be read is found before training."""
-    if data_args.prompt and data_args.max_new_tokens < 1:
-        raise ValueError(f"max_new_tokens must be 1 or more, got {data_args.max_new_tokens}")
-    prompts = {}
-    for prompt in data_args.prompt:
-        try:
-            prompts[prompt] = encode_stream([prompt], tokenizer, add_special_tokens=False).long()[None]
-        except ValueError as error:
-            raise ValueError(f"--prompt {prompt!r}: {error}") from error
-    return prompts
+    """Return the tokens ``[1, T]`` of each prompt, before training, so that unknown symbols are found early."""
+    with named("--prompt"):
+        return {
+            prompt: encode_stream([prompt], tokenizer, add_special_tokens=False).long()[None]
+            for prompt in data_args.prompt
+        }
 
 
 class StreamRun(Run):
-    """A run on streams; ``characters``: those that the tokens of a part stand for, where a token is not one."""
+    """A run on streams; ``characters`` per split unless a token is a character."""
 
     trainer_class = ComplexStreamTrainer
     figures = ("loss", "perplexity", "not_a_perplexity", "bits_per_token")
     characters: dict[str, int] = {}
 
     def evaluate(self, name: str) -> dict[str, float]:
-        """Loss in nats, and what follows from it."""
-        part, prefix = self.parts[name], "eval" if name == "validation" else name
-        metrics = self.trainer.evaluate(part, metric_key_prefix=prefix)
+        """Return the loss in nats per token and the metrics derived from it."""
+        split, prefix = self.parts[name], "eval" if name == "validation" else name
+        metrics = self.trainer.evaluate(split, metric_key_prefix=prefix)
         scores = {key: metrics[f"{prefix}_{key}"] for key in self.figures if f"{prefix}_{key}" in metrics}
         if name in self.characters:
-            scores["bits_per_character"] = scores["bits_per_token"] * part.num_predicted / self.characters[name]
+            scores["bits_per_character"] = scores["bits_per_token"] * split.num_predicted / self.characters[name]
         return rounded(scores, 5)
 
 
@@ -165,7 +151,7 @@ def write_on(
     prompts: dict[str, Tensor],
     max_new_tokens: int,
 ) -> dict[str, str]:
-    """A continuation of each prompt; a token costs the same however long the text is."""
+    """Sample a continuation of each prompt."""
     texts = {}
     for prompt, ids in prompts.items():
         written = model.generate(ids.to(model.device), max_new_tokens=max_new_tokens, do_sample=True, top_k=40)
@@ -183,33 +169,31 @@ def train_stream(
     eval_mem_len: int | None = None,
     analyse: Callable[[CausalLanguageModel, StreamDataset], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Train, score, save and write on from the prompts.
+    """Train a language model with a memory on a stream, evaluate, save, and continue the prompts.
 
     Args:
-        make_model: a new model for a tokenizer, or the one to go on with.
-        data_args: text files or a name on the Hub, the tokenizer, the cuts of the stream.
-        args: of the run.
-        name_or_path: the model to go on with, whose tokenizer is taken.
+        make_model: returns a model for a tokenizer.
+        data_args: text files or a data set of the Hub, the tokenizer, the segments of the stream.
+        args: the training arguments.
+        name_or_path: the model to train further, whose tokenizer is used.
         eval_mem_len: as in ``ComplexStreamTrainer``.
-        analyse: what else to tell of the trained model, from it and the test part (without one, the validation part).
+        analyse: returns more results from the trained model and the test split (or else the validation split).
 
     Returns:
-        What stands in ``results.json``.
+        The content of ``results.json``.
 
     Raises:
-        ValueError: no tokens to train on, a prompt or a part that the tokenizer cannot read, prompts for a model that
-            reads ahead, data that does not fit.
+        ValueError: too few tokens, symbols in a prompt or a split that the tokenizer does not know, prompts for a
+            model that is not causal.
     """
-    if data_args.max_train_tokens is not None and data_args.max_train_tokens < 1:
-        raise ValueError(f"max_train_tokens must be 1 or more, got {data_args.max_train_tokens}")
     checkpoint = prepare_run(args)
 
     saved = data_args.saved_tokenizer(checkpoint, name_or_path)
     by_character = data_args.reads_characters(saved)
-    parts = load_plain_text(**data_args.given(), keep_linebreaks=by_character)
-    tokenizer = make_tokenizer(parts["train"]["text"], data_args) if saved is None else saved
+    splits = load_plain_text(**data_args.given(), keep_linebreaks=by_character)
+    tokenizer = make_tokenizer(splits["train"]["text"], data_args) if saved is None else saved
     prompts = make_prompts(data_args, tokenizer)
-    streams = {name: make_stream(part["text"], tokenizer, name, by_character) for name, part in parts.items()}
+    streams = {name: make_stream(split["text"], tokenizer, name, by_character) for name, split in splits.items()}
     streams["train"] = streams["train"][: data_args.max_train_tokens]
     data = {}
     for name, stream in streams.items():
@@ -220,13 +204,12 @@ def train_stream(
 
     model = make_model(tokenizer)
     if prompts and getattr(model.config, "reads_ahead", False):
-        raise ValueError(
-            f"--prompt {next(iter(prompts))!r}: this model reads the words that are still to be written and cannot go "
-            "on with a text; leave out --prompt, or choose a causal model"
-        )
+        raise ValueError(f"--prompt needs a causal model, got {next(iter(prompts))!r} for one that reads ahead")
     run = StreamRun(model, data, args, processing=tokenizer, eval_mem_len=eval_mem_len)
     if not by_character:  # line breaks count
-        run.characters = {name: sum(len(text) + 1 for text in parts[name]["text"]) for name in data.keys() - {"train"}}
+        run.characters = {
+            name: sum(len(text) + 1 for text in splits[name]["text"]) for name in data.keys() - {"train"}
+        }
     results = {**run.run(checkpoint), "data": portable(asdict(data_args))}
     results["tokens"] = {name: len(stream) for name, stream in streams.items()}
     if analyse is not None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel text with dependency relations for SynCoNMT: parsing, vocabularies, encoding and batches."""
+"""Parallel text with dependency relations for SynCoNMT: parsing, vocabularies, encoding and data collator."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..data.extras import (
-    check_option,
-    require_datasets,
-)
+from ..data.extras import check_option, require_datasets
 from ..data.syntax import SyntaxParser, read_conllu
 from ..data.tokenization import build_tokenizer
 from ..models.synconmt.processing_synconmt import SynCoNMTProcessor, join_marked, simple_relation
-from .datasets.splits import OVERLAPS, PARTS, separate, with_validation
+from .datasets.splits import OVERLAPS, SPLITS, separate, with_validation
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +33,7 @@ _COLUMNS = ("tokens", "relations", "spaces")
 
 
 def _sentence(row: Mapping[str, Any], side: str) -> dict[str, Any]:
-    """One side of a row of a parsed data set."""
+    """Return one side of a row of a parsed data set."""
     return {column: row[f"{side}_{column}"] for column in _COLUMNS if f"{side}_{column}" in row}
 
 
@@ -50,49 +47,37 @@ def load_parallel_conllu(
     overlap: str = "error",
     contractions: str = "merge",
 ) -> DatasetDict:
-    """Parsed pairs from two CoNLL-U files whose sentences translate each other, as ``parse_parallel_dataset`` has.
+    """Load parsed pairs, as ``parse_parallel_dataset`` returns them, from two aligned CoNLL-U files.
 
-    The text is the comment ``text`` of a sentence, or its words.
+    The text of a sentence is its comment ``text``, or else its words.
 
     Args:
-        train_file, validation_file, test_file: two files each, source first; also ``.gz``.
-        validation_split: share of the training pairs set aside where no validation part is given.
-        split_seed: of that split.
-        overlap: a pair in two parts: ``error``, ``drop`` it from the earlier part, or ``allow``.
+        train_file, validation_file, test_file: two files each, source first; also compressed.
+        validation_split: share of the training pairs held out without a validation split.
+        split_seed: seed of the held-out pairs.
+        overlap: pairs in two splits: ``error``, ``drop`` them from the earlier split, or ``allow``.
         contractions: as in ``read_conllu``.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: unequal numbers of sentences, ``sent_id`` that differ, sentences without words, parts that overlap,
-            or all that ``read_conllu`` raises.
+        ValueError: files that are not aligned, splits that overlap, an error of ``read_conllu``.
     """
     check_option("overlap", overlap, OVERLAPS)
-    parts = {
+    splits = {
         name: _read_pairs(name, paths, contractions)
-        for name, paths in zip(PARTS, (train_file, validation_file, test_file), strict=True)
+        for name, paths in zip(SPLITS, (train_file, validation_file, test_file), strict=True)
         if paths is not None
     }
-    parts = separate(parts, overlap, SIDES, "pair")
-    return with_validation(parts, SIDES, validation_split, split_seed)
+    splits = separate(splits, overlap, SIDES, "pair")
+    return with_validation(splits, SIDES, validation_split, split_seed)
 
 
 def _read_pairs(name: str, paths: Sequence[str], contractions: str) -> Dataset:
-    if isinstance(paths, str) or len(paths) != 2:
-        raise ValueError(f"{name}_file takes two CoNLL-U files (source, target), got {paths}")
     sides = [list(read_conllu(path, contractions)) for path in paths]
-    if len(sides[0]) != len(sides[1]):
-        raise ValueError(
-            f"the {name} files must have equal numbers of sentences: {paths[0]} has {len(sides[0])}, "
-            f"{paths[1]} has {len(sides[1])}"
-        )
+    ids = [[sentence["metadata"].get("sent_id") for sentence in side] for side in sides]
+    if len(ids) != 2 or len(ids[0]) != len(ids[1]) or any(a != b for a, b in zip(*ids, strict=True) if a and b):
+        raise ValueError(f"{name}_file needs two CoNLL-U files with the same sentences (sent_id), got {paths}")
     columns: dict[str, list[Any]] = {}
-    for number, pair in enumerate(zip(*sides, strict=True), 1):
-        ids = [sentence["metadata"].get("sent_id") for sentence in pair]
-        if None not in ids and ids[0] != ids[1]:
-            raise ValueError(f"sentence {number} of {paths[0]} is {ids[0]!r}, but of {paths[1]} {ids[1]!r}")
-        for path, sentence in zip(paths, pair, strict=True):
-            if not sentence["tokens"]:
-                raise ValueError(f"sentence {number} of {path} has no words: remove the pair")
     for side, sentences in zip(SIDES, sides, strict=True):
         columns[side] = [sentence["metadata"].get("text") or " ".join(sentence["tokens"]) for sentence in sentences]
         columns |= {f"{side}_{column}": [sentence[column] for sentence in sentences] for column in _COLUMNS}
@@ -109,30 +94,21 @@ def parse_parallel_dataset(
     drop_joined: bool = False,
     progress: Callable[[Iterable[Any], str, int], Iterable[Any]] | None = None,
 ) -> DatasetDict:
-    """Add to ``source`` and ``target`` their ``_tokens``, ``_relations`` and ``_spaces`` (whether a space follows).
+    """Parse ``source`` and ``target`` and add their ``_tokens``, ``_relations`` and ``_spaces`` (a space follows).
 
     Args:
-        parts: columns ``source`` and ``target``, as ``load_parallel_dataset`` gives them.
-        source_parser, target_parser: of both sides; with ``sentences="join"`` a warning counts the texts joined.
-        n_process: processes that parse, -1 for one on every core.
-        batch_size: texts a process takes at once.
-        drop_joined: leave out the pairs with a text that was joined.
-        progress: wraps the sentences of one side of a part, given its name and their number; for a progress bar.
+        parts: splits with the columns ``source`` and ``target``, as ``load_parallel_dataset`` returns them.
+        source_parser, target_parser: the parsers; with ``sentences="join"`` a warning counts the joined texts.
+        n_process: number of parsing processes, -1 for one per core.
+        batch_size: texts per batch of a process.
+        drop_joined: drop the pairs with a joined text.
+        progress: wraps the sentences of one side of a split, given a label and their number; for a progress bar.
 
     Raises:
-        ValueError: columns that are missing, or parsed before; a text of several sentences that may not be joined; no
-            pair that is left; or all that ``SyntaxParser.pipe`` raises.
+        KeyError: a missing column.
+        ValueError: a text of several sentences if the parser does not join them; an error of ``SyntaxParser.pipe``.
     """
     parsers = dict(zip(SIDES, (source_parser, target_parser), strict=True))
-    added = [f"{side}_{column}" for side in SIDES for column in _COLUMNS]
-    for name, part in parts.items():  # before hours of work, not after
-        if missing := set(SIDES) - set(part.column_names):
-            raise ValueError(
-                f"the {name} data has no columns {sorted(missing)}, only {part.column_names}: load it with "
-                "load_parallel_dataset, or rename_columns"
-            )
-        if parsed := [column for column in part.column_names if column in added]:
-            raise ValueError(f"the {name} data is parsed already: remove_columns({parsed}) to parse it again")
     result = {}
     for name, part in parts.items():
         joined: set[int] = set()
@@ -145,14 +121,12 @@ def parse_parallel_dataset(
                 part = part.add_column(f"{side}_{column}", [sentence[column] for sentence in sentences])
         if joined:
             warnings.warn(
-                f"{len(joined)} of {len(part)} pairs of the {name} data have a text in which the parser finds several "
-                f"sentences (first: row {min(joined)}): {'dropped' if drop_joined else 'joined'}",
+                f"{len(joined)} of {len(part)} pairs of the {name} data have a text of several sentences (first: "
+                f"row {min(joined)}): {'dropped' if drop_joined else 'joined'}",
                 stacklevel=2,
             )
         if drop_joined:
             part = part.select([row for row in range(len(part)) if row not in joined])
-        if not len(part):
-            raise ValueError(f"the {name} data has no pairs")
         result[name] = part
     return require_datasets().DatasetDict(result)
 
@@ -173,23 +147,21 @@ def build_syntax_processor(
     relation_subtypes: bool = True,
     mark_joins: bool | None = None,
 ) -> SynCoNMTProcessor:
-    """Vocabularies of words and relations from parsed sentences of the training part, as a processor.
+    """Build a processor with vocabularies of words and relations from parsed training sentences.
 
     Ids 0 to 4 of all four are ``<pad>``, ``<unk>``, ``<mask>``, ``<s>`` and ``</s>``.
 
     Args:
         source, target: sentences with ``tokens``, ``relations`` and optionally ``spaces``, read once.
-        source_parser, target_parser, sentences: of the processor, for raw text.
-        source_relations, target_relations: more relations, such as ``SyntaxParser.relations``: a relation that is in
-            no sentence here may be in one that is translated later.
-        vocab_size: words of each side at most, the most frequent ones, the special ones counted.
-        min_frequency: words seen less often are ``<unk>``.
-        lowercase: fold the case of words; the parser reads the text as it is.
-        share_vocabularies: one vocabulary of words and one of relations for both sides, as
-            ``SynCoNMTConfig.share_embeddings`` needs them.
-        relation_subtypes: False takes ``nsubj:pass`` for ``nsubj``.
-        mark_joins: tell words that follow without a space from others; the default is to do so where the sentences
-            have ``spaces``.
+        source_parser, target_parser, sentences: arguments of the processor, for raw text.
+        source_relations, target_relations: relations that do not occur here but may later, such as
+            ``SyntaxParser.relations``.
+        vocab_size: maximum number of words of each side, including special tokens; the most frequent are kept.
+        min_frequency: rarer words become ``<unk>``.
+        lowercase: fold the case of words; the parser gets the original text.
+        share_vocabularies: share the vocabularies of both sides, as ``SynCoNMTConfig.share_embeddings`` needs.
+        relation_subtypes: False reduces ``nsubj:pass`` to ``nsubj``.
+        mark_joins: mark words that follow without a space; by default if the sentences have ``spaces``.
 
     Raises:
         ValueError: no sentences, ``vocab_size`` too small.
@@ -235,22 +207,16 @@ def _relations(sentences: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def encode_syntax_dataset(parts: DatasetDict, processor: SynCoNMTProcessor) -> DatasetDict:
-    """Add what the model takes, and ``length`` (words of the longer side, their end counted), to parsed parts.
+    """Add the inputs of the model, and ``length`` (words of the longer side plus ``</s>``), to parsed splits.
 
     Args:
-        parts: as ``parse_parallel_dataset`` or ``load_parallel_conllu`` give them; the texts stay, for scores.
-        processor: of both sides.
+        parts: splits of ``parse_parallel_dataset`` or ``load_parallel_conllu``; the texts stay as references.
+        processor: the processor of both sides.
 
     Raises:
-        ValueError: parts that are not parsed, or a relation that the vocabulary does not know.
+        KeyError: splits that are not parsed.
+        ValueError: a relation that the vocabulary does not know.
     """
-    needed = [f"{side}_{column}" for side in SIDES for column in ("tokens", "relations")]
-    for name, part in parts.items():
-        if missing := set(needed) - set(part.column_names):
-            raise ValueError(
-                f"the {name} data has no columns {sorted(missing)}, only {part.column_names}: parse it first, with "
-                "parse_parallel_dataset"
-            )
 
     def encode(row: dict[str, Any]) -> dict[str, Any]:
         features = dict(processor(_sentence(row, "source"), _sentence(row, "target")))
@@ -261,13 +227,13 @@ def encode_syntax_dataset(parts: DatasetDict, processor: SynCoNMTProcessor) -> D
 
 @dataclass
 class SyntaxTranslationCollator:
-    """Batches of encoded pairs: sources filled up with padding, targets with -100; other columns are left out.
+    """Data collator of encoded pairs: sources are padded, targets filled with -100, other columns left out.
 
     Args:
-        processor: what encoded the rows.
-        model: makes ``decoder_input_ids`` and ``decoder_relation_ids`` from the labels by its own methods; where it
-            has ``use_relations=False``, relations are left out. None leaves both to the model's ``forward``.
-        pad_to_multiple_of: the lengths are multiples of this.
+        processor: the processor that encoded the rows.
+        model: prepares ``decoder_input_ids`` and ``decoder_relation_ids`` from the labels; with
+            ``use_relations=False`` relations are left out. None leaves this to the model's ``forward``.
+        pad_to_multiple_of: pad the lengths to a multiple of this.
     """
 
     processor: SynCoNMTProcessor

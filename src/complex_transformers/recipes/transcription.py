@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A run of a model that transcribes: the epoch is chosen by label error rate, the test part transcribed once."""
+"""Training of a speech recognizer: the epoch is chosen by label error rate, the test split transcribed once."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ __all__ = ["TranscriptionRun"]
 
 
 def _best_symbols(logits: Any, labels: Any) -> Tensor:
-    """What CTC decoding needs of the logits of an evaluation: the best symbol of each frame."""
+    """Reduce the logits of an evaluation to the best symbol of each frame, enough for greedy CTC decoding."""
     logits = logits[0] if isinstance(logits, tuple) else logits
     return logits.argmax(-1)
 
 
 class TranscriptionRun(Run):
-    """A run of a model that transcribes, by CTC or by a decoder.
+    """A run of a speech recognizer with CTC or a decoder.
 
     Args:
-        model: has a CTC head, or can ``generate``.
-        processor: makes batches, and its tokenizer decodes.
-        parts: ``train``, ``validation`` and, if there is one, ``test``: data sets of ``input_features`` and
+        model: a model with a CTC head or ``generate``.
+        processor: pads batches; its tokenizer decodes.
+        parts: the splits ``train``, ``validation`` and, if there is one, ``test``, with ``input_features`` and
             ``labels``.
-        args: of the training. ``metric_for_best_model`` is the label error rate where neither ``sequence_accuracy``
-            nor ``loss`` is chosen; a decoder writes up to ``generation_max_length`` symbols, 256 where not given.
+        args: the training arguments. ``metric_for_best_model`` is ``label_error_rate`` (default),
+            ``sequence_accuracy`` or ``loss``; a decoder generates up to ``generation_max_length`` symbols, by default
+            256.
 
     Raises:
         ValueError: another ``metric_for_best_model``.
@@ -60,7 +61,7 @@ class TranscriptionRun(Run):
         check_option("metric_for_best_model", chosen, ("label_error_rate", "sequence_accuracy", "loss"))
         args.metric_for_best_model, args.greater_is_better = chosen, chosen == "sequence_accuracy"
         args.predict_with_generate = self.generates
-        args.remove_unused_columns = False  # the data sets make what the model takes
+        args.remove_unused_columns = False  # the data sets have no others
         if self.generates:
             args.generation_max_length = args.generation_max_length or 256
             model.generation_config.max_length = args.generation_max_length
@@ -75,10 +76,10 @@ class TranscriptionRun(Run):
         )
 
     def evaluate(self, name: str) -> dict[str, Any]:
-        """Scores of a part with ``loss`` and ``seconds``.
+        """Return the scores of a split with ``loss`` and ``seconds``.
 
-        The transcriptions are ``predictions.csv`` in the output folder: ``reference`` and ``prediction`` of each clip
-        of the part scored last, which is the test part where there is one.
+        ``reference`` and ``prediction`` of each clip are written to ``predictions.csv`` in the output folder; the
+        split scored last stays, which is the test split if there is one.
         """
         output = self.trainer.predict(self.parts[name])
         references, predictions = self.texts(output.label_ids, output.predictions)
@@ -92,16 +93,16 @@ class TranscriptionRun(Run):
         return rounded({**figures, "loss": output.metrics["test_loss"], "seconds": seconds})
 
     def texts(self, labels: np.ndarray, predictions: np.ndarray) -> tuple[list[str], list[str]]:
-        """References and predictions of ids, where -100 is padding."""
+        """Decode references and predictions; -100 is padding."""
         tokenizer = self.processing.tokenizer
         blank = tokenizer.pad_token_id
         labels, predictions = (np.where(ids < 0, blank, ids) for ids in (labels, predictions))
-        # CTC merges equal symbols that follow one another in a prediction, and never in a reference.
+        # CTC merges repeated symbols in a prediction, but not in a reference.
         as_written = {} if self.generates else {"group_tokens": False}
         references = tokenizer.batch_decode(labels, skip_special_tokens=True, **as_written)
         return references, tokenizer.batch_decode(predictions, skip_special_tokens=self.generates)
 
     def scores(self, prediction: EvalPrediction) -> dict[str, Any]:
-        """Scores of an evaluation, for the ``Trainer``."""
+        """Compute the metrics of an evaluation for the ``Trainer``."""
         references, predictions = self.texts(np.asarray(prediction.label_ids), np.asarray(prediction.predictions))
         return TranscriptionMetric().compute(predictions=predictions, references=references)

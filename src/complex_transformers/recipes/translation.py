@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A run of a translation model: train, choose epoch and length penalty on validation, translate the test part."""
+"""Training of a translation model: epoch and length penalty are chosen on validation, the test split scored once."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _SCORES = ("bleu", "chrf", "prediction_length", "reference_length")
 
 @dataclass
 class TranslationTrainingArguments(RunArguments):
-    """``RunArguments`` with defaults for translation models trained from scratch, and the search at the end.
+    """``RunArguments`` with defaults for translation models trained from scratch, and the final beam search.
 
     Args:
         output_dir, num_train_epochs, lr_scheduler_type, warmup_steps, weight_decay: ``outputs/translation``, 20,
             ``inverse_sqrt``, a tenth of the run, 0.01.
         per_device_train_batch_size, per_device_eval_batch_size, train_sampling_strategy: 64, 128,
             ``group_by_length``.
-        predict_with_generate, generation_num_beams, generation_max_length: validation is translated greedily, up to
-            10 tokens more than the longest target of training has.
-        metric_for_best_model: the best epoch by ``bleu``, or by ``loss``.
-        test_num_beams: beams for the test part, and of the saved model.
-        length_penalty: of beam search; of several, the model keeps the one with the best BLEU on validation.
+        predict_with_generate, generation_num_beams, generation_max_length: validation is decoded greedily, up to 10
+            tokens more than the longest training target.
+        metric_for_best_model: chooses the best epoch: ``bleu`` or ``loss``.
+        test_num_beams: beams for the test split and of the saved model.
+        length_penalty: length penalties of beam search; the one with the best validation BLEU is kept.
     """
 
     output_dir: str | None = "outputs/translation"
@@ -60,29 +60,30 @@ class TranslationTrainingArguments(RunArguments):
     metric_for_best_model: str | None = own_default(
         "metric_for_best_model", "bleu", "BLEU of the validation split; loss is the other choice"
     )
-    test_num_beams: int = field(default=5, metadata={"help": "for the test part, and for the saved model"})
+    test_num_beams: int = field(default=5, metadata={"help": "beams for the test split and of the saved model"})
     length_penalty: list[float] = field(
         default_factory=lambda: [1.0],
-        metadata={"help": "of beam search: above 1 prefers long translations; of several, the best for validation"},
+        metadata={"help": "of beam search: above 1 prefers long translations; the best on validation is kept"},
     )
 
 
 def longest_first(part: Dataset) -> Dataset:
-    """An encoded part by falling ``length``, so that batches are of one length; ``row`` leads back to its order."""
+    """Sort an encoded split by decreasing ``length`` for batches with little padding; ``row`` is the old index."""
     order = np.argsort(part["length"], kind="stable")[::-1]
     return part.select(order).add_column("row", order)
 
 
 class TranslationRun(Run):
-    """A run of an encoder-decoder model that translates.
+    """A run of an encoder-decoder translation model.
 
     Args:
-        model: any that ``Seq2SeqTrainer`` can train.
-        parts: ``train``, ``validation`` and, if there is one, ``test``: encoded, with ``length`` and ``target`` texts.
-        args: of the training and the search.
-        collator: makes batches of rows.
+        model: any model that ``Seq2SeqTrainer`` can train.
+        parts: the splits ``train``, ``validation`` and, if there is one, ``test``: encoded, with ``length`` and
+            ``target`` texts.
+        args: the arguments of training and search.
+        collator: the data collator.
         processing: tokenizer or processor; the processor's ``tokenizer`` decodes.
-        metric: of the texts.
+        metric: the translation metric.
     """
 
     trainer_class = ComplexSeq2SeqTrainer
@@ -107,18 +108,18 @@ class TranslationRun(Run):
             args.generation_max_length = longest if positions is None else min(longest, positions)
         elif positions is not None and args.generation_max_length > positions:
             raise ValueError(
-                f"generation_max_length is {args.generation_max_length}, but the model has learned {positions} "
-                "positions: choose a shorter length, or more max_position_embeddings"
+                f"generation_max_length must be at most {positions}, got {args.generation_max_length}. Reduce it, or "
+                "raise max_position_embeddings."
             )
         generation = model.generation_config
         generation.max_length, generation.max_new_tokens = args.generation_max_length, None
         generation.num_beams, generation.length_penalty = args.test_num_beams, args.length_penalty[0]
-        # By validation loss nothing is generated before the end.
+        # With validation loss nothing is generated during training.
         by_loss = args.metric_for_best_model in ("loss", "eval_loss")
         args.predict_with_generate, args.greater_is_better = not by_loss, not by_loss
         super().__init__(
             model,
-            {name: part if name == "train" else longest_first(part) for name, part in parts.items()},
+            {name: split if name == "train" else longest_first(split) for name, split in parts.items()},
             args,
             processing=processing,
             data_collator=collator,
@@ -126,9 +127,9 @@ class TranslationRun(Run):
         )
 
     def score(self) -> dict[str, Any]:
-        """Score the validation part, choose the length penalty, translate the test part.
+        """Score the validation split, choose the length penalty, translate the test split.
 
-        The translations are ``predictions.txt`` in the output folder, in the order of the test file.
+        The translations are written to ``predictions.txt`` in the output folder, in the order of the test file.
 
         Returns:
             ``validation``, ``length_penalties``, ``length_penalty``, ``generation_max_length``, ``test``,
@@ -149,9 +150,9 @@ class TranslationRun(Run):
         return {**results, "signatures": self.signatures}
 
     def translate(self, name: str, num_beams: int) -> tuple[dict[str, Any], list[str]]:
-        """Translate a part, by the model's own generation configuration, and score it as ``score_texts`` does.
+        """Translate a split with the model's generation configuration and score it as ``score_texts`` does.
 
-        The figures also have ``loss`` (of the labels), ``num_beams`` and ``seconds``.
+        The metrics also include ``loss`` (teacher forcing), ``num_beams`` and ``seconds``.
         """
         self.args.predict_with_generate, self.trainer.compute_metrics = True, None
         output = self.trainer.predict(self.parts[name], num_beams=num_beams)
@@ -160,7 +161,7 @@ class TranslationRun(Run):
         return rounded({**figures, "loss": loss, "num_beams": num_beams, "seconds": seconds}), texts
 
     def choose_length_penalty(self) -> dict[str, float]:
-        """BLEU of the validation part for each length penalty; the model keeps the best one."""
+        """Return the validation BLEU of each length penalty; the model keeps the best one."""
         generation = self.model.generation_config
         scores = {}
         for penalty in self.args.length_penalty:
@@ -171,15 +172,15 @@ class TranslationRun(Run):
         return scores
 
     def score_texts(self, predictions: np.ndarray, part: Dataset) -> tuple[dict[str, Any], list[str]]:
-        """Figures, and the translations in the order of the file.
+        """Return the metrics, and the translations in the order of the file.
 
         Args:
-            predictions: ``[rows, length]`` ids with the first, which starts the decoder; -100 is padding.
-            part: of these rows.
+            predictions: ``[rows, length]`` ids including the decoder start token; -100 is padding.
+            part: the split with these rows.
 
         Returns:
             ``bleu``, ``chrf``, ``prediction_length``, ``reference_length`` and ``unfinished``, the number of
-            translations that the longest length allowed stopped; and one line of text for each row.
+            translations cut off at the maximum length; and one line of text per row.
         """
         ids = np.where(predictions < 0, self.tokenizer.pad_token_id, predictions)
         decoded = self.tokenizer.batch_decode(ids, skip_special_tokens=True)

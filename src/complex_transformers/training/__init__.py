@@ -1,3 +1,3 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How a model is trained, chosen, scored and recorded."""
+"""Trainers, callbacks and checkpoints."""

@@ -17,30 +17,30 @@ __all__ = ["LinearStart", "RelationSchedule"]
 
 
 class LinearStart(TrainerCallback, ExportableState):
-    """Linear scores until the validation loss stops falling, then ``config.attention_normalization``.
+    """Train with linear attention until the validation loss stops falling, then with the configured softmax.
 
-    p_i = s(u, m_i), and once ``patience`` evaluations together have found no lower loss, or from ``max_epochs`` on,
-    p_i = softmax_i s(u, m_i): a softmax that begins near 1/M hides from the tables which sentence would have helped
-    (Sukhbaatar et al. 2015, 4.2). Losses of the linear network rise and fall: where it ends at the first rise, chains
-    of sentences are not found; the released code has 20 linear epochs of 100, whatever the loss.
+    p_i = s(u, m_i), and after ``patience`` evaluations without a lower loss, or from ``max_epochs`` on,
+    p_i = softmax_i s(u, m_i). A softmax near 1/M gives the embeddings little gradient about which sentence is relevant
+    (Sukhbaatar et al. 2015, 4.2). The loss of the linear network fluctuates: if the linear start ends at the first
+    increase, chains of sentences are not learned; the released code has 20 linear epochs of 100.
 
-    The trainer must evaluate, best at every epoch. Evaluations of the linear network never choose the best checkpoint;
-    a resumed training goes on as it was, one without a linear start without. A trained model has its normalisation
-    back in any case, with a warning where no evaluation was one with it. Evaluations before and after training do not
+    The trainer must evaluate, best at every epoch. Evaluations of the linear network never choose the best checkpoint.
+    A resumed training continues the linear start of the checkpoint, if it had one. A trained model always has its
+    normalization restored, with a warning if it was never evaluated with it. Evaluations outside training do not
     count.
 
     Args:
-        max_epochs: longest linear start; None: until the loss stops falling.
-        patience: evaluations without a lower loss that end it; None: ``max_epochs`` alone does.
+        max_epochs: maximum length of the linear start; None: until the loss stops falling.
+        patience: evaluations without a lower loss that end it; None: only ``max_epochs`` does.
 
     Raises:
-        ValueError: ``max_epochs`` or ``patience`` below 1, or neither given; in training, a network that is no memory
-            network of sentences or is linear already, or an evaluation without ``eval_loss``.
+        ValueError: neither is given, or one is below 1; in training, a model that is not a sentence memory network.
+        KeyError: an evaluation without ``eval_loss``.
     """
 
     def __init__(self, max_epochs: int | None = None, patience: int | None = 1) -> None:
         if max_epochs is None and patience is None:
-            raise ValueError("LinearStart(max_epochs=None, patience=None) would never end: give one of them")
+            raise ValueError("max_epochs or patience must be given, got None")
         given = {"max_epochs": max_epochs, "patience": patience}
         check_positive(**{name: value for name, value in given.items() if value is not None})
         self.max_epochs = max_epochs
@@ -53,28 +53,20 @@ class LinearStart(TrainerCallback, ExportableState):
         self.evaluated_linear = False
         self.best_loss: float | None = None
         self.stalled = 0  # evaluations since then
-        self.normalization: str | None = None  # of the network, while it is linear
+        self.normalization: str | None = None  # of the model, while it is linear
 
     def begin(self, config: PreTrainedConfig) -> None:
-        """Take the softmax out."""
+        """Make the attention linear."""
         if getattr(config, "variant", None) != "sentence_memory":
-            raise ValueError(
-                f"LinearStart needs a memory network with variant='sentence_memory', got {config.model_type!r} with "
-                f"variant={getattr(config, 'variant', None)!r}"
-            )
+            raise ValueError(f"LinearStart needs a model with variant='sentence_memory', got {config.model_type!r}")
         self.is_training = True
-        if not self.is_linear:
-            return
-        if config.attention_normalization != "linear":
+        if self.is_linear and config.attention_normalization != "linear":
             self.normalization, config.attention_normalization = config.attention_normalization, "linear"
-        elif self.normalization is None:
-            raise ValueError(
-                "attention_normalization is 'linear' before LinearStart begins, which could not tell what to go on "
-                "with: set model.config.attention_normalization='softmax', or to what the network shall end with"
-            )
+        elif self.is_linear and self.normalization is None:
+            raise ValueError("attention_normalization must not be 'linear' before LinearStart. Set the final one.")
 
     def after_evaluation(self, config: PreTrainedConfig, loss: float, epoch: float) -> None:
-        """Put it back once the loss no longer falls."""
+        """Restore the normalization once the loss no longer falls."""
         self.evaluated_linear = self.is_linear
         if self.best_loss is None or loss < self.best_loss:
             self.best_loss, self.stalled = loss, 0
@@ -86,12 +78,12 @@ class LinearStart(TrainerCallback, ExportableState):
             self.end(config)
 
     def end(self, config: PreTrainedConfig) -> None:
-        """The network has its normalisation again."""
+        """Restore the normalization."""
         if self.normalization is not None:
             config.attention_normalization, self.normalization = self.normalization, None
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
+        """Return the state for checkpoints."""
         names = ("is_linear", "evaluated_linear", "best_loss", "stalled", "normalization")
         given = {"max_epochs": self.max_epochs, "patience": self.patience}
         return {"args": given, "attributes": {name: getattr(self, name) for name in names}}
@@ -99,12 +91,12 @@ class LinearStart(TrainerCallback, ExportableState):
     def on_train_begin(
         self, args: Any, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
     ) -> None:
-        """Begin, or go on where a checkpoint was."""
+        """Start, or restore the state of a checkpoint."""
         config = _network(model).config
-        self.end(config)  # of a training that was broken off
+        self.end(config)  # of an interrupted training
         self._reset()
         saved = state.stateful_callbacks.get(type(self).__name__)
-        if state.global_step:  # of a checkpoint; before the first step it is what this object was
+        if state.global_step:  # resumed; before the first step it is the state of this object
             for name, value in (saved["attributes"] if saved else {"is_linear": False}).items():
                 setattr(self, name, value)
         self.begin(config)
@@ -119,30 +111,27 @@ class LinearStart(TrainerCallback, ExportableState):
         metrics: dict[str, float] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Hear the loss."""
+        """Follow the loss."""
         if not self.is_training:
             return
-        if metrics is None or "eval_loss" not in metrics:
-            raise ValueError(f"LinearStart waits for eval_loss, and the evaluation has only {sorted(metrics or {})}")
-        self._forget_the_best(state)  # of the evaluation before this one, where no checkpoint followed it
-        self.after_evaluation(_network(model).config, metrics["eval_loss"], state.epoch or 0.0)
+        self._forget_the_best(state)  # of the previous evaluation, if no checkpoint followed it
+        self.after_evaluation(_network(model).config, (metrics or {})["eval_loss"], state.epoch or 0.0)
 
     def on_save(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """A checkpoint of the linear network is never the best."""
+        """Keep a checkpoint of the linear network from being the best."""
         self._forget_the_best(state)
 
     def on_train_end(
         self, args: Any, state: TrainerState, control: TrainerControl, model: Any = None, **kwargs: Any
     ) -> None:
-        """End, also of a training that was linear throughout, which it says."""
+        """Restore the normalization; warn if the model was never evaluated with it."""
         self.is_training = False
         config = _network(model).config
         self.end(config)
         if self.is_linear or self.evaluated_linear:
             warnings.warn(
-                f"LinearStart(max_epochs={self.max_epochs}, patience={self.patience}) was not over before the last "
-                f"evaluation: the network now has attention_normalization={config.attention_normalization!r}, with "
-                "which it was not trained; train longer, or make the linear start shorter",
+                f"LinearStart lasted until the last evaluation, so the model was not trained with "
+                f"{config.attention_normalization!r}. Train longer, or reduce max_epochs or patience.",
                 stacklevel=2,
             )
 
@@ -152,24 +141,24 @@ class LinearStart(TrainerCallback, ExportableState):
 
 
 def _network(model: Any) -> Any:
-    """The network of an adapter."""
+    """Return the base model of an adapter, or the model."""
     return getattr(model, "get_base_model", lambda: model)()
 
 
 class RelationSchedule(TrainerCallback):
-    """Raises the share of relations that are the model's own, and moves alpha, linearly over the steps of a training.
+    """Scheduled sampling of relations, and a linear schedule of alpha over the training steps.
 
-    At step t of T: share = ``own_relations`` t / T (scheduled sampling, Bengio et al. 2015), for
-    ``relation_feedback="mixed"``; alpha = ``alpha_start`` + (``config.alpha`` - ``alpha_start``) t / T. Both follow
-    from the step alone, so a resumed training goes on as it was; evaluation has ``config.alpha`` throughout.
+    At step t of T: share of predicted relations = ``own_relations`` t / T (scheduled sampling, Bengio et al. 2015),
+    for ``relation_feedback="mixed"``; alpha = ``alpha_start`` + (``config.alpha`` - ``alpha_start``) t / T. Both
+    depend only on the step, so a resumed training continues them; evaluation always uses ``config.alpha``.
 
     Args:
-        own_relations: the share at the end, in [0, 1]; None: all where ``relation_feedback="mixed"``.
-        alpha_start: weight of the words in the loss at the start, in [0, 1]; None: always ``config.alpha``.
+        own_relations: final share of predicted relations, in [0, 1]; None: 1 with ``relation_feedback="mixed"``.
+        alpha_start: initial weight of the words in the loss, in [0, 1]; None: always ``config.alpha``.
 
     Raises:
-        ValueError: a number outside [0, 1]; when training begins, a model without relations, or ``own_relations`` for
-            one that does not mix them.
+        ValueError: a value outside [0, 1]; at the start of training, a model without relations, or ``own_relations``
+            without ``relation_feedback="mixed"``.
     """
 
     def __init__(self, own_relations: float | None = None, alpha_start: float | None = None) -> None:
@@ -180,21 +169,15 @@ class RelationSchedule(TrainerCallback):
         self.alpha_start = alpha_start
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, model: Any = None, **kwargs: Any) -> None:
-        """Refuse a model on which the schedule would do nothing."""
+        """Raise for a model without relations, on which the schedule would have no effect."""
         config = model.config
         if not getattr(config, "use_relations", False):
-            raise ValueError(
-                f"RelationSchedule is for networks with relations, and this {type(config).__name__} has none: "
-                "leave it out"
-            )
+            raise ValueError(f"RelationSchedule needs a model with use_relations=True, got a {config.model_type}")
         if self.own_relations is not None and config.relation_feedback != "mixed":
-            raise ValueError(
-                f"own_relations={self.own_relations}, but relation_feedback={config.relation_feedback!r} has no share "
-                "of them: set relation_feedback='mixed', or leave own_relations out"
-            )
+            raise ValueError(f"own_relations needs relation_feedback='mixed', got {config.relation_feedback!r}")
 
     def on_step_begin(self, args: Any, state: TrainerState, control: Any, model: Any = None, **kwargs: Any) -> None:
-        """Set both for the next step."""
+        """Set share and alpha for the next step."""
         network = getattr(model, "get_base_model", lambda: model)()  # of an adapter
         share = state.global_step / state.max_steps
         if network.config.relation_feedback == "mixed":

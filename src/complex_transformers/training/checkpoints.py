@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of a training: the mark of their run, which are complete, and how one is removed."""
+"""Checkpoints: the mark of their run, completeness, removal."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = [
 ]
 
 MARK = "run.json"
-STATE = "trainer_state.json"  # what a Trainer writes last into a checkpoint
+STATE = "trainer_state.json"  # the file that a Trainer writes last into a checkpoint
 
 
 def read_mark(folder: str | Path) -> dict[str, Any]:
-    """The mark of a folder or a checkpoint; empty where there is none."""
+    """Return the mark of a folder or a checkpoint, empty if there is none."""
     try:
         return dict(json.loads((Path(folder) / MARK).read_text(encoding="utf-8")))
     except (OSError, ValueError):
@@ -35,19 +35,19 @@ def read_mark(folder: str | Path) -> dict[str, Any]:
 
 
 def write_mark(folder: str | Path, mark: Mapping[str, Any]) -> None:
-    """Mark a folder, which is made."""
+    """Write the mark of a folder, which is created."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     (Path(folder) / MARK).write_text(json.dumps(mark, indent=2) + "\n", encoding="utf-8")
 
 
 def clear_checkpoint(folder: str | Path) -> None:
-    """Remove a checkpoint; one that is killed at it leaves a folder that is not taken for whole."""
+    """Remove a checkpoint; if the process is killed meanwhile, the rest counts as incomplete."""
     (Path(folder) / STATE).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_complete(checkpoint: str | Path) -> bool:
-    """Return whether a checkpoint was written completely: the ``Trainer`` writes its state last."""
+    """Return whether a checkpoint is complete: the ``Trainer`` writes its state last."""
     try:
         json.loads((Path(checkpoint) / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -56,14 +56,14 @@ def is_complete(checkpoint: str | Path) -> bool:
 
 
 def last_complete_checkpoint(output_dir: str | Path) -> str | None:
-    """Return the newest checkpoint in ``output_dir`` that was written to its end, or None.
+    """Return the newest complete checkpoint in ``output_dir``, or None.
 
-    A run that is killed while it saves leaves half a checkpoint: it is skipped with a warning.
+    An incomplete one, of a run that was killed while saving, is skipped with a warning.
     """
     for checkpoint in reversed(sorted_checkpoints(output_dir)):
         if is_complete(checkpoint):
             return checkpoint
-        warnings.warn(f"{checkpoint} was not written to its end and is passed over", stacklevel=2)
+        warnings.warn(f"{checkpoint} is incomplete and is skipped", stacklevel=2)
     return None
 
 

@@ -1,9 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training with Transformers' ``Trainer``: what weight decay must leave alone, and smoothed labels of the next token.
+"""Training with Transformers' ``Trainer``: parameter groups without weight decay, label smoothing, checkpoints.
 
-Frequencies and phases are angles: decay would pull every wave towards the constant, which the paper names as the
-reason not to regularise them (ComplexOrder section 3.1).
+Frequencies and phases are angles: weight decay would pull every wave towards a constant, so the paper does not
+regularize them (ComplexOrder section 3.1).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from transformers.trainer_pt_utils import LengthGroupedSampler, get_length_group
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils.generic import find_labels
 
-from ..models.base.hub import ModelHubMixin, complete_card
+from ..models.base.hub import complete_card
+from ..models.base.pretrained import ComplexPreTrainedModel
 from .checkpoints import (
     clear_checkpoint,
     last_complete_checkpoint,
@@ -41,7 +42,7 @@ def _marked(model: nn.Module) -> set[str]:
 
 
 def decay_parameter_names(model: nn.Module) -> list[str]:
-    """Parameters that weight decay applies to: no bias, gain, norm, frequency, phase, damping or learned transform."""
+    """Return the parameters with weight decay: no bias, gain, norm, frequency, phase, damping or learned transform."""
     names = get_parameter_names(model, [nn.LayerNorm], _NO_DECAY_PATTERNS)
     return [name for name in names if name not in _marked(model)]
 
@@ -52,18 +53,20 @@ def optimizer_groups(
     frequency_learning_rate: float | None = None,
     phase_learning_rate: float | None = None,
 ) -> list[dict[str, Any]]:
-    """Parameter groups for any torch optimizer: ``torch.optim.AdamW(optimizer_groups(model, 0.01), lr=1e-3)``.
+    """Return parameter groups for a torch optimizer: ``torch.optim.AdamW(optimizer_groups(model, 0.01), lr=1e-3)``.
 
-    Two, with and without weight decay; frequencies and phases have groups of their own where a rate is given for them.
+    There are two groups, with and without weight decay, and one more for frequencies or phases with their own
+    learning rate.
 
     Args:
-        model: its parameters that are trained.
-        weight_decay: of the first group.
-        frequency_learning_rate, phase_learning_rate: of all parameters called ``frequency`` (of waves of words, rotary
-            words, linear recurrences) and ``phase`` (of words, of a Z-transform); default that of the optimizer.
+        model: the model; only trainable parameters are included.
+        weight_decay: weight decay of the first group.
+        frequency_learning_rate, phase_learning_rate: learning rate of all parameters called ``frequency`` (of
+            embeddings, rotary embeddings, linear recurrences) or ``phase`` (of embeddings, of a Z-transform); default
+            the learning rate of the optimizer.
 
     Raises:
-        ValueError: a rate below 0, or for what the model has not.
+        ValueError: a learning rate for parameters that the model does not have.
     """
     decay = set(decay_parameter_names(model))
     parameters = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
@@ -77,17 +80,15 @@ def optimizer_groups(
 def _with_own_rates(
     groups: list[dict[str, Any]], model: nn.Module, frequency: float | None, phase: float | None
 ) -> list[dict[str, Any]]:
-    """Groups of frequencies and phases with rates of their own, which are taken out of ``groups``."""
+    """Move frequencies and phases with their own learning rate from ``groups`` to new groups, and return these."""
     own = []
     for kind, rate in {"frequency": frequency, "phase": phase}.items():
         if rate is None:
             continue
-        if not rate >= 0.0:
-            raise ValueError(f"{kind}_learning_rate must be 0 or more, got {rate}")
         found = {id(p) for name, p in model.named_parameters() if name.rpartition(".")[2] == kind and p.requires_grad}
         taken = [p for group in groups for p in group["params"] if id(p) in found]
         if not taken:
-            raise ValueError(f"{kind}_learning_rate={rate}, but nothing of that name is trained: leave it out")
+            raise ValueError(f"{kind}_learning_rate must be None without trainable {kind}, got {rate}")
         for group in groups:
             group["params"] = [p for p in group["params"] if id(p) not in found]
         own.append({"params": taken, "weight_decay": 0.0, "lr": rate})
@@ -95,14 +96,14 @@ def _with_own_rates(
 
 
 class _LengthSampler(LengthGroupedSampler):
-    """Batches of like lengths whose order is a function of seed and epoch: a resumed epoch reads the rows it lacks."""
+    """Batches of similar lengths whose order depends on seed and epoch only, so that an epoch can be resumed."""
 
     def __init__(self, batch_size: int, lengths: list[int], seed: int) -> None:
         super().__init__(batch_size, lengths=lengths)
         self.seed, self.epoch = seed, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Called by the Trainer before each epoch."""
+        """Set the epoch; the Trainer calls this before each one."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
@@ -111,42 +112,38 @@ class _LengthSampler(LengthGroupedSampler):
 
 
 class _SameLearningRates(TrainerCallback):
-    """Raise for learning rates that the scheduler of a checkpoint has replaced."""
+    """Raise if the scheduler of a checkpoint has replaced the learning rates of the arguments."""
 
-    rates: list[float] | None = None  # of the optimizer as the arguments make it
+    rates: list[float] | None = None  # of the optimizer, by the arguments
 
     def on_train_begin(self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **kwargs: Any) -> None:
-        """Compare them with those of the scheduler, which has been loaded."""
+        """Compare them with the loaded scheduler."""
         loaded = getattr(lr_scheduler, "base_lrs", self.rates)
         if self.rates is not None and loaded != self.rates:
-            raise ValueError(
-                f"learning_rate must stay as in the checkpoint, {loaded}, got {self.rates}. To change it, load the "
-                "checkpoint as a model."
-            )
+            raise ValueError(f"learning_rate must equal {loaded} of the checkpoint, got {self.rates}")
 
 
 class ComplexTrainer(Trainer):
     """``transformers.Trainer`` without weight decay on frequencies, phases and dampings.
 
-    ``label_smoothing_factor`` smooths the labels of the next token for every causal language model.
+    ``label_smoothing_factor`` shifts the labels for every causal language model.
 
-    A resumed training ends with the weights of an uninterrupted one: with
-    ``train_sampling_strategy="group_by_length"`` the order of the rows is a function of seed and epoch. A changed
-    ``learning_rate``, which the checkpoint would override,
-    is an error. ``train(resume_from_checkpoint=True)`` skips checkpoints that were not written to their end. An
-    existing checkpoint is removed before it is written anew, so that a killed run leaves no mixture of two.
+    A resumed training ends with the weights of an uninterrupted one, also with
+    ``train_sampling_strategy="group_by_length"``. A changed ``learning_rate``, which the checkpoint would override, is
+    an error. ``train(resume_from_checkpoint=True)`` skips incomplete checkpoints. An existing checkpoint is removed
+    before it is written again, so that a killed run does not leave a mixture of two.
 
     Args:
-        *args, **kwargs: of ``transformers.Trainer``.
-        frequency_learning_rate, phase_learning_rate: see ``optimizer_groups``; default those of ``RunArguments``, or
-            the learning rate of all.
+        *args, **kwargs: arguments of ``transformers.Trainer``.
+        frequency_learning_rate, phase_learning_rate: see ``optimizer_groups``; default the values of ``RunArguments``,
+            or ``learning_rate``.
 
     Raises:
-        ValueError: one of these rates beside ``optimizers``, which would ignore it.
+        ValueError: one of these learning rates together with ``optimizers``, which would ignore it.
     """
 
     label_smoother: Any
-    mark: Mapping[str, Any] | None = None  # of the run, written into its checkpoints
+    mark: Mapping[str, Any] | None = None  # of the run, written to its checkpoints
 
     def __init__(
         self,
@@ -160,45 +157,44 @@ class ComplexTrainer(Trainer):
         self.own_rates = [getattr(self.args, name, None) if rate is None else rate for name, rate in given.items()]
         if self.optimizer is not None and any(rate is not None for rate in self.own_rates):
             raise ValueError(
-                "frequency_learning_rate and phase_learning_rate must be None beside optimizers, got "
-                f"{self.own_rates}. Give them to optimizer_groups."
+                "frequency_learning_rate and phase_learning_rate must be None with optimizers, got "
+                f"{self.own_rates}. Pass them to optimizer_groups."
             )
         self.same_rates = _SameLearningRates()
         self.add_callback(self.same_rates)
-        network = getattr(self.model, "get_base_model", lambda: self.model)()  # of an adapter
+        network = getattr(self.model, "get_base_model", lambda: self.model)()  # unwraps an adapter
         found = find_labels(type(network)) if hasattr(getattr(network, "config", None), "label_smoothing") else []
         if self.label_smoother is not None and len(found) > 1:
             raise ValueError(
-                f"label_smoothing_factor={self.args.label_smoothing_factor} smooths the labels alone, and "
-                f"{type(network).__name__} has a loss of {' and '.join(found)}: leave it out, and set "
-                "config.label_smoothing, that of the whole loss"
+                f"label_smoothing_factor must be 0 for a loss of {' and '.join(found)}, got "
+                f"{self.args.label_smoothing_factor}. Set config.label_smoothing."
             )
         if self.label_smoother is not None and getattr(network, "loss_type", None) == "ForCausalLM":
-            # Transformers shifts the labels of its own classes alone: others would learn to copy their input.
+            # Transformers shifts the labels for its own classes only; other models would learn to copy their input.
             self.label_smoother = partial(self.label_smoother, shift_labels=True)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
-        """Train as ``transformers.Trainer`` does; True resumes from the last checkpoint that is complete."""
+        """Train as ``transformers.Trainer`` does; True resumes from the last complete checkpoint."""
         if resume_from_checkpoint is True:
             resume_from_checkpoint = last_complete_checkpoint(str(self.args.output_dir)) or True
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def get_decay_parameter_names(self, model: nn.Module) -> list[str]:
-        """See ``decay_parameter_names``."""
+        """Return ``decay_parameter_names``."""
         return decay_parameter_names(model)
 
     def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> Any:
-        """Create the scheduler; warn where the warmup does not end before the run."""
+        """Create the scheduler; warn if the warmup does not end before the run."""
         if 0 < num_training_steps <= self.args.warmup_steps:  # a share of the run is below 1
             warnings.warn(
                 f"warmup_steps={self.args.warmup_steps:g} covers all {num_training_steps} training steps, so the "
-                "learning rate never reaches its maximum. Give a share of the run, such as 0.1",
+                "learning rate never reaches its maximum. Set a share of the run, such as 0.1.",
                 stacklevel=2,
             )
         return super().create_scheduler(num_training_steps, optimizer)
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
-        """As in Transformers, with the groups of frequencies and phases that have rates of their own."""
+        """Create the optimizer with groups for frequencies and phases with their own learning rate."""
         made = self.optimizer is None
         optimizer = super().create_optimizer(model)
         if made:
@@ -209,13 +205,13 @@ class ComplexTrainer(Trainer):
         return optimizer
 
     def create_model_card(self, **kwargs: Any) -> None:
-        """The card of the model with what Transformers' would say of its training, which alone says less.
+        """Write the model card with the training summary of Transformers' card.
 
         Args:
-            **kwargs: of ``Trainer.create_model_card``: ``language``, ``license``, ``tags``, ``dataset`` and the like.
+            **kwargs: arguments of ``Trainer.create_model_card``: ``language``, ``license``, ``tags``, ``dataset`` ...
         """
         model = self.accelerator.unwrap_model(self.model)
-        if not isinstance(model, ModelHubMixin):  # an adapter has a card of its own
+        if not isinstance(model, ComplexPreTrainedModel):  # an adapter has its own card
             super().create_model_card(**kwargs)
         elif self.is_world_process_zero():
             summary = TrainingSummary.from_trainer(self, **kwargs)
@@ -241,16 +237,16 @@ class ComplexTrainer(Trainer):
         best = self.state.best_model_checkpoint
         found = read_mark(best)
         if self.mark is not None and found and found["run"] != self.mark["run"]:
-            raise ValueError(f"{best} is of run {found['run']}, which has begun in the same folder: train once more")
+            raise ValueError(f"{best} is of run {found['run']}, which started in the same folder. Train again.")
         super()._load_best_model()
 
 
 class ComplexSeq2SeqTrainer(ComplexTrainer, Seq2SeqTrainer):
-    """``ComplexTrainer`` for models that write text; it evaluates the rows in the order of the data set.
+    """``ComplexTrainer`` for ``generate()``; it evaluates the rows in the order of the data set.
 
-    ``train_sampling_strategy="group_by_length"`` shuffles what Transformers evaluates, too: predictions would come
-    back in an order that no caller sees, and be compared with the references of other rows.
+    With ``train_sampling_strategy="group_by_length"`` Transformers shuffles the evaluation data as well, so that
+    predictions would be compared with the references of other rows.
     """
 
     def _get_eval_sampler(self, eval_dataset: Any) -> None:
-        """No sampler: the rows as they are, shared out and put together again in this order by several processes."""
+        """Return None: rows stay in order, also over several processes."""

@@ -156,19 +156,20 @@ def test_widths_sizes_and_twins():
     [
         ({"num_filters": []}, r"at least one, got \[\]"),
         ({"num_filters": [8, 7]}, "must be even, got 7"),
-        ({"image_size": 5, "num_filters": [4, 4]}, "has no room for 2 layers of kernel_size=3 and pool_size=2"),
-        ({"kernel_size": 0}, "kernel_size must be a positive number, or"),
+        (
+            {"image_size": 5, "num_filters": [4, 4]},
+            "image_size must be larger for 2 layers, got 5",
+        ),
+        ({"kernel_size": 0}, "kernel_size must be a positive integer or"),
         ({"pool_size": [2, 2, 2]}, r"pool_size must be .*got \[2, 2, 2\]"),
         ({"pooling": "sum"}, "pooling must be one of"),
-        ({"pooling": "max_value"}, "complex numbers have no order; use 'max'"),
+        ({"pooling": "max_value"}, "pooling='max_value' needs number_field='real'"),
         ({"padding": "reflect"}, "padding must be one of"),
         ({"block": "dense"}, "block must be one of"),
         ({"imaginary_input": "random"}, "imaginary_input must be one of"),
-        ({"imaginary_input": "learned", "input_transform": "fft2"}, "no effect with input_transform='fft2'"),
-        ({"imaginary_input": "learned", "number_field": "real"}, "real numbers have none"),
-        ({"norm_type": "whitening", "number_field": "real"}, "use 'batch'"),
+        ({"imaginary_input": "learned", "number_field": "real"}, "needs number_field='complex', got 'real'"),
+        ({"norm_type": "whitening", "number_field": "real"}, "needs number_field='complex', got 'real'"),
         ({"norm_type": "layer"}, "norm_type must be one of"),
-        ({"layer_norm_eps": 1e-3}, "no effect with norm_type='none'"),
     ],
 )
 def test_configurations_that_are_none(changes, words):

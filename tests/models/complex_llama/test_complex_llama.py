@@ -256,7 +256,7 @@ def test_words_that_all_turn_alike_are_rotary_positions_bit_for_bit():
     assert torch.equal(words(ids, attention_mask=mask).logits, model(ids, attention_mask=mask).logits)
     words.model.rotary.frequency.normal_()
     assert (words(ids).logits - model(ids).logits).abs().max() > 1e-2
-    with pytest.raises(ValueError, match=r"every word turns at its own speed.*give input_ids"):
+    with pytest.raises(ValueError, match="needs input_ids, got inputs_embeds"):
         words(inputs_embeds=torch.zeros(1, 2, 32))
 
 
@@ -326,12 +326,12 @@ def test_positions_are_counted_along_masks_of_scores():
         assert token_positions(ids[:, 6:], static[:, :, 6:], 6).tolist() == [expected[name][6:]]
     window = masks_of_scores(9)["causal"].triu(-2)
     model = ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES)).eval()
-    refused("attention_mask hides keys from a token that the token before it sees", model, ids, attention_mask=window)
+    refused("attention_mask must not be a sliding window", model, ids, attention_mask=window)
     cache = model(ids[:, :4], use_cache=True).cache
     short = torch.ones(1, 1, 5, 5, dtype=torch.bool)
-    words = r"here \[batch, 1, 5, 9 or more\], got \(1, 1, 5, 5\)"
+    words = r"\[batch, 1, 5 new tokens, 9 or more keys\], got \(1, 1, 5, 5\)"
     refused(words, model, ids[:, 4:], attention_mask=short, cache=cache)
-    refused(r"here \[batch, 1, 9, 9 or more\], got \(1, 1, 5, 5\)", model, ids, attention_mask=short)
+    refused(r"\[batch, 1, 9 new tokens, 9 or more keys\], got \(1, 1, 5, 5\)", model, ids, attention_mask=short)
 
 
 @torch.no_grad()
@@ -351,11 +351,10 @@ REFUSED = [
     ({"rope_parameters": {"rope_type": "axial", "rope_theta": 1e4}}, "rope_type must be one of .*, got 'axial'"),
     (
         {"position_type": "rotary_word", "rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}},
-        "position_type='rotary_word' needs rope_type='default' in all layers",
+        "rope_type must be 'default' in all layers for position_type='rotary_word'",
     ),
     ({"rope_parameters": {"rope_theta": 0.0}}, "rope_theta must be positive and finite, got 0.0"),
-    ({"position_type": "complex_order"}, "rope_parameters=.* has no effect with position_type='complex_order'"),
-    ({"embedding_type": "complex_order"}, "embedding_type='complex_order' does not go with position_type='rotary'"),
+    ({"embedding_type": "complex_order"}, "embedding_type must be 'word' for position_type='rotary'"),
     ({"num_key_value_heads": 3}, "num_key_value_heads must divide num_attention_heads=4, got 3"),
     ({"head_dim": 7}, "even"),
     ({"norm_position": "post"}, r"norm_position must be one of \['both', 'output', 'pre'\], got 'post'"),
@@ -363,18 +362,18 @@ REFUSED = [
     ({"attn_logit_softcapping": 0.0}, "attn_logit_softcapping must be positive, got 0.0"),
     (
         {"attn_logit_softcapping": 9.0, "attention_score": "modulus", "attention_normalization": "split_softmax"},
-        "attn_logit_softcapping needs real scores",
+        "attn_logit_softcapping needs attention_normalization='softmax'",
     ),
-    ({"no_rope_layers": [1]}, r"no_rope_layers must have an entry for each of the 2 layers, got \[1\]"),
-    ({"hidden_size": 38}, "num_attention_heads must divide the width 38, got 4; or give the head_dim"),
+    ({"no_rope_layers": [1]}, r"no_rope_layers must have 2 entries, one per layer, got \[1\]"),
+    ({"hidden_size": 38}, "num_attention_heads must divide the width 38 unless head_dim is given, got 4"),
     ({**REAL, "linear_type": "widely_linear"}, "linear_type='widely_linear' needs number_field='complex'"),
     ({**REAL, "gate_product": "conj"}, "gate_product='conj' needs number_field='complex'"),
     ({**REAL, "norm_scale": "modulus"}, "norm_scale='modulus' needs number_field='complex'"),
     ({"sliding_window": 0}, "sliding_window must be positive, got 0"),
-    ({"layer_types": ["sliding_attention"] * 2}, "sliding_window must be a number of tokens where layer_types has"),
+    ({"layer_types": ["sliding_attention"] * 2}, "sliding_window must be set for layer_types"),
     ({"layer_types": ["chunked_attention"] * 2}, "layer_types must be one of .*, got 'chunked_attention'"),
     ({"max_position_embeddings": 0}, "max_position_embeddings must be positive, got 0"),
-    ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs a head"),
+    ({"tie_word_embeddings": True, "lm_readout": "modulus"}, "tie_word_embeddings=True needs lm_readout"),
 ]
 
 

@@ -134,11 +134,11 @@ def test_tasks_have_the_sizes_of_the_thesis():
 def test_what_cannot_be_read_is_refused():
     model = build()
     question = torch.ones(1, 3, dtype=torch.long)
-    with pytest.raises(ValueError, match="10 sentences, more than memory_size=9"):
+    with pytest.raises(ValueError, match="input_ids must have at most memory_size=9 sentences, got 10"):
         model(torch.ones(1, 10, 4, dtype=torch.long), question_ids=question)
-    with pytest.raises(ValueError, match="give the question_ids"):
+    with pytest.raises(ValueError, match=r"question_ids must be \[batch, words\], got None"):
         model(torch.ones(1, 2, 4, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"must be \[batch, sentences, words\]"):
+    with pytest.raises(ValueError, match=r"must be a non-empty \[batch, sentences, words\]"):
         model(torch.ones(1, 4, dtype=torch.long), question_ids=question)
     with pytest.raises(TypeError, match="must be integers"):
         model(torch.ones(1, 2, 4), question_ids=question)
@@ -146,7 +146,7 @@ def test_what_cannot_be_read_is_refused():
         model(torch.ones(1, 2, 4, dtype=torch.long), question_ids=13 * question)
     with pytest.raises(ValueError, match=r"^input_ids must lie in \[0, 13\), got -1; use the tokenizer"):
         model(-torch.ones(1, 2, 4, dtype=torch.long), question_ids=question)
-    with pytest.raises(ValueError, match="one question for each story, got 1 for 2"):
+    with pytest.raises(ValueError, match="question_ids must have batch size 2, got 1"):
         model(torch.ones(2, 2, 4, dtype=torch.long), question_ids=question)
     with pytest.raises(Exception, match="needs number_field='complex'"):
         ComplexMemoryNetworkConfig(**SIZES, number_field="real", attention_score="modulus")
@@ -161,7 +161,7 @@ def test_padding_is_no_sentence_of_a_story(side):
     padded = model(longer, attention_mask=(longer > 0).long(), question_ids=question)
     torch.testing.assert_close(padded.logits, model(story, question_ids=question).logits, rtol=0, atol=1e-12)
     told = torch.cat([longer, story[:, :1]], dim=1)
-    with pytest.raises(ValueError, match="the story has 10 sentences, more than memory_size=9"):
+    with pytest.raises(ValueError, match="at most memory_size=9 sentences, got 10"):
         model(told, attention_mask=(told > 0).long(), question_ids=question)
 
 
@@ -242,9 +242,8 @@ def test_a_training_that_is_linear_to_its_end_says_so(losses, is_over):
         warnings.simplefilter("always")
         start.on_train_end(None, state, None, model=Network(config))
     assert config.attention_normalization == "softmax"
-    said = [str(one.message).partition(":")[0] for one in found]
-    assert said == [
-        "LinearStart(max_epochs=2, patience=None) was not over before the last evaluation" for _ in range(not is_over)
+    assert [str(one.message).startswith("LinearStart lasted until the last evaluation") for one in found] == [
+        True for _ in range(not is_over)
     ]
 
 
@@ -260,7 +259,7 @@ def test_a_linear_start_resumes_a_network_that_was_saved_linear():
     assert config.attention_normalization == "linear"
     list(trained(again, (2.0, 1.0), config, state))
     assert config.attention_normalization == "probability_amplitude"
-    with pytest.raises(ValueError, match=r"'linear' before LinearStart begins.* set model\.config"):
+    with pytest.raises(ValueError, match="attention_normalization must not be 'linear' before LinearStart"):
         LinearStart().on_train_begin(None, TrainerState(), None, model=Network(first))
 
 
@@ -278,17 +277,17 @@ def test_a_linear_start_hears_the_evaluations_of_training_alone():
 
 def test_a_linear_start_wants_sentences_and_losses():
     words = ComplexMemoryNetworkConfig(vocab_size=9, variant="word_memory")
-    with pytest.raises(ValueError, match="variant='word_memory'"):
+    with pytest.raises(ValueError, match="needs a model with variant='sentence_memory'"):
         LinearStart().begin(words)
     with pytest.raises(ValueError, match="max_epochs"):
         LinearStart(max_epochs=0)
     with pytest.raises(ValueError, match="patience must be positive, got 0"):
         LinearStart(patience=0)
-    with pytest.raises(ValueError, match="would never end: give one of them"):
+    with pytest.raises(ValueError, match="max_epochs or patience must be given"):
         LinearStart(patience=None)
     start, config = LinearStart(), ComplexMemoryNetworkConfig(**SIZES)
     start.begin(config)
-    with pytest.raises(ValueError, match="waits for eval_loss"):
+    with pytest.raises(KeyError, match="eval_loss"):
         start.on_evaluate(None, TrainerState(), None, model=Network(config), metrics={"eval_bleu": 1.0})
 
 
@@ -329,7 +328,7 @@ def test_answers_are_words_of_the_last_table(field, tmp_path):
     model.float().save_pretrained(tmp_path)
     again = ComplexMemoryNetworkForSequenceClassification.from_pretrained(tmp_path)
     assert torch.equal(again(story, question_ids=question).logits, model(story, question_ids=question).logits)
-    with pytest.raises(ValueError, match=r"answer_token_ids must lie in \[0, vocab_size=8\), got 9"):
+    with pytest.raises(ValueError, match=r"answer_token_ids must be .* below vocab_size=8"):
         model.resize_token_embeddings(8)
     assert model.resize_token_embeddings(10).num_embeddings == 10
 
@@ -337,17 +336,18 @@ def test_answers_are_words_of_the_last_table(field, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"answer_token_ids": [1, 2]}, "2 words for num_labels=4"),
-        ({"answer_token_ids": [1, 2, 3, 13]}, r"must lie in \[0, vocab_size=13\), got 13"),
-        ({"answer_token_ids": [1, 2, 3, 2]}, r"a word twice, \[1, 2, 3, 2\]: .* give each a word of its own"),
-        ({"answer_token_ids": [0, 1, 2, 3]}, "has pad_token_id=0, whose row is zero: give a word of the vocabulary"),
-        ({"answer_token_ids": [1, 2, 3, 4], "sentence_encoding": "complex_order"}, "sentence_encoding='position'"),
-        ({"answer_token_ids": [1, 2, 3, 4], "variant": "word_memory"}, "needs variant='sentence_memory'"),
-        ({"answer_token_ids": [1, 2, 3, 4], "weight_tying": "layer"}, "has no effect with weight_tying='layer'"),
-        ({"answer_token_ids": [1, 2, 3, 4], "readout": "concat"}, "readout='concat' has no effect"),
+        ({"answer_token_ids": [1, 2]}, r"num_labels=4 distinct ids below vocab_size=13, .*, got \[1, 2\]"),
+        ({"answer_token_ids": [1, 2, 3, 13]}, r"distinct ids below .*, got \[1, 2, 3, 13\]"),
+        ({"answer_token_ids": [1, 2, 3, 2]}, r"distinct ids below .*, got \[1, 2, 3, 2\]"),
+        ({"answer_token_ids": [0, 1, 2, 3]}, r"without pad_token_id, got \[0, 1, 2, 3\]"),
+        (
+            {"answer_token_ids": [1, 2, 3, 4], "sentence_encoding": "complex_order"},
+            "None with .* 'complex_order'",
+        ),
+        ({"answer_token_ids": [1, 2, 3, 4], "variant": "word_memory"}, "must be None with 'word_memory'"),
     ],
 )
-def test_answers_that_are_no_words_of_the_table_are_refused(options, message):
+def test_wrong_answer_token_ids(options, message):
     with pytest.raises(Exception, match=message):
         ComplexMemoryNetworkConfig(**SIZES, **options)
 

@@ -68,7 +68,7 @@ def test_a_story_longer_than_the_memory_keeps_its_end_and_says_so():
     short = ask(story=STORY[1:], question=QUESTION)
     assert found["score"] == pytest.approx(short["score"], abs=1e-6)
     assert short["dropped_sentences"] == 0
-    with pytest.raises(ValueError, match=r"3 sentences, more than memory_size=2: pass truncation=True"):
+    with pytest.raises(ValueError, match=r"at most memory_size=2 entries, got 3\. Pass truncation=True"):
         processor(STORY, QUESTION)
 
 
@@ -90,12 +90,10 @@ def test_what_is_no_story_is_refused():
     model, processor = build()
     ask = pipeline(TASK, model=model, processor=processor)
     for inputs, error, message in (
-        ({"story": "", "question": QUESTION}, ValueError, "story is empty"),
-        ({"story": " \n ", "question": QUESTION}, ValueError, "story is empty"),
-        ({"story": STORY, "question": ""}, ValueError, "question has no word: ''; ask a question"),
+        ({"story": "", "question": QUESTION}, ValueError, "story must have at least one sentence"),
+        ({"story": " \n ", "question": QUESTION}, ValueError, "story must have at least one sentence"),
+        ({"story": STORY, "question": ""}, ValueError, "question must have at least one word, got ''"),
         ({"story": STORY}, ValueError, "question must be given"),
-        ({"story": [1, 2], "question": QUESTION}, TypeError, "list of sentences, got int: 1"),
-        ({"story": 3, "question": QUESTION}, TypeError, "a text or a list of sentences, got int: 3"),
         ({"story": STORY, "question": 3}, TypeError, "question must be a string, got 3. Pass several"),
         (
             {"story": [STORY] * 2, "question": [QUESTION] * 2},
@@ -165,20 +163,6 @@ def test_batches_are_filled_up_and_masked(tmp_path):
     assert processor.pad(rows, "pt")["labels"].tolist() == [1, 1]
 
 
-def test_what_makes_no_batch_is_named():
-    processor = build_processor()
-    row = dict(processor(STORY, QUESTION))
-    with pytest.raises(ValueError, match="there is nothing to read: give one story and its question"):
-        processor([], [])
-    with pytest.raises(TypeError, match="question must be a text, got int: 3"):
-        processor(STORY, 3)
-    for rows in ([{**row, "label": 1}, row], [row, {**row, "labels": 1}]):
-        with pytest.raises(ValueError, match=r"row\(s\) \[[01]\] have no label, and others have one: label all rows"):
-            processor.pad(rows)
-    with pytest.raises(ValueError, match=r"question_ids of row\(s\) \[1\] have no word: ask a question"):
-        processor.pad([row, {**row, "question_ids": []}])
-
-
 @pytest.mark.parametrize(("variant", "options"), [("sentence_memory", {}), ("word_memory", WORDS)])
 def test_rows_without_a_story_are_answered(variant, options):
     model, processor = build(variant, **options)
@@ -219,9 +203,9 @@ def test_answers_become_words(tmp_path):
     again = AutoProcessor.from_pretrained(tmp_path)
     assert again.answer_words(["kitchen", "milk,kitchen", "Rome"]) == ids
     assert len(again.tokenizer) == size + 2
-    with pytest.raises(ValueError, match="an answer is empty: ' '"):
+    with pytest.raises(ValueError, match="answer must have at least one word, got ' '"):
         processor.answer_words(["milk", " "])
-    with pytest.raises(ValueError, match=r"are the same word: \['milk', 'milk'\]"):
+    with pytest.raises(ValueError, match=r"must be different tokens, got \['milk', 'milk'\]"):
         processor.answer_words(["milk", "milk"])
 
 
@@ -229,15 +213,14 @@ def test_answers_of_a_tokenizer_that_ends_texts_are_words():
     tokenizer = build_tokenizer([*STORY, QUESTION], "word", append_eos=True)
     processor, size = MemoryProcessor(tokenizer), len(tokenizer)
     assert processor("Mary left .", QUESTION)["question_ids"][-1] == tokenizer.eos_token_id
-    with pytest.raises(ValueError, match="question has no word: ' '; ask a question"):
+    with pytest.raises(ValueError, match="question must have at least one word, got ' '"):
         processor("Mary left .", " ")
     for wrong, error in (
         (["Rome", "milk", "milk"], ValueError),
         (["Rome", "Rome"], ValueError),
-        (["Rome", 3], TypeError),
         ("Rome", TypeError),
     ):
-        with pytest.raises(error, match=r"are the same word|answer must be a text, got int: 3|: pass \['Rome'\]"):
+        with pytest.raises(error, match=r"must be different tokens|Pass \['Rome'\]"):
             processor.answer_words(wrong)
     assert len(tokenizer) == size
     ids = processor.answer_words(["kitchen", "New York", "New Jersey"])
@@ -247,7 +230,7 @@ def test_answers_of_a_tokenizer_that_ends_texts_are_words():
 def test_answers_that_are_one_word_to_the_tokenizer_are_refused_before_any_is_added():
     tokenizer = build_tokenizer([*STORY, QUESTION], "word", lowercase=True)
     size = len(tokenizer)
-    with pytest.raises(ValueError, match=r"are the same word: \['New York', 'new york'\]"):
+    with pytest.raises(ValueError, match=r"must be different tokens, got \['New York', 'new york'\]"):
         MemoryProcessor(tokenizer).answer_words(["New York", "new york"])
     assert len(tokenizer) == size
 
@@ -256,16 +239,13 @@ def test_wrong_settings_of_a_processor():
     tokenizer = build_tokenizer(STORY, "word")
     with pytest.raises(ValueError, match="variant must be one of"):
         MemoryProcessor(tokenizer, "paragraphs")
-    with pytest.raises(ValueError, match="needs story_length and question_length"):
+    with pytest.raises(ValueError, match="story_length and question_length must be set"):
         MemoryProcessor(tokenizer, "word_memory")
-    with pytest.raises(ValueError, match="no effect with variant='sentence_memory'"):
-        MemoryProcessor(tokenizer, story_length=3)
+    assert MemoryProcessor(tokenizer, story_length=3).story_length is None
     words = MemoryProcessor(tokenizer, "word_memory", story_length=4, question_length=3)
-    with pytest.raises(ValueError, match="17 words, more than story_length=4"):
+    with pytest.raises(ValueError, match="at most story_length=4 entries, got 17"):
         words(STORY, "Where ?")
-    with pytest.raises(ValueError, match="question has 4 words, more than question_length=3"):
+    with pytest.raises(ValueError, match="question must have at most question_length=3 entries, got 4"):
         words(STORY[0], QUESTION, truncation=True)
-    with pytest.raises(ValueError, match="one story for each question, got 1 for 2"):
+    with pytest.raises(ValueError, match="one story per question, got 1 for 2"):
         words([STORY], ["Where ?", "Where ?"])
-    with pytest.raises(ValueError, match="no rows"):
-        words.pad([])

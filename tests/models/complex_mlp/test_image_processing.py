@@ -113,7 +113,7 @@ def test_what_is_no_image():
     with pytest.raises(ValueError, match="image"):
         pixels("no such file")
     for mode in ("I", "F"):
-        with pytest.raises(ValueError, match=f"mode '{mode}' does not say which number is white"):
+        with pytest.raises(ValueError, match=f"image mode must not be '{mode}'"):
             pixels(Image.fromarray(GREY).convert(mode))
     with pytest.raises(ValueError, match="channel"):
         pixels(np.zeros((2, 6, 5), dtype=np.uint8))
@@ -125,8 +125,3 @@ def test_the_processor_of_a_folder_is_found(tmp_path):
     assert type(found) is ComplexImageProcessor
     assert found.to_dict() == processor(1, (3, 4)).to_dict()
     assert found(COLOURS, return_tensors="pt").pixel_values.shape == (1, 1, 3, 4)
-
-
-def test_complex_pixels_come_from_no_image():
-    with pytest.raises(ValueError, match=r"which this processor does not make: give the model pixel_values=torch.cat"):
-        ComplexImageProcessor.from_config(ComplexMLPConfig(input_transform="complex"))

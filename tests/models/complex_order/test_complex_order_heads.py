@@ -71,7 +71,7 @@ def test_texts_without_an_answer_are_left_out():
     torch.testing.assert_close(model(**inputs, **places).loss, model(**some, **alone).loss)
     none = {name: torch.full_like(value, -100) for name, value in places.items()}
     assert model(**inputs, **none).loss == 0
-    with pytest.raises(ValueError, match="give start_positions and end_positions"):
+    with pytest.raises(ValueError, match="start_positions and end_positions must be given together"):
         model(**inputs, start_positions=places["start_positions"])
     for name in places:
         with pytest.raises(ValueError, match=rf"^{name} must lie in \[0, 7\), .* got 9"):

@@ -23,7 +23,7 @@ def test_resizing_to_a_multiple_and_not_at_all():
 def test_tokens_of_the_configuration_stay_words():
     model = Case("complex_order", "words").build(pad_token_id=7)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    refused(r"pad_token_id must lie in \[0, vocab_size=7\), or be None .* got 7", model.resize_token_embeddings, 7)
+    refused(r"pad_token_id must lie in \[0, vocab_size=7\), or be None, got 7", model.resize_token_embeddings, 7)
     assert model.config.vocab_size == 30
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     model.config.pad_token_id = None

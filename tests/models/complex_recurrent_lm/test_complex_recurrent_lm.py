@@ -222,7 +222,7 @@ def test_places_in_a_sentence_see_how_long_it_is(variant):
 @pytest.mark.parametrize("variant", READS_AHEAD)
 def test_what_reads_ahead_cannot_generate(variant):
     model = make(torch.float32, **READS_AHEAD[variant])
-    with pytest.raises(ValueError, match=r"still to be written and cannot generate; use transform='causal_z', or"):
+    with pytest.raises(ValueError, match=r"needs a causal model, .*\. Use transform='causal_z' or"):
         model.generate(texts(3), max_new_tokens=2)
     assert model(texts(), labels=texts()).loss.isfinite()  # training and scoring
 
@@ -396,20 +396,17 @@ def test_gradients_end_where_a_call_begins():
 def test_caches_that_do_not_fit():
     model, deep = make(), make(num_hidden_layers=3)
     cache = model(texts(), use_cache=True).cache
-    with pytest.raises(ValueError, match=r"holds 2 texts, the input 3: give the texts of the cache"):
+    with pytest.raises(ValueError, match="cache must hold 3 sequences, got 2"):
         model(texts(count=3), cache=cache)
-    with pytest.raises(ValueError, match=r"states of 2 layers, the model has 3: begin with a new cache"):
+    with pytest.raises(ValueError, match=r"cache must hold states .*\. Start with a new cache"):
         deep(texts(), cache=cache)
-    with pytest.raises(ValueError, match=r"num_layers=2 \(here 3\); make a RecurrentCache with the same settings"):
+    with pytest.raises(ValueError, match=r"settings \{'num_layers': 3\}, got \{'num_layers': 2\}"):
         RecurrentCache(deep.config).load_state_dict(cache.state_dict())
-    with pytest.raises(ValueError, match=r"this is not the state of a RecurrentCache: \['tokens_read'\] missing"):
+    with pytest.raises(KeyError, match="tokens_read"):
         RecurrentCache(model.config).load_state_dict({"num_layers": torch.tensor(2)})
     broken = {name: value for name, value in cache.state_dict().items() if not name.startswith("layers.1")}
-    with pytest.raises(ValueError, match=r"should hold states of 2 layers, it holds"):
+    with pytest.raises(ValueError, match="the saved states must have the widths"):
         RecurrentCache(model.config).load_state_dict(broken)
-    no_number = {**cache.state_dict(), "layers.0.hidden": torch.full((2, 6), math.nan)}
-    with pytest.raises(ValueError, match=r"layers\.0\.hidden should hold finite floating-point numbers"):
-        RecurrentCache(model.config).load_state_dict(no_number)
     with pytest.raises(TypeError, match="must be a RecurrentCache, got tuple"):
         model(texts(), cache=(1, 2))
     with pytest.raises(ValueError, match=r"cache_implementation"):
@@ -430,10 +427,10 @@ def test_caches_that_do_not_fit():
 )
 def test_states_of_another_cell_width_or_transform_are_refused(changes, foreign, states):
     model, cache = make(**changes), make(**foreign)(texts(), use_cache=True).cache
-    with pytest.raises(ValueError, match=rf"holds the states .*{states}\}} of a layer .*: begin with a new cache"):
+    with pytest.raises(ValueError, match=rf"cache must hold states .*, got .*{states}\}}.*\. Start with a new cache"):
         model(texts(), cache=cache)
     empty = RecurrentCache(model.config)
-    with pytest.raises(ValueError, match=rf"of layer 0, .* it holds .*{states}\}}: it is that of another model"):
+    with pytest.raises(ValueError, match=r"the saved states must have the widths .*, got "):
         empty.load_state_dict(cache.state_dict())
 
 
@@ -450,10 +447,8 @@ def test_states_go_into_a_model_of_another_precision(changes):
     ("changes", "parts"),
     [
         ({"max_modulus": 1.0, "rnn_type": "lru"}, ["max_modulus <= 0.999999", "0.5 and 1.0"]),
-        ({"max_modulus": 0.9}, ["max_modulus=0.9 has no effect", "rnn_type='lru' or transform='causal_z'"]),
         ({"rnn_type": "lru", "gate": "modulus"}, ["gate='modulus' has no effect", "'split'"]),
-        ({"rnn_type": "lru", "state_activation": "tanh"}, ["state_activation='tanh' has no effect"]),
-        ({**REAL, "transform": "z"}, ["transform='z' needs number_field='complex'", "'causal_z'"]),
+        ({**REAL, "transform": "z"}, ["transform='z' needs number_field='complex'"]),
         ({**REAL, "word_parts": "real"}, ["word_parts='real' needs number_field='complex'"]),
         ({**SLOTS, "num_slots": 0}, ["num_slots must be positive, got 0"]),
         (
@@ -462,14 +457,12 @@ def test_states_go_into_a_model_of_another_precision(changes):
         ),
         ({**SLOTS, "position_length": "text"}, ["or 'sentence', got 'text'"]),
         ({**PHASES, "position_length": 0}, ["positive number of words", "got 0"]),
-        ({"position_length": "sentence"}, ["position_length='sentence' has no effect", "slot_position"]),
-        ({"transform": "z", "num_points": 9}, ["num_points must lie in [1, 4]", "got 9"]),
-        ({"num_points": 3}, ["num_points=3 has no effect"]),
-        ({"transform_axis": "features"}, ["transform_axis='features' has no effect", "transform='fourier'"]),
-        ({"tie_word_embeddings": True}, ["hidden_size=8 equal to the width 6"]),
-        ({"tie_word_embeddings": True, "recurrent_size": 8, "word_parts": "real"}, ["word_parts='both', got 'real'"]),
+        ({"tie_word_embeddings": True}, ["hidden_size=6", "got 'both' and 8"]),
+        (
+            {"tie_word_embeddings": True, "recurrent_size": 8, "word_parts": "real"},
+            ["got 'real' and 8"],
+        ),
         ({"recurrent_size": 5}, ["recurrent_size", "must be even, got 5; use 6"]),
-        ({"div_value": 2}, ["div_value=2 has no effect without cutoffs"]),
         ({"embedding_type": "slots"}, ["embedding_type must be one of", "'slot_position'", "got 'slots'"]),
     ],
     ids=str,

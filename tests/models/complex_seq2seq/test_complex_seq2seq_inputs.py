@@ -80,9 +80,9 @@ def test_beginnings_behind_padding_go_on_with_the_first_word_or_without():
         found, scores = go_on(begun)
         assert torch.equal(found[:, -5:], ids[:, 1:])
         torch.testing.assert_close(scores, logits, rtol=1e-5, atol=1e-5)
-    with pytest.raises(ValueError, match=r"row\(s\) \[1\] of decoder_input_ids do not begin with"):
+    with pytest.raises(ValueError, match=r"must begin with decoder_start_token_id .* row\(s\) \[1\]"):
         go_on(torch.stack([padded[0], without[1]]))
-    with pytest.raises(ValueError, match=r"row\(s\) \[1\] of decoder_input_ids end in padding.* on the left"):
+    with pytest.raises(ValueError, match=r"decoder_input_ids must be padded on the left, .* row\(s\) \[1\]"):
         go_on(torch.tensor([[START, 9], [START, 0]]))
 
 

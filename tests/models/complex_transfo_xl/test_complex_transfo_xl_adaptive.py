@@ -83,5 +83,5 @@ def test_wrong_labels_and_layers_are_named():
     with pytest.raises(ValueError, match=r"labels must have the shape \(1, 2\), got \(1, 5\)"):
         model(words(5), labels=words(5), logits_to_keep=2)
     assert model.get_output_embeddings() is None
-    with pytest.raises(ValueError, match="no one layer has the logits of all words with div_value=2; replace lm_head"):
+    with pytest.raises(ValueError, match="div_value must be 1 to set output embeddings, got 2"):
         model.set_output_embeddings(torch.nn.Linear(16, 30))

@@ -138,24 +138,23 @@ def test_configuration_of_the_decoder():
 @pytest.mark.parametrize(
     ("symbols", "message"),
     [
-        ({"hidden_size": 32}, "hidden_size=16, got 32"),
-        ({"number_field": "real", "embedding_type": "word"}, "number_field='complex', got 'real'"),
-        (7, "must be a ComplexSeq2SeqConfig or a dictionary of its fields, got 7"),
+        ({"hidden_size": 32}, "hidden_size of decoder must be 16, got 32"),
+        ({"number_field": "real", "embedding_type": "word"}, "number_field of decoder must be 'complex', got 'real'"),
     ],
 )
 def test_a_decoder_that_does_not_fit_is_refused(symbols, message):
-    with pytest.raises((StrictDataclassClassValidationError, TypeError), match=message):
+    with pytest.raises(StrictDataclassClassValidationError, match=message):
         config(decoder=symbols)
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="needs a decoder: give SpectralTransformerConfig"):
+    with pytest.raises(ValueError, match="decoder must be set in the configuration, got None"):
         SpectralTransformerForConditionalGeneration(config())
     model = transcriber()
     batch = features("fully_spectral", clips(200))
-    with pytest.raises(ValueError, match="the target is missing"):
+    with pytest.raises(ValueError, match="decoder_input_ids must be given, got None"):
         model(**batch)
-    with pytest.raises(ValueError, match="nothing to transcribe: give input_features or encoder_outputs"):
+    with pytest.raises(ValueError, match=r"input_features must be a tensor, got None\. Or pass encoder_outputs"):
         model(decoder_input_ids=torch.tensor([[1]]))
     with pytest.raises(ValueError, match="start"):
         transcriber(decoder={"decoder_start_token_id": None})(**batch, labels=torch.tensor([[5]]))
@@ -227,26 +226,9 @@ def test_processor_pads_labels_at_their_end():
 @pytest.mark.parametrize(
     ("error", "call", "match"),
     [
-        (ValueError, {}, "give audio, text or both"),
-        (ValueError, {"text": ["ba", "zax"]}, r"text 1 has symbols the tokenizer does not know: \['x', 'z'\]"),
-        (ValueError, {"text": " "}, "text has no symbol to learn: ' '"),
-        (ValueError, {"audio": clips(200, 200), "text": ["ba"], "sampling_rate": RATE}, "2 waveforms and 1 texts"),
-        (ValueError, {"audio": clips(200)[0], "text": "ba"}, "give sampling_rate"),
-        (
-            TypeError,
-            {"text": "ba", "rate": 1, "images": []},
-            "the call takes no images, rate; there are add_special_to",
-        ),
-        (TypeError, {"text": "ba", "text_kwargs": {"text_pair": 1}}, "text_kwargs takes no text_pair; there are"),
-        (
-            TypeError,
-            {"text": "ba", "text_kwargs": {"sampling_rate": 1}},
-            "text_kwargs takes no sampling_rate; there are",
-        ),
-        (TypeError, {"text": "ba", "audio_kwargs": {"device": 1}}, "audio_kwargs takes no device; there are"),
-        (TypeError, {"text": "ba", "common_kwargs": {"pading": 1}}, "common_kwargs takes no pading; there are"),
-        (ValueError, {"text": [], "return_tensors": "pt"}, "there is no text: the list is empty"),
-        (TypeError, {"text": ["ba", 3]}, "text 1 is not a string but int: 3"),
+        (ValueError, {"text": ["ba", "zax"]}, r"text 1 must have known characters, got \['x', 'z'\]"),
+        (ValueError, {"text": " "}, "text 0 must have at least one token, got ' '"),
+        (ValueError, {"audio": clips(200)[0], "text": "ba"}, "sampling_rate must be 8000, got None"),
         (ValueError, {"text": ["ba", "bada"], "padding": False, "return_tensors": "pt"}, "padding"),
     ],
 )
@@ -258,7 +240,7 @@ def test_processor_refuses_what_cannot_be_learned(error, call, match):
 def test_a_text_of_which_its_tokenizer_leaves_nothing_is_refused():
     tokenizer = build_tokenizer(["ba"], kind="character")
     tokenizer.backend_tokenizer.normalizer = Replace(".", "")
-    with pytest.raises(ValueError, match=r"text 1 has no symbol to learn: '\.\.'"):
+    with pytest.raises(ValueError, match=r"text 1 must have at least one token, got '\.\.'"):
         processor(tokenizer)(text=["ba", ".."], return_tensors="pt")
 
 
@@ -269,7 +251,7 @@ def test_ctc_vocabulary():
     assert tokenizer.decode(ids) == "ba dá"
     assert tokenizer.decode([4, 4, 0, 4, 3]) == "bba"
     both = processor(tokenizer)
-    with pytest.raises(ValueError, match=r"does not know: \['q'\]"):
+    with pytest.raises(ValueError, match=r"known characters, got \['q'\]"):
         both(text="baq")
     for text, what in (("ba|dá", "|"), ("ba<pad>dá", "<pad>"), ("ba\tdá", "\t"), ("<unk>", "<unk>")):
         with pytest.raises(ValueError, match=re.escape(repr(what))):

@@ -44,7 +44,7 @@ def test_vocabularies_of_two_sizes():
     out = run(model, **source_of(model, 4), **target_of(model, 3))
     assert out.logits.shape == (1, 3, 20)
     assert out.relation_logits.shape == (1, 3, 5)
-    with pytest.raises(ValueError, match="vocabularies of 30 and 20 words and cannot be resized to one size"):
+    with pytest.raises(ValueError, match="target_vocab_size must equal vocab_size=30 to resize, got 20"):
         model.resize_token_embeddings(40)
 
 
@@ -67,7 +67,7 @@ def test_word_vectors_fill_the_real_part():
     assert model.model.encoder.embed_tokens.load_vectors(vectors, {"one": 4, "two": 5}) == 1.0
     out = model.model.encoder.embed_tokens(torch.tensor([[4]]), torch.tensor([[2]]))
     assert torch.equal(out[0, 0, :8], torch.arange(8.0))
-    with pytest.raises(ValueError, match=r"vectors of 5 dimensions do not fill words of 8 numbers.* embedding_dim=10"):
+    with pytest.raises(ValueError, match=r"vectors must have 8 dimensions, got 5; use embedding_dim=10"):
         model.model.encoder.embed_tokens.load_vectors({"one": torch.zeros(5).numpy()}, {"one": 4})
 
 
@@ -83,13 +83,19 @@ def test_bad_inputs_are_refused_with_the_remedy():
     embeds = model.get_input_embeddings()(source["input_ids"], source["relation_ids"])
     words, relations, halves = source["input_ids"], source["relation_ids"], labels["relation_labels"][:, :2]
     for inputs, message in (
-        ({"input_ids": words, **target}, "^relation_ids are missing: give the dependency relation of every word"),
-        ({**source, "decoder_input_ids": target["decoder_input_ids"]}, "decoder_relation_ids are missing"),
-        ({**source, "labels": labels["labels"]}, "relation_labels are missing"),
-        ({**source, **target, **labels, "labels": None}, "relation_labels come with labels"),
-        ({**source, **labels, "relation_labels": halves}, r"the shape of labels, \(1, 3\), got \(1, 2\)"),
+        ({"input_ids": words, **target}, "^relation_ids must be given with input_ids"),
+        ({**source, "decoder_input_ids": target["decoder_input_ids"]}, "decoder_relation_ids must be"),
+        ({**source, "labels": labels["labels"]}, r"relation_labels must have shape \(1, 3\), got None"),
+        (
+            {**source, **target, **labels, "labels": None},
+            r"relation_labels must have shape None, got \(1, 3\)",
+        ),
+        ({**source, **labels, "relation_labels": halves}, r"relation_labels must have shape \(1, 3\), got \(1, 2\)"),
         ({**source, **target, "relation_ids": relations[:, :3]}, r"the shape of input_ids, \(1, 4\), got \(1, 3\)"),
-        ({"inputs_embeds": embeds, "relation_ids": relations, **target}, "hold the relations: leave out relation_ids"),
+        (
+            {"inputs_embeds": embeds, "relation_ids": relations, **target},
+            "^relation_ids must be None with inputs_embeds",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             model(**inputs)
@@ -105,5 +111,5 @@ def test_a_model_of_words_refuses_relations():
         (target, "decoder_relation_ids"),
         ({"labels": relations}, "relation_labels"),
     ):
-        with pytest.raises(ValueError, match=f"words alone: leave out {name}"):
+        with pytest.raises(ValueError, match=f"^{name} must"):
             model(**source, **given, **{name: relations})

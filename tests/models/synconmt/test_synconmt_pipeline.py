@@ -100,15 +100,15 @@ def test_what_has_no_relations_refuses_them(folder):
 
 
 BAD_TEXTS = {
-    "split": ("dogs bark yes", {}, ValueError, "text 1: source is split into 2 sentences .* 'dogs bark yes'"),
-    "relation": ("dogs bark please", {}, ValueError, r"text 1: source has the relation 'discourse' at word 3"),
+    "split": ("dogs bark yes", {}, ValueError, "text 1: source must be one sentence, got 2: 'dogs bark yes'"),
+    "relation": ("dogs bark please", {}, ValueError, r"text 1: source must have .*, got 'discourse' at word 3"),
     "no parser": (
         "dogs bark",
         {"source_parser": None},
         ValueError,
-        "raw source text needs a parser: .*source_parser=",
+        "source_parser must be .*, got None",
     ),
-    "parser gone": ("dogs bark", {"source_parser": "absent"}, FileNotFoundError, "no spaCy pipeline 'absent'"),
+    "parser gone": ("dogs bark", {"source_parser": "absent"}, OSError, "Can't find model 'absent'"),
 }
 
 
@@ -126,17 +126,12 @@ def test_data_sets_that_cannot_be_parsed(folder):
     parts = DatasetDict(train=Dataset.from_dict({"source": ["dogs bark yes"], "target": ["cats"]}))
     with pytest.warns(UserWarning, match="1 of 1 pairs"):
         parsed = parse_parallel_dataset(parts, parser, parser)
-    with pytest.raises(
-        ValueError, match=r"train data is parsed already: remove_columns\(\['source_tokens', .*'target_sp"
-    ):
+    with pytest.raises(ValueError, match=r"duplicated columns but columns \['source_tokens'\]"):
         parse_parallel_dataset(parsed, parser, parser)
-    message = (
-        r"train data has no columns \['target'\], only \['source', 'german'\]: load it with load_parallel_dataset"
-    )
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"Column .target. doesn.t exist"):
         parse_parallel_dataset(parts.rename_column("target", "german"), parser, parser)
-    with pytest.warns(UserWarning, match="dropped"), pytest.raises(ValueError, match="the train data has no pairs"):
-        parse_parallel_dataset(parts, parser, parser, drop_joined=True)
+    with pytest.warns(UserWarning, match="dropped"):
+        assert not len(parse_parallel_dataset(parts, parser, parser, drop_joined=True)["train"])
 
 
 def test_long_text_is_refused_or_cut(folder):

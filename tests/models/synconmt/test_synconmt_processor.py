@@ -71,8 +71,6 @@ def test_text_comes_back(processor):
     ids = torch.tensor([[START, *ids[0], PAD, PAD]])
     relations = torch.tensor([[START, *batch["relation_labels"][0][:5], PAD, PAD]])
     assert processor.decode_with_relations(ids, relations) == decoded[:1]
-    with pytest.raises(ValueError, match="must have one shape"):
-        processor.decode_with_relations(ids, relations[:, 1:])
 
 
 def test_without_spaces_words_stand_apart():
@@ -102,10 +100,12 @@ def test_words_the_vocabulary_does_not_know_keep_their_relations(processor):
 
 def test_relations_the_vocabulary_does_not_know(processor):
     sentence = parsed("Dogs bark", "nsubj:pass parataxis", "11")
-    message = r"source 1 has the relation 'parataxis' at word 2 \('bark'\).*\['aux', .*'root'\].*source_relations="
+    message = (
+        r"source 1 must have relations of \['aux', .*'root'\], got 'parataxis' at word 2 \('bark'\).*source_relations="
+    )
     with pytest.raises(ValueError, match=message):
         processor([SOURCE[0], sentence])
-    with pytest.raises(ValueError, match="source has the relation '<pad>'"):
+    with pytest.raises(ValueError, match=r"source must have relations of .*, got '<pad>'"):
         processor(parsed("Dogs", "<pad>", "1"))
     more = build_syntax_processor(SOURCE, TARGET, source_relations=["parataxis"])
     assert more.source_relation_tokenizer.convert_ids_to_tokens(more(sentence)["relation_ids"])[1] == "parataxis"
@@ -141,43 +141,36 @@ def test_padding_and_cutting(processor):
     assert (cut["input_ids"], cut["relation_ids"]) == tuple(
         [*rows[1][name][:2], END] for name in ("input_ids", "relation_ids")
     )
-    with pytest.raises(ValueError, match="truncation needs a max_length of at least 2"):
+    with pytest.raises(ValueError, match="max_length must be at least 2 with truncation=True, got None"):
         processor(SOURCE[1], truncation=True)
     assert processor([])["input_ids"] == []
-    for batch in (lambda: processor([], padding=True), lambda: SyntaxTranslationCollator(processor)([])):
-        with pytest.raises(ValueError, match="there are no rows to make a batch of"):
-            batch()
-    with pytest.raises(ValueError, match="row 1 has 6 entries in input_ids, more than max_length=5"):
+    with pytest.raises(ValueError, match="input_ids must have at most max_length=5 entries, got 6"):
         processor(SOURCE, padding="max_length", max_length=5)
 
 
 def test_bad_sentences(processor):
     for sentence, message in (
-        ({"tokens": ["a"]}, r"source has no \['relations'\], only \['tokens'\]"),
         ({"tokens": [], "relations": []}, "got 0 tokens, 0 relations"),
         ({"tokens": ["a"], "relations": ["root", "dep"]}, "got 1 tokens, 2 relations"),
         ({"tokens": ["a"], "relations": ["root"], "spaces": [True, True]}, "2 spaces"),
-        ("raw text", "raw source text needs a parser: load the processor with source_parser="),
-        ([SOURCE[0]], "two texts or lists of one length, got 1 source.s. and 1 target"),
+        ("raw text", "source_parser must be a spaCy pipeline, got None"),
     ):
         with pytest.raises(ValueError, match=message):
             processor(sentence, TARGET[0])
-    with pytest.raises(ValueError, match=r"got 2 source\(s\) and 1 target\(s\)"):
+    with pytest.raises(ValueError, match=r"must have the same length, got \[1, 2\]"):
         processor(SOURCE, TARGET[:1])
-    with pytest.raises(ValueError, match="give text, text_target or both"):
+    with pytest.raises(ValueError, match="text or text_target must be given, got None"):
         processor()
-    with pytest.raises(TypeError, match=r"target 1 must be a text, or a parsed sentence .* got int: 7"):
-        processor(text_target=[TARGET[0], 7])
     pieces = build_tokenizer(["a b"] * 9, "bpe", vocab_size=300, append_eos=True)
     tokenizers = [getattr(processor, name) for name in SynCoNMTProcessor.get_attributes()]
-    with pytest.raises(ValueError, match=r"source_tokenizer must have one token for each word.* got BPE"):
+    with pytest.raises(ValueError, match="source_tokenizer must be a WordLevel tokenizer, got BPE"):
         SynCoNMTProcessor(tokenizers[0], pieces, *tokenizers[2:])
     moved = copy.deepcopy(tokenizers[1])
     moved.pad_token = "<mask>"
-    with pytest.raises(ValueError, match=r"tokenizer and source_tokenizer must have one id for padding, got \[0, 2\]"):
+    with pytest.raises(ValueError, match=r"must have the same pad_token_id, got \[0, 2\]"):
         SynCoNMTProcessor(tokenizers[0], moved, *tokenizers[2:])
     endless = build_tokenizer(["a b"], "token")
-    with pytest.raises(ValueError, match=r"^tokenizer has no bos_token"):
+    with pytest.raises(ValueError, match=r"^bos_token of tokenizer must be set"):
         SynCoNMTProcessor(endless, *tokenizers[1:])
 
 
@@ -218,7 +211,7 @@ def test_saved_with_the_model_and_loaded(processor, tmp_path):
     assert (again.source_parser.name, again.source_parser.sentences) == ("absent_parser", "join")
     assert again(SOURCE) == processor(SOURCE)
     pytest.importorskip("spacy")
-    with pytest.raises(FileNotFoundError, match="no spaCy pipeline 'absent_parser'"):
+    with pytest.raises(OSError, match="Can't find model 'absent_parser'"):
         again("Dogs bark.")
 
 
@@ -285,5 +278,5 @@ def test_the_folder_of_a_parser_goes_with_the_processor(processor, tmp_path):
     (tmp_path / "first").rename(tmp_path / "gone")
     moved = AutoProcessor.from_pretrained(tmp_path / "second")
     assert moved.source_parser.name == str(tmp_path / "second/source_parser")
-    with pytest.raises(ValueError, match="has no parser"):  # loaded: it is a blank one
+    with pytest.raises(ValueError, match="must have a parser"):  # loaded: it is a blank one
         moved("Dogs bark.")

@@ -1,11 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all families share with Transformers: configurations, base models, layers, caches, generation, the Hub."""
+"""Code that all families share: configurations, base models, layers, caches, generation, the Hub."""
 
 from transformers.utils.versions import require_version
 
 __all__: list[str] = []
 
-# Here, where models are first used: with an older version their imports fail by names that say nothing of it.
+# Checked here, where models are first used: with an older version imports fail without naming the cause.
 _NEEDED = "transformers>=5.24,<6"
 require_version(_NEEDED, f"complex_transformers needs it: pip install --upgrade '{_NEEDED}'")

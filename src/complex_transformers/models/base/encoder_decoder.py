@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Encoder-decoder models: two stacks on one embedding or two, their outputs as one, the loss of what is written."""
+"""Encoder-decoder models: two stacks with separate or shared embeddings, their joint output, and the loss."""
 
 from typing import Any, ClassVar, TypeAlias
 
@@ -23,12 +23,12 @@ EncoderOutputs: TypeAlias = BaseModelOutput | tuple[Tensor, ...]
 
 
 def as_encoder_output(encoder_outputs: EncoderOutputs) -> BaseModelOutput:
-    """What an encoder returned, also where it is a tuple (``return_dict=False``)."""
+    """Convert the tuple of an encoder called with ``return_dict=False``."""
     return encoder_outputs if isinstance(encoder_outputs, BaseModelOutput) else BaseModelOutput(*encoder_outputs)
 
 
 def join_outputs(source: BaseModelOutput, target: BaseModelOutputWithPastAndCrossAttentions) -> Seq2SeqModelOutput:
-    """The outputs of an encoder and of its decoder under the names of ``Seq2SeqModelOutput``."""
+    """Join the outputs of an encoder and its decoder."""
     return Seq2SeqModelOutput(
         last_hidden_state=target.last_hidden_state,
         cache=target.cache,
@@ -42,7 +42,7 @@ def join_outputs(source: BaseModelOutput, target: BaseModelOutputWithPastAndCros
 
 
 class EncoderDecoderModel(ComplexPreTrainedModel):
-    """An encoder and a decoder with an embedding each; ``config.share_embeddings`` makes it one."""
+    """An encoder and a decoder, each with an embedding; ``config.share_embeddings`` ties the two."""
 
     encoder_class: ClassVar[type[ComplexPreTrainedModel]]
     decoder_class: ClassVar[type[ComplexPreTrainedModel]]
@@ -57,7 +57,7 @@ class EncoderDecoderModel(ComplexPreTrainedModel):
         self.post_init()
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
-        """The tables of a shared embedding, which ``tie_word_embeddings`` (that of a head) does not part."""
+        """Return the tables of shared embeddings, whatever ``tie_word_embeddings`` says about the head."""
         return dict(self._tied_weights_keys or {})
 
     def get_input_embeddings(self) -> nn.Module:
@@ -74,10 +74,10 @@ class EncoderDecoderModel(ComplexPreTrainedModel):
         """Encode ``source``, unless ``encoder_outputs`` are given, and decode ``target``: arguments of the stacks.
 
         Raises:
-            ValueError: no target.
+            ValueError: the target is missing.
         """
         if target["input_ids"] is None and target["inputs_embeds"] is None:
-            raise ValueError("the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels")
+            raise ValueError("The target is missing. Pass decoder_input_ids, decoder_inputs_embeds or labels.")
         encoded = (
             self.encoder(**source, return_dict=True, **kwargs)
             if encoder_outputs is None
@@ -94,29 +94,29 @@ class EncoderDecoderModel(ComplexPreTrainedModel):
 
 
 class WritingHead(ComplexPreTrainedModel):
-    """A head on a decoder that learns to write: targets from labels, the loss, the output."""
+    """LM head of an encoder-decoder model: decoder inputs from labels, loss with label smoothing, output."""
 
     output_class: ClassVar[type[ModelOutput]] = Seq2SeqLMOutput
 
     @property
     def writing_config(self) -> PretrainedConfig:
-        """The configuration with the special tokens of the decoder and its ``label_smoothing``."""
+        """The configuration with the decoder's special tokens and ``label_smoothing``."""
         return self.config
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
-        """What the decoder reads to predict ``labels [B, T]``; ``DataCollatorForSeq2Seq`` asks for it."""
+        """Return the decoder inputs for ``labels [B, T]`` (teacher forcing); ``DataCollatorForSeq2Seq`` calls it."""
         _, words = self.writing_config.vocabulary_of("decoder_start_token_id")
-        check_labels(labels, labels.shape, words)  # before they are read: an error is about labels
+        check_labels(labels, labels.shape, words)  # before they become input_ids: the error names labels
         return shift_right(labels, self.writing_config.decoder_start_token_id, self.writing_config.pad_token_id)
 
     def smoothed_loss(
         self, logits: Tensor, labels: Tensor, num_items: Tensor | int | None = None, name: str = "labels"
     ) -> Tensor:
-        """Cross entropy with the configuration's label smoothing while training; a sum over ``num_items`` if given."""
+        """Return the cross entropy, with label smoothing during training: the mean, or a sum over ``num_items``."""
         smoothing = self.writing_config.label_smoothing if self.training else 0.0
         return smoothed_cross_entropy(logits, labels, smoothing, num_items, name)
 
     def written(self, outputs: Seq2SeqModelOutput, loss: Tensor | None, logits: Tensor, **more: Any) -> Any:
-        """The output of the head."""
+        """Return the output of the head."""
         others = {name: value for name, value in outputs.items() if name != "last_hidden_state"}
         return self.output_class(loss=loss, logits=logits, **more, **others)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What ``generate()`` needs beside Transformers' ``GenerationMixin``."""
+"""Overrides of Transformers' ``GenerationMixin`` that all generating models share."""
 
 from __future__ import annotations
 
@@ -17,16 +17,11 @@ from transformers import (
 
 from ...data.tokenization import with_stop_string_prefix
 
-__all__ = [
-    "EncoderDecoderGenerationMixin",
-    "OpenEndedGenerationMixin",
-    "check_own_cache",
-    "learned_positions",
-]
+__all__ = ["ComplexGenerationMixin", "check_own_cache", "learned_positions"]
 
 
 def check_own_cache(model: PreTrainedModel, generation_config: GenerationConfig) -> None:
-    """Raise if ``generate()`` is asked for a kind of cache by a model that has one kind of its own."""
+    """Raise if ``cache_implementation`` is set for a model that creates its own kind of cache."""
     if generation_config.cache_implementation is not None:
         raise ValueError(
             f"cache_implementation must be None for {type(model).__name__}, got "
@@ -35,10 +30,10 @@ def check_own_cache(model: PreTrainedModel, generation_config: GenerationConfig)
 
 
 def learned_positions(model: PreTrainedModel) -> int | None:
-    """Number of positions where a model that writes has a table of them, and fails beyond it."""
+    """Return the size of the table of learned positions, beyond which a model cannot generate; None without one."""
     config = model.config
     if getattr(config, "position_period", None) is not None:
-        return None  # they begin anew
+        return None  # positions restart before the table ends
     if (embedding_type := getattr(config, "embedding_type", None)) is not None:
         limited = embedding_type == "learned_position"
     else:
@@ -46,11 +41,8 @@ def learned_positions(model: PreTrainedModel) -> int | None:
     return getattr(config, "max_position_embeddings", None) if limited else None
 
 
-class OpenEndedGenerationMixin(GenerationMixin):
-    """``generate()`` that rejects a cache which already covers the whole prompt.
-
-    Transformers would process the prompt a second time, behind its own cached states.
-    """
+class ComplexGenerationMixin(GenerationMixin):
+    """``generate()`` for prompts padded on either side, with checks of the cache and of decoder prompts."""
 
     def prepare_inputs_for_generation(
         self,
@@ -59,7 +51,10 @@ class OpenEndedGenerationMixin(GenerationMixin):
         inputs_embeds: Tensor | None = None,  # Transformers looks for this name
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Return the inputs of the next forward pass; see ``GenerationMixin``."""
+        """Return the inputs of the next forward pass; reject a cache that already covers the whole prompt.
+
+        Transformers would process the prompt a second time, after its own cached states.
+        """
         if next_sequence_length is not None and next_sequence_length < 1:
             length = (input_ids if inputs_embeds is None else inputs_embeds).shape[1]
             raise ValueError(
@@ -85,7 +80,7 @@ class OpenEndedGenerationMixin(GenerationMixin):
         return super().init_continuous_batching(*args, **kwargs)
 
     def _prepare_position_ids_for_generation(self, inputs_tensor: Tensor, model_kwargs: dict[str, Any]) -> Tensor:
-        """Return positions that count real tokens; those of Transformers go back to 0 in padding behind them."""
+        """Return positions that count real tokens; Transformers restarts at 0 in padding on the right."""
         mask = model_kwargs.get("attention_mask")
         if mask is None or mask.dim() != 2:
             return super()._prepare_position_ids_for_generation(inputs_tensor, model_kwargs)
@@ -102,10 +97,6 @@ class OpenEndedGenerationMixin(GenerationMixin):
             tokenizer = with_stop_string_prefix(tokenizer)
         return super()._get_stopping_criteria(generation_config, stopping_criteria, tokenizer)
 
-
-class EncoderDecoderGenerationMixin(OpenEndedGenerationMixin):
-    """``generate()`` for decoder prompts that are padded on the left."""
-
     def _prepare_decoder_input_ids_for_generation(
         self,
         batch_size: int,
@@ -115,22 +106,24 @@ class EncoderDecoderGenerationMixin(OpenEndedGenerationMixin):
         *args: Any,
         **kwargs: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """As in Transformers, which looks for the start token in the first column and puts another before padding."""
+        """Return decoder prompts that begin with the start token, also after padding on the left.
+
+        Transformers looks for the start token in the first column only, and would insert a second one before padding.
+        """
         given, mask = model_kwargs.get("decoder_input_ids"), model_kwargs.get("decoder_attention_mask")
         if given is not None and mask is not None and mask.dim() == 2 and not (ends := mask[:, -1].bool()).all():
             raise ValueError(
-                f"row(s) {(~ends).nonzero()[:, 0].tolist()} of decoder_input_ids end in padding, behind which there "
-                "is nothing to go on from: pad beginnings on the left"
+                f"decoder_input_ids must be padded on the left, got padding at the end of row(s) "
+                f"{(~ends).nonzero()[:, 0].tolist()}."
             )
         looked_at = given
         if given is not None and mask is not None and mask.shape == given.shape and not mask[:, 0].any():
             first = given.gather(1, mask.bool().long().argmax(-1, keepdim=True))
             starts = first == decoder_start_token_id.view(-1, 1)
             if starts.any() and not starts.all():
-                rows = (~starts).nonzero()[:, 0].tolist()
                 raise ValueError(
-                    f"row(s) {rows} of decoder_input_ids do not begin with decoder_start_token_id, others do: put it "
-                    "behind the padding of every row, or of none"
+                    "decoder_input_ids must begin with decoder_start_token_id in every row or in none, got row(s) "
+                    f"{(~starts).nonzero()[:, 0].tolist()} without it."
                 )
             looked_at = given.masked_fill(~mask.bool(), int(first[0])) if starts.all() else given
             model_kwargs = {**model_kwargs, "decoder_input_ids": looked_at}

@@ -1,8 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a saved folder needs to be shared: the shims for ``trust_remote_code`` and the model card.
+"""Write the files that make a saved folder shareable: shims for ``trust_remote_code`` and the model card.
 
-The templates of cards are in ``model_cards/`` beside this file, one per family, on the frame ``base.md``.
+The templates of cards, one per family on top of ``base.md``, are in ``model_cards/`` beside this file.
 """
 
 from __future__ import annotations
@@ -10,50 +10,46 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from huggingface_hub import EvalResult, ModelCard, ModelCardData
+from huggingface_hub import EvalResult, ModelCard, ModelCardData, create_repo, file_exists, upload_folder
 
 from .. import model_families
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedModel as _Base
+    from transformers import PreTrainedModel
     from transformers.modelcard import TrainingSummary
-else:
-    _Base = object
 
 __all__ = [
     "HubMixin",
-    "ModelHubMixin",
     "ReaderHubMixin",
     "card_text",
     "complete_card",
+    "prepare_repository",
     "write_hub_shim",
     "write_model_card",
 ]
 
-# Transformers 5 refuses its old names of this task, "translation" and "text2text-generation".
+# Transformers 5 rejects its old names of this task, "translation" and "text2text-generation".
 TEXT_TO_TEXT_TASK = "complex-text2text"
-# "automatic-speech-recognition" takes every model that is not in Transformers' own list for one of CTC.
+# The pipeline "automatic-speech-recognition" treats every model outside Transformers' own list as a CTC model.
 SPEECH_TO_TEXT_TASK = "complex-speech2text"
-# A story, a question about it, and one of a model's answers.
+# Answers to a question about a story, from a fixed set of answers.
 QUESTION_ANSWERING_TASK = "complex-question-answering"
 
 SHIM_NAME = "complex_transformers_hub"
-# A file of its own: what reads is saved before or after its model, or without one.
+# Processors have a separate shim: they are saved before or after their model, or without one.
 READER_SHIM_NAME = "complex_transformers_hub_readers"
 CARD_NAME = "README.md"
-# Where a card names the folder or the repository that it is in.
+# Stands in a card for the repository until it is pushed.
 PLACEHOLDER = "path-or-repo"
-# Transformers puts a card of nothing but gaps where a repository has none.
-_EMPTY_CARD = "This model card has been automatically generated."
-_GAP = "[More Information Needed]"
 _TEMPLATES = Path(__file__).parent / "model_cards"
 _PACKAGE = __package__.partition(".")[0]
-# Not image processors: pipelines would take their `auto_map` for that of a video processor, and ask to run its code.
+# Image processors are missing: pipelines would read their `auto_map` as a video processor and ask to run its code.
 _READERS = ("AutoFeatureExtractor", "AutoProcessor")
-# Tasks under which the Hub files models. It does not know ours, and is retiring the general "text2text-generation": a
-# text-to-text model that does something else than translate says so by ``pipeline_tag``.
+# Task tags of the Hub, which does not know ours and is retiring "text2text-generation". A text-to-text model for
+# another task than translation sets ``pipeline_tag``.
 _TASKS = {
     "AutoModel": "feature-extraction",
     "AutoModelForAudioClassification": "audio-classification",
@@ -71,117 +67,72 @@ _TASKS = {
 
 
 class HubMixin:
-    """Keeps ``save_pretrained`` from copying package files, which relative imports across folders would break."""
+    """Keeps ``save_pretrained`` from copying package files, whose relative imports would fail in another folder."""
 
     @classmethod
     def register_for_auto_class(cls, auto_class: Any = None) -> None:
-        """No effect: the package registers its classes itself, and the shims find them."""
+        """Do nothing: the package registers its classes itself, and the shims import them."""
 
 
 class ReaderHubMixin(HubMixin):
-    """Saves and pushes a processor or a feature extractor with a shim of its own."""
+    """Saves and pushes a processor or a feature extractor with its shim."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As in Transformers, with the ``auto_map`` that leads ``trust_remote_code=True`` to the shim."""
+        """Return the configuration with the ``auto_map`` that leads ``trust_remote_code=True`` to the shim."""
         autos = {name: auto for classes in model_families().values() for auto, name in classes.items()}
         name = _nearest(type(self), autos)
         own = {} if name is None else {"auto_map": {autos[name]: f"{READER_SHIM_NAME}.{name}"}}
         return {**super().to_dict(), **own}  # type: ignore[misc]
 
-    def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
-        """As in Transformers; also writes the shim."""
-        files = super().save_pretrained(save_directory, *args, **kwargs)  # type: ignore[misc]
+    def save_pretrained(self, save_directory: str | os.PathLike[str], push_to_hub: bool = False, **kwargs: Any) -> Any:
+        """Save the files of Transformers and the shim."""
+        files = super().save_pretrained(save_directory, **({} if push_to_hub else kwargs))  # type: ignore[misc]
         _write_reader_shim(save_directory, type(self))
+        if push_to_hub:  # Transformers would upload before the shim is written
+            self.push_to_hub(kwargs.pop("repo_id", Path(save_directory).name), **kwargs)  # type: ignore[attr-defined]
         return files
 
-    def _upload_modified_files(
-        self, working_dir: Any, repo_id: str, files_timestamps: dict[str, float], *args: Any, **kwargs: Any
-    ) -> Any:
-        """As in Transformers, with the shim."""
-        shim = _write_reader_shim(working_dir, type(self))
-        kept = {name: time for name, time in files_timestamps.items() if name != shim.name}
-        return super()._upload_modified_files(working_dir, repo_id, kept, *args, **kwargs)  # type: ignore[misc]
 
-
-class ModelHubMixin(HubMixin, _Base):
-    """Saves and pushes a model with its shim and its card, whichever method of Transformers is called."""
-
-    _card_of_folder: str | None = None
-
-    def post_init(self) -> None:
-        """As in Transformers; gives the model its tags, which any ``Trainer`` writes into a card of its own."""
-        super().post_init()
-        self.add_model_tags(_tags(self))
-
-    def save_pretrained(
-        self,
-        save_directory: str | os.PathLike[str],
-        is_main_process: bool = True,
-        state_dict: dict[str, Any] | None = None,
-        push_to_hub: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        """As in Transformers; also writes the hub shim, and a model card where the folder has none."""
-        self.config.auto_map = auto_map(self)
-        if not self.config.auto_map:
-            del self.config.auto_map
-        card = Path(save_directory) / CARD_NAME
-        self._card_of_folder = card.read_text(encoding="utf-8") if card.is_file() else None
-        if push_to_hub and card.is_symlink():
-            card.unlink()  # Transformers would write through the link
-        super().save_pretrained(save_directory, is_main_process, state_dict, push_to_hub, **kwargs)
-        if is_main_process:
-            write_hub_shim(save_directory, self)
-            write_model_card(save_directory, self, overwrite=False)
-
-    def _upload_modified_files(
-        self, working_dir: Any, repo_id: str, files_timestamps: dict[str, float], *args: Any, **kwargs: Any
-    ) -> Any:
-        """The one road of both ``push_to_hub()`` and ``save_pretrained(push_to_hub=True)``: shim and card go along.
-
-        Transformers has put the card of the repository into the folder, or an empty one. A card that the folder had
-        before goes first, unless it says no more than what is written unasked; then that of the repository.
-        """
-        write_hub_shim(working_dir, self)
-        path, default = Path(working_dir) / CARD_NAME, card_text(self)
-        theirs = ModelCard(path.read_text(encoding="utf-8"))
-        own, self._card_of_folder = self._card_of_folder, None
-        is_empty = _EMPTY_CARD in theirs.text and theirs.text.count(_GAP) > 10
-        card = theirs if own in (None, default) and not is_empty else ModelCard(own or default)
-        _add_tags(card, theirs)
-        _write(path, _at(card, repo_id))
-        kept = {name: time for name, time in files_timestamps.items() if name not in (CARD_NAME, f"{SHIM_NAME}.py")}
-        return super()._upload_modified_files(working_dir, repo_id, kept, *args, **kwargs)
+def prepare_repository(
+    model: PreTrainedModel, repo_id: str, card: str | None, private: bool | None, token: str | bool | None
+) -> None:
+    """Upload the shim, and a card if the repository has none: Transformers would create one without content."""
+    repo_id = create_repo(repo_id, private=private, token=token, exist_ok=True).repo_id
+    with TemporaryDirectory() as folder:
+        write_hub_shim(folder, model)
+        if not file_exists(repo_id, CARD_NAME, token=token):
+            write_file(Path(folder) / CARD_NAME, name_repository(ModelCard(card or card_text(model)), repo_id))
+        upload_folder(repo_id=repo_id, folder_path=folder, token=token, commit_message="Upload model card")
 
 
 def _nearest(cls: type, names: Mapping[str, str]) -> str | None:
-    """The name of a class of this package among ``names``: of ``cls``, or of its nearest base."""
+    """Return the name of ``cls``, or of its nearest base class in this package, that is in ``names``."""
     bases = (base.__name__ for base in cls.__mro__ if base.__module__.partition(".")[0] == _PACKAGE)
     return next((name for name in bases if name in names), None)
 
 
 def _family(model: PreTrainedModel) -> str | None:
-    """The folder of ``models/`` that a model or its base comes from."""
+    """Return the folder of ``models/`` that contains the class of a model or its base class."""
     configs = {classes["AutoConfig"]: family for family, classes in model_families().items()}
     return configs.get(_nearest(type(model.config), configs) or "")
 
 
 def _auto_class(model: PreTrainedModel) -> str | None:
-    """The Auto class that loads a model of this package, or its nearest base."""
+    """Return the Auto class that loads a model or its nearest base class in this package."""
     classes = model_families().get(_family(model) or "", {})
-    names = {name: auto for auto, name in reversed(classes.items())}  # the first of those that load the same class
+    names = {name: auto for auto, name in reversed(classes.items())}  # the first one wins
     return names.get(_nearest(type(model), names) or "")
 
 
-def _tags(model: PreTrainedModel) -> list[str]:
+def model_tags(model: PreTrainedModel) -> list[str]:
     return ["complex-valued", "complex_transformers", model.config.model_type]
 
 
 def auto_map(model: PreTrainedModel) -> dict[str, str]:
-    """The ``auto_map`` of ``config.json`` that leads ``trust_remote_code=True`` to the shim.
+    """Return the ``auto_map`` of ``config.json`` that leads ``trust_remote_code=True`` to the shim.
 
-    A class derived outside the package stands there as its nearest base, which is what the Auto classes load without
-    the shim, too. Where the configuration has a model type of its own, nothing here can load it: the map is empty.
+    A class derived outside the package is listed as its nearest base class in the package, which the Auto classes also
+    load without the shim. The map is empty for a model type that the package does not have.
     """
     family = _family(model)
     if family is None or model.config.model_type != family:
@@ -191,26 +142,28 @@ def auto_map(model: PreTrainedModel) -> dict[str, str]:
 
 
 def write_hub_shim(directory: str | os.PathLike[str], model: PreTrainedModel) -> Path | None:
-    """Write the module through which ``trust_remote_code=True`` finds the installed package.
+    """Write the module that imports the classes of the installed package for ``trust_remote_code=True``.
 
-    Without the package installed, loading fails with Transformers' message that names it. Returns the file's path, or
-    None for a model type that the package does not have: no shim could load it.
+    Without the package, loading fails with Transformers' message that names it.
+
+    Returns:
+        The path of the file, or None for a model type that the package does not have.
     """
     names = sorted({entry.partition(".")[2] for entry in auto_map(model).values()})
     if not names:
         return None
-    return _write(Path(directory) / f"{SHIM_NAME}.py", _shim("model", names))
+    return write_file(Path(directory) / f"{SHIM_NAME}.py", _shim("model", names))
 
 
 def _write_reader_shim(directory: str | os.PathLike[str], reader: type) -> Path:
-    """``write_hub_shim`` of what reads: all readers of its families, since a processor has others inside."""
+    """Write the shim of a processor with all readers of its families, since a processor contains others."""
     families = [{name: auto for auto, name in classes.items()} for classes in model_families().values()]
     names = {name for family in families if _nearest(reader, family) for name in family if family[name] in _READERS}
-    return _write(Path(directory) / f"{READER_SHIM_NAME}.py", _shim("processor", sorted(names)))
+    return write_file(Path(directory) / f"{READER_SHIM_NAME}.py", _shim("processor", sorted(names)))
 
 
 def _shim(what: str, names: list[str]) -> str:
-    """The text of a module that imports ``names`` from the installed package."""
+    """Return the source of a module that imports ``names`` from the installed package."""
     return (
         f'"""Import complex_transformers first, or pass trust_remote_code=True, to load this {what}.\n\n'
         'Its code is that of the installed package (pip install complex_transformers).\n"""\n\n'
@@ -231,7 +184,7 @@ def card_text(
     pipeline_tag: str | None = None,
     repo_id: str | None = None,
 ) -> str:
-    """The card of a model as ``write_model_card`` writes it."""
+    """Return the model card that ``write_model_card`` writes."""
     import jinja2
 
     config, family, auto_class = model.config, _family(model), _auto_class(model)
@@ -241,7 +194,7 @@ def card_text(
         metric: getattr(value, "item", lambda value=value: value)() for metric, value in (metrics or {}).items()
     }
     datasets = [datasets] if isinstance(datasets, str) else list(datasets or ())
-    # The Hub wants to know which data a figure is of.
+    # The Hub needs the data set of each result.
     results = [
         EvalResult(task, datasets[0], datasets[0], metric, value, metric_name=metric)
         for metric, value in metrics.items()
@@ -252,12 +205,12 @@ def card_text(
         license=license,
         language=language if language is None or isinstance(language, str) else list(language),
         pipeline_tag=task,
-        tags=_tags(model),
+        tags=model_tags(model),
         datasets=datasets or None,
         model_name=(repo_id or name) if results else None,
         eval_results=results or None,
     )
-    # A head for text has a tokenizer beside its feature extractor, but the model reads features alone.
+    # A speech model with a text head has a tokenizer, but its inputs come from the feature extractor.
     readers = {"AutoFeatureExtractor": "extractor", "AutoProcessor": "processor", "AutoTokenizer": "tokenizer"}
     if model.main_input_name == "pixel_values":
         readers = {"AutoImageProcessor": "image_processor"}
@@ -289,17 +242,16 @@ def card_text(
 def write_model_card(
     directory: str | os.PathLike[str], model: PreTrainedModel, *, overwrite: bool = True, **contents: Any
 ) -> Path:
-    """Write ``README.md``: the card of a saved model, with its metadata block.
+    """Write the model card ``README.md`` with its metadata block.
 
     Args:
-        directory: a folder that ``save_pretrained`` has written.
+        directory: a folder written by ``save_pretrained``.
         model: the model saved there.
-        overwrite: replace a card that is there already. A link is replaced, not what it leads to.
-        contents: ``training_data``, ``metrics`` (numbers or texts by name) and ``limits``, which a reader must know:
-            left out, the card says "not stated". Metadata of the Hub: ``license`` (``apache-2.0``), ``language`` and
-            ``datasets``, one or several; with one data set, numbers go into its table of results. ``pipeline_tag``,
-            the task under which the Hub files the model: left out, that of its Auto class, which is ``translation``
-            for a model from text to text. ``repo_id``, where the card will be: pushing fills it in.
+        overwrite: replace an existing card. A link is replaced, its target is not changed.
+        contents: text fields ``training_data``, ``metrics`` (by name) and ``limits``; the card says "not stated" for
+            missing ones. Metadata: ``license`` (default ``apache-2.0``), ``language`` and ``datasets`` (one or more;
+            metrics on one data set become results of the Hub). ``pipeline_tag``: task of the model, by default from
+            its Auto class. ``repo_id``: name of the repository, which pushing fills in.
 
     Returns:
         The path of the card.
@@ -307,44 +259,43 @@ def write_model_card(
     path = Path(directory) / CARD_NAME
     if path.exists() and not overwrite:
         return path
-    return _write(path, card_text(model, **contents))
+    return write_file(path, card_text(model, **contents))
 
 
 def complete_card(
     directory: str | os.PathLike[str], model: PreTrainedModel, summary: TrainingSummary, repo_id: str | None
 ) -> Path:
-    """The card of a folder, or a new one, with what the summary of a ``Trainer`` knows more."""
+    """Add the training data, metrics and hyperparameters of a ``Trainer`` to the model card of a folder.
+
+    Returns:
+        The path of the card.
+    """
     card = ModelCard.load(write_model_card(directory, model, overwrite=False))
     theirs = ModelCard(summary.to_model_card())
     for name in ("language", "license", "base_model", "datasets", "metrics", "eval_results"):
         card.data[name] = theirs.data.get(name) or card.data.get(name)
     card.data.model_name = summary.model_name if card.data.eval_results else None
-    _add_tags(card, theirs)
+    card.data.tags = list(dict.fromkeys([*(card.data.tags or ()), *(theirs.data.tags or ())]))
     named = [summary.dataset] if isinstance(summary.dataset, str) else summary.dataset or ["not stated"]
     card.text = card.text.replace("## Training data\n\nnot stated\n", f"## Training data\n\n{', '.join(named)}\n")
     _, title, procedure = theirs.text.partition("\n## Training procedure")
     card.text = card.text.partition(title)[0] + title + procedure
-    return _write(Path(directory) / CARD_NAME, _at(card, repo_id))
+    return write_file(Path(directory) / CARD_NAME, name_repository(card, repo_id))
 
 
-def _add_tags(card: ModelCard, other: ModelCard) -> None:
-    """Tags of both, each once."""
-    card.data.tags = list(dict.fromkeys([*(card.data.tags or ()), *(other.data.tags or ())]))
-
-
-def _at(card: ModelCard, repo_id: str | None) -> str:
-    """The text of a card that names the repository it is in."""
+def name_repository(card: ModelCard, repo_id: str | None) -> str:
+    """Return the text of a card with the name of its repository."""
     return str(card).replace(f'"{PLACEHOLDER}"', f'"{repo_id or PLACEHOLDER}"')
 
 
 def _cell(value: Any) -> str:
-    """A value in a row of a table: numbers to four digits, text without what would end the cell."""
+    """Return the text of a table cell: floats with four decimals, pipes escaped, one line."""
     text = f"{value:.4f}" if isinstance(value, float) else str(value)
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _write(path: Path, text: str) -> Path:
-    """Write a file; a link is replaced, since what it leads to may be a file of the cache, or nobody's of ours."""
+def write_file(path: Path, text: str) -> Path:
+    """Write a file; a link is replaced, since its target may be in the cache of the Hub."""
     if path.is_symlink():
         path.unlink()
     path.write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all networks for images share: checked pixels as features, and the classification of whole images."""
+"""Image models: checks and transforms of pixels, and image classification."""
 
 from typing import Any
 
@@ -22,29 +22,21 @@ __all__ = ["ImageClassifier", "ImagePreTrainedModel", "check_pixel_values", "tra
 
 
 def check_pixel_values(pixel_values: Tensor, shape: tuple[int, int, int]) -> None:
-    """Raise for images that a network of ``shape``, channels, height and width, cannot read.
-
-    Raises:
-        TypeError: the pixels are no real floating-point numbers.
-        ValueError: the shape is another one, or there is no image.
-    """
+    """Raise unless pixels are floating-point ``[batch, *shape]``, where ``shape`` is channels, height and width."""
     if not pixel_values.is_floating_point():
         raise TypeError(
-            f"pixel_values must be real floating-point numbers, got {pixel_values.dtype}: use ComplexImageProcessor, "
-            "or pixel_values.float() / 255 for bytes"
+            f"pixel_values must be real floating-point numbers, got {pixel_values.dtype}. Use ComplexImageProcessor, "
+            "or pixel_values.float() / 255 for bytes."
         )
-    if pixel_values.dim() != 4 or tuple(pixel_values.shape[1:]) != shape:
+    if pixel_values.dim() != 4 or tuple(pixel_values.shape[1:]) != shape or not len(pixel_values):
         raise ValueError(
             f"pixel_values must be [batch, channels, height, width] = [batch, {', '.join(map(str, shape))}], got "
-            f"{list(pixel_values.shape)}; ComplexImageProcessor.from_config(model.config) makes them so, where the "
-            "pixels are real"
+            f"{list(pixel_values.shape)}. Use ComplexImageProcessor.from_config(model.config)."
         )
-    if not pixel_values.shape[0]:
-        raise ValueError("pixel_values hold no image: the batch is 0")
 
 
 def transform_pixels(pixel_values: Tensor, input_transform: str) -> tuple[Tensor, ...]:
-    """The parts ``[B, C, H, W]`` of what a network reads: the pixels alone, or two of complex numbers."""
+    """Return the input of the network as one part, or as real and imaginary parts, ``[B, C, H, W]`` each."""
     if input_transform == "none":
         return (pixel_values,)
     if input_transform == "complex":
@@ -53,7 +45,7 @@ def transform_pixels(pixel_values: Tensor, input_transform: str) -> tuple[Tensor
 
 
 class ImagePreTrainedModel(ComplexPreTrainedModel):
-    """Base of the networks for images: what they read and what they support."""
+    """Base class of the image models."""
 
     config: ImageConfig
     main_input_name = "pixel_values"
@@ -64,15 +56,15 @@ class ImagePreTrainedModel(ComplexPreTrainedModel):
     _supports_attention_backend = False
 
     def read_pixels(self, pixel_values: Tensor) -> tuple[Tensor, ...]:
-        """Checked images in the dtype of the network, transformed as configured: parts ``[B, C, H, W]``."""
+        """Check pixels, cast them to the dtype of the network and transform them: parts ``[B, C, H, W]``."""
         check_pixel_values(pixel_values, self.config.pixel_shape)
         dtype = pixel_values.dtype if torch.is_autocast_enabled(pixel_values.device.type) else self.dtype
         return transform_pixels(pixel_values.to(dtype), self.config.input_transform)
 
     def through_layers(self, hidden_states: Tensor) -> Tensor:
-        """All layers, one after the other.
+        """Apply all layers.
 
-        A checkpoint that is reentrant gives no gradient to a layer whose input has none, as pixels.
+        Reentrant gradient checkpointing needs an input that requires a gradient, which pixels do not.
         """
         if self.training and getattr(self.layers[0], "gradient_checkpointing", False):
             hidden_states = hidden_states.detach().requires_grad_() if hidden_states.is_leaf else hidden_states
@@ -82,9 +74,9 @@ class ImagePreTrainedModel(ComplexPreTrainedModel):
 
 
 class ImageClassifier(ImagePreTrainedModel):
-    """A network for images, dropout and the readout of its features (Thesis 2.53).
+    """An image model (``model_class``) and a classification head on its ``pooler_output`` (Thesis 2.53).
 
-    A subclass names the network by ``model_class``; its ``pooled_size`` is the width of its ``pooler_output``.
+    The model's ``pooled_size`` is the stored width of ``pooler_output``.
     """
 
     model_class: type[ImagePreTrainedModel]
@@ -94,7 +86,7 @@ class ImageClassifier(ImagePreTrainedModel):
 
     def __init__(self, config: ImageConfig) -> None:
         super().__init__(config)
-        self.loss_type = "ForSequenceClassification"  # of config.problem_type, whatever the class is called
+        self.loss_type = "ForSequenceClassification"  # Transformers would derive it from the name of the class
         self.num_labels = config.num_labels
         self.model = self.model_class(config)
         self.dropout, self.classifier = classification_head(config, self.model.pooled_size)
@@ -102,14 +94,14 @@ class ImageClassifier(ImagePreTrainedModel):
 
     @can_return_tuple
     def forward(self, pixel_values: Tensor, labels: Tensor | None = None, **kwargs: TransformersKwargs) -> ModelOutput:
-        """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``.
+        """Return logits ``[B, num_labels]`` and, with ``labels``, the loss of ``problem_type``.
 
-        Other arguments as in the model.
+        ``labels`` are ``[B]`` or ``[B, num_labels]``; the other arguments are the model's.
         """
         return self.classify(self.model(pixel_values, return_dict=True, **kwargs), labels)
 
     def classify(self, outputs: BaseModelOutputWithPoolingAndNoAttention, labels: Tensor | None) -> ModelOutput:
-        """The readout of the pooled features and its loss."""
+        """Return the logits of the pooled features and their loss."""
         logits = self.classifier(self.dropout(outputs.pooler_output))
         loss: Any = None if labels is None else self.classification_loss(logits, labels)
         return self.output_class(loss=loss, logits=logits, hidden_states=outputs.hidden_states)

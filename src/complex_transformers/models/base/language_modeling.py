@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Language models that read a text, or a stream in segments, from left to right: head, loss and ``generate()``."""
+"""Causal language modeling: the loss and output of all causal heads, and the head of stateful models."""
 
 from typing import Any, ClassVar
 
@@ -8,63 +8,118 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import GenerationConfig
 from transformers.cache_utils import Cache
-from transformers.modeling_outputs import CausalLMOutputWithPast
+from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
 from transformers.utils import TransformersKwargs
 from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple
 
 from ...nn import AdaptiveReadout, Readout
 from .caches.stream import StreamCache
-from .configuration import WritingConfig
-from .generation import OpenEndedGenerationMixin, check_own_cache
-from .layers import LanguageModelHead
+from .generation import ComplexGenerationMixin, check_own_cache
 from .loss import check_labels, label_count
-from .stream_configuration import StreamConfig
+from .pretrained import ComplexPreTrainedModel
 
-__all__ = ["CausalHead", "CausalLanguageModel"]
-
-
-def label_name(shift_labels: Tensor | None = None, **kwargs: Any) -> str:
-    """Which of its arguments a model learns from."""
-    return "labels" if shift_labels is None else "shift_labels"
+__all__ = ["CausalLanguageModel", "causal_lm_output"]
 
 
-class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
-    """A model that reads from left to right and the ``lm_readout`` of every token, with ``generate()``.
+def causal_lm_output(
+    model: Any,
+    outputs: BaseModelOutputWithPast,
+    labels: Tensor | None = None,
+    shift_labels: Tensor | None = None,
+    logits_to_keep: int | Tensor = 0,
+    **kwargs: Any,
+) -> CausalLMOutputWithPast:
+    """Return logits and, with labels, the loss of a causal model's hidden states.
 
-    A subclass names the model.
+    Args:
+        model: a model with ``lm_head`` and ``token_loss``.
+        outputs: of the decoder below the head.
+        labels: ``[B, T]``, the tokens themselves: each is predicted from the tokens before it.
+        shift_labels: ``[B, T]``, the next token at every position, instead of ``labels``.
+        logits_to_keep: number of last tokens, or indices of the tokens, to compute logits for; 0 for all.
+        kwargs: arguments of ``token_loss``.
+    """
+    kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
+    hidden_states = outputs.last_hidden_state[:, kept]
+    name, following = "shift_labels", shift_labels
+    if following is None and labels is not None:
+        name, following = "labels", F.pad(labels, (0, 1), value=-100)[..., 1:]
+    logits = loss = None
+    if following is not None and isinstance(model.lm_head, AdaptiveReadout):
+        loss = adaptive_loss(model, hidden_states, following, name, kwargs.get("num_items_in_batch"))
+    else:
+        logits = model.lm_head(hidden_states)
+        if following is not None:
+            loss = model.token_loss(logits, following, **{**kwargs, "name": name, "shift_labels": following})
+    return CausalLMOutputWithPast(
+        loss=loss,
+        logits=logits,
+        cache=outputs.cache,
+        hidden_states=outputs.hidden_states,
+        attentions=getattr(outputs, "attentions", None),
+    )
+
+
+def adaptive_loss(
+    model: Any, hidden_states: Tensor, labels: Tensor, name: str, num_items: Tensor | int | None
+) -> Tensor:
+    """Return the loss of an adaptive softmax, for which only the clusters of the labels are computed."""
+    labels = check_labels(labels, hidden_states.shape[:2], model.config.vocab_size, name)
+    nll = model.lm_head.nll(hidden_states, labels)
+    return nll.sum() / label_count(labels, num_items).to(nll.device)
+
+
+class CausalLanguageModel(ComplexPreTrainedModel, ComplexGenerationMixin):
+    """A stateful decoder (``model_class``) with an LM head, ``config.lm_readout``, and ``generate()``.
+
+    With ``config.cutoffs`` the head is an ``nn.AdaptiveReadout``: its logits are log-probabilities, and with labels
+    ``logits`` is None, since only the clusters of the labels are computed. A subclass defines ``new_memory``.
     """
 
-    config: WritingConfig
     model_class: ClassVar[type[nn.Module]]
+    lm_head: Readout
 
-    def __init__(self, config: WritingConfig) -> None:
+    def __init__(self, config: Any) -> None:
         super().__init__(config)
-        self.loss_type = "ForCausalLM"  # whatever the class is called
+        self.loss_type = "ForCausalLM"  # Transformers would derive it from the name of the class
         self.model = self.model_class(config)
-        self.lm_head = self.make_head(config)
+        self.lm_head = make_head(config)
         self.tie_head_to("model.embed_tokens")
         self.post_init()
 
-    def make_head(self, config: WritingConfig) -> Readout:
-        """The head of ``config``."""
-        return Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field, bias=False)
+    def new_memory(self, for_training: bool = False, mem_len: int | None = None) -> StreamCache:
+        """Return an empty memory, optionally of another length than the configuration's.
 
-    def following(self, labels: Tensor | None, shift_labels: Tensor | None = None) -> Tensor | None:
-        """The tokens to predict at every place, ``[B, T]``: ``shift_labels``, or ``labels`` one place on."""
-        if shift_labels is not None or labels is None:
-            return shift_labels
-        return F.pad(labels, (0, 1), value=-100)[..., 1:]
+        During training the memory stores hidden states, so keys are recomputed with the current weights.
+        """
+        raise NotImplementedError
 
-    def predict(
-        self, hidden_states: Tensor, following: Tensor | None, **kwargs: Any
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """The logits of ``[B, T, width]`` and, where the tokens that follow are given, their loss."""
-        logits = self.lm_head(hidden_states)
-        if following is None:
-            return logits, None
-        named = {"name": label_name(**kwargs), "shift_labels": following}
-        return logits, self.token_loss(logits, following, **{**kwargs, **named})
+    @property
+    def has_narrow_tails(self) -> bool:
+        """Whether an adaptive softmax projects rare words from fewer features."""
+        return isinstance(self.lm_head, AdaptiveReadout) and self.config.div_value != 1
+
+    def get_output_embeddings(self) -> nn.Module | None:
+        """Return the projection to the whole vocabulary; None where an adaptive softmax has narrower tails."""
+        return None if self.has_narrow_tails else super().get_output_embeddings()
+
+    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
+        """Replace the projection to the whole vocabulary."""
+        if self.has_narrow_tails:
+            raise ValueError(
+                f"div_value must be 1 to set output embeddings, got {self.config.div_value}. Replace lm_head instead."
+            )
+        super().set_output_embeddings(new_embeddings)
+
+    def _prepare_cache_for_generation(
+        self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Create the memory of the model if no cache is given; Transformers would create a KV cache."""
+        check_own_cache(self, generation_config)
+        if model_kwargs.get("cache") is None and generation_config.use_cache is not False:
+            model_kwargs["cache"] = self.new_memory()
+        return super()._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)
 
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     @can_return_tuple
@@ -80,13 +135,14 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
         logits_to_keep: int | Tensor = 0,
         **kwargs: TransformersKwargs,
     ) -> CausalLMOutputWithPast:
-        """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+        """Return logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
 
-        ``labels`` are the tokens themselves: each is predicted from those before it, the first of a segment from
-        none. ``shift_labels [B, T]`` are the tokens that follow, so that the first of the next segment counts too.
-        ``logits_to_keep``: that many last tokens, or these indices. Other arguments as in the model.
+        ``labels`` are the tokens themselves: each is predicted from the tokens before it, and the first token of a
+        segment is not predicted. ``shift_labels [B, T]`` are the next tokens, so that the first token of the next
+        segment counts too. ``logits_to_keep``: number of last tokens, or their indices. Other arguments as in the
+        model.
         """
-        # Not named in the signature: `Trainer` would then expect `shift_labels` in every batch before it has a loss.
+        # Not in the signature: `Trainer` would then expect `shift_labels` in every batch before it returns a loss.
         shift_labels = kwargs.pop("shift_labels", None)
         outputs = self.model(
             input_ids,
@@ -98,76 +154,19 @@ class CausalHead(LanguageModelHead, OpenEndedGenerationMixin):
             return_dict=True,
             **kwargs,
         )
-        kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
-        following = self.following(labels, shift_labels)
-        logits, loss = self.predict(outputs.last_hidden_state[:, kept], following, shift_labels=shift_labels, **kwargs)
-        return CausalLMOutputWithPast(
-            loss=loss,
-            logits=logits,
-            cache=outputs.cache,
-            hidden_states=outputs.hidden_states,
-            attentions=getattr(outputs, "attentions", None),
-        )
+        return causal_lm_output(self, outputs, labels, shift_labels, logits_to_keep, **kwargs)
 
 
-class CausalLanguageModel(CausalHead):
-    """A model of streams and the ``lm_readout`` of every token, with ``generate()``.
-
-    With ``config.cutoffs`` the head is an ``nn.AdaptiveReadout``: logits are log-probabilities, and where labels are
-    given ``logits`` is None and only those that the loss needs are computed. A subclass names the model, and makes the
-    cache that is its memory.
-    """
-
-    config: StreamConfig
-
-    def make_head(self, config: StreamConfig) -> Readout:
-        """The head of ``config``: of an adaptive softmax where it has cutoffs."""
-        if not config.cutoffs:
-            size, words = config.head_size, config.vocab_size
-            return Readout(size, words, config.lm_readout, config.number_field, bias=config.lm_bias)
-        return AdaptiveReadout(
-            config.head_size,
-            config.vocab_size,
-            config.cutoffs,
-            div_value=config.div_value,
-            readout=config.lm_readout,
-            number_field=config.number_field,
-        )
-
-    def new_memory(self, for_training: bool = False, mem_len: int | None = None) -> StreamCache:
-        """The memory of a stream before its first token, of another length where the model's can have one.
-
-        One for training keeps what today's weights can read again.
-        """
-        raise NotImplementedError
-
-    def get_output_embeddings(self) -> nn.Module | None:  # type: ignore[override]
-        """The layer of all words; None where each tail of the adaptive softmax has its own."""
-        return super().get_output_embeddings() if self.config.div_value == 1 else None
-
-    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
-        """Replace the layer of all words."""
-        if self.config.div_value != 1:
-            raise ValueError(
-                f"no one layer has the logits of all words with div_value={self.config.div_value}; replace lm_head"
-            )
-        super().set_output_embeddings(new_embeddings)
-
-    def _prepare_cache_for_generation(
-        self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> Any:
-        """Create the memory of the model where no cache is given; Transformers would create a KV cache."""
-        check_own_cache(self, generation_config)
-        if model_kwargs.get("cache") is None and generation_config.use_cache is not False:
-            model_kwargs["cache"] = self.new_memory()
-        return super()._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)
-
-    def predict(
-        self, hidden_states: Tensor, following: Tensor | None, **kwargs: Any
-    ) -> tuple[Tensor | None, Tensor | None]:
-        """The logits or, of an adaptive softmax, log-probabilities or the loss of the tokens that follow."""
-        if following is None or not isinstance(self.lm_head, AdaptiveReadout):
-            return super().predict(hidden_states, following, **kwargs)
-        following = check_labels(following, hidden_states.shape[:2], self.config.vocab_size, label_name(**kwargs))
-        nll = self.lm_head.nll(hidden_states, following)
-        return None, nll.sum() / label_count(following, kwargs.get("num_items_in_batch")).to(nll.device)
+def make_head(config: Any) -> Readout:
+    """Return the LM head of a configuration: an adaptive softmax if it has cutoffs."""
+    if not config.cutoffs:
+        size, words = config.head_size, config.vocab_size
+        return Readout(size, words, config.lm_readout, config.number_field, bias=config.lm_bias)
+    return AdaptiveReadout(
+        config.head_size,
+        config.vocab_size,
+        config.cutoffs,
+        div_value=config.div_value,
+        readout=config.lm_readout,
+        number_field=config.number_field,
+    )

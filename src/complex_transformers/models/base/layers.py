@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all Transformers share: attention by Transformers' interface, the layers, encoder and decoder stacks."""
+"""Transformer layers and stacks, and attention through Transformers' ``AttentionInterface``."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,10 +25,10 @@ from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
-from ...nn import ComplexMultiheadAttention, NumberField, Readout, complex_attention, number_field
+from ...nn import ComplexMultiheadAttention, NumberField, complex_attention, number_field
 from ...nn.attention.multi_head import ATTENTION_FUNCTIONS
-from .configuration import LayersConfig, TransformerConfig
-from .inputs import check_cache_batch, check_mask, check_source, check_text_inputs, padding_mask, without_padding
+from .configuration import LayersConfig
+from .inputs import check_cache_batch, check_mask, check_text_inputs, padding_mask, without_padding
 from .packed_sequences import counted_from_one, text_numbers
 from .positions import token_positions
 from .pretrained import ComplexPreTrainedModel, added_mask
@@ -36,74 +36,62 @@ from .text import TextModel
 
 __all__ = [
     "Attention",
-    "AttentionByInterface",
     "DecoderLayer",
     "EncoderLayer",
     "FeedForward",
-    "LanguageModelHead",
     "TransformerDecoder",
     "TransformerEncoder",
     "TransformerStack",
+    "attend_by_interface",
     "attention_implementation_name",
 ]
 
 
 def attention_implementation_name(score: str, normalization: str) -> str:
-    """Name under which Transformers' ``AttentionInterface`` knows a score and a normalisation."""
+    """Return the name of a score and a normalization in Transformers' ``AttentionInterface``."""
     return f"complex_{score}_{normalization}"
 
 
 for (_score, _normalization), _function in ATTENTION_FUNCTIONS.items():
     _name = attention_implementation_name(_score, _normalization)
     AttentionInterface.register(_name, _function)
-    # Without a mask function of the same name Transformers passes no mask at all, and padding would be attended.
+    # Without a mask function of the same name Transformers passes no mask, so padding would be attended to.
     AttentionMaskInterface.register(_name, eager_mask)
 
 _eager_attention = partial(complex_attention, score="real", normalization="softmax")
 
 
-class AttentionByInterface(nn.Module):
-    """What attention takes from Transformers: ``AttentionInterface`` and weights on request.
+def attend_by_interface(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
+) -> tuple[Tensor, Tensor | None]:
+    """Attend with the function that Transformers' ``AttentionInterface`` has for ``module``, a layer with ``config``.
 
-    Score ``real`` with ``softmax`` is the dot product of halves: it follows ``attn_implementation`` (sdpa, eager,
-    ...). Every other pair is registered under its own name. Mixed in before a layer of ``nn``.
+    Score ``real`` with ``softmax`` is the dot product of halves and follows ``attn_implementation`` (sdpa, eager,
+    ...). Every other pair is registered under its own name. Weights are returned for ``eager`` attention, or on
+    request.
     """
-
-    config: LayersConfig
-    is_causal: bool
-    score: str
-    normalization: str
-
-    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
-        """As in the layer; weights are kept for ``eager`` attention or when they are asked for."""
-        wanted = kwargs.get("output_attentions", getattr(self.config, "output_attentions", False))
-        kwargs["need_weights"] = bool(wanted) or self.config._attn_implementation == "eager"
-        return super().attend_from(hidden_states, *args, **kwargs)  # type: ignore[misc]
-
-    def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
-    ) -> tuple[Tensor, Tensor | None]:
-        """As in the layer; with the first tokens of a static cache, where Transformers gives no mask."""
-        length = query.shape[-2]
-        if self.config._attn_implementation == "flex_attention" and isinstance(attention_mask, Tensor):
-            attention_mask = added_mask(attention_mask, query)
-        if attention_mask is None and self.is_causal and 1 < length < key.shape[-2]:  # the other places are empty
-            key, value = key[:, :, :length], value[:, :, :length]
-        return super().attend(query, key, value, attention_mask, **kwargs)  # type: ignore[misc]
-
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        """That of ``attn_implementation``, or the registered one of score and normalisation."""
-        if (self.score, self.normalization) == ("real", "softmax"):
-            return ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, _eager_attention)
-        name = attention_implementation_name(self.score, self.normalization)
-        return ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
+    name = module.config._attn_implementation
+    wanted = kwargs.get("output_attentions", getattr(module.config, "output_attentions", False))
+    kwargs["need_weights"] = bool(wanted) or name == "eager"
+    length = query.shape[-2]
+    if name == "flex_attention" and isinstance(attention_mask, Tensor):
+        attention_mask = added_mask(attention_mask, query)
+    if attention_mask is None and module.is_causal and 1 < length < key.shape[-2]:
+        # A static cache at its first tokens, for which Transformers creates no mask: the other places are empty.
+        key, value = key[:, :, :length], value[:, :, :length]
+    if (module.score, module.normalization) != ("real", "softmax"):
+        name = attention_implementation_name(module.score, module.normalization)
+    elif name == "sdpa" and kwargs.get("softcap") is not None:  # which sdpa cannot compute
+        name = "eager"
+    attend = ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager_attention)
+    return attend(module, query, key, value, attention_mask, **kwargs)
 
 
-class Attention(AttentionByInterface, ComplexMultiheadAttention):  # type: ignore[misc]
+class Attention(ComplexMultiheadAttention):
     """``nn.ComplexMultiheadAttention`` with Transformers' ``AttentionInterface`` and caches.
 
-    Cross-attention projects the encoder's states once and then takes keys and values from the cache. ``options`` are
-    those arguments of the layer that not every configuration has.
+    Cross-attention projects the encoder's states once and then reads keys and values from the cache. ``options`` are
+    arguments of the layer that only some configurations have.
     """
 
     def __init__(
@@ -124,13 +112,25 @@ class Attention(AttentionByInterface, ComplexMultiheadAttention):  # type: ignor
             is_causal=is_causal,
             layer_idx=layer_idx,
             number_field=config.number_field,
+            attention_function=attend_by_interface,
             **options,
         )
         self.config = config
         self.is_cross_attention = is_cross_attention
 
+    def forward(  # type: ignore[override]
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        key: Tensor | None = None,
+        cache: Cache | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from ``hidden_states`` to themselves, or to ``key`` (cross-attention)."""
+        return self.attend_from(hidden_states, attention_mask, key, cache, **kwargs)
+
     def keys_and_values(self, key: Tensor, value: Tensor, cache: Cache | None) -> tuple[Tensor, Tensor]:
-        """Return keys and values as the base class, with this layer's part of an ``EncoderDecoderCache``."""
+        """Return keys and values from this layer's half of an ``EncoderDecoderCache``."""
         if not isinstance(cache, EncoderDecoderCache):
             return super().keys_and_values(key, value, cache)
         if not self.is_cross_attention:
@@ -160,7 +160,7 @@ class FeedForward(nn.Module):
 
 
 class TokenBatchNorm(nn.Module):
-    """Batch norm over the real tokens of a batch, ``[B, N, 2d]`` with mask ``[B, N]`` (ComplexOrder App. B)."""
+    """Batch norm over the non-padding tokens of ``[B, N, 2d]`` with mask ``[B, N]`` (ComplexOrder App. B)."""
 
     def __init__(self, batch_norm: nn.Module) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class TokenBatchNorm(nn.Module):
 
 
 def make_norm(config: LayersConfig, field: NumberField) -> nn.Module:
-    """The norm of ``config.norm_type``, for ``apply_norm``."""
+    """Return the norm of ``config.norm_type``, to be called by ``apply_norm``."""
     if config.norm_type == "batch":
         return TokenBatchNorm(field.BatchNorm1d(config.hidden_size, eps=config.layer_norm_eps))
     norms = {"layer": field.LayerNorm, "stored_layer": nn.LayerNorm, "rms": field.RMSNorm}
@@ -180,7 +180,7 @@ def make_norm(config: LayersConfig, field: NumberField) -> nn.Module:
 
 
 def apply_norm(norm: nn.Module, hidden_states: Tensor, padding_mask: Tensor | None) -> Tensor:
-    """The norm of every token; statistics over a batch leave out padding."""
+    """Apply a norm to every token; batch statistics ignore padding."""
     return norm(hidden_states, padding_mask) if isinstance(norm, TokenBatchNorm) else norm(hidden_states)
 
 
@@ -203,17 +203,17 @@ class EncoderLayer(GradientCheckpointingLayer):
         self.dropout = field.Dropout(config.hidden_dropout_prob)
 
     def make_attention(self, config: LayersConfig, layer_idx: int | None) -> nn.Module:
-        """The self-attention of this kind of layer."""
+        """Return the self-attention of the layer."""
         return Attention(config, layer_idx, is_causal=self.is_causal)
 
     def make_feed_forward(self, config: LayersConfig, field: NumberField) -> FeedForward:
-        """The feed-forward network of this kind of layer."""
+        """Return the feed-forward network of the layer."""
         return FeedForward(config, field)
 
     def residual(
         self, norm: nn.Module, sublayer: Callable[[Tensor], Tensor], x: Tensor, padding_mask: Tensor | None = None
     ) -> Tensor:
-        """norm(x + f(x)), or x + f(norm(x)): f is the sublayer followed by dropout."""
+        """Return norm(x + f(x)), or x + f(norm(x)), where f is the sublayer followed by dropout."""
         if self.pre_norm:
             return x + self.dropout(sublayer(apply_norm(norm, x, padding_mask)))
         return apply_norm(norm, x + self.dropout(sublayer(x)), padding_mask)
@@ -225,7 +225,7 @@ class EncoderLayer(GradientCheckpointingLayer):
         padding_mask: Tensor | None = None,
         **kwargs: Any,
     ) -> Tensor:
-        """``[B, N, 2d] -> [B, N, 2d]``; ``attention_mask`` for the scores, ``padding_mask [B, N]`` for batch norms."""
+        """Map ``[B, N, 2d] -> [B, N, 2d]``; ``padding_mask [B, N]`` is for batch norms."""
 
         def attend(x: Tensor) -> Tensor:
             return self.self_attn(x, attention_mask, **kwargs)[0]
@@ -235,11 +235,11 @@ class EncoderLayer(GradientCheckpointingLayer):
 
 
 class DecoderLayer(EncoderLayer):
-    """An encoder layer with causal self-attention, and attention to the encoder before the feed-forward network."""
+    """An encoder layer with causal self-attention, and cross-attention before the feed-forward network."""
 
     is_causal = True
 
-    def __init__(self, config: TransformerConfig, layer_idx: int | None = None) -> None:
+    def __init__(self, config: LayersConfig, layer_idx: int | None = None) -> None:
         super().__init__(config, layer_idx)
         self.cross_attn = Attention(config, layer_idx, is_cross_attention=True)
         self.cross_attn_norm = make_norm(config, number_field(config.number_field))
@@ -253,7 +253,7 @@ class DecoderLayer(EncoderLayer):
         cache: Cache | None = None,
         **kwargs: Any,
     ) -> Tensor:
-        """``[B, T, 2d] -> [B, T, 2d]`` with the encoder's ``[B, S, 2d]``; both masks are masks of scores."""
+        """Map ``[B, T, 2d] -> [B, T, 2d]`` with the encoder's ``[B, S, 2d]``; both masks are masks of scores."""
 
         def attend(x: Tensor) -> Tensor:
             return self.self_attn(x, attention_mask, cache=cache, **kwargs)[0]
@@ -267,10 +267,15 @@ class DecoderLayer(EncoderLayer):
         return self.residual(self.feed_forward_norm, self.feed_forward, hidden_states)
 
 
-class TransformerStack(TextModel):
-    """Embedding and layers of one kind; after pre-norm layers a last norm, as no layer's own follows them."""
+class TransformerStack(ComplexPreTrainedModel):
+    """Layers of one kind and, after pre-norm layers, a final norm.
 
-    def __init__(self, config: TransformerConfig, layer_class: type[EncoderLayer], num_layers: int) -> None:
+    A subclass also derives from a model that makes the embedding and the dropout, such as ``TextModel``.
+    """
+
+    dropout: nn.Module
+
+    def __init__(self, config: LayersConfig, layer_class: type[EncoderLayer], num_layers: int) -> None:
         super().__init__(config)
         self.layers = nn.ModuleList([layer_class(config, index) for index in range(num_layers)])
         self.norm = make_norm(config, number_field(config.number_field)) if config.norm_position == "pre" else None
@@ -278,20 +283,29 @@ class TransformerStack(TextModel):
         self.post_init()
 
     def last_norm(self, hidden_states: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        """``[B, N, 2d] -> [B, N, 2d]``: the norm after the last layer, where there is one."""
+        """Apply the final norm, if there is one: ``[B, N, 2d] -> [B, N, 2d]``."""
         return hidden_states if self.norm is None else apply_norm(self.norm, hidden_states, padding_mask)
 
+    def run_layers(
+        self, hidden_states: Tensor, attention_mask: Tensor | None, padding_mask: Tensor | None, **kwargs: Any
+    ) -> Tensor:
+        """Apply dropout, encoder layers and the final norm: ``[B, N, 2d] -> [B, N, 2d]``, masks as in the layer."""
+        hidden_states = self.dropout(hidden_states)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, attention_mask, padding_mask, **kwargs)
+        return self.last_norm(hidden_states, padding_mask)
 
-class TransformerEncoder(TransformerStack):
+
+class TransformerEncoder(TransformerStack, TextModel):
     """Embedding (ComplexOrder Eq. 5) and ``config.num_hidden_layers`` encoder layers (Eq. 13, 14, App. B).
 
-    Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves.
+    It returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves.
     """
 
     _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": Attention}
     layer_class: type[EncoderLayer] = EncoderLayer
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: LayersConfig) -> None:
         super().__init__(config, self.layer_class, config.num_hidden_layers)
 
     @merge_with_config_defaults
@@ -304,14 +318,14 @@ class TransformerEncoder(TransformerStack):
         inputs_embeds: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutput:
-        """Encode a batch of texts.
+        """Encode a batch of sequences.
 
         Args:
-            input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
-            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
-                finite numbers without meaning, and features of zero where they are pooled.
+            input_ids: ``[B, N]`` token ids, unless ``inputs_embeds`` are given.
+            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side. Outputs of an all-padding row are
+                finite but meaningless; its pooled features are zero.
             position_ids: ``[B, N]`` positions of the tokens, see ``embed``; default 1, 2, ... over real tokens.
-            inputs_embeds: ``[B, N, hidden_size]`` final embeddings (position included), as halves.
+            inputs_embeds: ``[B, N, hidden_size]`` embeddings, positions included, as halves.
 
         Raises:
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect.
@@ -327,14 +341,14 @@ class TransformerEncoder(TransformerStack):
         position_ids: Tensor | None,
         inputs_embeds: Tensor | None,
     ) -> Tensor:
-        """As in ``TextModel``; positions count from 1 or, in a row with a token at 0, from 0, as in Transformers.
+        """Return embeddings; positions count from 1 or, in a row with a token at 0, from 0, as in Transformers.
 
-        Positions that return to the first one of a row begin another text, see ``encode``.
+        Positions that return to the first one of a row start another packed sequence.
         """
         return super().embed(input_ids, attention_mask, counted_from_one(position_ids, attention_mask), inputs_embeds)
 
     def reads_positions(self, position_ids: Tensor, attention_mask: Tensor | None) -> bool:
-        """As in ``TextModel``; also where they tell the texts of a row apart."""
+        """Return whether positions have an effect: on the embedding, or as boundaries of packed sequences."""
         return super().reads_positions(position_ids, attention_mask) or (
             text_numbers(position_ids, attention_mask) is not None
         )
@@ -342,9 +356,10 @@ class TransformerEncoder(TransformerStack):
     def encode(
         self, inputs_embeds: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None = None, **kwargs: Any
     ) -> Tensor:
-        """Dropout and layers: final embeddings ``[B, N, 2d]`` as the last hidden states.
+        """Return the last hidden states of embeddings ``[B, N, 2d]``.
 
-        A token attends to those of its text: without a mask a row has as many as its ``position_ids`` begin.
+        A token attends to the tokens of its own sequence. Without a mask, ``position_ids`` that restart within a row
+        separate packed sequences.
         """
         tokens = padding_mask(attention_mask)
         texts = text_numbers(position_ids, attention_mask)
@@ -355,16 +370,13 @@ class TransformerEncoder(TransformerStack):
             attention_mask=attention_mask,
             and_mask_function=None if texts is None else packed_sequence_mask_function(texts),
         )
-        hidden_states = self.dropout(inputs_embeds)
-        for layer in self.layers:
-            hidden_states = layer(hidden_states, score_mask, tokens, **kwargs)
-        return self.last_norm(hidden_states, tokens)
+        return self.run_layers(inputs_embeds, score_mask, tokens, **kwargs)
 
 
-class TransformerDecoder(TransformerStack):
-    """Embedding and ``config.decoder_layers`` decoder layers: causal, with attention to an encoder and a cache.
+class TransformerDecoder(TransformerStack, TextModel):
+    """Embedding and ``config.decoder_layers`` decoder layers: causal, with cross-attention and a KV cache.
 
-    A cached step stands at its true position, in beams and left-padded batches too.
+    Positions count real tokens, also in beams and left-padded batches.
     """
 
     _can_record_outputs = {
@@ -373,7 +385,7 @@ class TransformerDecoder(TransformerStack):
         "cross_attentions": OutputRecorder(Attention, index=1, layer_name="cross_attn"),
     }
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: LayersConfig) -> None:
         super().__init__(config, DecoderLayer, config.decoder_layers)
 
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
@@ -390,41 +402,37 @@ class TransformerDecoder(TransformerStack):
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPastAndCrossAttentions:
-        """Decode a batch of target texts, or their next tokens.
+        """Decode a batch of target sequences, or their next tokens.
 
         Args:
-            input_ids: ``[B, T]`` the tokens that are not in the cache; or give ``inputs_embeds``.
+            input_ids: ``[B, T]``, the tokens that are not in the cache, unless ``inputs_embeds`` are given.
             attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; or ``[B, 1, T, keys]``, see
                 ``token_positions``.
-            encoder_hidden_states: ``[B, S, hidden_size]`` of the encoder.
+            encoder_hidden_states: ``[B, S, hidden_size]``, the output of the encoder.
             encoder_attention_mask: ``[B, S]``, as given to the encoder.
-            cache: an ``EncoderDecoderCache``, extended by this call.
-            inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
-            use_cache: make a cache where none is given, and return it.
+            cache: an ``EncoderDecoderCache``, extended by this call; it must belong to the same source.
+            inputs_embeds: ``[B, T, hidden_size]`` embeddings, positions included, as halves.
+            use_cache: create a cache if none is given, and return it.
 
         Raises:
             TypeError: another cache than an ``EncoderDecoderCache``.
             ValueError: no encoder states, empty input, shapes that do not match, ids outside the vocabulary.
         """
         if encoder_hidden_states is None:
-            raise ValueError("the decoder attends to an encoder: give encoder_hidden_states")
+            raise ValueError("encoder_hidden_states must be given to a decoder with cross-attention, got None.")
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         check_text_inputs(None, encoder_hidden_states, encoder_attention_mask, self.config.hidden_size)
         target = inputs_embeds if input_ids is None else input_ids
         if encoder_hidden_states.shape[0] != target.shape[0]:  # type: ignore[union-attr]
             raise ValueError(
-                f"there are {encoder_hidden_states.shape[0]} encoded source texts but {target.shape[0]} targets: "  # type: ignore[union-attr]
-                "give as many of each"
+                f"encoder_hidden_states must have the batch size {target.shape[0]} of the target, got "  # type: ignore[union-attr]
+                f"{encoder_hidden_states.shape[0]}."
             )
         if use_cache and cache is None:
             cache = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
         if cache is not None and not isinstance(cache, EncoderDecoderCache):
-            raise TypeError(
-                f"cache must be an EncoderDecoderCache, got {type(cache).__name__}, in which the "
-                "keys of the source would follow those of the target"
-            )
+            raise TypeError(f"cache must be an EncoderDecoderCache, got {type(cache).__name__}.")
         check_cache_batch(cache, encoder_hidden_states.shape[0])
-        self.check_source(cache, encoder_hidden_states)
         past_length = 0 if cache is None else cache.get_seq_length()
         if not torch.compiler.is_compiling():
             covered = (target.shape[0], int(past_length) + target.shape[1])  # type: ignore[union-attr]
@@ -456,30 +464,3 @@ class TransformerDecoder(TransformerStack):
             )
         hidden_states = self.last_norm(hidden_states)
         return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=hidden_states, cache=cache)
-
-    def check_source(self, cache: Cache | None, encoder_hidden_states: Tensor) -> None:
-        """Raise if the cache holds the keys of another source; dropout makes one source another in training."""
-        if self.training or not isinstance(cache, EncoderDecoderCache):
-            return
-        if cache.is_updated.get(0):
-            attention: Any = self.layers[0].cross_attn
-            keys = cache.cross_attention_cache.layers[0].keys
-            check_source(keys, encoder_hidden_states, lambda x: attention.keys_and_values(x, x, None)[0])
-
-
-class LanguageModelHead(ComplexPreTrainedModel):
-    """A model with ``lm_head``, logits of words by ``config.lm_readout``, that can be tied to the word table."""
-
-    config: TransformerConfig
-    lm_head: Readout
-
-    def tie_head_to(self, embedding: str) -> None:
-        """Name the weight that ``tie_word_embeddings`` shares with the head: the word table of ``embedding``."""
-        table = "amplitude" if hasattr(self.get_submodule(embedding), "amplitude") else "weight"
-        self._tied_weights_keys = {"lm_head.projection.weight": f"{embedding}.{table}"}
-
-    def get_output_embeddings(self) -> nn.Module:
-        return self.lm_head.projection
-
-    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
-        self.lm_head.projection = new_embeddings  # type: ignore[assignment]

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor parallelism: which layers are divided among processes, and how halves are (Shoeybi et al. 2019)."""
+"""Tensor parallelism: which layers are split across processes, and how halves are (Shoeybi et al. 2019)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["tensor_parallel_plan"]
 
 
 class Divided(TensorParallelLayer):
-    """A module that each process has a part of: its own parameters are divided along their first axis.
+    """A module whose own parameters are sharded along their first axis.
 
-    ``sizes`` are the attributes of the module that count what is divided; each process has its share of them.
+    ``sizes`` are attributes of the module, such as ``num_heads``, that are divided by the number of processes.
     """
 
     def __init__(self, *sizes: str, halves: bool = False) -> None:
@@ -30,11 +30,11 @@ class Divided(TensorParallelLayer):
         self.halves = halves
 
     def should_use_local_tensors(self, module: nn.Module) -> bool:
-        """Always: the formulas of a layer hold for its part."""
+        """Return True: the forward pass of a layer also holds for its shard."""
         return True
 
     def shard_param(self, module: nn.Module, param: str, mesh: Any) -> None:
-        """One parameter as a placeholder of which a process loads its part; of halves a part of either half."""
+        """Replace a parameter by its local shard; with ``halves``, a shard of the real and of the imaginary half."""
         from torch.distributed.tensor import Shard, distribute_tensor
         from torch.distributed.tensor.placement_types import _StridedShard
 
@@ -49,7 +49,7 @@ class Divided(TensorParallelLayer):
         """Divide the sizes.
 
         Raises:
-            ValueError: a size that cannot be divided by the number of processes.
+            ValueError: the number of processes does not divide a size.
         """
         for name in self.sizes:
             size, unit = getattr(module, name, None), 2 if self.halves else 1
@@ -57,18 +57,18 @@ class Divided(TensorParallelLayer):
                 continue
             if size % (unit * mesh.size()):
                 raise ValueError(
-                    f"{type(module).__name__} cannot be divided among {mesh.size()} processes: its {name} is {size}; "
-                    f"choose a tp_size that divides {size // unit}"
+                    f"tp_size must divide {size // unit} for {name}={size} of {type(module).__name__}, got "
+                    f"{mesh.size()}."
                 )
             setattr(module, name, size // mesh.size())
         return super().install_forward(module, mesh)
 
 
 class DividedInput(Divided):
-    """A complex layer that reads a part of the features; its bias is added once, to the sum over the processes."""
+    """A row-parallel complex layer; its bias is added once, to the sum over the processes."""
 
     def shard_param(self, module: nn.Module, param: str, mesh: Any) -> None:
-        """Every process has the whole bias."""
+        """Keep the whole bias on every process."""
 
 
 if torch.distributed.is_available():
@@ -79,12 +79,11 @@ if torch.distributed.is_available():
 
 
 def tensor_parallel_plan(model: nn.Module) -> dict[str, str]:
-    """Rules of Transformers' tensor parallelism, by the modules that ``model`` has.
+    """Return the tensor parallel plan of ``model``, derived from its modules.
 
-    Layers named in ``column_parallel`` of an attention or a feed-forward network have a part of their outputs on each
-    process, those in ``row_parallel`` a part of their inputs. Both parts of a complex weight are divided alike, so
-    that a process has halves of whole complex features. A norm between the two needs all features: there a layer
-    stays whole.
+    Layers in ``column_parallel`` of an attention or feed-forward module are split by outputs, layers in
+    ``row_parallel`` by inputs. Both sub-layers of a complex weight are split alike, so a process has both halves of
+    its complex features. A module with a norm between the two layers stays whole, since the norm needs all features.
     """
     plan: dict[str, str] = {}
     for name, module in model.named_modules():
@@ -98,7 +97,7 @@ def tensor_parallel_plan(model: nn.Module) -> dict[str, str]:
         if hasattr(module, "num_heads"):
             plan[name] = "heads"
         for child, layer in module.named_children():
-            if child in ("q_norm", "k_norm"):  # each process sees some of the heads that share the gains
+            if child in ("q_norm", "k_norm"):  # each process has some of the heads that share the gains
                 plan[f"{name}.{child}"] = "replicated_with_grad_allreduce"
             if child == "activation" and any(True for _ in layer.parameters()):
                 plan[f"{name}.{child}"] = "features"
@@ -106,7 +105,7 @@ def tensor_parallel_plan(model: nn.Module) -> dict[str, str]:
 
 
 def _rules_of_linear(name: str, layer: nn.Module, style: str) -> dict[str, str]:
-    """Rules of one dense layer; the sub-layers of a complex one are divided, and its own bias."""
+    """Return the rules of a dense layer; for a complex layer, of its sub-layers and its own bias."""
     if not isinstance(layer, ComplexLinear):
         return {name: style}
     parts = {f"{name}.{child}": style for child, part in layer.named_children() if isinstance(part, nn.Linear)}

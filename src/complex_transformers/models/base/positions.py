@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of the tokens that a model reads after those of its cache: real tokens are counted, padding is not."""
+"""Positions of new tokens after the tokens of a cache: real tokens are counted, padding is not."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .inputs import check_position_ids, padding_mask, shows_values
 
 __all__ = ["check_stream_positions", "packed_positions", "periodic", "token_positions"]
 
-# What is added to the score of a key that is not seen, or less: exp(-1e4) is 0 in every dtype.
+# Additive masks hide keys at this value and below: exp(-1e4) is 0 in every dtype.
 HIDDEN = -1e4
 
 
 def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_length: int | Tensor) -> Tensor:
-    """Positions from 1 of new tokens ``[B, T]`` after cached ones, ``[B, T]`` or ``[1, T]``.
+    """Return positions, counted from 1, of new tokens ``[B, T]`` after cached ones: ``[B, T]`` or ``[1, T]``.
 
-    ``attention_mask`` covers cached and new tokens, ``[B, past + T]``, or says for every new token which keys it sees,
-    ``[B, 1, T, keys]``, by True or a number above ``HIDDEN``: those up to its own are counted.
+    ``attention_mask`` is ``[B, past + T]``, or ``[B, 1, T, keys]`` with True, or a value above ``HIDDEN``, for the
+    keys that a token attends to: the keys up to its own are counted.
 
     Raises:
-        ValueError: a mask of other tokens or too few keys, a window of keys, within which positions would not grow.
+        ValueError: a 4-axis mask of another length, or with a sliding window, inside which positions would not grow.
     """
     if attention_mask is None:
         return positions_from_mask(input_ids) + past_length
@@ -34,8 +34,8 @@ def token_positions(input_ids: Tensor, attention_mask: Tensor | None, past_lengt
     seen = (attention_mask if attention_mask.dtype == torch.bool else attention_mask > HIDDEN)[:, 0]
     if shows_values(seen) and (seen.shape[1] != (count := input_ids.shape[1]) or seen.shape[2] < past_length + count):
         raise ValueError(
-            f"attention_mask of 4 axes must be [batch, 1, new tokens, keys], here [batch, 1, {count}, "
-            f"{int(past_length) + count} or more], got {tuple(attention_mask.shape)}"
+            f"attention_mask must be [batch, 1, {count} new tokens, {int(past_length) + count} or more keys], got "
+            f"{tuple(attention_mask.shape)}."
         )
     keys = torch.arange(seen.shape[-1], device=seen.device)
     own = past_length + torch.arange(seen.shape[-2], device=seen.device)
@@ -62,7 +62,7 @@ def packed_positions(
 def check_stream_positions(
     position_ids: Tensor | None, input_ids: Tensor, attention_mask: Tensor | None, past_length: int
 ) -> None:
-    """Raise unless ``position_ids [B or 1, T]`` number the tokens of a stream from 0, as the model does itself."""
+    """Raise unless ``position_ids [B or 1, T]`` count the tokens of a stream from 0, as the model itself does."""
     if position_ids is None or torch.compiler.is_compiling():
         return
     check_position_ids(position_ids, tuple(input_ids.shape))
@@ -71,21 +71,21 @@ def check_stream_positions(
     mask = padding_mask(attention_mask)
     if bool((differs if mask is None else differs & mask[:, -input_ids.shape[1] :]).any()):
         raise ValueError(
-            "position_ids must number the tokens of a stream 0, 1, 2, ... without restarts: this model carries a "
-            "state. Leave position_ids out, and pad instead of packing sequences."
+            "position_ids must be 0, 1, 2, ... along a stream, without restarts. Leave them out, and pad instead of "
+            "packing sequences."
         )
 
 
 def periodic(positions: Tensor, period: int | None) -> Tensor:
-    """Positions from 1 that begin anew after ``period`` tokens, None for never."""
+    """Return positions from 1 that restart after ``period`` tokens; None for no restart."""
     return positions if period is None else (positions - 1) % period + 1
 
 
 def _check_windows(seen: Tensor, own: Tensor, steps: Tensor) -> None:
-    """Raise where a token sees itself and the one before it, and not all that this one saw."""
+    """Raise if a token attends to itself and its predecessor, but not to all keys of its predecessor."""
     near = [seen.gather(-1, at.view(1, -1, 1).expand(len(seen), -1, 1)).squeeze(-1) for at in (own, own - 1)]
     if bool((near[0] & near[1] & (steps != 1)).any()):
         raise ValueError(
-            "attention_mask hides keys from a token that the token before it sees, and positions count what is seen: "
-            "such windows are not supported; let a token see all those of its text that came before it"
+            "attention_mask must not be a sliding window, since positions count visible keys. Let a token attend to "
+            "all earlier tokens of its sequence."
         )

@@ -1,10 +1,12 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all models share with Transformers: the base class."""
+"""The base class of all models: initialization, resizing, dtype rules, losses, saving with a model card."""
 
 from __future__ import annotations
 
 import copy
+import os
+from pathlib import Path
 from typing import Any, Self
 
 import torch
@@ -13,7 +15,7 @@ from transformers import PreTrainedModel
 
 from ...nn import ComplexLinear, PackedLinear, Readout, initialize_
 from ...nn.embedding import TableEmbedding
-from .hub import ModelHubMixin
+from .hub import CARD_NAME, auto_map, model_tags, prepare_repository, write_file, write_hub_shim, write_model_card
 from .loss import check_labels, classification_labels, label_count
 from .parallel import tensor_parallel_plan
 
@@ -22,8 +24,8 @@ __all__ = ["ComplexPreTrainedModel", "added_mask"]
 _PACKAGE = __name__.partition(".")[0]
 
 
-class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
-    """Base of all models: initialisation, resizing, dtype rules and saving. Hidden states are halves."""
+class ComplexPreTrainedModel(PreTrainedModel):
+    """Base class of all models. Hidden states are ``[real | imag]`` halves."""
 
     base_model_prefix = "model"
     main_input_name = "input_ids"
@@ -38,24 +40,63 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     # related parts has no inverse root.
     _keep_in_fp32_modules_strict = {"frequency", "phase", "damping", "log_modulus", "running_mean", "running_var"}
 
+    @classmethod
+    def register_for_auto_class(cls, auto_class: Any = None) -> None:
+        """Do nothing: the package registers its classes, and ``save_pretrained`` must not copy its files."""
+
+    def save_pretrained(
+        self,
+        save_directory: str | os.PathLike[str],
+        is_main_process: bool = True,
+        state_dict: dict[str, Any] | None = None,
+        push_to_hub: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Save the model with its shim for ``trust_remote_code``, and with a model card if the folder has none.
+
+        With ``push_to_hub=True``, a repository without a card gets the card of the folder. The folder keeps its own.
+        """
+        self.config.auto_map = auto_map(self)
+        if not self.config.auto_map:
+            del self.config.auto_map
+        path = Path(save_directory) / CARD_NAME
+        own_card = path.read_text(encoding="utf-8") if push_to_hub and path.is_file() else None
+        if push_to_hub and is_main_process:
+            kwargs.setdefault("repo_id", Path(save_directory).name)
+            prepare_repository(self, kwargs["repo_id"], own_card, kwargs.get("private"), kwargs.get("token"))
+        if push_to_hub and path.is_symlink():
+            path.unlink()  # Transformers would write the card of the repository to the target of the link
+        try:
+            super().save_pretrained(save_directory, is_main_process, state_dict, push_to_hub, **kwargs)
+        finally:
+            if own_card is not None and is_main_process:
+                write_file(path, own_card)
+        if is_main_process:
+            write_hub_shim(save_directory, self)
+            write_model_card(save_directory, self, overwrite=False)
+
+    def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
+        """Upload the model with its shim; a repository without a model card gets one."""
+        prepare_repository(self, repo_id, None, kwargs.get("private"), kwargs.get("token"))
+        return super().push_to_hub(repo_id, **kwargs)
+
     def _flex_attn_can_dispatch(self, is_init_check: bool = False) -> bool:
-        """As in Transformers; ``flex_attention`` computes the softmax of dot products, and no other attention."""
+        """Reject ``flex_attention`` unless attention is the softmax of dot products, all that it computes."""
         given = tuple(getattr(self.config, f"attention_{name}", None) for name in ("score", "normalization"))
         if self._supports_flex_attn and given != ("real", "softmax"):
             raise ValueError(
-                f"attn_implementation='flex_attention' has no attention_score={given[0]!r} with "
-                f"attention_normalization={given[1]!r}: use attention_score='real' with 'softmax', or leave "
-                "attn_implementation out"
+                "attn_implementation='flex_attention' needs attention_score='real' and "
+                f"attention_normalization='softmax', got {given[0]!r} and {given[1]!r}."
             )
         return super()._flex_attn_can_dispatch(is_init_check)
 
     def train(self, mode: bool = True) -> Self:
-        """As in PyTorch.
+        """Set training mode.
 
         Raises:
-            ValueError: layers are packed, and nobody has chosen what of the rest trains.
+            ValueError: layers are packed and no parameter is frozen.
         """
-        if mode and getattr(self, "hf_quantizer", None) is not None:  # that of the whole, not of a part of it
+        if mode and getattr(self, "hf_quantizer", None) is not None:
             _check_trainable(self)
         return super().train(mode)
 
@@ -67,9 +108,9 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
         name: str = "labels",
         **kwargs: Any,
     ) -> Tensor:
-        """``loss_function`` of logits ``[B, N, K]`` and checked labels ``[B, N]``; 0 where none counts.
+        """Return ``loss_function`` of logits ``[B, N, K]`` and labels ``[B, N]``; 0 if all labels are -100.
 
-        Errors call the labels ``name``.
+        Errors refer to the labels as ``name``.
         """
         labels = check_labels(labels, logits.shape[:-1], logits.shape[-1], name).to(logits.device).contiguous()
         own = {"vocab_size": logits.shape[-1], "config": self.config}
@@ -78,35 +119,36 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
         return self.loss_function(logits=logits, labels=labels, **{**kwargs, **own})
 
     def classification_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """``loss_function`` of ``config.problem_type`` of logits ``[B, K]``, labels checked; 0 where none counts."""
+        """Return the loss of ``config.problem_type`` for logits ``[B, K]``; 0 if all labels are -100."""
         labels, more = classification_labels(labels.to(logits.device), logits, self.config)
         return self.loss_function(labels=labels, pooled_logits=logits, config=self.config, **more)
 
     def post_init(self) -> None:
-        """As in Transformers; names only tensors that exist to be kept in float32 (an embedding has some or none)."""
+        """Finish construction; keep only existing tensors in float32 and set the tags of the model card."""
         ends = {name.rpartition(".")[2] for name, _ in (*self.named_parameters(), *self.named_buffers())}
         self._keep_in_fp32_modules_strict = set(type(self)._keep_in_fp32_modules_strict) & ends
         super().post_init()
+        self.add_model_tags(model_tags(self))
 
     def init_parallel_plans(self) -> None:
-        """As in Transformers; how the layers are divided is read off the layers."""
+        """Set the tensor parallel plan, which is derived from the layers."""
         super().init_parallel_plans()
         self._tp_plan = tensor_parallel_plan(self)
 
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
-        """As in Transformers; also draws layers all of whose tensors are those of their children."""
+        """Initialize a module unless all tensors of the module and its children were loaded."""
         tensors = (*module.parameters(), *module.buffers())
         if all(getattr(tensor, "_is_hf_initialized", False) for tensor in tensors):
             module._is_hf_initialized = True  # type: ignore[assignment]
             return
-        # Outside its own package Transformers takes a layer for loaded when its own tensors are: that is every layer
-        # without any, such as a recurrent one or a ComplexLinear without bias. Ours heed the mark of each tensor.
+        # For custom code Transformers checks the layer's own tensors only, so a layer without any, such as a
+        # ComplexLinear without bias, would count as loaded. Our initializers check the mark of each tensor.
         super()._initialize_weights(module, is_custom_code and not _is_ours(module))
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        # Children come first: a ComplexLinear redraws its two sub-layers, which are drawn as plain layers before.
+        # Children come first: a ComplexLinear initializes its two sub-layers again, as one complex weight.
         options = {"std": self.config.initializer_range} if self.config.weight_init == "normal" else {}
         if isinstance(module, ComplexLinear):
             module.reset_parameters(self.config.weight_init, **options)
@@ -116,7 +158,7 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
             module.reset_parameters()  # type: ignore[operator]
 
     def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
-        """As in Transformers, which reads the new size off ``weight``: one row where all words share it."""
+        """Resize the embedding; ``weight`` may have one row for all words, so the size comes from the layer."""
         embeddings = super().resize_token_embeddings(*args, **kwargs)
         if isinstance(embeddings, TableEmbedding):
             self.config.get_text_config().vocab_size = self.vocab_size = embeddings.num_embeddings
@@ -125,16 +167,16 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
     def _resize_token_embeddings(
         self, new_num_tokens: int | None, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
     ) -> nn.Module:
-        """Resize every table of the embedding, and the head of a language model, in place.
+        """Resize every table of the embedding, and the LM head, in place.
 
         Raises:
-            ValueError: a token that the configuration names is beyond the new size.
+            ValueError: a special token of the configuration is beyond the new size.
         """
         embeddings = self.get_input_embeddings()
         if not isinstance(embeddings, TableEmbedding):
             return super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
         if pad_to_multiple_of is not None:
-            if not isinstance(pad_to_multiple_of, int):
+            if not isinstance(pad_to_multiple_of, int):  # the text that Transformers' tests expect
                 raise ValueError(
                     f"Asking to pad the embedding matrix to a multiple of `{pad_to_multiple_of}`, which is not and "
                     "integer. Please make sure to pass an integer"
@@ -145,41 +187,57 @@ class ComplexPreTrainedModel(ModelHubMixin, PreTrainedModel):
             return embeddings
         resized = copy.deepcopy(self.config)
         resized.vocab_size = new_num_tokens
-        resized.validate_token_ids()  # what is saved with tokens that are no words cannot be loaded
+        resized.validate_token_ids()  # a configuration with ids outside the vocabulary cannot be loaded
         head = getattr(self, "lm_head", None)
-        if isinstance(head, Readout):  # before the tables: it may refuse
+        if isinstance(head, Readout):  # before the tables: it may raise
             head.resize(new_num_tokens, mean_resizing)
-            for module in head.modules():  # a later post_init() must not draw them again
+            for module in head.modules():  # a later post_init() must not initialize them again
                 module._is_hf_initialized = True  # type: ignore[assignment]
-        for module in self.modules():  # an encoder and a decoder may have one each
+        for module in self.modules():  # an encoder and a decoder may have a table each
             if isinstance(module, TableEmbedding):
                 module.resize(new_num_tokens, mean_resizing)
         return embeddings
 
+    def tie_head_to(self, embedding: str) -> None:
+        """Declare the weight that ``tie_word_embeddings`` shares with ``lm_head``: the table of ``embedding``."""
+        table = "amplitude" if hasattr(self.get_submodule(embedding), "amplitude") else "weight"
+        self._tied_weights_keys = {"lm_head.projection.weight": f"{embedding}.{table}"}
+
+    def get_output_embeddings(self) -> nn.Module | None:
+        """Return the projection of the LM head; None without one."""
+        head = super().get_output_embeddings()
+        return head.projection if isinstance(head, Readout) else head
+
+    def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
+        if isinstance(getattr(self, "lm_head", None), Readout):
+            self.lm_head.projection = new_embeddings
+        else:
+            super().set_output_embeddings(new_embeddings)
+
 
 def _check_trainable(model: PreTrainedModel) -> None:
-    """Raise for packed layers, which keep their weights, in a model all of whose parameters train.
+    """Raise if a model has packed layers, whose weights are fixed, and no frozen parameter.
 
-    Adapters freeze what they adapt, and so does whoever wants to train no more than, say, the head.
+    Adapters freeze the layers they adapt.
     """
     packed = sum(isinstance(module, PackedLinear) for module in model.modules())
     if packed and all(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError(
-            f"the weights of {packed} layers of this {type(model).__name__} are packed and would stay as they are: "
-            "train the float model with ComplexQuantizationConfig(training=True) and pack it then; to train adapters "
-            "or some of the other parameters, freeze the rest first (requires_grad_(False))"
+            f"train() needs a model without packed layers, got {packed}. Train with "
+            "ComplexQuantizationConfig(training=True), or freeze parameters with requires_grad_(False) to train the "
+            "others."
         )
 
 
 def added_mask(mask: Tensor, query: Tensor) -> Tensor:
-    """A mask of scores ``[B or 1, 1, T, S]`` as numbers for each text, all that ``flex_attention`` reads."""
+    """Return a mask ``[B or 1, 1, T, S]`` as an additive mask ``[B, 1, T, S]``, as ``flex_attention`` needs it."""
     if mask.dtype == torch.bool:
         mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, torch.finfo(query.dtype).min)
     return mask.expand(query.shape[0], -1, -1, -1)
 
 
 def _is_ours(module: nn.Module) -> bool:
-    """True for a layer, not a model, of this package or of a class derived from one."""
+    """Return True for a layer (not a model) of this package, or of a class derived from one."""
     return not isinstance(module, PreTrainedModel) and any(
         base.__module__.partition(".")[0] == _PACKAGE for base in type(module).__mro__
     )

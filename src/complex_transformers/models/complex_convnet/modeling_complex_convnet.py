@@ -21,7 +21,7 @@ __all__ = ["ComplexConvNetForImageClassification", "ComplexConvNetModel"]
 
 
 def make_norm(config: ComplexConvNetConfig, channels: int) -> nn.Module:
-    """The norm of ``config.norm_type`` of stored ``channels``."""
+    """Return the norm of ``config.norm_type`` for ``channels`` stored channels."""
     if config.norm_type == "none":
         return nn.Identity()
     norm = "whitening" if config.norm_type == "whitening" else "split"
@@ -29,7 +29,7 @@ def make_norm(config: ComplexConvNetConfig, channels: int) -> nn.Module:
 
 
 def make_pooling(config: ComplexConvNetConfig) -> nn.Module:
-    """Windows of ``config.pool_size``, each pooled by ``config.pooling``."""
+    """Return the pooling layer of ``config.pooling`` and ``config.pool_size``."""
     size, field = pair(config.pool_size), number_field(config.number_field)
     if math.prod(size) == 1:
         return nn.Identity()
@@ -37,7 +37,7 @@ def make_pooling(config: ComplexConvNetConfig) -> nn.Module:
 
 
 class OnChannels(nn.Module):
-    """A function of single numbers, halves on the last axis, on channels ``[B, C, H, W]``, halves on axis 1."""
+    """Applies an elementwise module, which has halves on the last axis, to ``[B, C, H, W]`` with halves on axis 1."""
 
     def __init__(self, function: nn.Module) -> None:
         super().__init__()
@@ -47,16 +47,16 @@ class OnChannels(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.by_channel:
             return self.function(x.movedim(1, -1)).movedim(-1, 1)
-        return self.function(x.flatten(1)).view_as(x)  # halves on axis 1 are halves of the whole image
+        return self.function(x.flatten(1)).view_as(x)  # halves on axis 1 are also halves of the flattened image
 
 
 def make_activation(config: ComplexConvNetConfig, channels: int) -> OnChannels:
-    """phi of stored ``channels``."""
+    """Return the activation for ``channels`` stored channels."""
     return OnChannels(number_field(config.number_field).activation(config.hidden_act, num_features=channels))
 
 
 class ResidualBlock(nn.Module):
-    """x + W_2 * phi(norm(W_1 * phi(norm(x)))), of one number of channels (Trabelsi et al. 2017, section 4.1)."""
+    """x + W_2 * phi(norm(W_1 * phi(norm(x)))) (Trabelsi et al. 2017, section 4.1)."""
 
     def __init__(self, config: ComplexConvNetConfig, channels: int) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class ResidualBlock(nn.Module):
 
 
 class ImaginaryInput(nn.Module):
-    """x + i f(x) of a real image, f two real convolutions (Trabelsi et al. 2017, section 3.7)."""
+    """x + i f(x) for a real image x, with f two real convolutions (Trabelsi et al. 2017, section 3.7)."""
 
     def __init__(self, config: ComplexConvNetConfig) -> None:
         super().__init__()
@@ -85,14 +85,14 @@ class ImaginaryInput(nn.Module):
         self.layers = nn.Sequential(*layers)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[B, C, H, W] -> [B, 2C, H, W]`` halves."""
+        """Append the imaginary part, ``[B, C, H, W] -> [B, 2C, H, W]``."""
         return torch.cat([x, self.layers(x)], dim=1)
 
 
 class ConvLayer(GradientCheckpointingLayer):
-    """pool(phi(norm(W * x + b))) (Thesis 2.24, 2.29), with the residual block before pooling.
+    """pool(phi(norm(W * x + b))) (Thesis 2.24, 2.29), ``[B, C, H, W] -> [B, width, H', W']``.
 
-    Dropout is before W in all layers but the first, which may read real numbers.
+    The optional residual block comes before pooling, dropout before W except in the first layer.
     """
 
     def __init__(self, config: ComplexConvNetConfig, convolution: nn.Module, width: int, first: bool) -> None:
@@ -106,16 +106,15 @@ class ConvLayer(GradientCheckpointingLayer):
         self.pooling = make_pooling(config)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        """``[B, C, H, W] -> [B, width, H', W']``."""
         hidden_states = self.block(self.activation(self.norm(self.convolution(self.dropout(hidden_states)))))
         return self.pooling(hidden_states)
 
 
 class ComplexConvNetModel(ImagePreTrainedModel):
-    """The layers of a convolutional network (Thesis chapter 3).
+    """Convolutional network (Thesis chapter 3).
 
-    ``last_hidden_state`` are the channels ``[B, C, H, W]`` of the last layer, halves on axis 1; ``pooler_output``
-    are all of its numbers ``[B, C H W]``, or with ``block="residual"`` their mean over places ``[B, C]``, halves.
+    ``last_hidden_state`` holds the channels ``[B, C, H, W]`` of the last layer, with halves on axis 1. It is flattened
+    to ``pooler_output [B, C H W]`` or, with ``block="residual"``, averaged over positions to ``[B, C]``.
     """
 
     config: ComplexConvNetConfig
@@ -126,8 +125,9 @@ class ComplexConvNetModel(ImagePreTrainedModel):
         field = number_field(config.number_field)
         options: dict[str, Any] = {"kernel_size": pair(config.kernel_size), "padding": config.padding}
         first, *others = config.layer_widths
-        self.imaginary_input = ImaginaryInput(config) if config.imaginary_input == "learned" else None
-        if config.input_transform == "none" and self.imaginary_input is None:
+        is_real, learned = config.input_transform == "none", config.imaginary_input == "learned"
+        self.imaginary_input = ImaginaryInput(config) if is_real and learned else None
+        if is_real and not learned:
             convolutions = [field.RealInputConv2d(config.num_channels, first, **options)]
         else:
             convolutions = [field.Conv2d(2 * config.num_channels, first, **options)]
@@ -143,11 +143,14 @@ class ComplexConvNetModel(ImagePreTrainedModel):
     @merge_with_config_defaults
     @capture_outputs
     def forward(self, pixel_values: Tensor, **kwargs: TransformersKwargs) -> BaseModelOutputWithPoolingAndNoAttention:
-        """Images ``[B, num_channels, height, width]`` of real floating-point numbers.
+        """Encode images.
+
+        Args:
+            pixel_values: ``[B, num_channels, height, width]``, real and floating-point.
 
         Raises:
-            TypeError: they are integers or complex.
-            ValueError: they have another shape.
+            TypeError: integer or complex pixels.
+            ValueError: wrong shape.
         """
         hidden_states = torch.cat(self.read_pixels(pixel_values), dim=1)
         if self.imaginary_input is not None:
@@ -158,7 +161,7 @@ class ComplexConvNetModel(ImagePreTrainedModel):
 
 
 class ComplexConvNetForImageClassification(ImageClassifier):
-    """Convolutional network for images: ``ComplexConvNetModel`` and the readout (Thesis 2.53, chapter 3)."""
+    """Convolutional network with an image classification head (Thesis 2.53, chapter 3)."""
 
     config: ComplexConvNetConfig
     model_class = ComplexConvNetModel

@@ -15,10 +15,10 @@ __all__ = ["ComplexFastTextConfig"]
 class ComplexFastTextConfig(TextConfig):
     """Configuration of FastText (Joulin et al. 2016) with complex layers (ComplexOrder Eq. 10).
 
-    Besides the arguments of ``TextConfig``:
+    Takes the arguments of ``TextConfig`` and, in addition:
 
     Args:
-        intermediate_size: width of the dense layer, even.
+        intermediate_size: stored width of the dense layer, even.
         hidden_act: activation of the dense layer.
     """
 

@@ -17,12 +17,12 @@ __all__ = ["ComplexFastTextForSequenceClassification", "ComplexFastTextModel"]
 class ComplexFastTextModel(ClassicTextModel):
     """f(W mean_n z_n + b) over the tokens of a text (ComplexOrder Eq. 10).
 
-    ``last_hidden_state [B, N, hidden_size]`` are the embeddings, ``pooler_output [B, intermediate_size]`` the dense
-    layer of their mean; halves.
+    ``last_hidden_state [B, N, hidden_size]`` holds the embeddings, ``pooler_output [B, intermediate_size]`` the output
+    of the dense layer. Both are halves.
     """
 
     config: ComplexFastTextConfig
-    # There is no layer of hidden states: the embeddings alone.
+    # There are no hidden layers: record the embeddings.
     _can_record_outputs = {
         "hidden_states": OutputRecorder(nn.Module, layer_name="dropout", capture_initial_hidden_state=False)
     }
@@ -36,13 +36,12 @@ class ComplexFastTextModel(ClassicTextModel):
         self.post_init()
 
     def encode(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """The embeddings, and f(W mean + b)."""
         hidden_states = self.dropout(hidden_states)
         return hidden_states, self.activation(self.dense(masked_mean(hidden_states, attention_mask)))
 
 
 class ComplexFastTextForSequenceClassification(SequenceClassifier, ClassicPreTrainedModel):
-    """FastText and the readout of its dense layer (models of ComplexOrder Table 2)."""
+    """FastText with a text classification head (ComplexOrder Table 2)."""
 
     config: ComplexFastTextConfig
     model_class = ComplexFastTextModel

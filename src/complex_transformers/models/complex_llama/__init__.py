@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A causal decoder of today over both number fields: Llama with complex layers."""
+"""Causal decoder: Llama with complex (or real) layers."""
 
 AUTO_CLASSES = {
     "AutoConfig": "ComplexLlamaConfig",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the complex Llama."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from huggingface_hub.dataclasses import strict
 
@@ -14,7 +14,7 @@ from ...nn.feed_forward import check_gate_product
 from ...nn.low_bit.rounding import check_activation_bits
 from ...nn.normalization import check_norm_scale
 from ...nn.widely_linear import check_linear_type
-from ..base.configuration import WritingConfig
+from ..base.configuration import TextConfig, check_positive_field
 
 __all__ = ["LAYER_TYPES", "ROPE_TYPES", "ComplexLlamaConfig"]
 
@@ -22,41 +22,43 @@ POSITION_TYPES = ("rotary", "rotary_word", "complex_order")
 ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3")
 LAYER_TYPES = ("full_attention", "sliding_attention")
 NORM_POSITIONS = ("pre", "output", "both")
-_ROTARY = ("rotary", "rotary_word")
 
 
 @strict
-class ComplexLlamaConfig(WritingConfig):
+class ComplexLlamaConfig(TextConfig):
     """Configuration of a causal decoder: Llama (Touvron et al. 2023) with complex layers, as in iFairy (2025).
 
-    Fields that Llama has keep its names. With ``number_field="real"`` the network is ``LlamaForCausalLM``, weight by
-    weight. Besides the arguments of ``WritingConfig``, which has those of ``TextConfig``:
+    Fields have the names that Llama gives them. With ``number_field="real"`` the network is ``LlamaForCausalLM``,
+    weight by weight. Besides the arguments of ``TextConfig``:
 
     Args:
+        lm_readout: ``readout`` of the LM head, default ``concat``.
+        tie_word_embeddings: share the embedding table with the LM head: ``lm_readout="concat"`` with a free table,
+            ``"feature_modulus"`` with unshared amplitudes.
         num_hidden_layers: decoder layers.
         num_attention_heads: heads of queries.
-        num_key_value_heads: heads of keys and values, which divide them; default as many.
+        num_key_value_heads: heads of keys and values, a divisor of ``num_attention_heads``; default the same.
         head_dim: stored width of a head, even; default ``hidden_size / num_attention_heads``.
         intermediate_size: stored width of the gated feed-forward network, even.
-        hidden_act: of the gate, a name of ``ACT2CFN``: ``split_silu`` (default), ``relu2`` (iFairy), ``modrelu``, ...
+        hidden_act: activation of the gate, a name of ``ACT2CFN``: ``split_silu`` (default), ``relu2`` (iFairy), ...
         gate_product: ``complex`` (default), ``conj`` (iFairy) or ``parts``; see ``nn.GatedFeedForward``. The real
             field has ``parts``.
-        linear_type: of all layers but the head: ``complex`` W z (default), ``conjugate`` W conj(z) (iFairy) or
+        linear_type: dense layers, except the head: ``complex`` W z (default), ``conjugate`` W conj(z) (iFairy) or
             ``widely_linear`` U z + V conj(z), every real matrix. The real field has ``real``.
-        complex_layers: layers that have no V though ``linear_type`` is ``widely_linear``, by their names in the model,
-            such as ``layers.0.mlp.up_proj``; see ``prune_conjugate``.
-        norm_scale: RMS norms divide by the root of the mean of |z|^2 over complex features (``modulus``, default) or
-            of the squares of the stored numbers (``stored``, sqrt(2) times less). The real field has ``stored``.
-        rms_norm_eps: added to that mean.
+        complex_layers: names of layers without V in a ``widely_linear`` model, such as ``layers.0.mlp.up_proj``; see
+            ``prune_conjugate``.
+        norm_scale: RMS norms divide by the root mean square of the moduli |z| (``modulus``, default) or of the stored
+            elements (``stored``, smaller by sqrt(2)). The real field has ``stored``.
+        rms_norm_eps: added to the mean square.
         sub_norms: a norm before ``o_proj`` and before ``down_proj`` (iFairy).
-        norm_position: where the norms of a layer are: ``pre``, of what attention and the feed-forward network read
-            (Llama, default); ``output``, of what they add to the residual stream (OLMo 2); or ``both`` (Gemma 2).
+        norm_position: position of the norms in a layer: ``pre``, at the input of attention and feed-forward network
+            (Llama, default); ``output``, at their output (OLMo 2); or ``both`` (Gemma 2).
         qk_norm: True for a norm over each head of queries and keys (Qwen3), ``"all_heads"`` for one norm over all
             heads together (OLMo 2).
-        activation_bits: of the features that the layers but the head read, rounded for each token and part (iFairy:
-            8); None, the default, for features as they are.
+        activation_bits: bits of the inputs of all dense layers except the head, rounded per token and half (iFairy:
+            8); None, the default, for no rounding.
         attention_bias: biases of q, k, v and o.
-        attention_output_bias: bias of o; default ``attention_bias`` (Qwen2: false where q, k and v have biases).
+        attention_output_bias: bias of o; default ``attention_bias`` (Qwen2: biases of q, k and v only).
         mlp_bias: biases of the feed-forward network.
         attention_score: ``real`` Re(q k^H) through SDPA (default), ``modulus`` or ``bilinear_modulus``; the real field
             has ``real``.
@@ -64,28 +66,27 @@ class ComplexLlamaConfig(WritingConfig):
         attention_scale: factor of the scores; default D^(-1/2) for heads of D complex features, in the real field
             ``head_dim ** -0.5``.
         attn_logit_softcapping: c, for attention scores c tanh(s / c) (Gemma 2); default no limit. ``sdpa`` cannot
-            compute it, so such layers use the eager attention of this package.
-        final_logit_softcapping: the same limit for the logits of the language-model head (Gemma 2).
-        attention_probs_dropout_prob: a probability.
-        position_type: ``rotary`` (default): D complex features turn by the angles of Llama; ``rotary_word``: each word
-            at its own speed, ``nn.RotaryWordPositions``; ``complex_order``: waves in the embedding (ComplexOrder
-            Eq. 5), nothing in attention.
+            compute it, so these layers use the eager attention of this package.
+        final_logit_softcapping: the same limit for the logits of the LM head (Gemma 2).
+        attention_probs_dropout_prob: dropout probability of the attention weights.
+        position_type: ``rotary`` (default): D complex features rotate by the angles of Llama; ``rotary_word``: every
+            token has its own rotation frequencies, ``nn.RotaryWordPositions``; ``complex_order``: phases in the
+            embedding (ComplexOrder Eq. 5), no rotation in attention.
         rope_parameters: as in Transformers, default ``{"rope_type": "default", "rope_theta": 10000.0}``. Types are
             ``default``, ``linear``, ``dynamic``, ``yarn``, ``longrope`` and ``llama3``; ``partial_rotary_factor`` is
-            the share of a head that rotates. Types of layers may have a dictionary each, by their names (Gemma 3).
-            ``rotary_word`` has ``default`` only.
-        no_rope_layers: for each layer 1 where it rotates queries and keys, 0 where it does not (SmolLM3); default all
-            rotate.
-        sliding_window: tokens that a layer of type ``sliding_attention`` sees, its own included (Mistral).
-        layer_types: ``full_attention`` or ``sliding_attention`` for each layer; by default all layers slide where
-            there is a ``sliding_window``, and none where there is not.
+            the share of a head that rotates. Layer types may have one dictionary each (Gemma 3). ``rotary_word`` has
+            ``default`` only.
+        no_rope_layers: for each layer 1 to rotate queries and keys, or 0 (SmolLM3); default 1 for all.
+        sliding_window: tokens that a layer of type ``sliding_attention`` attends to, its own included (Mistral).
+        layer_types: ``full_attention`` or ``sliding_attention`` for each layer; default ``sliding_attention`` for all
+            layers if ``sliding_window`` is set.
         embedding_multiplier: factor of the word embeddings; Gemma has ``hidden_size ** 0.5``.
-        embedding_type: follows from ``position_type``.
-        max_position_embeddings: length of the texts that the model is for, which evaluation harnesses and other tools
-            ask for. No position here has a table: longer texts are read and written, too.
-        vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout is
-            that of embeddings and of what each block adds.
-        use_cache: return a cache.
+        embedding_type: set by ``position_type``.
+        max_position_embeddings: length that the model is meant for, which evaluation harnesses and other tools read.
+            It is not a limit, since positions have no table.
+        vocab_size, hidden_dropout_prob, pad_token_id: as in ``ComplexConfig``, with the defaults of Llama; dropout
+            applies to embeddings and to the output of each block.
+        use_cache: return a KV cache.
 
     Example:
         >>> from complex_transformers import ComplexLlamaConfig
@@ -99,22 +100,16 @@ class ComplexLlamaConfig(WritingConfig):
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "intermediate_size")
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers", "num_attention_heads")
     complex_only: ClassVar[dict[str, Any]] = {
-        **WritingConfig.complex_only,
+        **TextConfig.complex_only,
         "gate_product": None,
         "linear_type": None,
         "norm_scale": None,
         "attention_score": "real",
     }
-    read_with: ClassVar[dict[str, Any]] = {
-        **WritingConfig.read_with,
-        "max_position_embeddings": ("embedding_type", ("word", "complex_order")),  # for others to read
-        "rope_parameters": ("position_type", _ROTARY),
-        "no_rope_layers": ("position_type", _ROTARY),
-        "embedding_multiplier": ("embedding_type", ("word",)),
-        "complex_layers": ("linear_type", ("widely_linear",)),
-    }
 
     vocab_size: int = 32000
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
     hidden_dropout_prob: float | int = 0.0
     attention_probs_dropout_prob: float | int = 0.0
     num_hidden_layers: int = 8
@@ -167,7 +162,6 @@ class ComplexLlamaConfig(WritingConfig):
         super().__post_init__(**kwargs)
 
     def default_of(self, name: str) -> Any:
-        """As in ``WritingConfig``; what follows from the number field, the positions and the other biases."""
         is_real = self.number_field == "real"
         follows = {
             "gate_product": "parts" if is_real else "complex",
@@ -179,30 +173,19 @@ class ComplexLlamaConfig(WritingConfig):
         }
         return follows[name] if name in follows else super().default_of(name)
 
-    def real_twin(self, **changes: Any) -> Self:
-        """The same network over the real numbers: equal widths, so equal cost. ``changes`` override single fields."""
-        if self.attention_normalization == "split_softmax":
-            changes = {"attention_normalization": "softmax", **changes}
-        return super().real_twin(**changes)
-
     def validate_sizes(self) -> None:
-        """As in ``WritingConfig``; heads divide, and are halves."""
         super().validate_sizes()
-        assert self.num_key_value_heads is not None  # __post_init__ has filled it in
+        assert self.num_key_value_heads is not None  # __post_init__ has set it
         check_heads(self.hidden_size, self.num_attention_heads, self.num_key_value_heads, self.head_dim)
 
     def validate_probabilities(self) -> None:
-        """As in ``WritingConfig``; what is added to a mean square, and a scale of scores, is positive."""
         super().validate_probabilities()
-        positive = ("attention_scale", "attn_logit_softcapping", "final_logit_softcapping", "embedding_multiplier")
-        for name in ("rms_norm_eps", *positive):
-            if (value := getattr(self, name)) is not None and value <= 0.0:
-                raise ValueError(f"{name} must be positive, got {value}")
+        factors = ("attention_scale", "attn_logit_softcapping", "final_logit_softcapping", "embedding_multiplier")
+        check_positive_field(self, "rms_norm_eps", *factors)
 
     def validate_names(self) -> None:
-        """As in ``WritingConfig``; every other named choice is known and exists in the number field."""
         super().validate_names()
-        assert self.gate_product is not None  # __post_init__ has filled all of them in
+        assert self.gate_product is not None  # __post_init__ has set all three
         assert self.linear_type is not None
         assert self.norm_scale is not None
         check_gate_product(self.gate_product, self.number_field)
@@ -214,27 +197,25 @@ class ComplexLlamaConfig(WritingConfig):
         if isinstance(self.qk_norm, str):
             check_choice("qk_norm", self.qk_norm, ("all_heads",), ", or True or False")
         if self.attn_logit_softcapping is not None and self.attention_normalization == "split_softmax":
-            raise ValueError("attn_logit_softcapping needs real scores: use attention_normalization='softmax'")
+            raise ValueError("attn_logit_softcapping needs attention_normalization='softmax', got 'split_softmax'.")
         check_attention(self.attention_score, self.attention_normalization, self.number_field)
         if self.embedding_type != (follows := self.default_of("embedding_type")):
             raise ValueError(
-                f"embedding_type={self.embedding_type!r} does not go with position_type={self.position_type!r}, which "
-                f"has {follows!r}: leave it out"
+                f"embedding_type must be {follows!r} for position_type={self.position_type!r}, got "
+                f"{self.embedding_type!r}. Leave it out."
             )
 
     def validate_windows(self) -> None:
-        """Sliding layers have a window; other types of layers do not exist here."""
-        assert self.layer_types is not None  # __post_init__ has filled it in
+        """Raise for unknown layer types, and for sliding layers without a window."""
+        assert self.layer_types is not None  # __post_init__ has set it
         for layer_type in self.layer_types:
             check_choice("layer_types", layer_type, LAYER_TYPES)
+        check_positive_field(self, "sliding_window")
         if "sliding_attention" in self.layer_types and self.sliding_window is None:
-            raise ValueError("sliding_window must be a number of tokens where layer_types has 'sliding_attention'")
-        if (window := self.sliding_window) is not None and window < 1:
-            raise ValueError(f"sliding_window must be positive, got {window}")
-        if self.no_rope_layers is not None and len(self.no_rope_layers) < self.num_hidden_layers:
+            raise ValueError("sliding_window must be set for layer_types with 'sliding_attention', got None.")
+        if (rotates := self.no_rope_layers) is not None and len(rotates) < self.num_hidden_layers:
             raise ValueError(
-                f"no_rope_layers must have an entry for each of the {self.num_hidden_layers} layers, got "
-                f"{self.no_rope_layers}"
+                f"no_rope_layers must have {self.num_hidden_layers} entries, one per layer, got {rotates}."
             )
 
     def rope_parameters_of(self, layer_type: str) -> dict[str, Any]:
@@ -243,7 +224,7 @@ class ComplexLlamaConfig(WritingConfig):
         return given[layer_type] if self.nested_rope_parameter_keys(given) else given
 
     def validate_rope(self) -> None:
-        """Check that the types of rotary positions exist here; Transformers checks the keys of each type."""
+        """Raise for rotary types that are not supported here; Transformers checks the keys of each type."""
         super().validate_rope()
         for layer_type in sorted(set(self.layer_types or ())):
             parameters = self.rope_parameters_of(layer_type)
@@ -253,6 +234,6 @@ class ComplexLlamaConfig(WritingConfig):
             is_plain = rope_type == "default" and parameters.get("partial_rotary_factor", 1.0) == 1.0
             if self.position_type == "rotary_word" and (not is_plain or parameters is not self.rope_parameters):
                 raise ValueError(
-                    f"position_type='rotary_word' needs rope_type='default' in all layers, got "
-                    f"rope_parameters={self.rope_parameters}; use position_type='rotary'"
+                    f"rope_type must be 'default' in all layers for position_type='rotary_word', got "
+                    f"{self.rope_parameters}."
                 )

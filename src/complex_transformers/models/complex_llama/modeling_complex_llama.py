@@ -1,8 +1,7 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A causal decoder over both number fields: Llama (Touvron et al. 2023) with complex layers, and its heads."""
+"""Causal decoder: Llama (Touvron et al. 2023) with complex or real layers, and its heads."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,10 +9,10 @@ from torch import Tensor, nn
 from transformers.cache_utils import Cache, DynamicCache
 from transformers.masking_utils import create_causal_mask, create_sliding_window_causal_mask
 from transformers.modeling_layers import GradientCheckpointingLayer
-from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPast, TokenClassifierOutput
+from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast, TokenClassifierOutput
 from transformers.utils import TransformersKwargs
 from transformers.utils.deprecation import deprecate_kwarg
-from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.generic import can_return_tuple, merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import (
@@ -26,13 +25,13 @@ from ...nn import (
     number_field,
     rms_norm,
 )
-from ...nn.attention.multi_head import ATTENTION_FUNCTIONS
+from ..base.generation import ComplexGenerationMixin
 from ..base.inputs import check_cache_batch, check_mask, check_position_ids, check_text_inputs, finite_padding
-from ..base.language_modeling import CausalHead
-from ..base.layers import AttentionByInterface
+from ..base.language_modeling import causal_lm_output
+from ..base.layers import attend_by_interface
 from ..base.positions import packed_positions, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.text import DecoderHead, LastTokenClassifier, TextModel, classification_head
+from ..base.text import LastTokenClassifier, TextModel, classification_head, run_text_model
 from .configuration_complex_llama import ComplexLlamaConfig
 from .rotary_complex_llama import RotaryByLayerType, make_positions
 
@@ -58,7 +57,7 @@ NORMS = {
 }
 
 
-class ComplexLlamaAttention(AttentionByInterface, GroupedQueryAttention):
+class ComplexLlamaAttention(GroupedQueryAttention):
     """``nn.GroupedQueryAttention`` with Transformers' ``AttentionInterface``."""
 
     def __init__(self, config: ComplexLlamaConfig, layer_idx: int) -> None:
@@ -82,14 +81,19 @@ class ComplexLlamaAttention(AttentionByInterface, GroupedQueryAttention):
             softcap=config.attn_logit_softcapping,
             layer_idx=layer_idx,
             number_field=config.number_field,
+            attention_function=attend_by_interface,
         )
         self.config = config
 
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        """Return the function of ``attn_implementation``; ``sdpa`` cannot limit scores."""
-        if self.softcap is not None and self.config._attn_implementation == "sdpa":
-            return ATTENTION_FUNCTIONS[self.score, self.normalization]
-        return super().attention_function()
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        factors: Tensor | None = None,
+        cache: Cache | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        return self.attend_from(hidden_states, attention_mask, factors, cache, **kwargs)
 
 
 class ComplexLlamaLayer(GradientCheckpointingLayer):
@@ -119,7 +123,7 @@ class ComplexLlamaLayer(GradientCheckpointingLayer):
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None, factors: Tensor | None, **kwargs: Any
     ) -> Tensor:
-        """``[B, T, 2d] -> [B, T, 2d]``; a mask of scores, and the factors of rotary positions."""
+        """Map ``[B, T, 2d] -> [B, T, 2d]`` with a mask of scores and the factors of rotary positions."""
         before_attention, after_attention, before_mlp, after_mlp = self.norms
         attended, _ = self.self_attn(self.normed(before_attention, hidden_states), attention_mask, factors, **kwargs)
         hidden_states = hidden_states + self.dropout(self.normed(after_attention, attended))
@@ -127,17 +131,17 @@ class ComplexLlamaLayer(GradientCheckpointingLayer):
         return hidden_states + self.dropout(self.normed(after_mlp, added))
 
     def normed(self, name: str | None, hidden_states: Tensor) -> Tensor:
-        """Apply the norm of this name, if there is one."""
+        """Apply the norm of this name, unless it is None."""
         return hidden_states if name is None else getattr(self, name)(hidden_states)
 
 
 def make_norm(config: ComplexLlamaConfig) -> nn.Module:
-    """The RMS norm of the residual stream."""
+    """Return an RMS norm of the residual stream."""
     return rms_norm(config.hidden_size, config.rms_norm_eps, config.norm_scale, config.number_field)
 
 
 class ComplexLlamaPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: configuration and what must stay together."""
+    """Base class of the family."""
 
     config: ComplexLlamaConfig
     _no_split_modules = ["ComplexLlamaLayer"]
@@ -145,9 +149,9 @@ class ComplexLlamaPreTrainedModel(ComplexPreTrainedModel):
 
 
 class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
-    """Word embedding, ``config.num_hidden_layers`` causal layers and a last norm.
+    """Word embedding, ``config.num_hidden_layers`` causal layers and a final norm.
 
-    Positions count real tokens from 1, in beams and left-padded batches too; a cache holds turned keys.
+    Positions count real tokens, also in beams and left-padded batches; a cache holds rotated keys.
     """
 
     config: ComplexLlamaConfig
@@ -175,22 +179,22 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPast:
-        """Read a batch of texts, or their next tokens.
+        """Encode a batch of sequences, or their next tokens.
 
         Args:
-            input_ids: ``[B, T]`` the tokens that are not in the cache; or give ``inputs_embeds``.
-            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; or ``[B, 1, T, keys]``, the
-                keys that each token sees (True, or 0 where -1e4 and less hide): positions count those up to its own.
+            input_ids: ``[B, T]``, the tokens that are not in the cache, unless ``inputs_embeds`` are given.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; or ``[B, 1, T, keys]``, True
+                (or 0, where -1e4 and less hide) for the keys of each token: positions count the keys up to its own.
             position_ids: ``[B, T]`` or ``[1, T]`` positions from 0; default: counted along the mask. Without a mask
-                and a cache, a step other than one begins another sequence of the row (packed sequences).
-            cache: a cache of keys and values, extended by this call.
-            inputs_embeds: ``[B, T, hidden_size]`` embeddings as halves; those of ``position_type="complex_order"``
-                hold the positions.
-            use_cache: make a cache where none is given, and return it.
+                and a cache, a step other than one starts another sequence of the row (packed sequences).
+            cache: a KV cache, extended by this call.
+            inputs_embeds: ``[B, T, hidden_size]`` embeddings as halves, with ``position_type="complex_order"``
+                positions included.
+            use_cache: create a cache if none is given, and return it.
 
         Raises:
-            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a cache of another batch,
-                embeddings where every word has its own frequencies.
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a cache of another batch
+                size, ``inputs_embeds`` with ``position_type="rotary_word"``.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         given_cache = cache
@@ -205,7 +209,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
             inputs_embeds = self.embed_tokens(input_ids, position_ids=positions)
         else:
             inputs_embeds = finite_padding(inputs_embeds, attention_mask)
-        # Not the new cache, beside which packed sequences would not be told apart.
+        # Not the new cache: with a cache Transformers does not separate packed sequences.
         masks = self.score_masks(inputs_embeds, attention_mask, given_cache, position_ids)
         factors = self.factors(input_ids, positions, inputs_embeds.dtype)
         rotates = self.config.no_rope_layers or [1] * len(self.layers)
@@ -219,7 +223,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
     def score_masks(
         self, inputs_embeds: Tensor, attention_mask: Any, cache: Cache | None, position_ids: Tensor | None
     ) -> dict[str, Any]:
-        """Return the mask of the scores for each type of layer; ``generate()`` may have made them."""
+        """Return the mask of the scores for each layer type; ``generate()`` may have created them."""
         if isinstance(attention_mask, dict):
             return attention_mask
         given = {"config": self.config, "inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
@@ -230,7 +234,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
     def positions(
         input_ids: Tensor, attention_mask: Tensor | None, position_ids: Tensor | None, cache: Cache | None
     ) -> Tensor:
-        """Return positions ``[B or 1, T]`` from 1: those given, which count from 0, or those of the mask's tokens."""
+        """Return positions ``[B or 1, T]`` from 1: ``position_ids`` plus 1, or counted along the mask."""
         if position_ids is not None:
             check_position_ids(position_ids, tuple(input_ids.shape))
             return position_ids + 1
@@ -241,7 +245,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         return token_positions(input_ids, attention_mask, past_length)
 
     def factors(self, input_ids: Tensor | None, positions: Tensor, dtype: torch.dtype) -> dict[str, Tensor | None]:
-        """Return what queries and keys are multiplied by, ``[B or 1, 1, T, 2D]`` or None, for each type of layer."""
+        """Return the rotation factors of queries and keys, ``[B or 1, 1, T, 2D]`` or None, for each layer type."""
         positions = positions - 1  # the first token is not rotated, as in Llama
         types = set(self.config.layer_types or ())
         if isinstance(self.rotary, RotaryByLayerType):
@@ -251,10 +255,7 @@ class ComplexLlamaModel(TextModel, ComplexLlamaPreTrainedModel):
         elif not isinstance(self.rotary, RotaryWordPositions):
             common = self.rotary(positions, dtype)
         elif input_ids is None:
-            raise ValueError(
-                "with position_type='rotary_word' every word turns at its own speed, and inputs_embeds name no words: "
-                "give input_ids, or use position_type='rotary'"
-            )
+            raise ValueError("position_type='rotary_word' needs input_ids, got inputs_embeds.")
         else:
             common = self.rotary(input_ids, positions, dtype)
         return dict.fromkeys(types, common)
@@ -271,44 +272,106 @@ class SoftcappedReadout(Readout):
         return self.softcap * torch.tanh(super().forward(x) / self.softcap)
 
 
-class ComplexLlamaForCausalLM(CausalHead, ComplexLlamaPreTrainedModel):
-    """The decoder and the ``lm_readout`` of every token, with ``generate()``."""
+class ComplexLlamaForCausalLM(ComplexLlamaPreTrainedModel, ComplexGenerationMixin):
+    """The decoder with an LM head, ``config.lm_readout``, and ``generate()``."""
 
-    config: ComplexLlamaConfig
-    model_class = ComplexLlamaModel
+    lm_head: Readout
 
-    def make_head(self, config: ComplexLlamaConfig) -> Readout:
-        """Return the language-model head of the configuration."""
-        if config.final_logit_softcapping is None:
-            return super().make_head(config)
-        size, words, softcap = config.hidden_size, config.vocab_size, config.final_logit_softcapping
-        return SoftcappedReadout(size, words, config.lm_readout, config.number_field, bias=False, softcap=softcap)
+    def __init__(self, config: ComplexLlamaConfig) -> None:
+        super().__init__(config)
+        self.loss_type = "ForCausalLM"  # Transformers would derive it from the name of the class
+        self.model = ComplexLlamaModel(config)
+        self.lm_head = make_head(config)
+        self.tie_head_to("model.embed_tokens")
+        self.post_init()
+
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        cache: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | Tensor = 0,
+        **kwargs: TransformersKwargs,
+    ) -> CausalLMOutputWithPast:
+        """Return logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+
+        ``labels`` are the tokens themselves, each predicted from the tokens before it; ``shift_labels [B, T]`` are
+        the next tokens. ``logits_to_keep``: number of last tokens, or their indices. Other arguments as in the model.
+        """
+        # Not in the signature: `Trainer` would then expect `shift_labels` in every batch before it returns a loss.
+        shift_labels = kwargs.pop("shift_labels", None)
+        outputs = self.model(
+            input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            cache=cache,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+            return_dict=True,
+            **kwargs,
+        )
+        return causal_lm_output(self, outputs, labels, shift_labels, logits_to_keep, **kwargs)
 
     def generate(self, *args: Any, **kwargs: Any) -> Any:
-        """As in Transformers; widely linear layers keep their real matrices until the texts are written."""
+        """Generate as Transformers does; widely linear layers fold their real matrices once for the whole call."""
         with folded(self):
             return super().generate(*args, **kwargs)
 
 
+def make_head(config: ComplexLlamaConfig) -> Readout:
+    """Return the LM head of a configuration."""
+    head = (config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
+    if config.final_logit_softcapping is None:
+        return Readout(*head, bias=False)
+    return SoftcappedReadout(*head, bias=False, softcap=config.final_logit_softcapping)
+
+
 class ComplexLlamaForSequenceClassification(LastTokenClassifier, ComplexLlamaPreTrainedModel):
-    """The decoder and the ``readout`` of the last token, the one that has seen the whole text."""
+    """The decoder and a classification head on the last token of each sequence."""
 
     model_class = ComplexLlamaModel
 
 
-class ComplexLlamaForTokenClassification(DecoderHead, ComplexLlamaPreTrainedModel):
-    """The decoder and the ``readout`` of every token, which has seen those before it."""
-
-    model_class = ComplexLlamaModel
-    output_class = TokenClassifierOutput
+class ComplexLlamaForTokenClassification(ComplexLlamaPreTrainedModel):
+    """The decoder and a classification head on every token."""
 
     def __init__(self, config: ComplexLlamaConfig) -> None:
         super().__init__(config)
-        self.loss_type = "ForTokenClassification"  # whatever the class is called
+        self.loss_type = "ForTokenClassification"  # Transformers would derive it from the name of the class
+        self.model = ComplexLlamaModel(config)
         self.num_labels = config.num_labels
         self.dropout, self.classifier = classification_head(config)
         self.post_init()
 
-    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
-        """The readout of every token."""
-        return self.classifier(self.dropout(outputs.last_hidden_state))
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        cache: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool = False,
+        **kwargs: TransformersKwargs,
+    ) -> TokenClassifierOutput:
+        """Return logits ``[B, T, num_labels]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+
+        The other arguments are the model's.
+        """
+        inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
+        outputs = run_text_model(self.model, *inputs, cache=cache, use_cache=bool(use_cache), **kwargs)
+        logits = self.classifier(self.dropout(outputs.last_hidden_state))
+        return TokenClassifierOutput(
+            loss=None if labels is None else self.token_loss(logits, labels, **kwargs),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The rotary positions of a configuration: Transformers' ``rope_parameters``, for each type of layer."""
+"""Rotary positions from Transformers' ``rope_parameters``, for each layer type."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class ScaledRotaryPositions(RotaryPositions):
     """Rotary positions with the scaled frequencies of Transformers' ``ROPE_INIT_FUNCTIONS``.
 
     They are ``linear`` (Chen et al. 2023), ``dynamic`` (NTK-aware), ``yarn`` (Peng et al. 2023), ``longrope`` (Ding et
-    al. 2024) and ``llama3``. The frequencies of ``dynamic`` and ``longrope`` depend on the largest position of a call,
-    and on nothing else, while Transformers keeps those of the longest call so far.
+    al. 2024) and ``llama3``. The frequencies of ``dynamic`` and ``longrope`` depend only on the largest position of a
+    call, while Transformers keeps the frequencies of the longest call so far.
 
     Args:
         config: its ``rope_parameters``, ``head_dim`` and ``max_position_embeddings`` are read.
-        layer_type: where ``rope_parameters`` has a dictionary for each type of layer, the one that is used.
+        layer_type: key of ``rope_parameters``, if it has a dictionary for each layer type.
     """
 
     def __init__(self, config: ComplexLlamaConfig, layer_type: str | None = None) -> None:
@@ -35,7 +35,7 @@ class ScaledRotaryPositions(RotaryPositions):
         self.rope_type = parameters["rope_type"]
         self.initialize = partial(ROPE_INIT_FUNCTIONS[self.rope_type], config, layer_type=layer_type)
         cpu = torch.device("cpu")
-        with cpu:  # models are built on the meta device, too
+        with cpu:  # models may be built on the meta device
             short, self.attention_factor = self.initialize(device=cpu)
             self.short = short.tolist()
             if self.rope_type == "longrope":
@@ -56,7 +56,7 @@ class ScaledRotaryPositions(RotaryPositions):
 
 
 class RotaryByLayerType(nn.ModuleDict):
-    """Rotary positions for each type of layer (Gemma 3)."""
+    """Rotary positions for each layer type (Gemma 3)."""
 
     def __init__(self, config: ComplexLlamaConfig) -> None:
         types = sorted(set(config.layer_types or ()))
@@ -69,8 +69,8 @@ def _parameters(config: ComplexLlamaConfig, layer_type: str | None) -> dict[str,
 
 
 def _plain_arguments(config: ComplexLlamaConfig, layer_type: str | None) -> tuple[int, float, float]:
-    """Return complex features of a head, base and rotating share."""
-    assert config.head_dim is not None  # __post_init__ has filled it in
+    """Return the number of complex features of a head, the base and the share that rotates."""
+    assert config.head_dim is not None  # __post_init__ has set it
     parameters = _parameters(config, layer_type)
     return config.head_dim // 2, parameters["rope_theta"], parameters.get("partial_rotary_factor", 1.0)
 
@@ -84,11 +84,11 @@ def _rotary_positions(config: ComplexLlamaConfig, layer_type: str | None = None)
 def make_positions(
     config: ComplexLlamaConfig,
 ) -> RotaryPositions | RotaryWordPositions | RotaryByLayerType | None:
-    """Return the rotary positions of ``config.position_type``; None where the embedding has the positions."""
+    """Return the rotary positions of ``config.position_type``; None if the embedding encodes positions."""
     if config.position_type == "complex_order":
         return None
     config.standardize_rope_params()
-    config.validate_rope()  # Transformers changes `rope_parameters` of a configuration without a check
+    config.validate_rope()  # `rope_parameters` may have been changed after the configuration was validated
     if config.nested_rope_parameter_keys(config.rope_parameters or {}):
         return RotaryByLayerType(config)
     if config.position_type == "rotary":

@@ -9,7 +9,7 @@ from huggingface_hub.dataclasses import strict
 from ...nn.checks import check_choice
 from ...nn.memory import check_memory
 from ...nn.recurrent.gates import check_cell, default_gate
-from ..base.configuration import NetworkConfig
+from ..base.configuration import ComplexConfig
 
 __all__ = ["ComplexMemoryNetworkConfig"]
 
@@ -20,48 +20,50 @@ SOFTMAX_AXES = ("question", "memory")
 RESPONSES = ("add", "multiply")
 RNN_TYPES = ("lstm", "gru", "rnn")
 
-_SENTENCES = ("variant", ("sentence_memory",))
-_WORDS = ("variant", ("word_memory",))
-
 
 @strict
-class ComplexMemoryNetworkConfig(NetworkConfig):
-    """Configuration of a memory network: a story, a question, and one of ``num_labels`` answers (Thesis 4.4).
+class ComplexMemoryNetworkConfig(ComplexConfig):
+    """Configuration of a memory network that answers questions about stories (Thesis 4.4).
 
-    The default reads sentences (Sukhbaatar et al. 2015), which Thesis 4.10-4.14 say; ``variant="word_memory"`` is what
-    the thesis ran, there with ``gate="modulus"`` and ``readout="squared_modulus"``. Besides the arguments of
-    ``NetworkConfig``, which has those of ``ComplexConfig``:
+    The default, ``variant="sentence_memory"``, is the end-to-end memory network of Sukhbaatar et al. 2015 that Thesis
+    4.10-4.14 describe. The experiments of the thesis used ``variant="word_memory"`` with ``gate="modulus"`` and
+    ``readout="squared_modulus"``. Takes the arguments of ``ComplexConfig`` and, in addition:
 
     Args:
-        variant: ``sentence_memory``, or ``word_memory``: every word of the story is compared with every word of the
-            question, and a recurrent layer reads the result along the question.
-        hidden_size: width of a sentence, or of a word of ``word_memory``.
-        initializer_range: standard deviation of all tables, each part.
-        hidden_dropout_prob: of the words, and of the last state where ``classifier_dropout`` is not given.
-        num_hops: how often the memory is read, of ``sentence_memory``; so are those up to ``time_noise``.
+        hidden_act, classifier_dropout, readout: as in ``TextConfig``.
+        variant: ``sentence_memory``, or ``word_memory``, which compares every word of the story with every word of the
+            question and runs a recurrent layer along the question.
+        hidden_size: width of sentence vectors, or of word vectors with ``word_memory``.
+        initializer_range: standard deviation of all embedding tables, per real and imaginary part.
+        hidden_dropout_prob: dropout of the word vectors, and of the last state unless ``classifier_dropout`` is given.
+        num_hops: number of hops (``sentence_memory`` only).
         attention_score: ``real`` Re<m|u> (default), ``modulus`` or ``squared_modulus`` |<m|u>|^2 (Thesis 4.11); the
-            real field has ``real``.
-        attention_normalization: ``softmax``, ``probability_amplitude`` (Thesis 2.37), or ``linear`` for none: see
-            ``LinearStart``.
-        sentence_encoding: a sentence is the sum of its words: ``position``, with factors of their places (Sukhbaatar
-            et al. 2015, 4.1); ``complex_order``, with phases (ComplexOrder Eq. 5); ``bag``, as they are.
-        temporal: the age of a sentence is a ``learned`` vector, a ``phase``, or not said (``none``).
-        weight_tying: tables of the hops: ``adjacent`` A^(k+1) = C^k, ``layer`` one pair and a map of the state
-            between hops, or ``none``.
-        memory_size: sentences that the model remembers.
-        time_noise: probability in training that a sentence is followed by an empty one, which makes the others older
-            (Sukhbaatar et al. 2015, 4.2).
-        answer_token_ids: the word of every label, no two the same; then logits are the products of the last state with
-            the words' vectors in the last table, W^T = C^K (Sukhbaatar et al. 2015, 2.2). With ``adjacent`` tables of
-            vectors without phases. By default answers are no words, and have a ``readout``.
-        story_length, question_length: words of ``word_memory``, whose weights they are in; shorter texts are filled
-            up on the left. So are those below.
-        softmax_axis: words that the weights sum to 1 over: of the ``question``, as run, or of the ``memory``.
-        response: weights and the second table of the story: ``add``, as run, or ``multiply``.
-        rnn_type: ``lstm``, ``gru`` or ``rnn``.
-        recurrent_size: stored width of the states.
-        gate: of ``lstm`` and ``gru``: ``projected`` (default) or another of ``nn.GATES``; ``split`` of the real field.
-        state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
+            real field has only ``real`` (``sentence_memory`` only).
+        attention_normalization: ``softmax``, ``probability_amplitude`` (Thesis 2.37), or ``linear`` for none, see
+            ``LinearStart`` (``sentence_memory`` only).
+        sentence_encoding: a sentence is the sum of its word vectors: ``position`` with position factors (Sukhbaatar
+            et al. 2015, 4.1), ``complex_order`` with phases (ComplexOrder Eq. 5), ``bag`` unweighted
+            (``sentence_memory`` only).
+        temporal: encoding of the age of a sentence: a ``learned`` vector, a ``phase`` or ``none`` (``sentence_memory``
+            only).
+        weight_tying: embedding tables of the hops: ``adjacent`` A^(k+1) = C^k, ``layer`` one pair with a linear map of
+            the state between hops, or ``none`` (``sentence_memory`` only).
+        memory_size: largest number of sentences (``sentence_memory`` only).
+        time_noise: probability, during training, of an empty sentence after each sentence (Sukhbaatar et al. 2015,
+            4.2) (``sentence_memory`` only).
+        answer_token_ids: distinct token ids, one per label. The logits are then products of the last state with these
+            rows of the last table, W^T = C^K (Sukhbaatar et al. 2015, 2.2), instead of a ``readout``. Needs
+            ``sentence_encoding`` ``position`` or ``bag``. Default None.
+        story_length, question_length: fixed lengths in words, which weight shapes depend on; shorter texts are padded
+            on the left (``word_memory`` only).
+        softmax_axis: the attention weights sum to 1 over the words of the ``question`` (as in the thesis) or of the
+            ``memory`` (``word_memory`` only).
+        response: ``add`` the weights to the second story embedding, as in the thesis, or ``multiply`` them
+            (``word_memory`` only).
+        rnn_type: ``lstm``, ``gru`` or ``rnn`` (``word_memory`` only).
+        recurrent_size: stored width of the recurrent states (``word_memory`` only).
+        gate: ``projected`` (default) or another of ``nn.GATES``; ``split`` for the real field and ``rnn``.
+        state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS`` (``word_memory`` only).
 
     Example:
         >>> from complex_transformers import ComplexMemoryNetworkConfig
@@ -75,17 +77,11 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
     positive_sizes: ClassVar[tuple[str, ...]] = (
         *("vocab_size", "num_hops", "memory_size", "story_length", "question_length"),
     )
-    read_with: ClassVar[dict[str, Any]] = {
-        "hidden_act": "state_activation",
-        **dict.fromkeys(("num_hops", "attention_score", "attention_normalization", "sentence_encoding"), _SENTENCES),
-        **dict.fromkeys(("temporal", "weight_tying", "memory_size", "time_noise"), _SENTENCES),
-        "answer_token_ids": ("weight_tying", ("adjacent",)),
-        "readout": ("answer_token_ids", (None,)),
-        **dict.fromkeys(("story_length", "question_length", "softmax_axis", "response"), _WORDS),
-        **dict.fromkeys(("rnn_type", "recurrent_size", "gate", "state_activation"), _WORDS),
-    }
     complex_only: ClassVar[dict[str, Any]] = {"attention_score": "real", "gate": None}
 
+    hidden_act: str = "split_gelu"
+    classifier_dropout: float | int | None = None
+    readout: str | None = None
     hidden_size: int = 64
     hidden_dropout_prob: float | int = 0.0
     initializer_range: float | int = 0.1
@@ -110,80 +106,50 @@ class ComplexMemoryNetworkConfig(NetworkConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.gate is None:
-            self.gate = self.default_of("gate")
+            self.gate = default_gate(self.rnn_type, self.number_field) if self.variant == "word_memory" else "split"
         super().__post_init__(**kwargs)
 
-    def default_of(self, name: str) -> Any:
-        """As in ``NetworkConfig``; the gate is that of the number field and the cell."""
-        if name == "gate":
-            return default_gate(self.rnn_type, self.number_field) if self.variant == "word_memory" else "split"
-        return super().default_of(name)
-
     def real_twin(self, **changes: Any) -> Self:
-        """As in ``NetworkConfig``; ages that are phases become learned vectors."""
+        """Return the real twin; ``temporal="phase"`` becomes ``"learned"``."""
         if self.temporal == "phase":
             changes = {"temporal": "learned", **changes}
         return super().real_twin(**changes)
 
     @property
     def num_tables(self) -> int:
-        """Tables of words of ``sentence_memory``; the first is that of the question."""
+        """Number of embedding tables of ``sentence_memory``; the first embeds the question."""
         return {"adjacent": self.num_hops + 1, "layer": 3, "none": 2 * self.num_hops + 1}[self.weight_tying]
 
     def tables_of(self, hop: int) -> tuple[int, int]:
-        """Which tables are A and C of a hop."""
+        """Return the indices of the tables A and C of a hop."""
         return {"adjacent": (hop, hop + 1), "layer": (1, 2), "none": (2 * hop + 1, 2 * hop + 2)}[self.weight_tying]
 
     def validate_names(self) -> None:
-        """Every named choice is known and exists in the number field."""
+        """Validate named choices and their combination with the number field."""
         super().validate_names()
-        check_choice("variant", self.variant, VARIANTS)
-        check_choice("sentence_encoding", self.sentence_encoding, SENTENCE_ENCODINGS)
-        check_choice("weight_tying", self.weight_tying, WEIGHT_TYINGS)
-        check_choice("softmax_axis", self.softmax_axis, SOFTMAX_AXES)
-        check_choice("response", self.response, RESPONSES)
-        check_choice("rnn_type", self.rnn_type, RNN_TYPES)
+        first = {"variant": VARIANTS, "softmax_axis": SOFTMAX_AXES, "response": RESPONSES}
+        second = {"sentence_encoding": SENTENCE_ENCODINGS, "weight_tying": WEIGHT_TYINGS, "rnn_type": RNN_TYPES}
+        for name, valid in (*first.items(), *second.items()):
+            check_choice(name, getattr(self, name), valid)
         check_memory(self.attention_score, self.attention_normalization, self.temporal, self.number_field)
-        assert self.gate is not None  # __post_init__ has filled it in
+        assert self.gate is not None  # set by __post_init__
         check_cell(self.rnn_type, self.gate, self.state_activation, self.number_field)
 
     def validate_time_noise(self) -> None:
-        """A probability, and of ages that are said."""
+        """Validate that ``time_noise`` is a probability below 1."""
         if not 0.0 <= self.time_noise < 1.0:
-            raise ValueError(f"time_noise must be in [0, 1), got {self.time_noise}")
-        if self.time_noise and self.temporal == "none":
-            raise ValueError(
-                f"time_noise={self.time_noise} has no effect with temporal='none': leave it at 0, or use "
-                "temporal='learned' or 'phase'"
-            )
+            raise ValueError(f"time_noise must be in [0, 1), got {self.time_noise}.")
 
     def validate_token_ids(self) -> None:
-        """As in ``ComplexConfig``; answers are a word for every label, no padding, in a table without phases."""
+        """Validate the special tokens and ``answer_token_ids``."""
         super().validate_token_ids()
         if (ids := self.answer_token_ids) is None:
             return
-        if len(ids) != self.num_labels:
+        valid = set(range(self.vocab_size)) - {self.pad_token_id}
+        if not len(ids) == len(set(ids) & valid) == self.num_labels:
             raise ValueError(
-                f"answer_token_ids has {len(ids)} words for num_labels={self.num_labels}: give one for each label, or "
-                "None for answers that are no words"
-            )
-        if wrong := [word for word in ids if not 0 <= word < self.vocab_size]:
-            raise ValueError(
-                f"answer_token_ids must lie in [0, vocab_size={self.vocab_size}), got {wrong[0]}; "
-                "MemoryProcessor.answer_words adds the answers to the vocabulary, and a smaller one keeps them"
-            )
-        if len(set(ids)) < len(ids):
-            raise ValueError(
-                f"answer_token_ids has a word twice, {ids}: two labels would have one logit for ever; give each a "
-                "word of its own"
-            )
-        if self.pad_token_id in ids:
-            raise ValueError(
-                f"answer_token_ids has pad_token_id={self.pad_token_id}, whose row is zero: give a word of the "
-                "vocabulary, as MemoryProcessor.answer_words does"
+                f"answer_token_ids must be num_labels={self.num_labels} distinct ids below vocab_size="
+                f"{self.vocab_size}, without pad_token_id, got {ids}. Use MemoryProcessor.answer_words."
             )
         if self.variant == "word_memory" or self.sentence_encoding == "complex_order":
-            raise ValueError(
-                f"answer_token_ids needs variant='sentence_memory' with sentence_encoding='position' or 'bag', got "
-                f"{self.variant!r} with {self.sentence_encoding!r}: leave it at None"
-            )
+            raise ValueError(f"answer_token_ids must be None with {self.variant!r} and {self.sentence_encoding!r}.")

@@ -27,7 +27,7 @@ from ...nn import (
 from ...nn.checks import check_ids
 from ...nn.embedding import VOCABULARY_REMEDY
 from ...nn.padding_order import real_first
-from ..base.inputs import EMPTY, check_mask, without_padding
+from ..base.inputs import check_mask, without_padding
 from ..base.text import ClassicPreTrainedModel, SequenceClassifier, make_recurrent, run_recurrent
 from .configuration_complex_memory_network import ComplexMemoryNetworkConfig
 
@@ -41,11 +41,11 @@ __all__ = [
 
 @dataclass
 class MemoryNetworkOutput(BaseModelOutputWithPoolingAndNoAttention):
-    """``BaseModelOutputWithPooling`` with what was looked at.
+    """``BaseModelOutputWithPooling`` with the attention weights of the memory.
 
     Attributes:
-        memory_weights: ``[B, num_hops, M]``, the weight of every sentence in every hop; of ``word_memory`` ``[B,
-            question_length, story_length]``, of every word of the question and the story, which end on the right.
+        memory_weights: ``[B, num_hops, M]``, the weight of every sentence in every hop; with ``word_memory`` ``[B,
+            question_length, story_length]``, padded on the left.
     """
 
     memory_weights: Tensor | None = None
@@ -58,18 +58,15 @@ class MemoryNetworkClassifierOutput(SequenceClassifierOutput):
     memory_weights: Tensor | None = None
 
 
-def check_text(name: str, ids: Tensor, mask: Tensor | None, axes: str, vocab_size: int) -> Tensor:
-    """True for the words of checked ids; all of them where no mask is given.
+def word_mask(name: str, ids: Tensor, mask: Tensor | None, axes: str, vocab_size: int) -> Tensor:
+    """Check token ids and return their mask as booleans, all true if there is none.
 
     Raises:
-        TypeError: ids that are no integers.
-        ValueError: another number of axes, nothing at all, a word outside the vocabulary, a mask of another shape.
+        TypeError: ids are not integers.
+        ValueError: wrong number of axes, empty input, an id outside the vocabulary, a mask of another shape.
     """
-    names = axes.split(", ")
-    if ids.dim() != len(names):
-        raise ValueError(f"{name}_ids must be [{axes}], got shape {tuple(ids.shape)}")
-    if 0 in ids.shape:
-        raise ValueError(f"the {name} is empty: [{axes}] is {tuple(ids.shape)}; {EMPTY}")
+    if ids.dim() != len(axes.split(", ")) or 0 in ids.shape:
+        raise ValueError(f"{name}_ids must be a non-empty [{axes}], got {tuple(ids.shape)}. Drop empty examples.")
     check_ids(f"{name}_ids", ids, vocab_size, VOCABULARY_REMEDY)
     mask_name = "attention_mask" if name == "input" else f"{name}_mask"
     check_mask(mask, tuple(ids.shape), mask_name, f"[{axes}]", scores=False)
@@ -77,7 +74,7 @@ def check_text(name: str, ids: Tensor, mask: Tensor | None, axes: str, vocab_siz
 
 
 def word_table(config: ComplexMemoryNetworkConfig, width: int | None = None) -> nn.Module:
-    """A table of words of ``width`` (default ``hidden_size``), with phases by ``sentence_encoding``."""
+    """Return a word embedding of ``width`` (default ``hidden_size``), with phases if the configuration has them."""
     size = config.hidden_size if width is None else width
     std = config.initializer_range
     if config.variant == "sentence_memory" and config.sentence_encoding == "complex_order":
@@ -86,7 +83,7 @@ def word_table(config: ComplexMemoryNetworkConfig, width: int | None = None) -> 
 
 
 class SentenceTable(nn.Module):
-    """Sentences as sums of their words (Sukhbaatar et al. 2015, 4.1): ``[..., N]`` ids -> ``[..., d]``."""
+    """Sentence vectors as sums of word vectors (Sukhbaatar et al. 2015, 4.1): ids ``[..., N]`` -> ``[..., d]``."""
 
     def __init__(self, config: ComplexMemoryNetworkConfig) -> None:
         super().__init__()
@@ -133,16 +130,13 @@ class SentenceMemory(nn.Module):
         self.out_features = config.hidden_size
 
     def forward(self, story: Tensor, mask: Tensor, question: Tensor, question_mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The last state ``[B, d]`` and the weights ``[B, num_hops, M]``."""
+        """Return the last state ``[B, d]`` and the weights ``[B, num_hops, M]``."""
         told, size = mask.any(-1), self.config.memory_size
         if story.shape[1] > size:
-            # While a network is exported nothing says how many of the places are padding.
+            # An exported graph cannot depend on how many sentences are padding.
             count = story.shape[1] if is_exporting() else int(told.sum(1).max())
             if count > size:
-                raise ValueError(
-                    f"the story has {count} sentences, more than memory_size={size}: give the last {size}, as "
-                    "MemoryProcessor does, or build the model with a larger memory_size"
-                )
+                raise ValueError(f"input_ids must have at most memory_size={size} sentences, got {count}. Truncate.")
         ages = self.ages(told)
         has_places = self.config.sentence_encoding == "position"
         dtype = torch.promote_types(next(self.tables.parameters()).dtype, torch.float32)
@@ -161,7 +155,7 @@ class SentenceMemory(nn.Module):
         return state, torch.stack(weights, dim=1)
 
     def ages(self, told: Tensor) -> Tensor:
-        """1 for the last sentence of ``[B, M]``, 2 for the one before; with ``time_noise`` some are older."""
+        """Return the age of every sentence, ``[B, M]``: 1 for the last one; ``time_noise`` makes some older."""
         steps = told.long()
         if self.training and self.config.time_noise:
             steps = steps + (torch.rand(told.shape, device=told.device) < self.config.time_noise) * steps
@@ -183,9 +177,9 @@ class QuestionReader(nn.Module):
 class WordMemory(nn.Module):
     """All words of a story against all words of a question, and a recurrent layer along the question.
 
-    A = Emb_A(x) ``[S, K]``, U = Emb_Q(q) ``[Q, K]``, B = Emb_B(x) ``[S, Q]``; P = softmax_Q(A U^T), of complex
-    numbers softmax_Q(|A U^H|^2); the layer reads [(P + B)^T ; U] ``[Q, S + K]``. This is what the counts of Thesis
-    Table 4.3 say was run; the texts end on the right, and padding is a word of zeros.
+    A = Emb_A(x) ``[S, K]``, U = Emb_Q(q) ``[Q, K]``, B = Emb_B(x) ``[S, Q]``; P = softmax_Q(A U^T), or
+    softmax_Q(|A U^H|^2) in the complex field; the recurrent layer reads [(P + B)^T ; U] ``[Q, S + K]``. This matches
+    the parameter counts of Thesis Table 4.3. Texts are padded on the left with zero vectors.
     """
 
     axes = "batch, words"
@@ -204,7 +198,7 @@ class WordMemory(nn.Module):
         self.out_features = config.recurrent_size
 
     def forward(self, story: Tensor, mask: Tensor, question: Tensor, question_mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The last state ``[B, m]`` and the weights ``[B, Q, S]``."""
+        """Return the last state ``[B, m]`` and the weights ``[B, Q, S]``."""
         story, mask = self.filled_up("story", story, mask)
         question, question_mask = self.filled_up("question", question, question_mask)
         words = self.embed(1, question, question_mask)
@@ -219,8 +213,8 @@ class WordMemory(nn.Module):
         return self.reader(self.numbers.concatenate([response, words])), weights.mT
 
     def weights(self, story: Tensor, question: Tensor) -> Tensor:
-        """P ``[B, S, Q]``, real."""
-        with torch.autocast(story.device.type, enabled=False):  # a product in half precision would not hold them
+        """Compute the real attention weights P ``[B, S, Q]``."""
+        with torch.autocast(story.device.type, enabled=False):  # scores can exceed the range of float16
             words, asked = CF.wide(story), CF.wide(question)
             if self.numbers.num_parts == 1:
                 scores = words @ asked.mT
@@ -229,38 +223,35 @@ class WordMemory(nn.Module):
         return torch.softmax(scores, dim=-1 if self.config.softmax_axis == "question" else -2).to(story.dtype)
 
     def embed(self, table: int, ids: Tensor, mask: Tensor) -> Tensor:
-        """Words of a table, zeros in padding."""
+        """Embed ids with one of the tables; padding gives zeros."""
         return self.dropout(without_padding(self.tables[table](ids), mask))
 
     def filled_up(self, name: str, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The words of ``[B, N]`` at the right end of ``[B, story_length or question_length]``, and where they are."""
+        """Pad ids ``[B, N]`` on the left to ``story_length`` or ``question_length``; also return their mask."""
         length = getattr(self.config, f"{name}_length")
-        if not is_exporting() and ids.shape[1] > length and bool(mask.sum(1).max() > length):
-            raise ValueError(
-                f"the {name} has {int(mask.sum(1).max())} words, more than {name}_length={length}, which the "
-                f"weights are made for: cut it, or build the model with a larger {name}_length"
-            )
+        if not is_exporting() and ids.shape[1] > length and (count := int(mask.sum(1).max())) > length:
+            raise ValueError(f"{name} must have at most {name}_length={length} words, got {count}. Truncate it.")
         order, _ = real_first(~mask, 1)  # padding first
         words, mask = (nn.functional.pad(part.gather(1, order), (length, 0)) for part in (ids, mask))
         return words[:, -length:], mask[:, -length:]
 
 
 class WordAnswers(nn.Module):
-    """Answers that are words: logit k is Re<c_k|u>, c_k the row of its word (Sukhbaatar et al. 2015, 2.2)."""
+    """Head for answers that are tokens: logit k is Re<c_k|u>, c_k the row of token k (Sukhbaatar et al. 2015, 2.2)."""
 
     def __init__(self, token_ids: list[int]) -> None:
         super().__init__()
         self.token_ids = token_ids
 
     def forward(self, state: Tensor, table: Tensor) -> Tensor:
-        """``[B, d], [V, d] -> [B, num_labels]``."""
+        """Return the logits ``[B, num_labels]`` of ``state [B, d]`` and ``table [V, d]``."""
         return nn.functional.linear(state, table[torch.tensor(self.token_ids, device=table.device)])
 
 
 class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
-    """A memory of a story, read by a question; see ``ComplexMemoryNetworkConfig`` for its two variants.
+    """Memory network; see ``ComplexMemoryNetworkConfig`` for its two variants.
 
-    ``last_hidden_state`` and ``pooler_output`` are the last state ``[B, hidden_size or recurrent_size]``, halves.
+    ``last_hidden_state`` and ``pooler_output`` are the last state, ``[B, hidden_size or recurrent_size]`` halves.
     """
 
     config: ComplexMemoryNetworkConfig
@@ -273,12 +264,10 @@ class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
-        """The first table; each other one has the same words."""
         table = self.memory.tables[0]
         return table.words if isinstance(table, SentenceTable) else table
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        """Put another first table."""
         if isinstance(table := self.memory.tables[0], SentenceTable):
             table.words = value
         else:
@@ -294,35 +283,34 @@ class ComplexMemoryNetworkModel(ClassicPreTrainedModel):
         question_mask: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> MemoryNetworkOutput:
-        """Read a story by a question.
+        """Encode stories and questions.
 
         Args:
-            input_ids: ``[B, M, N]`` words of M sentences, the last one told last; of ``word_memory`` ``[B, N]`` words
-                of the story.
-            attention_mask: of the same shape, 1 for words, 0 for padding, on either side; a sentence of padding alone
-                is none, and a story may have none.
+            input_ids: ``[B, M, N]``, M sentences of N tokens in their order; with ``word_memory`` ``[B, N]``.
+            attention_mask: same shape, 1 for tokens, 0 for padding on either side. All-padding sentences do not count,
+                and a story may have no sentence.
             question_ids, question_mask: ``[B, Q]``.
 
         Raises:
-            TypeError: ids that are no integers.
-            ValueError: no question, shapes that do not match, ids outside the vocabulary, a story that is longer than
-                the memory.
+            TypeError: ids are not integers.
+            ValueError: no question, wrong shapes, ids outside the vocabulary, a story longer than the memory.
         """
         if question_ids is None:
-            raise ValueError("give the question_ids, [batch, words], that are asked about the story")
+            raise ValueError("question_ids must be [batch, words], got None.")
         words = self.config.vocab_size
-        mask = check_text("input", input_ids, attention_mask, self.memory.axes, words)
-        asked = check_text("question", question_ids, question_mask, "batch, words", words)
+        mask = word_mask("input", input_ids, attention_mask, self.memory.axes, words)
+        asked = word_mask("question", question_ids, question_mask, "batch, words", words)
         if input_ids.shape[0] != question_ids.shape[0]:
-            raise ValueError(
-                f"there must be one question for each story, got {question_ids.shape[0]} for {input_ids.shape[0]}"
-            )
+            raise ValueError(f"question_ids must have batch size {len(input_ids)}, got {len(question_ids)}.")
         state, weights = self.memory(input_ids, mask, question_ids, asked)
         return MemoryNetworkOutput(last_hidden_state=state, pooler_output=state, memory_weights=weights)
 
 
 class ComplexMemoryNetworkForSequenceClassification(SequenceClassifier, ClassicPreTrainedModel):
-    """Memory network and one of ``num_labels`` answers: by a readout (Thesis 4.13, 4.14), or the words they are."""
+    """Memory network with a classification head over ``num_labels`` answers (Thesis 4.13, 4.14).
+
+    With ``config.answer_token_ids`` the head compares the last state with the embeddings of the answers.
+    """
 
     config: ComplexMemoryNetworkConfig
     model_class = ComplexMemoryNetworkModel
@@ -334,7 +322,6 @@ class ComplexMemoryNetworkForSequenceClassification(SequenceClassifier, ClassicP
             self.classifier = WordAnswers(config.answer_token_ids)
 
     def logits_of(self, outputs: MemoryNetworkOutput, attention_mask: Tensor | None) -> Tensor:
-        """The readout of the last state, or its products with the answers' words in the last table."""
         if not isinstance(self.classifier, WordAnswers):
             return super().logits_of(outputs, attention_mask)
         return self.classifier(self.dropout(outputs.pooler_output), self.model.memory.tables[-1].words.weight)
@@ -349,7 +336,7 @@ class ComplexMemoryNetworkForSequenceClassification(SequenceClassifier, ClassicP
         labels: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> Any:
-        """Logits ``[B, num_labels]`` and, with ``labels [B]``, the loss; other arguments as in the model."""
+        """Return logits ``[B, num_labels]`` and, with ``labels [B]``, the loss; see the model for other arguments."""
         outputs = self.model(input_ids, attention_mask, question_ids, question_mask, return_dict=True, **kwargs)
         logits = self.logits_of(outputs, attention_mask)
         return self.output_class(

@@ -18,27 +18,22 @@ BAGS = ("none", "binary", "count")
 
 @strict
 class ComplexMLPConfig(ImageConfig):
-    """Configuration of a multilayer perceptron (Thesis 2.18, chapter 3) over either number field.
+    """Configuration of a multilayer perceptron for images or bags of words (Thesis 2.18, chapter 3).
 
-    Besides the arguments of ``ImageConfig``:
+    Takes the arguments of ``ImageConfig`` and, in addition:
 
     Args:
-        hidden_sizes: widths of the hidden layers, by default one of ``hidden_size``, which is the last of them;
-            even, but in the real field. ``nn.equal_parameter_widths`` and ``nn.parameter_budget_width`` find those of
-            networks with as many parameters in both fields.
-        norm_type: of each hidden layer before its activation: ``none`` (the thesis), ``layer``, ``rms`` or ``batch``.
-        layer_norm_eps: added to the variances of every norm.
-        bag_of_words: what is read: an image (``none``), or a text as one number for each of ``vocab_size`` words, 1
-            for those that occur (``binary``) or how often they do (``count``).
-        pad_token_id: left out of the bag, as what ``attention_mask`` hides is.
+        hidden_sizes: stored widths of the hidden layers, even in the complex field; default one layer of
+            ``hidden_size``. The last one is ``hidden_size``. ``nn.equal_parameter_widths`` and
+            ``nn.parameter_budget_width`` compute widths with equal parameter counts in both fields.
+        norm_type: norm before each activation: ``none`` (as in the thesis), ``layer``, ``rms`` or ``batch``.
+        layer_norm_eps: epsilon of the norms.
+        bag_of_words: ``none`` for images; ``binary`` or ``count`` for texts as vectors over ``vocab_size`` tokens that
+            hold 1 for every token in the text, or its number of occurrences.
+        pad_token_id: token that is not counted; padding in ``attention_mask`` is not counted either.
     """
 
     model_type = "complex_mlp"
-    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
-        "layer_norm_eps": ("norm_type", NORMS[1:]),
-        "vocab_size": ("bag_of_words", BAGS[1:]),
-        **dict.fromkeys(("num_channels", "image_size", "input_transform"), ("bag_of_words", ("none",))),
-    }
     positive_sizes: ClassVar[tuple[str, ...]] = (*ImageConfig.positive_sizes, "vocab_size")
 
     widths: ClassVar[str] = "hidden_sizes"
@@ -49,7 +44,7 @@ class ComplexMLPConfig(ImageConfig):
     bag_of_words: str = "none"
 
     def validate_names(self) -> None:
-        """As in ``ImageConfig``; also the norm and the bag."""
+        """Validate named choices."""
         super().validate_names()
-        check_choice("bag_of_words", self.bag_of_words, BAGS)
-        check_choice("norm_type", self.norm_type, NORMS)
+        for name, valid in {"bag_of_words": BAGS, "norm_type": NORMS}.items():
+            check_choice(name, getattr(self, name), valid)

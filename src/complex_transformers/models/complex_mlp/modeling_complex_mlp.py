@@ -22,7 +22,7 @@ __all__ = ["ComplexMLPForImageClassification", "ComplexMLPForSequenceClassificat
 
 
 def count_words(input_ids: Tensor, attention_mask: Tensor | None, config: ComplexMLPConfig) -> Tensor:
-    """How often each word occurs, ``[B, vocab_size]``; with ``bag_of_words="binary"`` 1 for any number of times."""
+    """Count tokens, ``[B, N] -> [B, vocab_size]``; with ``bag_of_words="binary"`` counts are clipped to 1."""
     counted = torch.ones_like(input_ids) if attention_mask is None else attention_mask.to(input_ids.dtype)
     if config.pad_token_id is not None:
         counted = counted * (input_ids != config.pad_token_id)
@@ -32,7 +32,7 @@ def count_words(input_ids: Tensor, attention_mask: Tensor | None, config: Comple
 
 
 def make_norm(config: ComplexMLPConfig, width: int) -> nn.Module:
-    """The norm of ``config.norm_type`` of a layer of stored ``width``."""
+    """Return the norm of ``config.norm_type`` for a layer of stored ``width``."""
     field = number_field(config.number_field)
     if config.norm_type == "none":
         return nn.Identity()
@@ -41,26 +41,25 @@ def make_norm(config: ComplexMLPConfig, width: int) -> nn.Module:
 
 
 class MLPLayer(GradientCheckpointingLayer):
-    """phi(norm(x W + b)) (Thesis 2.16), with dropout before W in all layers but the first."""
+    """phi(norm(x W + b)) (Thesis 2.16), ``[B, n] -> [B, width]``, with dropout before W except in the first layer."""
 
     def __init__(self, config: ComplexMLPConfig, dense: nn.Module, width: int, first: bool) -> None:
         super().__init__()
         field = number_field(config.number_field)
-        # What the first layer reads may be real numbers, which have no halves.
+        # The input of the first layer may be real: it has no halves to drop together.
         self.dropout = nn.Identity() if first else field.Dropout(config.hidden_dropout_prob)
         self.dense = dense
         self.norm = make_norm(config, width)
         self.activation = field.activation(config.hidden_act, num_features=width)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        """``[B, n] -> [B, width]``."""
         return self.activation(self.norm(self.dense(self.dropout(hidden_states))))
 
 
 class ComplexMLPModel(ImagePreTrainedModel):
-    """The hidden layers of a multilayer perceptron on the pixels of an image or the words of a text (Thesis 2.18).
+    """Hidden layers of a multilayer perceptron on pixels or on a bag of words (Thesis 2.18).
 
-    ``last_hidden_state`` and ``pooler_output`` are the features ``[B, hidden_size]`` of the last layer, halves.
+    ``last_hidden_state`` and ``pooler_output`` are the features ``[B, hidden_size]`` of the last layer, as halves.
     """
 
     config: ComplexMLPConfig
@@ -69,7 +68,7 @@ class ComplexMLPModel(ImagePreTrainedModel):
     def __init__(self, config: ComplexMLPConfig) -> None:
         super().__init__(config)
         field = number_field(config.number_field)
-        is_real = config.input_transform == "none"
+        is_real = config.input_transform == "none" or config.bag_of_words != "none"
         if config.bag_of_words == "none":
             inputs = math.prod(config.image_shape) * (1 if is_real else 2)
         else:
@@ -94,26 +93,26 @@ class ComplexMLPModel(ImagePreTrainedModel):
         attention_mask: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPoolingAndNoAttention:
-        """Images ``[B, num_channels, height, width]`` of real floating-point numbers, or texts as bags of words.
+        """Encode images or, with ``bag_of_words``, texts.
 
-        ``input_ids [B, N]`` and ``attention_mask [B, N]``, 0 for padding, are read with ``bag_of_words``.
+        Args:
+            pixel_values: ``[B, num_channels, height, width]``, real and floating-point.
+            input_ids, attention_mask: ``[B, N]``; the mask is 0 for padding.
 
         Raises:
-            TypeError: pixels are integers or complex, ids are not integers.
-            ValueError: they have another shape, or are not what the configuration says.
+            TypeError: integer or complex pixels, ids that are not integers.
+            ValueError: wrong shapes, images for a bag-of-words model or the reverse.
         """
         hidden_states = self.read(pixel_values, input_ids, attention_mask)
         hidden_states = self.through_layers(hidden_states)
         return BaseModelOutputWithPoolingAndNoAttention(last_hidden_state=hidden_states, pooler_output=hidden_states)
 
     def read(self, pixel_values: Tensor | None, input_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor:
-        """What the first layer reads, ``[B, n]``."""
-        for name, value in (("pixel_values", pixel_values), ("input_ids", input_ids)):
-            if (value is None) == (name == self.main_input_name):
-                raise ValueError(
-                    f"a model with bag_of_words={self.config.bag_of_words!r} reads {self.main_input_name} alone, "
-                    f"got {name if value is not None else 'none'}"
-                )
+        """Return the input of the first layer, ``[B, n]``."""
+        given = [name for name, x in (("pixel_values", pixel_values), ("input_ids", input_ids)) if x is not None]
+        if given != [self.main_input_name]:
+            bag = self.config.bag_of_words
+            raise ValueError(f"inputs must be {self.main_input_name} with bag_of_words={bag!r}, got {given}.")
         if pixel_values is not None:
             return torch.cat([part.flatten(1) for part in self.read_pixels(pixel_values)], dim=-1)
         assert input_ids is not None
@@ -123,36 +122,20 @@ class ComplexMLPModel(ImagePreTrainedModel):
 
 
 class ComplexMLPForImageClassification(ImageClassifier):
-    """Multilayer perceptron for images: ``ComplexMLPModel`` and the readout (Thesis 2.18, 2.53)."""
+    """Multilayer perceptron with an image classification head (Thesis 2.18, 2.53)."""
 
     config: ComplexMLPConfig
     model_class = ComplexMLPModel
 
-    def __init__(self, config: ComplexMLPConfig) -> None:
-        if config.bag_of_words != "none":
-            raise ValueError(
-                f"{type(self).__name__} reads images and the configuration has bag_of_words={config.bag_of_words!r}: "
-                "set bag_of_words='none', or use ComplexMLPForSequenceClassification"
-            )
-        super().__init__(config)
-
 
 class ComplexMLPForSequenceClassification(ImageClassifier):
-    """Multilayer perceptron for bags of words: ``ComplexMLPModel`` and the readout (Thesis 2.18, 3.2)."""
+    """Multilayer perceptron with a text classification head on bags of words (Thesis 2.18, 3.2)."""
 
     config: ComplexMLPConfig
     model_class = ComplexMLPModel
     output_class = SequenceClassifierOutput
     main_input_name = "input_ids"
     input_modalities = ("text",)
-
-    def __init__(self, config: ComplexMLPConfig) -> None:
-        if config.bag_of_words == "none":
-            raise ValueError(
-                f"{type(self).__name__} reads bags of words and the configuration has bag_of_words='none': set "
-                "bag_of_words='binary' or 'count', or use ComplexMLPForImageClassification"
-            )
-        super().__init__(config)
 
     @can_return_tuple
     def forward(
@@ -162,9 +145,14 @@ class ComplexMLPForSequenceClassification(ImageClassifier):
         labels: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> ModelOutput:
-        """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``.
+        """Classify texts.
 
-        Other arguments as in the model.
+        Args:
+            input_ids, attention_mask: see ``ComplexMLPModel``.
+            labels: ``[B]`` or ``[B, num_labels]``, for the loss of ``config.problem_type``.
+
+        Returns:
+            Logits ``[B, num_labels]`` and, with ``labels``, the loss.
         """
         outputs = self.model(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **kwargs)
         return self.classify(outputs, labels)

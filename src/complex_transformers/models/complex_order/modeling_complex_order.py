@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ComplexOrder encoder (Wang et al., ICLR 2020): embedding, Transformer encoder and its heads."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +25,6 @@ from ..base.layers import (
     Attention,
     EncoderLayer,
     FeedForward,
-    LanguageModelHead,
     TransformerEncoder,
     apply_norm,
     make_norm,
@@ -33,7 +32,7 @@ from ..base.layers import (
 from ..base.loss import check_labels, smoothed_cross_entropy
 from ..base.packed_sequences import check_one_text
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.text import SequenceClassifier, TextHead, classification_head
+from ..base.text import SequenceClassifier, classification_head, run_text_model
 from .configuration_complex_order import ComplexOrderConfig
 
 __all__ = [
@@ -48,7 +47,7 @@ __all__ = [
 
 
 def make_linear(config: ComplexOrderConfig) -> nn.Module:
-    """A dense layer of ``config.linear_type`` between hidden states."""
+    """Return a dense layer of ``config.linear_type`` between hidden states."""
     return linear_layer(config.linear_type, config.number_field)(config.hidden_size, config.hidden_size)
 
 
@@ -63,9 +62,9 @@ class ComplexOrderLayer(EncoderLayer):
 
 
 class ComplexOrderPooler(nn.Module):
-    """f(W z_1 + b) of the first token, f tanh of both parts (Devlin et al. 2019): ``[B, N, 2d] -> [B, 2d]``.
+    """f(W z_1 + b) of the first token, f = split tanh (Devlin et al. 2019): ``[B, N, 2d] -> [B, 2d]``.
 
-    The first token is that after padding on the left; a text of padding alone gives 0.
+    The first token is the one after padding on the left; an all-padding row gives 0.
     """
 
     def __init__(self, config: ComplexOrderConfig) -> None:
@@ -84,7 +83,7 @@ class ComplexOrderPooler(nn.Module):
 
 
 class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: its configuration and what must stay together."""
+    """Base class of the family."""
 
     config: ComplexOrderConfig
     _no_split_modules = ["ComplexOrderLayer"]
@@ -94,8 +93,8 @@ class ComplexOrderPreTrainedModel(ComplexPreTrainedModel):
 class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
     """ComplexOrder encoder: embedding (Eq. 5) and Transformer layers (Eq. 13, 14, App. B).
 
-    Returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves and, where the configuration has a
-    pooling layer, ``pooler_output`` ``[B, hidden_size]``; heads that have no use for it leave it out.
+    It returns hidden states ``[B, N, hidden_size]`` of ``[real | imag]`` halves and, if the configuration has a
+    pooling layer, ``pooler_output [B, hidden_size]``. Heads that do not use the pooling layer omit it.
     """
 
     config: ComplexOrderConfig
@@ -120,22 +119,22 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         token_type_ids: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutput | BaseModelOutputWithPooling:
-        """Encode a batch of texts.
+        """Encode a batch of sequences.
 
         Args:
-            input_ids: ``[B, N]`` word ids; or give ``inputs_embeds``.
-            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side; a text of padding alone gives
-                finite numbers without meaning, and features of zero where they are pooled.
+            input_ids: ``[B, N]`` token ids, unless ``inputs_embeds`` are given.
+            attention_mask: ``[B, N]``, 1 for tokens, 0 for padding on either side. Outputs of an all-padding row are
+                finite but meaningless; its pooled features are zero.
             position_ids: ``[B, N]`` positions of the tokens, counted from 1 or, in a row with a token at 0, from 0;
-                default 1, 2, ... over real tokens. Without a mask a row holds several texts where they return to the
-                first one (``DataCollatorWithFlattening``).
-            inputs_embeds: ``[B, N, hidden_size]`` embeddings (position included), as halves; types are added to them.
-            token_type_ids: ``[B, N]`` types of the tokens, below ``type_vocab_size``; default 0. Without types in the
-                configuration they are not read: tokenizers of BERT return them unasked.
+                default 1, 2, ... over real tokens. Without a mask, positions that restart within a row separate packed
+                sequences (``DataCollatorWithFlattening``).
+            inputs_embeds: ``[B, N, hidden_size]`` embeddings, positions included, as halves; types are added to them.
+            token_type_ids: ``[B, N]`` types of the tokens, below ``type_vocab_size``; default 0. They are ignored if
+                the configuration has no types, since BERT's tokenizers always return them.
 
         Raises:
             ValueError: empty input, shapes that do not match, ids outside the vocabulary, positions without effect,
-                a row of several texts where texts are pooled.
+                packed sequences with a pooling layer.
         """
         inputs_embeds = self.embed(input_ids, attention_mask, position_ids, inputs_embeds)
         inputs_embeds = self.with_types(inputs_embeds, token_type_ids)
@@ -151,7 +150,7 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         )
 
     def with_types(self, inputs_embeds: Tensor, token_type_ids: Tensor | None) -> Tensor:
-        """Embeddings ``[B, N, 2d]`` and the vectors of their types, where the configuration has types."""
+        """Add the vectors of the token types to embeddings ``[B, N, 2d]``, if the configuration has types."""
         if self.embed_types is None:
             return inputs_embeds
         assert self.config.type_vocab_size is not None
@@ -159,13 +158,63 @@ class ComplexOrderModel(TransformerEncoder, ComplexOrderPreTrainedModel):
         if token_type_ids is None:
             token_type_ids = torch.zeros(shape, dtype=torch.long, device=inputs_embeds.device)
         check_position_ids(token_type_ids, tuple(shape), "token_type_ids")
-        remedy = "a tokenizer for pairs of texts gives 0 for the first and 1 for the second"
+        remedy = "use 0 for the first and 1 for the second sentence of a pair"
         check_ids("token_type_ids", token_type_ids, self.config.type_vocab_size, remedy)
         return inputs_embeds + self.embed_types(token_type_ids)
 
 
-class ComplexOrderHead(TextHead):
-    """A head whose ``forward`` names the types of tokens: a ``Trainer`` keeps the columns that are named there."""
+class ComplexOrderForMaskedLM(ComplexOrderPreTrainedModel):
+    """ComplexOrder encoder with a masked LM head: dense layer, activation, norm, ``config.lm_readout``."""
+
+    lm_head: Readout
+
+    def __init__(self, config: ComplexOrderConfig) -> None:
+        super().__init__(config)
+        self.loss_type = "ForMaskedLM"  # Transformers would derive it from the name of the class
+        self.model = ComplexOrderModel(config, add_pooling_layer=False)
+        field = number_field(config.number_field)
+        self.dense = make_linear(config)
+        self.activation = field.activation(config.hidden_act, num_features=config.hidden_size)
+        # Not `norm`: loading would take it for the last norm of a pre-norm encoder, `model.norm` without its prefix.
+        norm = nn.LayerNorm if config.norm_type == "stored_layer" else field.LayerNorm
+        self.head_norm = norm(config.hidden_size, eps=config.layer_norm_eps)
+        self.lm_head = Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
+        self.tie_head_to("model.embed_tokens")
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> MaskedLMOutput:
+        """Return logits ``[B, N, vocab_size]`` and, with ``labels [B, N]`` (-100 is ignored), the cross entropy.
+
+        The other arguments are the model's.
+        """
+        inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
+        outputs = run_text_model(self.model, *inputs, token_type_ids=token_type_ids, **kwargs)
+        logits = self.lm_head(self.head_norm(self.activation(self.dense(outputs.last_hidden_state))))
+        return MaskedLMOutput(
+            loss=None if labels is None else self.token_loss(logits, labels, **kwargs),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
+
+
+class ComplexOrderForSequenceClassification(SequenceClassifier, ComplexOrderPreTrainedModel):
+    """ComplexOrder encoder with a classification head on the mean of the last hidden state (ComplexOrder Table 2).
+
+    With a pooling layer in the configuration the head reads ``pooler_output``, as in BERT.
+    """
+
+    model_class = ComplexOrderModel
 
     def forward(
         self,
@@ -177,52 +226,18 @@ class ComplexOrderHead(TextHead):
         token_type_ids: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> Any:
-        """As in ``TextHead``; ``token_type_ids`` as in the model."""
+        """Return logits ``[B, num_labels]`` and, with ``labels``, the loss; see ``SequenceClassifier``."""
         inputs = (input_ids, attention_mask, position_ids, inputs_embeds, labels)
         return super().forward(*inputs, token_type_ids=token_type_ids, **kwargs)
 
 
-class ComplexOrderForMaskedLM(ComplexOrderHead, ComplexOrderPreTrainedModel, LanguageModelHead):
-    """ComplexOrder encoder with a masked-language-model head: dense layer, activation, norm, ``lm_readout``."""
+class ComplexOrderForMultipleChoice(SequenceClassifier, ComplexOrderPreTrainedModel):
+    """ComplexOrder encoder with one logit for each choice, a sequence of a question and an answer.
 
-    model_class = ComplexOrderModel
-    model_options: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
-    output_class = MaskedLMOutput
-
-    def __init__(self, config: ComplexOrderConfig) -> None:
-        super().__init__(config)
-        self.loss_type = "ForMaskedLM"  # whatever the class is called
-        field = number_field(config.number_field)
-        self.dense = make_linear(config)
-        self.activation = field.activation(config.hidden_act, num_features=config.hidden_size)
-        # Not `norm`: loading would take it for the last norm of a pre-norm encoder, `model.norm` without its prefix.
-        norm = nn.LayerNorm if config.norm_type == "stored_layer" else field.LayerNorm
-        self.head_norm = norm(config.hidden_size, eps=config.layer_norm_eps)
-        self.lm_head = Readout(config.hidden_size, config.vocab_size, config.lm_readout, config.number_field)
-        self.tie_head_to("model.embed_tokens")
-        self.post_init()
-
-    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
-        """The readout of every word, after dense layer, activation and norm."""
-        return self.lm_head(self.head_norm(self.activation(self.dense(outputs.last_hidden_state))))
-
-
-class ComplexOrderForSequenceClassification(ComplexOrderHead, SequenceClassifier, ComplexOrderPreTrainedModel):
-    """ComplexOrder encoder and ``readout`` of the mean of the last hidden state (models of ComplexOrder Table 2).
-
-    With a pooling layer in the configuration it is the readout of ``pooler_output``, as in BERT.
+    The network is ``ComplexOrderForSequenceClassification`` with one label.
     """
 
     model_class = ComplexOrderModel
-
-
-class ComplexOrderForMultipleChoice(ComplexOrderForSequenceClassification):
-    """ComplexOrder encoder and one logit of the ``readout`` for each choice: texts of a question and an answer each.
-
-    Choices are rows as in ``ComplexOrderForSequenceClassification``, which it is with one label.
-    """
-
-    output_class = MultipleChoiceModelOutput
     num_outputs = 1
 
     @can_return_tuple
@@ -236,13 +251,13 @@ class ComplexOrderForMultipleChoice(ComplexOrderForSequenceClassification):
         token_type_ids: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> MultipleChoiceModelOutput:
-        """Logits ``[B, C]`` of C choices and, with ``labels [B]``, the cross entropy.
+        """Return logits ``[B, C]`` of C choices and, with ``labels [B]``, the cross entropy.
 
         ``input_ids``, masks, positions and types are ``[B, C, N]``, ``inputs_embeds`` ``[B, C, N, hidden_size]``;
-        hidden states and attentions are those of B C texts.
+        hidden states and attentions have B C rows.
 
         Raises:
-            ValueError: inputs without an axis of choices; and what the model raises.
+            ValueError: inputs without an axis of choices, or inputs that the model rejects.
         """
         given = {
             "input_ids": input_ids,
@@ -251,16 +266,14 @@ class ComplexOrderForMultipleChoice(ComplexOrderForSequenceClassification):
             "inputs_embeds": inputs_embeds,
             "token_type_ids": token_type_ids,
         }
-        first = input_ids if inputs_embeds is None else inputs_embeds
-        if first is None:
-            raise ValueError("give exactly one of input_ids and inputs_embeds")
         for name, value in given.items():
             axes = "[batch, choices, length, hidden_size]" if name == "inputs_embeds" else "[batch, choices, length]"
             if value is not None and value.dim() != axes.count(",") + 1:
-                raise ValueError(f"{name} must be {axes}, got {tuple(value.shape)}")
+                raise ValueError(f"{name} must be {axes}, got {tuple(value.shape)}.")
         rows = {name: None if value is None else value.flatten(0, 1) for name, value in given.items()}
-        outputs = self.read(**rows, **kwargs)
-        logits = self.logits_of(outputs, rows["attention_mask"]).view(first.shape[:2])
+        outputs = run_text_model(self.model, **rows, one_sequence_per_row=True, **kwargs)
+        choices = (inputs_embeds if input_ids is None else input_ids).shape[:2]  # type: ignore[union-attr]
+        logits = self.logits_of(outputs, rows["attention_mask"]).view(choices)
         loss = None
         if labels is not None:
             labels = check_labels(labels, logits.shape[:1], logits.shape[1])
@@ -270,16 +283,14 @@ class ComplexOrderForMultipleChoice(ComplexOrderForSequenceClassification):
         )
 
 
-class ComplexOrderForQuestionAnswering(ComplexOrderHead, ComplexOrderPreTrainedModel):
-    """ComplexOrder encoder and two logits of the ``readout`` of every token: an answer begins there, or ends there."""
+class ComplexOrderForQuestionAnswering(ComplexOrderPreTrainedModel):
+    """ComplexOrder encoder with logits for the first and the last token of an answer, for extractive QA."""
 
-    model_class = ComplexOrderModel
-    model_options: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
-    one_sequence_per_row = True
-    accepts_loss_kwargs = False  # the mean over texts
+    accepts_loss_kwargs = False  # the loss is a mean over examples
 
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__(config)
+        self.model = ComplexOrderModel(config, add_pooling_layer=False)
         self.dropout, self.qa_outputs = classification_head(config, num_labels=2)
         self.post_init()
 
@@ -295,26 +306,27 @@ class ComplexOrderForQuestionAnswering(ComplexOrderHead, ComplexOrderPreTrainedM
         token_type_ids: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> QuestionAnsweringModelOutput:
-        """``start_logits`` and ``end_logits [B, N]``, -1e4 in padding; with both positions their mean cross entropy.
+        """Return ``start_logits`` and ``end_logits [B, N]`` (-1e4 in padding) and, with positions, the cross entropy.
 
         Args:
-            input_ids, attention_mask, position_ids, inputs_embeds, token_type_ids: as in the model; a row is one text.
-            start_positions, end_positions: ``[B]`` places of the first and the last token of the answer in the row,
-                from 0; -100 for texts without one, which are left out.
+            input_ids, attention_mask, position_ids, inputs_embeds, token_type_ids: as in the model; one sequence per
+                row.
+            start_positions, end_positions: ``[B]`` indices of the first and last token of the answer in the row;
+                -100 for examples without an answer, which are ignored.
 
         Raises:
-            ValueError: one of the positions without the other, places outside the row; and what the model raises.
+            ValueError: only one of the two positions, positions outside the row, or inputs that the model rejects.
         """
-        outputs = self.read(
-            input_ids, attention_mask, position_ids, inputs_embeds, token_type_ids=token_type_ids, **kwargs
-        )
+        inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
+        kwargs = {**kwargs, "token_type_ids": token_type_ids}
+        outputs = run_text_model(self.model, *inputs, one_sequence_per_row=True, **kwargs)
         logits = self.qa_outputs(self.dropout(outputs.last_hidden_state))
         tokens = padding_mask(attention_mask)
-        if tokens is not None:  # no answer lies there, and no probability either
+        if tokens is not None:  # an answer has no tokens there
             logits = logits.masked_fill(~tokens.unsqueeze(-1), -1e4)
         start_logits, end_logits = logits.unbind(-1)
         if (start_positions is None) != (end_positions is None):
-            raise ValueError("an answer begins and ends: give start_positions and end_positions, or neither")
+            raise ValueError("start_positions and end_positions must be given together. Pass both or neither.")
         loss = None
         if start_positions is not None and end_positions is not None:
             start_loss = span_loss(start_logits, start_positions, "start_positions")
@@ -328,26 +340,45 @@ class ComplexOrderForQuestionAnswering(ComplexOrderHead, ComplexOrderPreTrainedM
         )
 
 
-def span_loss(logits: Tensor, places: Tensor, name: str) -> Tensor:
-    """Cross entropy of logits ``[B, N]`` of places and the right ones ``[B]`` or ``[B, 1]``, the argument ``name``."""
-    places = check_labels(places.squeeze(-1) if places.dim() == 2 else places, logits.shape[:1], logits.shape[1], name)
-    return smoothed_cross_entropy(logits.unsqueeze(1), places.unsqueeze(1))
+def span_loss(logits: Tensor, positions: Tensor, name: str) -> Tensor:
+    """Return the cross entropy of logits ``[B, N]`` at ``positions [B]`` or ``[B, 1]``, the argument ``name``."""
+    positions = positions.squeeze(-1) if positions.dim() == 2 else positions
+    positions = check_labels(positions, logits.shape[:1], logits.shape[1], name)
+    return smoothed_cross_entropy(logits.unsqueeze(1), positions.unsqueeze(1))
 
 
-class ComplexOrderForTokenClassification(ComplexOrderHead, ComplexOrderPreTrainedModel):
-    """ComplexOrder encoder and the ``readout`` of every token."""
-
-    model_class = ComplexOrderModel
-    model_options: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
-    output_class = TokenClassifierOutput
+class ComplexOrderForTokenClassification(ComplexOrderPreTrainedModel):
+    """ComplexOrder encoder with a classification head on every token."""
 
     def __init__(self, config: ComplexOrderConfig) -> None:
         super().__init__(config)
-        self.loss_type = "ForTokenClassification"  # whatever the class is called
+        self.loss_type = "ForTokenClassification"  # Transformers would derive it from the name of the class
+        self.model = ComplexOrderModel(config, add_pooling_layer=False)
         self.num_labels = config.num_labels
         self.dropout, self.classifier = classification_head(config)
         self.post_init()
 
-    def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
-        """The readout of every token."""
-        return self.classifier(self.dropout(outputs.last_hidden_state))
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **kwargs: TransformersKwargs,
+    ) -> TokenClassifierOutput:
+        """Return logits ``[B, N, num_labels]`` and, with ``labels [B, N]`` (-100 is ignored), the cross entropy.
+
+        The other arguments are the model's.
+        """
+        inputs = (input_ids, attention_mask, position_ids, inputs_embeds)
+        outputs = run_text_model(self.model, *inputs, token_type_ids=token_type_ids, **kwargs)
+        logits = self.classifier(self.dropout(outputs.last_hidden_state))
+        return TokenClassifierOutput(
+            loss=None if labels is None else self.token_loss(logits, labels, **kwargs),
+            logits=logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )

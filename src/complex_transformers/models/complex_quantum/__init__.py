@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words as quantum states, texts as mixtures, and what measurements say of them (Thesis 4.5)."""
+"""Quantum-inspired text classifiers: word states, mixtures and measurements (Thesis 4.5)."""
 
 AUTO_CLASSES = {
     "AutoConfig": "ComplexQuantumConfig",

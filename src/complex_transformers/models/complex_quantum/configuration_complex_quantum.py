@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration of the network of states and measurements."""
+"""Configuration of the quantum-inspired text classifier."""
 
 from typing import Any, ClassVar
 
@@ -20,37 +20,30 @@ POOLINGS = ("sentence", "max")
 
 @strict
 class ComplexQuantumConfig(TextConfig):
-    """Configuration of a network of states and measurements (Thesis 4.5; Li et al. 2019, CNM) over either field.
+    """Configuration of a quantum-inspired text classifier (Thesis 4.5; Li et al. 2019, CNM).
 
-    Besides the arguments of ``TextConfig``:
+    Takes the arguments of ``TextConfig`` and, in addition:
 
     Args:
-        embedding_type: as in ``TextConfig``, and ``real_word``. Phases of the words are free with
-            ``complex_vanilla`` (default), grow with the position with ``complex_order``, and there are none with
+        embedding_type: as in ``TextConfig``, or ``real_word``. Phases of the word vectors are free with
+            ``complex_vanilla`` (default), depend on the position with ``complex_order`` and are absent with
             ``real_word``.
-        num_measurements: outcomes, those of one window size with ``pooling="max"``.
-        measurement: ``projectors``, each outcome a question of its own, or ``povm``, one question whose outcomes have
-            probabilities that sum to 1 (at least as many as complex features, or as real ones in the real field).
-        mixture: weights of the words in a text: ``weight`` (learned for each word), ``norm`` (softmax of the norms of
-            their vectors) or ``mean``.
-        evolution: of the states before they are measured: ``none``; ``shared``, one unitary map for all words; or
-            ``by_relation``, one for each grammatical relation, which the model reads as ``relation_ids``.
-        relations: their names, by id.
-        pooling: ``sentence``, the mixture of all words, or ``max``, the greatest outcome among local mixtures.
-        window_sizes: words of the local mixtures.
-        text_pairs: read two texts, told apart by ``token_type_ids``, and compare them.
-        readout: ``concat``, a real layer on the outcomes, which are real numbers in both fields.
+        num_measurements: number of outcomes, per window size with ``pooling="max"``.
+        measurement: ``projectors``, one independent projector per outcome, or ``povm``, whose outcome probabilities
+            sum to 1 (needs at least as many outcomes as features of the number field).
+        mixture: weights of the words in a text: ``weight`` (learned per word), ``norm`` (softmax of the vector norms)
+            or ``mean``.
+        evolution: unitary map of the states before the measurement: ``none``, ``shared`` for all words, or
+            ``by_relation``, one per grammatical relation, passed as ``relation_ids``.
+        relations: names of the grammatical relations by id (``evolution="by_relation"`` only).
+        pooling: ``sentence`` measures the mixture of all words, ``max`` takes the largest outcome over n-grams.
+        window_sizes: sizes of the n-grams (``pooling="max"`` only).
+        text_pairs: classify pairs of texts, separated by ``token_type_ids``.
+        readout: only ``concat``; the outcomes are real in both fields.
     """
 
     model_type = "complex_quantum"
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_measurements")
-    read_with: ClassVar[dict[str, tuple[str, tuple[str, ...]] | str]] = {
-        **TextConfig.read_with,
-        "window_sizes": ("pooling", ("max",)),
-        "relations": ("evolution", ("by_relation",)),
-        "hidden_act": "more measurements: between states and outcomes there is nothing to activate",
-        "readout": "num_measurements: outcomes are real numbers, which a real layer reads",
-    }
     embedding_types: ClassVar[tuple[str, ...]] = (*EMBEDDING_TYPES, "real_word")
 
     embedding_type: str = "complex_vanilla"
@@ -64,42 +57,33 @@ class ComplexQuantumConfig(TextConfig):
     text_pairs: bool = False
 
     def __post_init__(self, **kwargs: Any) -> None:
-        self.window_sizes = list(self.window_sizes)  # as they are read from a file
+        self.window_sizes = list(self.window_sizes)  # JSON has no tuples
         self.relations = None if self.relations is None else list(self.relations)
         super().__post_init__(**kwargs)
 
     def default_of(self, name: str) -> Any:
-        """As in ``TextConfig``; the readout is real in both fields."""
-        values = {"readout": "concat", "window_sizes": [1, 2, 3]}  # lists, as they are read from a file
-        return values.get(name, super().default_of(name))
+        return "concat" if name == "readout" else super().default_of(name)  # outcomes are real in both fields
 
     def validate_sizes(self) -> None:
-        """As in ``TextConfig``; windows hold words."""
+        """Validate sizes, window sizes included."""
         super().validate_sizes()
         if not self.window_sizes or min(self.window_sizes) < 1:
-            raise ValueError(f"window_sizes must be positive, at least one, got {self.window_sizes}")
+            raise ValueError(f"window_sizes must be a non-empty list of positive sizes, got {self.window_sizes}.")
 
     def validate_names(self) -> None:
-        """As in ``TextConfig``; also what is done with states."""
+        """Validate named choices."""
         super().validate_names()
-        check_choice("mixture", self.mixture, MIXTURES)
-        check_choice("evolution", self.evolution, EVOLUTIONS)
-        check_choice("pooling", self.pooling, POOLINGS)
+        for name, valid in {"mixture": MIXTURES, "evolution": EVOLUTIONS, "pooling": POOLINGS}.items():
+            check_choice(name, getattr(self, name), valid)
 
     def validate_relations(self) -> None:
-        """Where words evolve by their relations, there are some, each of one name."""
-        if self.evolution != "by_relation":
-            return
-        if not self.relations:
-            raise ValueError(
-                "evolution='by_relation' needs relations, the names of the grammatical relations that words have, "
-                f"got {self.relations}"
-            )
-        if repeated := sorted({name for name in self.relations if self.relations.count(name) > 1}):
-            raise ValueError(f"relations must differ, got {repeated} twice")
+        """Validate that ``evolution="by_relation"`` has distinct relations."""
+        names = self.relations or []
+        if self.evolution == "by_relation" and (not names or len(set(names)) < len(names)):
+            raise ValueError(f"relations must be distinct names with evolution='by_relation', got {self.relations}.")
 
     def validate_measurement(self) -> None:
-        """There is such a measurement of these states."""
+        """Validate the measurement and its number of outcomes."""
         if min(self.hidden_size, self.num_measurements) > 0 and self.hidden_size % 2 == 0:  # see validate_sizes
             features = arithmetic(self.number_field).num_features(self.hidden_size)
             check_measurement(self.num_measurements, self.measurement, features, self.number_field)

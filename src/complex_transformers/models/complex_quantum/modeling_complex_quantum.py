@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words as states, texts as mixtures, outcomes of measurements (Thesis 4.5; Li et al. 2019, CNM), in both fields."""
+"""Quantum-inspired text classifier (Thesis 4.5; Li et al. 2019, CNM): word states, mixtures, measurements."""
 
 from typing import Any
 
@@ -20,9 +20,10 @@ from ...nn import (
     number_field,
     unit_norm,
 )
+from ...nn.checks import check_ids
 from ...nn.embedding import positions_from_mask
 from ...nn.padding_order import real_first, reorder
-from ..base.inputs import check_text_inputs, shows_values, token_mask
+from ..base.inputs import check_text_inputs, token_mask
 from ..base.text import (
     WITHOUT_POSITION,
     ClassicPreTrainedModel,
@@ -36,7 +37,7 @@ __all__ = ["ComplexQuantumForSequenceClassification", "ComplexQuantumModel", "Co
 
 
 class StateLayer(nn.Module):
-    """U z / ||z||: words as states of unit norm (Thesis 4.15), evolved (4.36)."""
+    """U z / ||z||: word states of unit norm (Thesis 4.15), evolved by a unitary map (4.36)."""
 
     def __init__(self, config: ComplexQuantumConfig) -> None:
         super().__init__()
@@ -44,71 +45,60 @@ class StateLayer(nn.Module):
         self.norm = UnitNorm()
         self.evolution = None
         if config.evolution != "none":
-            num_maps = None if config.relations is None else len(config.relations)
+            num_maps = len(config.relations or ()) if config.evolution == "by_relation" else None
             self.evolution = UnitaryLinear(config.hidden_size, number_field=config.number_field, num_maps=num_maps)
 
     def forward(self, hidden_states: Tensor, relation_ids: Tensor | None = None) -> Tensor:
-        """``[B, N, width] -> [B, N, width]``; a word of zeros is no state and stays zero."""
+        """Normalize and evolve word vectors, ``[B, N, width] -> [B, N, width]``; zero vectors stay zero."""
         states = self.norm(self.dropout(hidden_states))
         return states if self.evolution is None else self.evolution(states, relation_ids)
 
 
+def check_per_token(name: str, ids: Tensor | None, shape: tuple[int, ...], remedy: str) -> None:
+    """Raise unless ``ids`` has a value for every token."""
+    if (found := None if ids is None else tuple(ids.shape)) != shape:
+        raise ValueError(f"{name} must be [batch, length] = {shape}, got {found}. {remedy}")
+
+
 def second_text(token_type_ids: Tensor | None, shape: tuple[int, ...]) -> Tensor:
-    """True for tokens of the second text, ``[B, N]``.
+    """Return a mask ``[B, N]`` that is true for tokens of the second text.
 
     Raises:
-        ValueError: no types, or types that are not 0 and 1 of every token.
+        ValueError: ``token_type_ids`` are missing, of a wrong shape or not 0 and 1.
     """
-    if token_type_ids is None:
-        raise ValueError(
-            "a model with text_pairs=True reads two texts and needs token_type_ids: tokenizer(first, second, "
-            "return_token_type_ids=True)"
-        )
-    if token_type_ids.shape != shape:
-        raise ValueError(f"token_type_ids must be [batch, length] = {shape}, got {tuple(token_type_ids.shape)}")
-    if shows_values(token_type_ids) and not bool(((token_type_ids == 0) | (token_type_ids == 1)).all()):
-        raise ValueError(
-            f"token_type_ids must be 0 for the first text and 1 for the second, got {token_type_ids.unique().tolist()}"
-        )
+    remedy = "Use tokenizer(first, second, return_token_type_ids=True)."
+    check_per_token("token_type_ids", token_type_ids, shape, remedy)
+    assert token_type_ids is not None
+    check_ids("token_type_ids", token_type_ids, 2, "use 0 for the first text and 1 for the second")
     return token_type_ids == 1
 
 
 def relations_of_words(config: ComplexQuantumConfig, relation_ids: Tensor | None, words: Tensor) -> Tensor | None:
-    """Checked ``relation_ids [B, N]``, the first one in padding; None where words have none.
+    """Return ``relation_ids [B, N]`` with 0 in padding, or None unless ``evolution="by_relation"``.
 
     Raises:
-        ValueError: relations that are missing, not read, or of another shape than the words.
+        ValueError: ``relation_ids`` are missing or of another shape than ``words``.
     """
     if config.evolution != "by_relation":
-        if relation_ids is not None:
-            raise ValueError(
-                f"relation_ids have no effect with evolution={config.evolution!r}: leave them out, or configure "
-                "evolution='by_relation'"
-            )
         return None
-    if relation_ids is None:
-        raise ValueError(
-            "a model with evolution='by_relation' needs relation_ids, the places of its words' relations in "
-            "config.relations: DependencyCollator(tokenizer, relations=config.relations) makes them"
-        )
-    if relation_ids.shape != words.shape:
-        raise ValueError(
-            f"relation_ids must be [batch, length] = {tuple(words.shape)}, got {tuple(relation_ids.shape)}"
-        )
+    remedy = "Use DependencyCollator(tokenizer, relations=config.relations)."
+    check_per_token("relation_ids", relation_ids, tuple(words.shape), remedy)
+    assert relation_ids is not None
     return relation_ids.masked_fill(~words, 0)
 
 
 class ComplexQuantumPreTrainedModel(ClassicPreTrainedModel):
-    """Base of the family: its configuration and what it reads."""
+    """Base class of the quantum-inspired models."""
 
     config: ComplexQuantumConfig
 
 
 class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
-    """q_k = sum_i p_i |<v_k|U w_i>|^2 over the words of a text, or the greatest of its n-grams (Thesis 4.57, 4.63).
+    """q_k = sum_i p_i |<v_k|U w_i>|^2 over the tokens of a text, or its maximum over n-grams (Thesis 4.57, 4.63).
 
-    ``last_hidden_state [B, N, hidden_size]`` are the states, halves; ``pooler_output`` the outcomes, real numbers in
-    [0, 1]: ``[B, num_measurements]``, with ``pooling="max"`` for each window size; of a pair those of both texts.
+    ``last_hidden_state [B, N, hidden_size]`` holds the states as halves. ``pooler_output`` holds the outcomes, real
+    numbers in [0, 1]: ``[B, num_measurements]``, times the number of window sizes with ``pooling="max"``, times 2 with
+    ``text_pairs``.
     """
 
     _can_record_outputs = {"hidden_states": StateLayer}
@@ -122,7 +112,8 @@ class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
         sizes = config.hidden_size, config.num_measurements
         self.measurement = Measurement(*sizes, config.measurement, config.number_field)
         windows = len(config.window_sizes) if config.pooling == "max" else 1
-        self.pooled_size = config.num_measurements * windows * (4 if config.text_pairs else 1)  # with comparisons
+        texts_and_comparisons = 4 if config.text_pairs else 1
+        self.pooled_size = config.num_measurements * windows * texts_and_comparisons
         self.post_init()
 
     def forward(
@@ -135,10 +126,14 @@ class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
         relation_ids: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPooling:
-        """Inputs as in the base class; with ``text_pairs`` also ``token_type_ids [B, N]``, 0 and 1 of the two texts.
+        """Encode a batch of texts or of pairs of texts.
 
-        Positions of a pair are counted in each text. With ``evolution="by_relation"`` also ``relation_ids [B, N]``,
-        places in ``config.relations``; those of padding are not read.
+        Args:
+            input_ids, attention_mask, position_ids, inputs_embeds: see ``ClassicTextModel``. Positions of a pair are
+                counted in each text.
+            token_type_ids: ``[B, N]``, 0 for the first text and 1 for the second, with ``text_pairs``.
+            relation_ids: ``[B, N]`` indices into ``config.relations``, with ``evolution="by_relation"``; values at
+                padding are ignored.
         """
         counts = self.config.text_pairs and self.config.embedding_type not in WITHOUT_POSITION
         if counts and input_ids is not None and position_ids is None:
@@ -162,7 +157,7 @@ class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
         relation_ids: Tensor | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor]:
-        """States, and outcomes of one text or of two."""
+        """Return the states and the outcomes of one text or of two."""
         words = token_mask(attention_mask, hidden_states)
         texts = [words]
         if self.config.text_pairs:
@@ -175,7 +170,7 @@ class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
         return states, torch.cat(outcomes, dim=-1).to(states.dtype)
 
     def outcomes(self, probabilities: Tensor, scores: Tensor, mask: Tensor) -> Tensor:
-        """q of the words in ``mask [B, N]`` from their ``[B, N, K]`` and the scores of the mixture ``[B, N]``."""
+        """Compute q of the tokens in ``mask [B, N]`` from probabilities ``[B, N, K]`` and scores ``[B, N]``."""
         if self.config.pooling == "sentence":
             return mix(probabilities, scores, mask)
         order, _ = real_first(mask, 1)
@@ -189,15 +184,15 @@ class ComplexQuantumModel(ClassicTextModel, ComplexQuantumPreTrainedModel):
 
 
 class ComplexQuantumForSequenceClassification(SequenceClassifier, ComplexQuantumPreTrainedModel):
-    """``ComplexQuantumModel`` and a real layer on its outcomes.
+    """``ComplexQuantumModel`` with a real classification head on its outcomes.
 
-    Of a pair it reads a and b, the outcomes of its texts, |a - b| and a b / (|a| |b|), the terms of their cosine, by
-    which CNM matches questions and answers (Li et al. 2019).
+    For pairs with outcomes a and b the head also reads |a - b| and a b / (|a| |b|), the terms of the cosine similarity
+    that CNM uses to match questions and answers (Li et al. 2019).
     """
 
     model_class = ComplexQuantumModel
 
-    # Named here for Trainer, which drops the columns of a data set that forward does not name.
+    # Trainer drops the columns that forward does not name.
     def forward(
         self,
         input_ids: Tensor | None = None,
@@ -209,12 +204,12 @@ class ComplexQuantumForSequenceClassification(SequenceClassifier, ComplexQuantum
         relation_ids: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> SequenceClassifierOutput:
-        """As in the base class; ``token_type_ids`` and ``relation_ids`` as in ``ComplexQuantumModel``."""
+        """Return logits ``[B, num_labels]`` and, with ``labels``, the loss; see ``ComplexQuantumModel`` for inputs."""
         more = {"token_type_ids": token_type_ids, "relation_ids": relation_ids}
         return super().forward(input_ids, attention_mask, position_ids, inputs_embeds, labels, **more, **kwargs)
 
     def logits_of(self, outputs: BaseModelOutput, attention_mask: Tensor | None) -> Tensor:
-        """The readout of the outcomes, in units of the mean over all states, or its weights would start too small."""
+        """Return the logits; outcomes are divided by their mean over all states, as the head expects unit scale."""
         outcomes: Tensor = outputs.pooler_output
         features = outcomes / self.model.measurement.mean_outcome
         if self.config.text_pairs:

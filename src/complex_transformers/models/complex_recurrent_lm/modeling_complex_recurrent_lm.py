@@ -30,9 +30,9 @@ States = tuple[Tensor, ...]
 
 
 def make_word_embedding(config: ComplexRecurrentLMConfig) -> TableEmbedding:
-    """The embedding of ``config.embedding_type``; real words have their place in the imaginary part, or none."""
+    """Return the embedding of ``config.embedding_type``."""
     has_place = config.embedding_type in PLACES
-    if config.word_parts == "both" and not has_place:
+    if not has_place and (config.word_parts == "both" or config.embedding_type != "word"):
         return make_embedding(config)
     return RealWordEmbedding(
         config.vocab_size,
@@ -46,7 +46,7 @@ def make_word_embedding(config: ComplexRecurrentLMConfig) -> TableEmbedding:
 
 
 class StateLayer(GradientCheckpointingLayer):
-    """A layer of ``[B, T, width]`` that carries states on: its output and the last states, ``[B, size]`` each."""
+    """Base class of layers that return their output ``[B, T, width]`` and their last states, ``[B, size]`` each."""
 
 
 class RecurrentLayer(StateLayer):
@@ -58,14 +58,14 @@ class RecurrentLayer(StateLayer):
         self.rnn = make_recurrent(config, input_size, config.recurrent_size)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None, *states: Tensor) -> tuple[Tensor, ...]:
-        """``states`` are those before the first token, in any precision, or none for zeros."""
+        """Run the layer from initial ``states [B, size]``, in any dtype, or from zeros if there are none."""
         first = tuple(state.unsqueeze(0).to(hidden_states.dtype) for state in states) or None
         out, last = run_recurrent(self.rnn, self.dropout(hidden_states), mask, first)
         return out, *(state.squeeze(0) for state in last)
 
 
 class LinearRecurrentLayer(StateLayer):
-    """One block around a linear recurrence."""
+    """One linear recurrent block (LRU)."""
 
     def __init__(self, config: ComplexRecurrentLMConfig) -> None:
         super().__init__()
@@ -80,13 +80,13 @@ class LinearRecurrentLayer(StateLayer):
         )
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None, state: Tensor | None = None) -> tuple[Tensor, ...]:
-        """``state`` is that before the first token, None for zeros."""
+        """Run the block from an initial ``state``, None for zeros."""
         out: tuple[Tensor, ...] = self.block(hidden_states, state, mask)
         return out
 
 
 class ComplexRecurrentLMPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: configuration and what it supports."""
+    """Base class of the recurrent language models."""
 
     config: ComplexRecurrentLMConfig
     _no_split_modules = ["RecurrentLayer", "LinearRecurrentLayer"]
@@ -97,9 +97,10 @@ class ComplexRecurrentLMPreTrainedModel(ComplexPreTrainedModel):
 
 
 class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
-    """Words, a transform of them, and recurrent layers that carry their states from segment to segment.
+    """Word embedding, an optional transform and recurrent layers.
 
-    ``cache`` of one call, a ``RecurrentCache``, is given to the next; gradients end where a call begins.
+    Pass the ``cache`` of one call, a ``RecurrentCache``, to the next one to continue with its states. Gradients do not
+    flow through the cache.
     """
 
     _can_record_outputs = {"hidden_states": StateLayer}
@@ -123,7 +124,7 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
 
     @staticmethod
     def make_transform(config: ComplexRecurrentLMConfig) -> nn.Module | None:
-        """What a transform has to learn."""
+        """Return the learnable transform of ``config.transform``, or None."""
         if config.transform == "z":
             return ZTransform(config.hidden_size, config.num_points)
         if config.transform == "causal_z":
@@ -150,21 +151,20 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPast:
-        """Read a segment of every text of a batch.
+        """Process the next segment of every sequence of a batch.
 
         Args:
-            input_ids: ``[B, T]`` the new tokens; or give ``inputs_embeds``.
-            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side; it covers all tokens read so
-                far. None where nothing is padded.
-            position_ids: accepted if they number the tokens of each stream from 0; the model counts by itself.
-            cache: the states, replaced by this call: a ``RecurrentCache``.
-            inputs_embeds: ``[B, T, hidden_size]`` embeddings (position included, transform not), as halves.
-            use_cache: make a cache where none is given, and return it.
+            input_ids: ``[B, T]``, the new tokens; or pass ``inputs_embeds``.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side, over all tokens so far; None
+                without padding.
+            position_ids: must number the tokens of each stream from 0, as the model does itself.
+            cache: a ``RecurrentCache``, updated by this call.
+            inputs_embeds: ``[B, T, hidden_size]`` halves, including positions, before the transform.
+            use_cache: create and return a cache if none is passed.
 
         Raises:
-            TypeError: ``cache`` that is no ``RecurrentCache``.
-            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a cache of another batch or
-                model.
+            TypeError: ``cache`` is not a ``RecurrentCache``.
+            ValueError: empty input, wrong shapes, ids outside the vocabulary, a cache of another batch or model.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         tokens = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
@@ -174,7 +174,7 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
             cache = RecurrentCache(self.config)
         self.check_cache(cache, batch)
         past_length = 0 if cache is None else cache.get_seq_length()
-        layout = "[batch, all tokens read so far and the new ones]"
+        layout = "[batch, cached and new tokens]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
         mask = None if attention_mask is None else padding_mask(attention_mask[:, -length:])
         position_ids = packed_positions(position_ids, tokens, **kwargs)
@@ -190,48 +190,35 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
             hidden_states, *last = layer(hidden_states, mask, *states_of(cache, index, "hidden", "cell"))
             if cache is not None:
                 carried |= dict(zip(("hidden", "cell"), last, strict=False))
-                kept = {name: state.detach() for name, state in carried.items()}  # not the graph of this call
+                kept = {name: state.detach() for name, state in carried.items()}
                 cache.layers[index].advance(length, **kept)
                 carried = {}
         hidden_states = self.dropout(self.last_norm(hidden_states))
         return BaseModelOutputWithPast(last_hidden_state=hidden_states, cache=cache)
 
     def check_cache(self, cache: Cache | None, batch: int) -> None:
-        """Raise unless a cache holds the states of as many texts, and those of this model's layers."""
+        """Raise unless ``cache`` is None or holds the states of ``batch`` sequences of a model with these layers."""
         if cache is None:
             return
         if not isinstance(cache, RecurrentCache):
-            raise TypeError(f"cache must be a RecurrentCache, got {type(cache).__name__}")
-        if len(cache.layers) != self.config.num_hidden_layers:
-            raise ValueError(
-                f"cache holds the states of {len(cache.layers)} layers, the model has "
-                f"{self.config.num_hidden_layers}: begin with a new cache"
-            )
-        read = cache.get_seq_length()
-        for layer, sizes in zip(cache.layers, self.config.state_sizes, strict=True):
-            if (found := stored_sizes(layer.states)) != (sizes if read else {}):
-                raise ValueError(
-                    f"cache holds the states {found} of a layer after {read} tokens, name and width, those "
-                    f"of this model are {sizes}: begin with a new cache"
-                )
-            for state in layer.states.values():
-                if len(state) != batch:
-                    raise ValueError(
-                        f"cache holds {len(state)} texts, the input {batch}: give the texts of the cache, "
-                        "or begin with a new one"
-                    )
+            raise TypeError(f"cache must be a RecurrentCache, got {type(cache).__name__}.")
+        sizes = self.config.state_sizes if cache.get_seq_length() else [{}] * self.config.num_hidden_layers
+        if (found := [stored_sizes(layer.states) for layer in cache.layers]) != sizes:
+            raise ValueError(f"cache must hold states {sizes}, got {found}. Start with a new cache.")
+        if wrong := {len(state) for layer in cache.layers for state in layer.states.values()} - {batch}:
+            raise ValueError(f"cache must hold {batch} sequences, got {min(wrong)}. Start with a new cache.")
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor | None, mask: Tensor | None, past_length: int) -> Tensor:
-        """Words at their positions along the stream; a sentence is what one call reads."""
+        """Embed tokens at their positions in the stream, or in this call with ``position_length="sentence"``."""
         if self.config.embedding_type in PLACES and self.config.position_length == "sentence":
             return self.embed_tokens(input_ids, attention_mask=mask)
         positions = token_positions(input_ids, attention_mask, past_length)
-        if self.config.embedding_type not in PLACES:  # these count modulo their own length
+        if self.config.embedding_type not in PLACES:  # PLACES count modulo position_length
             positions = periodic(positions, self.config.position_period)
         return self.embed_tokens(input_ids, position_ids=positions)
 
     def transformed(self, words: Tensor, mask: Tensor | None, states: States) -> tuple[Tensor, dict[str, Tensor]]:
-        """The transform of ``[B, T, hidden_size]`` words, and the state that it carries on."""
+        """Transform embeddings ``[B, T, hidden_size]``; also return the state of the transform."""
         if isinstance(self.transform, DiagonalRecurrence):
             out, last = self.transform(words, *(states or (None,)), mask)
             return out, {"transform": last}
@@ -244,36 +231,35 @@ class ComplexRecurrentLMModel(ComplexRecurrentLMPreTrainedModel):
 
 
 def states_of(cache: Cache | None, index: int, *names: str) -> States:
-    """Those states of a layer that a cache has."""
+    """Return the states of these names that a cache holds for a layer."""
     found = {} if cache is None else cache.layers[index].states
     return tuple(found[name] for name in names if name in found)
 
 
 class ComplexRecurrentLMForCausalLM(ComplexRecurrentLMPreTrainedModel, CausalLanguageModel):
-    """Recurrent layers and the ``lm_readout`` of every token, with ``generate()``; see ``CausalLanguageModel``."""
+    """Recurrent language model with an LM head and ``generate()``; see ``CausalLanguageModel``."""
 
     model_class = ComplexRecurrentLMModel
 
     def new_memory(self, for_training: bool = False, mem_len: int | None = None) -> RecurrentCache:
-        """An empty ``RecurrentCache``, which keeps one state of all words.
+        """Return an empty ``RecurrentCache``.
 
         Raises:
-            ValueError: a length.
+            ValueError: ``mem_len`` is given; a recurrent state has no length.
         """
         if mem_len is not None:
-            raise ValueError(f"mem_len={mem_len} is for memories of words; this model keeps one state: leave it out")
+            raise ValueError(f"mem_len must be None for a recurrent model, got {mem_len}. Leave it out.")
         return RecurrentCache(self.config)
 
     def generate(self, *args: Any, **kwargs: Any) -> Any:
-        """As in Transformers.
+        """Generate as in Transformers.
 
         Raises:
-            ValueError: a model that is not causal: what it says of a word depends on the words to come.
+            ValueError: the model is not causal.
         """
         if self.config.reads_ahead:
             raise ValueError(
-                f"a model with transform={self.config.transform!r}, transform_axis={self.config.transform_axis!r} and "
-                f"position_length={self.config.position_length!r} reads the words that are still to be written and "
-                "cannot generate; use transform='causal_z', or a position_length that is a number"
+                f"generate() needs a causal model, got transform={self.config.transform!r} and position_length="
+                f"{self.config.position_length!r}. Use transform='causal_z' or an integer position_length."
             )
         return super().generate(*args, **kwargs)

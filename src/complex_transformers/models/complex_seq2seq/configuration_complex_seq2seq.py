@@ -2,32 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the complex encoder-decoder Transformer."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from huggingface_hub.dataclasses import strict
 
-from ..base.configuration import NO_CLASSIFIER, TransformerConfig
+from ..base.configuration import LayersConfig, TextConfig, check_causal_norm
 
 __all__ = ["ComplexSeq2SeqConfig"]
 
 
 @strict
-class ComplexSeq2SeqConfig(TransformerConfig):
+class ComplexSeq2SeqConfig(LayersConfig, TextConfig):
     """Configuration of an encoder-decoder Transformer (Wang et al., ICLR 2020, section 3.2); the paper's size.
 
-    The paper has 6 layers, 8 heads, dropout 0.1 and 512 complex features, which are stored as 1024 real numbers.
-    Besides the arguments of ``TransformerConfig``, which has those of ``TextConfig``:
+    The paper has 6 layers, 8 heads, dropout 0.1 and 512 complex features, which is a stored width of 1024. Besides the
+    arguments of ``LayersConfig`` and ``TextConfig``:
 
     Args:
-        hidden_size, intermediate_size: stored widths: twice the paper's 512 complex features, and four times that.
-        encoder_layers, decoder_layers: ``num_hidden_layers`` is another name of the first.
-        share_embeddings: one embedding of source and target words, for a joint vocabulary; else one for each.
-        label_smoothing: epsilon of the training loss (Szegedy et al. 2016), (1 - epsilon) of which is the cross
-            entropy of the label and epsilon that of all words alike; evaluation has none.
+        lm_readout: ``readout`` of the LM head, default ``concat``.
+        tie_word_embeddings: share the embedding table with the LM head: ``lm_readout="concat"`` with a free table,
+            ``"feature_modulus"`` with unshared amplitudes.
+        hidden_size, intermediate_size: stored widths.
+        encoder_layers, decoder_layers: number of layers; ``num_hidden_layers`` is an alias of the first.
+        share_embeddings: share one embedding between encoder and decoder, for a joint vocabulary.
+        label_smoothing: epsilon of label smoothing in the training loss (Szegedy et al. 2016); not used in evaluation.
         decoder_start_token_id: first token of every target.
-        use_cache: keep keys and values between the steps of ``generate``.
-        is_encoder_decoder: what Transformers reads to know the kind of model.
-        max_position_embeddings: longest source and target, for ``learned_position`` only; the others have none.
+        use_cache: use a KV cache in ``generate``.
+        is_encoder_decoder: always True; read by Transformers.
+        max_position_embeddings: maximum length of source and target with ``learned_position``; other types have none.
 
     Example:
         >>> from complex_transformers import ComplexSeq2SeqConfig
@@ -38,11 +40,12 @@ class ComplexSeq2SeqConfig(TransformerConfig):
 
     model_type = "complex_seq2seq"
     attribute_map: ClassVar[dict[str, str]] = {"num_hidden_layers": "encoder_layers"}
-    read_with: ClassVar[dict[str, Any]] = {**TransformerConfig.read_with, **NO_CLASSIFIER}
-    positive_sizes: ClassVar[tuple[str, ...]] = (*TransformerConfig.positive_sizes, "encoder_layers", "decoder_layers")
+    positive_sizes: ClassVar[tuple[str, ...]] = (*LayersConfig.positive_sizes, "encoder_layers", "decoder_layers")
 
     hidden_size: int = 1024
     intermediate_size: int = 4096
+    lm_readout: str = "concat"
+    tie_word_embeddings: bool = False
     encoder_layers: int = 6
     decoder_layers: int = 6
     share_embeddings: bool = True
@@ -52,10 +55,5 @@ class ComplexSeq2SeqConfig(TransformerConfig):
     is_encoder_decoder: bool = True
 
     def validate_names(self) -> None:
-        """As in ``TransformerConfig``; a decoder has no batch norm."""
         super().validate_names()
-        if self.norm_type == "batch":
-            raise ValueError(
-                "norm_type='batch' is for encoders: its statistics would show a decoder the words it has to predict; "
-                "use 'layer' or 'rms'"
-            )
+        check_causal_norm(self)

@@ -11,8 +11,8 @@ from transformers.utils.generic import can_return_tuple
 
 from ...nn import Readout
 from ..base.encoder_decoder import EncoderDecoderModel, WritingHead
-from ..base.generation import EncoderDecoderGenerationMixin
-from ..base.layers import LanguageModelHead, TransformerDecoder, TransformerEncoder
+from ..base.generation import ComplexGenerationMixin
+from ..base.layers import TransformerDecoder, TransformerEncoder
 from ..base.pretrained import ComplexPreTrainedModel
 from .configuration_complex_seq2seq import ComplexSeq2SeqConfig
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class ComplexSeq2SeqPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: configuration and what must stay together."""
+    """Base class of the family."""
 
     config: ComplexSeq2SeqConfig
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
@@ -38,11 +38,11 @@ class ComplexSeq2SeqEncoder(TransformerEncoder, ComplexSeq2SeqPreTrainedModel):
 
 
 class ComplexSeq2SeqDecoder(TransformerDecoder, ComplexSeq2SeqPreTrainedModel):
-    """Causal layers with attention to the encoder; see ``TransformerDecoder``."""
+    """Causal layers with cross-attention; see ``TransformerDecoder``."""
 
 
 class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
-    """Encoder and decoder (Wang et al., ICLR 2020, section 3.2) on one embedding or two."""
+    """Encoder and decoder (Wang et al., ICLR 2020, section 3.2) with shared or separate embeddings."""
 
     encoder_class = ComplexSeq2SeqEncoder
     decoder_class = ComplexSeq2SeqDecoder
@@ -62,18 +62,18 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> Seq2SeqModelOutput:
-        """Encode source texts, unless ``encoder_outputs`` are given, and decode target texts.
+        """Encode the source, unless ``encoder_outputs`` are given, and decode the target.
 
         Args:
             input_ids, attention_mask, inputs_embeds: the source, as in ``ComplexOrderModel``.
             decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds: the target, as in
                 ``ComplexSeq2SeqDecoder``.
-            encoder_outputs: of an earlier call with the same source.
-            cache, use_cache: of the decoder.
+            encoder_outputs: outputs of the encoder for the same source.
+            cache, use_cache: as in ``ComplexSeq2SeqDecoder``.
 
         Raises:
-            ValueError: no target, empty input, shapes that do not match, ids outside the vocabulary, a cache
-                of other texts.
+            ValueError: no target, empty input, shapes that do not match, ids outside the vocabulary, a cache of
+                another batch size.
         """
         source = {"input_ids": input_ids, "attention_mask": attention_mask, "inputs_embeds": inputs_embeds}
         target = {
@@ -86,10 +86,8 @@ class ComplexSeq2SeqModel(EncoderDecoderModel, ComplexSeq2SeqPreTrainedModel):
         return self.encode_and_decode(source, target, encoder_outputs, **kwargs)
 
 
-class ComplexSeq2SeqForConditionalGeneration(
-    ComplexSeq2SeqPreTrainedModel, LanguageModelHead, WritingHead, EncoderDecoderGenerationMixin
-):
-    """Encoder, decoder and the ``lm_readout`` of every target position, with ``generate()``."""
+class ComplexSeq2SeqForConditionalGeneration(ComplexSeq2SeqPreTrainedModel, WritingHead, ComplexGenerationMixin):
+    """Encoder and decoder with an LM head, ``config.lm_readout``, and ``generate()``."""
 
     def __init__(self, config: ComplexSeq2SeqConfig) -> None:
         super().__init__(config)
@@ -114,10 +112,10 @@ class ComplexSeq2SeqForConditionalGeneration(
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> Seq2SeqLMOutput:
-        """Logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
+        """Return logits ``[B, T, vocab_size]`` and, with ``labels [B, T]`` (-100 is ignored), the cross entropy.
 
-        Labels are the words that follow ``decoder_input_ids``, which are made from them where they are missing.
-        Other arguments as in ``ComplexSeq2SeqModel``.
+        Labels are the next tokens after ``decoder_input_ids``, which default to the labels shifted right. Other
+        arguments as in ``ComplexSeq2SeqModel``.
         """
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)

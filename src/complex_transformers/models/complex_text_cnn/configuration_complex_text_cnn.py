@@ -15,12 +15,12 @@ __all__ = ["ComplexTextCNNConfig"]
 class ComplexTextCNNConfig(TextConfig):
     """Configuration of a convolutional text classifier (Kim 2014) with complex layers (ComplexOrder App. B).
 
-    Besides the arguments of ``TextConfig``:
+    Takes the arguments of ``TextConfig`` and, in addition:
 
     Args:
-        kernel_sizes: words under each kernel; the paper has 3, 4 and 5.
-        num_filters: width of the features of one kernel size, even, twice the complex filters (paper: 64, 128).
-        intermediate_size: width of the dense layer after pooling, even.
+        kernel_sizes: kernel sizes in tokens, default 3, 4 and 5 as in the paper.
+        num_filters: stored width per kernel size, even: twice the number of complex filters (paper: 64, 128).
+        intermediate_size: stored width of the dense layer after pooling, even.
         hidden_act: activation of the convolutions and of the dense layer.
     """
 
@@ -33,11 +33,11 @@ class ComplexTextCNNConfig(TextConfig):
     hidden_act: str = "split_relu"
 
     def __post_init__(self, **kwargs: Any) -> None:
-        self.kernel_sizes = list(self.kernel_sizes)  # as it is read from a file
+        self.kernel_sizes = list(self.kernel_sizes)  # JSON has no tuples
         super().__post_init__(**kwargs)
 
     def validate_sizes(self) -> None:
-        """As in ``TextConfig``; kernels are positive."""
+        """Validate sizes, kernel sizes included."""
         super().validate_sizes()
         if not self.kernel_sizes or min(self.kernel_sizes) < 1:
-            raise ValueError(f"kernel_sizes must be positive, at least one, got {self.kernel_sizes}")
+            raise ValueError(f"kernel_sizes must be a non-empty list of positive sizes, got {self.kernel_sizes}.")

@@ -16,7 +16,7 @@ __all__ = ["ComplexTextCNNForSequenceClassification", "ComplexTextCNNModel"]
 
 
 class ConvolutionLayer(nn.Module):
-    """f(z * K_k + b) for every kernel size k (Thesis 2.24), and the number of largest modulus over time (2.29)."""
+    """f(z * K_k + b) for every kernel size k (Thesis 2.24), and max pooling by modulus over time (2.29)."""
 
     def __init__(self, config: ComplexTextCNNConfig) -> None:
         super().__init__()
@@ -31,9 +31,9 @@ class ConvolutionLayer(nn.Module):
         )
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """``[B, N, 2d] -> [B, N, kernels * filters]`` features by the first token of a window, and their maxima.
+        """Return the features ``[B, N, kernels * filters]`` of the windows that start at each token, and their maxima.
 
-        Windows run over the real tokens, wherever the padding is; a text shorter than a kernel is followed by zeros.
+        Windows cover real tokens only, on whichever side the padding is; a text shorter than a kernel is zero-padded.
         """
         order, back = real_first(mask, 1)
         texts = reorder(hidden_states.masked_fill(~mask.unsqueeze(-1), 0.0), order).transpose(1, 2)
@@ -48,10 +48,10 @@ class ConvolutionLayer(nn.Module):
 
 
 class ComplexTextCNNModel(ClassicTextModel):
-    """Convolutions of several widths, maximum over time by modulus, dense layer (Kim 2014; ComplexOrder App. B).
+    """Convolutions of several kernel sizes, max pooling by modulus, dense layer (Kim 2014; ComplexOrder App. B).
 
-    ``last_hidden_state [B, N, kernels * num_filters]`` are the features of the windows by their first token (zero
-    where no window starts), ``pooler_output [B, intermediate_size]`` the dense layer of their maxima; halves.
+    ``last_hidden_state [B, N, kernels * num_filters]`` holds the features of the window that starts at each token, or
+    zero. ``pooler_output [B, intermediate_size]`` is the output of the dense layer. Both are halves.
     """
 
     config: ComplexTextCNNConfig
@@ -67,13 +67,12 @@ class ComplexTextCNNModel(ClassicTextModel):
         self.post_init()
 
     def encode(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """The features of the windows, and the dense layer of their maxima."""
         features, maxima = self.layer(self.dropout(hidden_states), token_mask(attention_mask, hidden_states))
         return features, self.activation(self.dense(maxima))
 
 
 class ComplexTextCNNForSequenceClassification(SequenceClassifier, ClassicPreTrainedModel):
-    """Convolutional text classifier (models of ComplexOrder Table 2): ``ComplexTextCNNModel`` and the readout."""
+    """Convolutional network with a text classification head (ComplexOrder Table 2)."""
 
     config: ComplexTextCNNConfig
     model_class = ComplexTextCNNModel

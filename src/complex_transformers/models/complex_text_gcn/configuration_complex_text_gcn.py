@@ -15,12 +15,12 @@ __all__ = ["ComplexTextGCNConfig"]
 class ComplexTextGCNConfig(TextConfig):
     """Configuration of a graph-convolutional text classifier (Kipf & Welling 2017; ComplexOrder slides, "PE in GCN").
 
-    Besides the arguments of ``TextConfig``:
+    Takes the arguments of ``TextConfig`` and, in addition:
 
     Args:
-        num_hidden_layers: graph convolutions.
-        intermediate_size: width of their features, ``[real | imag]``, even.
-        window_size: where no adjacency is given, words at most this far apart are neighbours.
+        num_hidden_layers: number of graph convolutions.
+        intermediate_size: stored width of their features, even.
+        window_size: without an ``adjacency``, tokens at most this far apart are neighbours.
         hidden_act: activation of the convolutions.
     """
 

@@ -32,7 +32,7 @@ class GraphLayer(GradientCheckpointingLayer):
 
 
 class ComplexTextGCNPreTrainedModel(ClassicPreTrainedModel):
-    """Base of the family: its configuration and what it supports."""
+    """Base class of the graph-convolutional models."""
 
     config: ComplexTextGCNConfig
     supports_gradient_checkpointing = True
@@ -40,7 +40,7 @@ class ComplexTextGCNPreTrainedModel(ClassicPreTrainedModel):
 
 
 class ComplexTextGCNModel(ClassicTextModel, ComplexTextGCNPreTrainedModel):
-    """Graph convolutions over the words of a text and the mean of their features (slides, "PE in GCN").
+    """Graph convolutions over the tokens of a text, and the mean of their features (slides, "PE in GCN").
 
     ``last_hidden_state [B, N, intermediate_size]`` and ``pooler_output [B, intermediate_size]`` are halves.
     """
@@ -58,22 +58,22 @@ class ComplexTextGCNModel(ClassicTextModel, ComplexTextGCNPreTrainedModel):
     def encode(
         self, hidden_states: Tensor, attention_mask: Tensor | None, adjacency: Tensor | None = None, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """The features of the words, and their mean.
+        """Return the features of the tokens and their mean.
 
         Args:
             hidden_states, attention_mask: ``[B, N, hidden_size]``, ``[B, N]``.
-            adjacency: ``[B, N, N]`` weights of the edges, without loops; an edge counts in both directions. Default:
-                neighbours within ``config.window_size`` words.
+            adjacency: ``[B, N, N]`` edge weights without self-loops; edges count in both directions. Default:
+                neighbours within ``config.window_size`` tokens.
 
         Raises:
-            ValueError: an adjacency of another size, or with negative or non-finite weights.
+            ValueError: an adjacency of another shape, or with negative or non-finite weights.
         """
         tokens = token_mask(attention_mask, hidden_states)
         edges = window_adjacency(tokens, self.config.window_size) if adjacency is None else adjacency
-        # The sums of many edges need float32 or better, whatever the dtype of the model.
+        # Degrees are sums of many edges: compute them in float32 at least.
         edges = edges.to(torch.promote_types(hidden_states.dtype, torch.float32))
         normalized = normalize_adjacency(edges, tokens).to(hidden_states.dtype)
-        # A product with zero does not remove a NaN: padding is zero before it is mixed.
+        # 0 times NaN is NaN: set padding to zero before the product.
         hidden_states = hidden_states.masked_fill(~tokens.unsqueeze(-1), 0.0)
         for layer in self.layers:
             hidden_states = layer(self.dropout(hidden_states), normalized)
@@ -81,11 +81,11 @@ class ComplexTextGCNModel(ClassicTextModel, ComplexTextGCNPreTrainedModel):
 
 
 class ComplexTextGCNForSequenceClassification(SequenceClassifier, ComplexTextGCNPreTrainedModel):
-    """Graph-convolutional text classifier (slides, "PE in GCN"): ``ComplexTextGCNModel`` and the readout."""
+    """Graph-convolutional network with a text classification head (slides, "PE in GCN")."""
 
     model_class = ComplexTextGCNModel
 
-    # Named here for Trainer, which drops the columns of a data set that forward does not name.
+    # Trainer drops the columns that forward does not name.
     def forward(
         self,
         input_ids: Tensor | None = None,
@@ -96,7 +96,7 @@ class ComplexTextGCNForSequenceClassification(SequenceClassifier, ComplexTextGCN
         adjacency: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> SequenceClassifierOutput:
-        """As in the base class; ``adjacency`` as in ``ComplexTextGCNModel``."""
+        """Return logits ``[B, num_labels]`` and, with ``labels``, the loss; ``adjacency`` as in the model."""
         return super().forward(
             input_ids, attention_mask, position_ids, inputs_embeds, labels, adjacency=adjacency, **kwargs
         )

@@ -20,23 +20,23 @@ POOLINGS = ("last", "mean")
 class ComplexTextRNNConfig(TextConfig):
     """Configuration of a recurrent text classifier with complex layers (ComplexOrder Eq. 12, Thesis 2.19-2.21).
 
-    Besides the arguments of ``TextConfig`` (``weight_init`` is that of the readout, ``hidden_act`` has no effect):
+    Takes the arguments of ``TextConfig`` (``weight_init`` applies to the classification head, ``hidden_act`` is not
+    used) and, in addition:
 
     Args:
         rnn_type: ``lstm``, ``gru`` or ``rnn``.
-        num_hidden_layers: recurrent layers.
-        recurrent_size: width of the states of one direction, ``[real | imag]``, even.
-        bidirectional: also read backwards; twice the width.
-        gate: ``projected`` (default) or another of ``nn.GATES``, see ``nn.ComplexRNN``. The real field and ``rnn``
-            have ``split``.
+        num_hidden_layers: number of recurrent layers.
+        recurrent_size: stored width of the states per direction, even.
+        bidirectional: run in both directions, which doubles the width.
+        gate: ``projected`` (default) or another of ``nn.GATES``, see ``nn.ComplexRNN``; ``split`` for the real field
+            and ``rnn``.
         state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
-        pooling: ``last`` state, or ``mean`` of the states over the tokens.
+        pooling: ``last`` for the last state or ``mean`` over the tokens.
     """
 
     model_type = "complex_text_rnn"
     even_sizes: ClassVar[tuple[str, ...]] = ("hidden_size", "recurrent_size")
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers")
-    read_with: ClassVar[dict[str, Any]] = {**TextConfig.read_with, "hidden_act": "state_activation"}
     complex_only: ClassVar[dict[str, Any]] = {"gate": None}
 
     rnn_type: str = "lstm"
@@ -53,9 +53,9 @@ class ComplexTextRNNConfig(TextConfig):
         super().__post_init__(**kwargs)
 
     def validate_names(self) -> None:
-        """Every named choice is known and exists in the number field."""
+        """Validate named choices and their combination with the number field."""
         super().validate_names()
         check_choice("rnn_type", self.rnn_type, RNN_TYPES)
         check_choice("pooling", self.pooling, POOLINGS)
-        assert self.gate is not None  # __post_init__ has filled it in
+        assert self.gate is not None  # set by __post_init__
         check_cell(self.rnn_type, self.gate, self.state_activation, self.number_field)

@@ -15,7 +15,7 @@ __all__ = ["ComplexTextRNNForSequenceClassification", "ComplexTextRNNModel", "Co
 
 
 class RecurrentLayer(GradientCheckpointingLayer):
-    """One recurrent layer in one or both directions: all its states and the last ones, side by side."""
+    """One recurrent layer in one or both directions, whose states are concatenated."""
 
     def __init__(self, config: ComplexTextRNNConfig, input_size: int) -> None:
         super().__init__()
@@ -23,13 +23,13 @@ class RecurrentLayer(GradientCheckpointingLayer):
         self.rnn = make_recurrent(config, input_size, config.recurrent_size, config.bidirectional)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """``[B, N, width] -> [B, N, states], [B, states]`` with ``states = directions * recurrent_size``."""
+        """Return all states, ``[B, N, directions * recurrent_size]``, and the last ones."""
         states, last = run_recurrent(self.rnn, hidden_states, mask)
         return states, self.concatenate(last[0].unbind(0))
 
 
 class ComplexTextRNNPreTrainedModel(ClassicPreTrainedModel):
-    """Base of the family: its configuration and what it supports."""
+    """Base class of the recurrent text classifiers."""
 
     config: ComplexTextRNNConfig
     supports_gradient_checkpointing = True
@@ -37,9 +37,9 @@ class ComplexTextRNNPreTrainedModel(ClassicPreTrainedModel):
 
 
 class ComplexTextRNNModel(ClassicTextModel, ComplexTextRNNPreTrainedModel):
-    """Recurrent layers and the last state, or the mean of the states (ComplexOrder Eq. 12).
+    """Recurrent layers and the last or the mean state (ComplexOrder Eq. 12).
 
-    ``last_hidden_state [B, N, states]`` (zero at padding) and ``pooler_output [B, states]`` are halves of width
+    ``last_hidden_state [B, N, states]`` (zero at padding) and ``pooler_output [B, states]`` are halves with
     ``states = directions * recurrent_size``.
     """
 
@@ -54,7 +54,6 @@ class ComplexTextRNNModel(ClassicTextModel, ComplexTextRNNPreTrainedModel):
         self.post_init()
 
     def encode(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """The states of the last layer, and the last of them or their mean."""
         last = hidden_states
         for layer in self.layers:
             hidden_states, last = layer(self.dropout(hidden_states), attention_mask)
@@ -62,6 +61,6 @@ class ComplexTextRNNModel(ClassicTextModel, ComplexTextRNNPreTrainedModel):
 
 
 class ComplexTextRNNForSequenceClassification(SequenceClassifier, ComplexTextRNNPreTrainedModel):
-    """Recurrent text classifier (models of ComplexOrder Table 2): ``ComplexTextRNNModel`` and the readout."""
+    """Recurrent network with a text classification head (ComplexOrder Table 2)."""
 
     model_class = ComplexTextRNNModel

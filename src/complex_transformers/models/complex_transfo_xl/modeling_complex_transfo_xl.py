@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Transformer-XL (Dai et al., ACL 2019) with complex words (Wang et al., ICLR 2020, section 3.3)."""
+"""Transformer-XL (Dai et al., ACL 2019) with complex embeddings (Wang et al., ICLR 2020, section 3.3)."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import RelativeMultiheadAttention, relative_positions
 from ..base.caches.memory import MemoryCache
-from ..base.configuration import TransformerConfig
+from ..base.configuration import LayersConfig
 from ..base.inputs import check_cache_batch, check_mask, check_text_inputs, without_padding
 from ..base.language_modeling import CausalLanguageModel
 from ..base.layers import EncoderLayer, TransformerStack
 from ..base.positions import check_stream_positions, packed_positions, periodic, token_positions
 from ..base.pretrained import ComplexPreTrainedModel
-from ..base.text import LastTokenClassifier
+from ..base.text import LastTokenClassifier, TextModel
 from .configuration_complex_transfo_xl import ComplexTransfoXLConfig
 
 __all__ = [
@@ -44,7 +44,7 @@ class RelativeAttention(RelativeMultiheadAttention):
         cache: Cache | None = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor]:
-        """Attend with one mask; further keywords of the model have no effect here."""
+        """Attend with one mask; keywords for other attention layers are ignored."""
         return self.attend_from(hidden_states, attention_mask, positions, cache)
 
 
@@ -52,10 +52,9 @@ class TransfoXLLayer(EncoderLayer):
     """Relative self-attention and feed-forward network (Dai et al. 2019, section 3.3)."""
 
     is_causal = True
-    _can_checkpoint_with_cache = True  # the model passes one that is written once
+    _can_checkpoint_with_cache = True  # the model passes a cache that recomputation does not extend twice
 
-    def make_attention(self, config: TransformerConfig, layer_idx: int | None) -> nn.Module:
-        """Attention with relative positions."""
+    def make_attention(self, config: LayersConfig, layer_idx: int | None) -> nn.Module:
         return RelativeAttention(
             config.hidden_size,
             config.num_attention_heads,
@@ -70,23 +69,23 @@ class TransfoXLLayer(EncoderLayer):
 
 
 class ComplexTransfoXLPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: configuration and what must stay together."""
+    """Base class of the family."""
 
     config: ComplexTransfoXLConfig
     _no_split_modules = ["TransfoXLLayer"]
-    # The relative scores are computed by the layer itself; a memory cannot be rolled back.
+    # The layer itself computes relative scores. A memory cannot be rolled back.
     _supports_sdpa = False
     _supports_attention_backend = False
     _can_compile_fullgraph = False
     _is_stateful = True
 
 
-class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
+class ComplexTransfoXLModel(TransformerStack, TextModel, ComplexTransfoXLPreTrainedModel):
     """Embedding and ``config.num_hidden_layers`` causal layers with relative positions and a memory.
 
-    A stream is read in segments: ``cache`` of one call, a ``MemoryCache``, is given to the next. Relative
-    positions are distances between tokens. The position of a word's wave (ComplexOrder Eq. 4) counts from 1 to
-    ``config.position_period`` along the stream, padding not counted: it does not depend on where the stream is cut.
+    A stream is processed in segments: pass the ``cache`` that a call returns, a ``MemoryCache``, to the next. Relative
+    positions are distances between tokens. Positions in the embedding (ComplexOrder Eq. 4) count real tokens from 1 to
+    ``config.position_period`` along the stream, so they do not depend on where the stream is cut.
     """
 
     _can_record_outputs = {"hidden_states": TransfoXLLayer, "attentions": RelativeAttention}
@@ -107,23 +106,22 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPast:
-        """Read a segment of every stream of a batch.
+        """Process a segment of every stream of a batch.
 
         Args:
-            input_ids: ``[B, T]`` the new tokens; or give ``inputs_embeds``.
+            input_ids: ``[B, T]``, the new tokens, unless ``inputs_embeds`` are given.
             attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side of a stream; it covers all
-                tokens read so far, forgotten ones too. None where nothing is padded.
-            position_ids: accepted if they number the tokens of each stream from 0; the model counts by itself.
+                tokens read so far, including forgotten ones. None without padding.
+            position_ids: accepted only if they count the tokens of each stream from 0, as the model itself does.
             cache: the memory, extended by this call: a ``MemoryCache`` of either kind.
-            inputs_embeds: ``[B, T, hidden_size]`` final embeddings (position included), as halves.
-            use_cache: make a memory where none is given, and return it: of states in training mode, as in the paper,
-                of keys and values in evaluation.
+            inputs_embeds: ``[B, T, hidden_size]`` embeddings, positions included, as halves.
+            use_cache: create a memory if none is given, and return it: of hidden states in training mode, as in the
+                paper, of keys and values in evaluation mode.
 
         Raises:
-            TypeError: ``cache`` that is no cache.
-            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch or
-                model, one too short for ``same_length``, another cache than a ``MemoryCache`` with gradient
-                checkpointing.
+            ValueError: empty input, shapes that do not match, ids outside the vocabulary, a memory of another batch
+                size or model, or too short for ``same_length``, gradient checkpointing with another cache than a
+                ``MemoryCache``.
         """
         check_text_inputs(input_ids, inputs_embeds, None, self.config.hidden_size)
         cache = self.memory(cache, use_cache)
@@ -132,7 +130,7 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         assert tokens is not None
         batch, length = tokens.shape
         check_cache_batch(None if isinstance(cache, MemoryCache) else cache, batch)
-        # A stream may begin in a later segment: its mask covers what the others have read.
+        # A stream may start in a later segment: its mask also covers the tokens of the other streams.
         layout = "[batch, all tokens read so far and the new ones]"
         check_mask(attention_mask, (batch, past_length + length), layout=layout, scores=False)
         position_ids = packed_positions(position_ids, tokens, **kwargs)
@@ -157,32 +155,28 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
         return BaseModelOutputWithPast(last_hidden_state=self.dropout(hidden_states), cache=cache)
 
     def memory(self, cache: Cache | None, use_cache: bool | None) -> Cache | None:
-        """The memory of this call: the given one, a new one (of states in training, else of keys), or none."""
+        """Return the given memory, a new one (of states in training, else of keys), or None."""
         if use_cache and cache is None:
             return MemoryCache(self.config, keeps="states" if self.training else "keys")
         if isinstance(cache, MemoryCache):
             cache.check(self.config)
-        elif not isinstance(cache, Cache | None):
-            raise TypeError(f"cache must be a MemoryCache, got {type(cache).__name__}")
         return cache
 
     def written_once(self, cache: Cache | None) -> Cache | None:
-        """The memory for the layers, which gradient checkpointing computes twice."""
+        """Return the memory for the layers, which gradient checkpointing computes twice."""
         if cache is None or not (self.gradient_checkpointing and self.training):
             return cache
         if not isinstance(cache, MemoryCache):
-            raise ValueError(
-                "gradient checkpointing computes every layer twice and would write to a "
-                f"{type(cache).__name__} twice: give a MemoryCache"
-            )
+            raise ValueError(f"cache must be a MemoryCache with gradient checkpointing, got {type(cache).__name__}.")
         return cache.written_once()
 
     def score_mask(
         self, inputs_embeds: Tensor, attention_mask: Tensor | None, cache: Cache | None, keys: int
     ) -> Tensor:
-        """The additive mask ``[B or 1, 1, T, keys]``: keys after a query, padding, and with ``same_length`` far ones.
+        """Return the additive mask ``[B or 1, 1, T, keys]`` that hides later keys and padding.
 
-        Padding sees itself: a row without any key would be the mean of whatever keys there are.
+        With ``same_length`` it hides distant keys, too. Padding attends to itself: a query without any key would
+        average all keys.
         """
         mask = create_causal_mask(
             config=self.config,
@@ -199,16 +193,16 @@ class ComplexTransfoXLModel(TransformerStack, ComplexTransfoXLPreTrainedModel):
 
 
 class ComplexTransfoXLForCausalLM(ComplexTransfoXLPreTrainedModel, CausalLanguageModel):
-    """Transformer-XL and the ``lm_readout`` of every token, with ``generate()``; see ``CausalLanguageModel``."""
+    """Transformer-XL with an LM head, ``config.lm_readout``, and ``generate()``; see ``CausalLanguageModel``."""
 
     model_class = ComplexTransfoXLModel
 
     def new_memory(self, for_training: bool = False, mem_len: int | None = None) -> MemoryCache:
-        """An empty ``MemoryCache``: of states for training, else of keys and values."""
+        """Return an empty ``MemoryCache``: of hidden states for training, else of keys and values."""
         return MemoryCache(self.config, mem_len, keeps="states" if for_training else "keys")
 
 
 class ComplexTransfoXLForSequenceClassification(LastTokenClassifier, ComplexTransfoXLPreTrainedModel):
-    """Transformer-XL without memory, and the ``readout`` of the last token of a text, which has seen all of it."""
+    """Transformer-XL without memory, and a classification head on the last token of each sequence."""
 
     model_class = ComplexTransfoXLModel

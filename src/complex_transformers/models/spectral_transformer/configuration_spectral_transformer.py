@@ -18,7 +18,9 @@ __all__ = ["DECODER_FIELDS", "POOLINGS", "VARIANTS", "SpectralTransformerConfig"
 
 VARIANTS = ("fully_spectral", "spectral_scaled")
 POOLINGS = ("max", "average")
-# What a decoder has from its encoder where it is not said.
+# Feature types of [real | imag] bins.
+SPECTRA = ("spectrum", "modulus", "phase")
+# Fields that a decoder given as a dictionary takes from the encoder.
 DECODER_FIELDS = (
     "hidden_size",
     "number_field",
@@ -36,36 +38,37 @@ DECODER_FIELDS = (
 
 @strict
 class SpectralTransformerConfig(LayersConfig):
-    """Configuration of a spectral Transformer (thesis, sections 5.3 and 5.4).
+    """Configuration of a spectral Transformer for speech (thesis, sections 5.3 and 5.4).
 
-    Besides the arguments of ``LayersConfig``, which has those of ``NetworkConfig``:
+    Takes the arguments of ``LayersConfig`` and, in addition:
 
     Args:
-        variant: ``fully_spectral`` (Eq. 5.7): complex bins through a complex network; with ``number_field="real"``
-            its real twin, a plain Transformer on real features. ``spectral_scaled`` (Eq. 5.8): frames of samples
-            through a real network whose attention weights are those of spectra.
-        number_field: by default that of the variant, ``complex`` or ``real``.
-        feature_size: width of a frame of features, as the feature extractor has it.
-        hop_length: samples from frame to frame in the feature extractor.
-        num_hidden_layers: encoder layers.
-        attention_normalization: as in ``LayersConfig``; the default is that of the thesis (Eq. 2.43).
-        frequency_kernel: multiply the bins by a learned kernel (Eq. 5.10); default in the complex field only.
-        position_phase: ``add`` the positional phase embedding to the bins (Eq. 5.7, 5.11), ``rotate`` the hidden
-            states by it (the phase shift of the text; complex numbers only) or ``none``. ``spectral_scaled`` does
-            either in its queries and keys (Eq. 5.8).
-        pooling: ``max`` keeps the number of largest modulus (Eq. 2.29), ``average`` the mean modulus (Eq. 2.28).
-        bin_pool_size, bin_pool_stride: bins pooled into one, in the complex field only; default 2, and as the size.
-        time_pool_size: frames pooled into one before the layers.
-        input_projection: a linear layer from the pooled bins to ``hidden_size``. Without (as in the thesis) they are
-            the hidden state, and ``hidden_size`` must be their width.
-        vocab_size: symbols of a CTC head, the blank included.
-        pad_token_id: the blank.
-        bos_token_id, eos_token_id: for tokenizers that have them; a decoder has its own.
-        ctc_loss_reduction, ctc_zero_infinity: of ``torch.nn.functional.ctc_loss``, as in Wav2Vec2.
-        decoder: of the encoder-decoder form, a ``ComplexSeq2SeqConfig`` or its fields; what a dictionary leaves out
-            of ``DECODER_FIELDS`` is as in the encoder, and ``attention_score`` as in one that is Fully Spectral.
-            Symbols, embedding, ``decoder_layers``, special tokens and label smoothing are the decoder's; its source
-            side is not used.
+        variant: ``fully_spectral`` (Eq. 5.7) runs complex frequency bins through a complex network; with
+            ``number_field="real"`` it is the real twin, a plain Transformer on real features. ``spectral_scaled``
+            (Eq. 5.8) runs frames of samples through a real network and computes attention weights from spectra.
+        number_field: default ``complex`` for ``fully_spectral`` and ``real`` for ``spectral_scaled``.
+        feature_size: width of a frame of features; must match the feature extractor.
+        hop_length: hop length of the feature extractor, in samples.
+        num_hidden_layers: number of encoder layers.
+        attention_normalization: see ``LayersConfig``; the default is the thesis' (Eq. 2.43).
+        frequency_kernel: multiply the bins by a learned kernel (Eq. 5.10). Only for complex features, where it is the
+            default.
+        position_phase: ``add`` adds the positional phase embedding to the bins (Eq. 5.7, 5.11), ``rotate`` rotates the
+            hidden states by it (complex field only), ``none`` uses no positions. ``spectral_scaled`` applies either
+            to its queries and keys (Eq. 5.8).
+        pooling: ``max`` keeps the element of largest modulus (Eq. 2.29), ``average`` the mean modulus (Eq. 2.28).
+        bin_pool_size, bin_pool_stride: size and stride of the pooling over bins, complex field only. The size is 2 by
+            default, the stride equals the size.
+        time_pool_size: size and stride of the pooling over frames, before the layers.
+        input_projection: project the pooled bins to ``hidden_size``. With False, as in the thesis, the pooled bins are
+            the hidden state and ``hidden_size`` must equal their width.
+        vocab_size: size of the CTC vocabulary, including the blank.
+        pad_token_id: id of the CTC blank.
+        bos_token_id, eos_token_id: ids of the CTC tokenizer, if it has them; a decoder has its own.
+        ctc_loss_reduction, ctc_zero_infinity: see ``torch.nn.functional.ctc_loss``; as in Wav2Vec2.
+        decoder: decoder configuration of an encoder-decoder model, a ``ComplexSeq2SeqConfig`` or a dictionary of its
+            fields. Fields in ``DECODER_FIELDS`` that a dictionary leaves out are copied from the encoder, and for
+            ``fully_spectral`` also ``attention_score``. The decoder's encoder fields are not used.
 
     Example:
         >>> from complex_transformers import SpectralTransformerConfig
@@ -86,10 +89,6 @@ class SpectralTransformerConfig(LayersConfig):
         "bin_pool_stride",
         "time_pool_size",
     )
-    read_with: ClassVar[dict[str, Any]] = {
-        **LayersConfig.read_with,
-        "bin_pool_stride": ("number_field", ("complex",)),
-    }
     complex_only: ClassVar[dict[str, Any]] = {
         **LayersConfig.complex_only,
         "variant": "fully_spectral",
@@ -100,7 +99,7 @@ class SpectralTransformerConfig(LayersConfig):
     }
 
     variant: str = "fully_spectral"
-    number_field: Any = None  # that of the variant, filled in below
+    number_field: Any = None  # __post_init__ sets the default of the variant
     feature_size: int = 402
     hop_length: int = 160
     num_hidden_layers: int = 4
@@ -115,7 +114,7 @@ class SpectralTransformerConfig(LayersConfig):
     vocab_size: int = 32
     ctc_loss_reduction: str = "sum"
     ctc_zero_infinity: bool = False
-    decoder: Any = None
+    decoder: Any = None  # __post_init__ makes a dictionary a configuration
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.number_field is None:
@@ -131,47 +130,41 @@ class SpectralTransformerConfig(LayersConfig):
             self.attention_score = "modulus"
         if isinstance(self.decoder, dict):
             shared = {name: getattr(self, name) for name in DECODER_FIELDS}
-            if self.variant == "fully_spectral":  # the scores of spectra are no decoder's
+            if self.variant == "fully_spectral":  # a decoder has no spectral-scaled attention
                 shared["attention_score"] = self.attention_score
             self.decoder = ComplexSeq2SeqConfig(**{**shared, **self.decoder})
         if not isinstance(self.decoder, ComplexSeq2SeqConfig | None):
-            raise TypeError(
-                f"decoder must be a ComplexSeq2SeqConfig or a dictionary of its fields, got {self.decoder!r}"
-            )
+            raise TypeError(f"decoder must be a ComplexSeq2SeqConfig or a dictionary, got {self.decoder!r}.")
         self.is_encoder_decoder = self.decoder is not None
         super().__post_init__(**kwargs)
 
-    def default_of(self, name: str) -> Any:
-        """As in ``LayersConfig``; a stride is as long as what is pooled."""
-        return self.bin_pool_size if name == "bin_pool_stride" else super().default_of(name)
-
     @classmethod
     def from_extractor(cls, extractor: "SpectralFeatureExtractor", **changes: Any) -> Self:
-        """The configuration that fits a feature extractor; ``changes`` are its other fields."""
+        """Return a configuration whose ``feature_size`` and ``hop_length`` match a feature extractor.
+
+        Args:
+            extractor: the feature extractor of the model.
+            changes: other fields of the configuration.
+
+        Raises:
+            ValueError: ``feature_type`` of the extractor does not suit ``variant`` and ``number_field``.
+        """
         config = cls(feature_size=extractor.feature_size, hop_length=extractor.hop_length, **changes)
-        spectra = ("spectrum", "modulus", "phase")
-        if config.number_field == "complex" and extractor.feature_type not in spectra:
-            raise ValueError(
-                f"variant='fully_spectral' reads complex bins, and the extractor has feature_type="
-                f"{extractor.feature_type!r}; use one of {list(spectra)}, or number_field='real' for the real twin"
-            )
-        if config.variant == "spectral_scaled" and extractor.feature_type != "frames":
-            raise ValueError(
-                "variant='spectral_scaled' reads windowed samples, and the extractor has feature_type="
-                f"{extractor.feature_type!r}; use 'frames'"
-            )
+        real = ("frames",) if config.variant == "spectral_scaled" else (*SPECTRA, "frames", "log_mel", "mfcc")
+        types = SPECTRA if config.number_field == "complex" else real
+        hint = f" for variant={config.variant!r} with number_field={config.number_field!r}"
+        check_choice("feature_type of the extractor", extractor.feature_type, types, hint)
         return config
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """As in Transformers, which would leave a dictionary given as ``decoder`` what it is."""
-        if "decoder" in kwargs:
+        if "decoder" in kwargs:  # Transformers would set a dictionary as it is, after __post_init__
             config_dict = {**config_dict, "decoder": kwargs.pop("decoder")}
         return super().from_dict(config_dict, **kwargs)
 
     @property
     def pooled_size(self) -> int:
-        """Stored width of a frame after pooling over bins: what the layers see without ``input_projection``."""
+        """Stored width of a frame after pooling over bins."""
         if self.number_field == "real":
             return self.feature_size
         assert self.bin_pool_size is not None
@@ -180,11 +173,11 @@ class SpectralTransformerConfig(LayersConfig):
 
     @property
     def inputs_to_logits_ratio(self) -> int:
-        """Samples for one frame of the output."""
+        """Audio samples per frame of logits."""
         return self.hop_length * self.time_pool_size
 
     def real_twin(self, **changes: Any) -> Self:
-        """As in ``LayersConfig``: the plain Transformer, of ``position_phase="add"`` for ``rotate``."""
+        """Return the real twin; ``position_phase="rotate"`` becomes ``"add"``, the decoder its own real twin."""
         if self.position_phase == "rotate":
             changes = {"position_phase": "add", **changes}
         if self.decoder is not None:
@@ -192,58 +185,31 @@ class SpectralTransformerConfig(LayersConfig):
         return super().real_twin(**changes)
 
     def validate_decoder(self) -> None:
-        """A decoder has the width and the number field of the encoder it attends to."""
-        if self.decoder is None:
-            return
+        """Validate that the decoder has the width and the number field of the encoder."""
         for name in ("hidden_size", "number_field"):
-            if getattr(self.decoder, name) != getattr(self, name):
-                raise ValueError(
-                    f"the decoder attends to the encoder and needs its {name}={getattr(self, name)!r}, got "
-                    f"{getattr(self.decoder, name)!r}"
-                )
+            own = getattr(self, name)
+            if self.decoder is not None and getattr(self.decoder, name) != own:
+                raise ValueError(f"{name} of decoder must be {own!r}, got {getattr(self.decoder, name)!r}.")
 
     def validate_names(self) -> None:
-        """As in ``LayersConfig``; also the variant and what belongs to it."""
+        """Validate named choices and their combination with the number field."""
         check_choice("variant", self.variant, VARIANTS)
         super().validate_names()
-        check_choice("position_phase", self.position_phase, POSITION_PHASES)
-        check_choice("pooling", self.pooling, POOLINGS)
-        check_choice("ctc_loss_reduction", self.ctc_loss_reduction, ("mean", "sum"))
+        reductions = ("mean", "sum")
+        choices = {"position_phase": POSITION_PHASES, "pooling": POOLINGS, "ctc_loss_reduction": reductions}
+        for name, valid in choices.items():
+            check_choice(name, getattr(self, name), valid)
         if self.variant == "spectral_scaled" and self.number_field != "real":
-            raise ValueError(
-                "variant='spectral_scaled' has real weights: use number_field='real', or leave it out; a complex "
-                "network is variant='fully_spectral'"
-            )
+            raise ValueError("number_field must be 'real' for variant='spectral_scaled', got 'complex'. Leave it out.")
         if self.number_field == "real" and self.variant == "fully_spectral" and self.position_phase == "rotate":
-            raise ValueError("position_phase='rotate' needs complex numbers; a real network has 'add' or 'none'")
-        if self.number_field == "real" and (self.frequency_kernel or self.bin_pool_size != 1):
-            raise ValueError(
-                f"frequency_kernel={self.frequency_kernel} and bin_pool_size={self.bin_pool_size} work on complex "
-                "bins; a real network has False and 1: leave them out"
-            )
+            raise ValueError("position_phase='rotate' needs number_field='complex', got 'real'. Use 'add' or 'none'.")
 
     def validate_features(self) -> None:
-        """Bins are halves, and fit the hidden state where nothing projects them."""
+        """Validate that complex features have halves and that unprojected features fit the hidden size."""
         if self.number_field == "complex" and self.feature_size % 2:
-            raise ValueError(
-                f"feature_size={self.feature_size} holds [real | imag] halves of bins and must be even; a window of L "
-                "samples has 2 (L // 2 + 1)"
-            )
-        if self.number_field == "complex" and self.bin_pool_size > self.feature_size // 2:  # type: ignore[operator]
-            raise ValueError(
-                f"bin_pool_size={self.bin_pool_size} is more than the {self.feature_size // 2} bins of "
-                f"feature_size={self.feature_size}"
-            )
+            raise ValueError(f"feature_size must be even ([real | imag] halves of bins), got {self.feature_size}.")
         if not self.input_projection and self.hidden_size != self.pooled_size:
-            raise ValueError(
-                "input_projection=False makes the pooled features the hidden state: use "
-                f"hidden_size={self.pooled_size}, got {self.hidden_size}"
-            )
-        if self.variant == "spectral_scaled" and (self.hidden_size // 2) % self.num_attention_heads:
-            raise ValueError(
-                f"num_attention_heads must divide the {self.hidden_size // 2} complex features of queries and keys, "
-                f"got {self.num_attention_heads}"
-            )
+            raise ValueError(f"hidden_size must be {self.pooled_size} without projection, got {self.hidden_size}.")
 
     def _check_attention(self) -> None:
         if self.variant != "spectral_scaled":

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From features of speech to hidden states (thesis, chapter 5): kernel, positions, pooling, projection."""
+"""Embedding of speech features (thesis, chapter 5): frequency kernel, positions, pooling, projection."""
 
 import torch
 import torch.nn.functional as F
@@ -15,22 +15,24 @@ __all__ = ["SpectralEmbedding", "check_features", "frames_first", "length_mask"]
 
 
 def check_features(input_features: Tensor, attention_mask: Tensor | None, feature_size: int) -> None:
-    """Raise for features no speech model can use."""
+    """Raise for features of a wrong dtype or shape, and for a mask of another shape."""
     if not input_features.is_floating_point():
-        raise TypeError(
-            f"input_features must be real floating-point numbers ([real | imag] halves), got {input_features.dtype}; "
-            "convert complex bins with complex_transformers.nn.from_complex(input_features)"
-        )
-    if input_features.dim() != 3 or input_features.shape[-1] != feature_size or 0 in input_features.shape:
+        raise TypeError(f"input_features must be real floats, got {input_features.dtype}. Use nn.from_complex.")
+    shape = tuple(input_features.shape)
+    if len(shape) != 3 or shape[-1] != feature_size or 0 in shape:
         raise ValueError(
-            f"input_features must be [batch, frames, feature_size={feature_size}] and not empty, got "
-            f"{tuple(input_features.shape)}; SpectralTransformerConfig.from_extractor sets the size of an extractor"
+            f"input_features must be a non-empty [batch, frames, feature_size={feature_size}], got {shape}. "
+            "Use SpectralTransformerConfig.from_extractor."
         )
     check_mask(attention_mask, tuple(input_features.shape[:2]), layout="[batch, frames]", scores=False)
 
 
 def frames_first(features: Tensor, attention_mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Frames before padding, padding as zeros: ``[B, T, C]`` and lengths ``[B]``, wherever the padding was."""
+    """Move padding, left or right, to the end and set it to zero.
+
+    Returns:
+        Features ``[B, T, C]`` and the number of frames ``[B]``.
+    """
     if attention_mask is None:
         return features, features.new_full((features.shape[0],), features.shape[1], dtype=torch.long)
     mask = attention_mask.to(torch.bool)
@@ -39,16 +41,16 @@ def frames_first(features: Tensor, attention_mask: Tensor | None) -> tuple[Tenso
 
 
 def length_mask(lengths: Tensor, size: int) -> Tensor:
-    """True for the first ``lengths[b]`` of ``size`` frames: ``[B] -> [B, size]``."""
+    """Return a mask, ``[B] -> [B, size]``, that is true for the first ``lengths[b]`` frames."""
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(-1)
 
 
 class SpectralEmbedding(nn.Module):
-    """From features to hidden states: pooling(K F(X) + i PPE) (thesis, Eq. 5.7, 5.10), projection, pooling of frames.
+    """Features to hidden states: pooling(K F(X) + i PPE) (thesis, Eq. 5.7, 5.10), projection, pooling over frames.
 
-    Positions that rotate do so after it, as in text: before, they would turn the bins of a frame apart, and a filter
-    of the projection would be another one at every position. In a real network the bins are features as they are:
-    projection, pooling of frames, and positions added after it where the layers have none of their own.
+    With ``position_phase="rotate"`` the hidden states are rotated after the projection: rotating the bins would make
+    the projection depend on the position. A real network projects the features, pools over frames and, if its layers
+    have no positions of their own, adds positions.
     """
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
@@ -57,7 +59,7 @@ class SpectralEmbedding(nn.Module):
         self.is_complex = config.number_field == "complex"
         self.position_phase = config.position_phase
         self.adds_to_hidden = config.variant == "fully_spectral" and not self.is_complex
-        self.kernel = FrequencyKernel(config.feature_size) if config.frequency_kernel else None
+        self.kernel = FrequencyKernel(config.feature_size) if config.frequency_kernel and self.is_complex else None
         pool = field.MaxPool1d if config.pooling == "max" else field.AvgPool1d
         self.bin_pool = None
         if config.pooled_size != config.feature_size:
@@ -66,7 +68,11 @@ class SpectralEmbedding(nn.Module):
         self.time_pool = pool(config.time_pool_size) if config.time_pool_size > 1 else None
 
     def forward(self, features: Tensor, lengths: Tensor) -> Tensor:
-        """``[B, T, C]``, frames of each ``[B]`` -> hidden states ``[B, ceil(T / time_pool_size), hidden_size]``."""
+        """Embed features ``[B, T, C]`` with ``lengths [B]``.
+
+        Returns:
+            Hidden states ``[B, ceil(T / time_pool_size), hidden_size]``.
+        """
         if self.is_complex:
             features = features if self.kernel is None else self.kernel(features)
             features = self.add_position(features) if self.position_phase == "add" else features
@@ -81,33 +87,33 @@ class SpectralEmbedding(nn.Module):
         return hidden_states
 
     def add_position(self, bins: Tensor) -> Tensor:
-        """F(X) + i PPE, ``[B, T, 2 bins]``."""
+        """Return F(X) + i PPE, ``[B, T, 2 bins]``."""
         real, imag = split(position_of_frames(bins))
         return bins + join(-imag, real)
 
     def pool_bins(self, bins: Tensor) -> Tensor:
-        """``[B, T, 2 bins] -> [B, T, 2 pooled]``; a window at the end may be part full: no bin is left out."""
+        """Pool over bins, ``[B, T, 2 bins] -> [B, T, 2 pooled]``; the last window may be partial."""
         batch, frames, _ = bins.shape
         rows, mask = _fill(bins.unflatten(-1, (2, -1)).flatten(0, 1), self.bin_pool)  # type: ignore[arg-type]
         return self.bin_pool(rows, mask).flatten(-2).view(batch, frames, -1)  # type: ignore[misc]
 
     def pool_frames(self, hidden_states: Tensor, lengths: Tensor) -> Tensor:
-        """``[B, T, C] -> [B, T', C]``; the last window of a clip holds the frames that are left."""
+        """Pool over frames, ``[B, T, C] -> [B, T', C]``; the last window of a clip may be partial."""
         rows, _ = _fill(hidden_states.transpose(1, 2), self.time_pool)  # type: ignore[arg-type]
         pooled = self.time_pool(rows, length_mask(lengths, rows.shape[-1]))  # type: ignore[misc]
         return pooled.transpose(1, 2)
 
 
 def position_of_frames(hidden_states: Tensor) -> Tensor:
-    """PPE (thesis, Eq. 5.11) for ``[B, T, C]``: ``[T, C]`` halves."""
+    """Return the positional phase embedding (thesis, Eq. 5.11), ``[T, C]`` halves, for ``[B, T, C]``."""
     frames, width = hidden_states.shape[-2:]
     return positional_phase(frames, width // 2, hidden_states)
 
 
 def _fill(rows: Tensor, pool: nn.Module) -> tuple[Tensor, Tensor]:
-    """``[B, C, N]`` with zeros at the end, so that windows reach every step, and the mask of what was there."""
+    """Append zeros to ``[B, C, N]`` so that windows cover every step; also return the mask of the real steps."""
     (size,), (stride,) = pool.kernel_size, pool.stride  # type: ignore[misc]
     steps = rows.shape[-1]
-    # A step short of a window more: pooling leaves out what fills none, and a graph pads any number of steps alike.
+    # Pooling drops an incomplete last window. The padding is the same for any N, so that exported graphs stay dynamic.
     filled = F.pad(rows, (0, max(stride - 1, size - steps)))
     return filled, torch.arange(filled.shape[-1], device=rows.device).lt(steps).expand(rows.shape[0], -1)

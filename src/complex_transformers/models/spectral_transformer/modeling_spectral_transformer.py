@@ -1,8 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Spectral Transformers (thesis, chapter 5): Fully Spectral, Spectral-Scaled and their real twin, with their heads."""
+"""Spectral Transformers for speech (thesis, chapter 5): Fully Spectral, Spectral-Scaled, real twin, and heads."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,9 +17,10 @@ from transformers.utils.generic import can_return_tuple, merge_with_config_defau
 from transformers.utils.output_capturing import capture_outputs
 
 from ...nn import Readout, SpectralScaledAttention, number_field
+from ...nn.attention.multi_head import HeadedAttention
 from ..base.encoder_decoder import WritingHead, as_encoder_output, join_outputs
-from ..base.generation import EncoderDecoderGenerationMixin
-from ..base.layers import AttentionByInterface, EncoderLayer, LanguageModelHead, apply_norm, make_norm
+from ..base.generation import ComplexGenerationMixin
+from ..base.layers import EncoderLayer, TransformerStack, attend_by_interface
 from ..base.loss import check_labels
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import SequenceClassifier
@@ -36,11 +38,11 @@ __all__ = [
 ]
 
 
-class SpectralSelfAttention(AttentionByInterface, SpectralScaledAttention):
+class SpectralSelfAttention(SpectralScaledAttention):
     """``nn.SpectralScaledAttention`` with Transformers' ``AttentionInterface``."""
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
-        assert config.attention_score is not None  # the configuration has filled it in
+        assert config.attention_score is not None  # set by __post_init__
         super().__init__(
             config.hidden_size,
             config.num_attention_heads,
@@ -48,58 +50,65 @@ class SpectralSelfAttention(AttentionByInterface, SpectralScaledAttention):
             score=config.attention_score,
             normalization=config.attention_normalization,
             position_phase=config.position_phase,
+            attention_function=attend_by_interface,
         )
         self.config = config
+
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        return self.attend_from(hidden_states, attention_mask, **kwargs)
 
 
 class SpectralScaledLayer(EncoderLayer):
     """A real encoder layer with spectral-scaled self-attention (thesis, Eq. 5.8, Fig. 5.5)."""
 
     def make_attention(self, config: SpectralTransformerConfig, layer_idx: int | None) -> nn.Module:
-        """Attention by spectra."""
         return SpectralSelfAttention(config)
 
 
 class SpectralTransformerPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: its configuration, its input and how many frames come out."""
+    """Base class of the spectral Transformer models."""
 
     config: SpectralTransformerConfig
     main_input_name = "input_features"
     input_modalities = ("audio",)
-    _input_embed_layer = "embedding"  # of features; there are no words
+    _input_embed_layer = "embedding"
     _no_split_modules = ["EncoderLayer", "SpectralScaledLayer", "DecoderLayer"]
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
-        """Frames of the output for ``lengths`` frames of features: ceil(T / time_pool_size)."""
+        """Return the number of output frames, ceil(T / time_pool_size), for ``lengths`` feature frames."""
         return (lengths + self.config.time_pool_size - 1) // self.config.time_pool_size
 
     def output_mask(self, hidden_states: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """True for frames of ``hidden_states [B, T', ...]`` that are no padding, which comes last: ``[B, T']``."""
+        """Return a mask ``[B, T']`` that is true for the real frames of ``hidden_states [B, T', ...]``."""
         batch, size = hidden_states.shape[:2]
         if attention_mask is None:
             return torch.ones(batch, size, dtype=torch.bool, device=hidden_states.device)
         return length_mask(self.output_lengths(attention_mask.to(torch.bool).sum(-1)), size)
 
 
-class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
-    """Spectral Transformer: embedding of frames and encoder layers (thesis, Fig. 5.4 and 5.5).
-
-    Returns hidden states ``[B, ceil(T / time_pool_size), hidden_size]``, halves in the complex field. Frames of a clip
-    come first and its padding last, wherever the padding of the input was.
-    """
-
-    _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": AttentionByInterface}
+class FrameModel(SpectralTransformerPreTrainedModel):
+    """The embedding of frames with dropout; takes the place of ``TextModel`` beside ``TransformerStack``."""
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__(config)
-        field = number_field(config.number_field)
-        layer = SpectralScaledLayer if config.variant == "spectral_scaled" else EncoderLayer
         self.embedding = SpectralEmbedding(config)
-        self.dropout = field.Dropout(config.hidden_dropout_prob)
-        self.layers = nn.ModuleList([layer(config, index) for index in range(config.num_hidden_layers)])
-        self.norm = make_norm(config, field) if config.norm_position == "pre" else None
-        self.gradient_checkpointing = False
-        self.post_init()
+        self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
+
+
+class SpectralTransformerModel(TransformerStack, FrameModel):
+    """Spectral Transformer: embedding of frames and encoder layers (thesis, Fig. 5.4 and 5.5).
+
+    Returns hidden states ``[B, ceil(T / time_pool_size), hidden_size]``, halves in the complex field.
+    Padding comes last in the output, on whichever side of the input it was.
+    """
+
+    _can_record_outputs = {"hidden_states": EncoderLayer, "attentions": HeadedAttention}
+
+    def __init__(self, config: SpectralTransformerConfig) -> None:
+        layer = SpectralScaledLayer if config.variant == "spectral_scaled" else EncoderLayer
+        super().__init__(config, layer, config.num_hidden_layers)
 
     @merge_with_config_defaults
     @capture_outputs
@@ -109,11 +118,12 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
         """Encode a batch of clips.
 
         Args:
-            input_features: ``[B, T, feature_size]`` of ``SpectralFeatureExtractor``.
+            input_features: ``[B, T, feature_size]``, from ``SpectralFeatureExtractor``.
             attention_mask: ``[B, T]``, 1 for frames, 0 for padding on either side.
 
         Raises:
-            ValueError, TypeError: empty input, shapes that do not match, complex numbers.
+            TypeError: integer or complex features.
+            ValueError: empty input, wrong shapes.
         """
         check_features(input_features, attention_mask, self.config.feature_size)
         features, lengths = frames_first(input_features, attention_mask)
@@ -121,19 +131,14 @@ class SpectralTransformerModel(SpectralTransformerPreTrainedModel):
         frames = None
         if attention_mask is not None:
             keep = length_mask(self.output_lengths(lengths), hidden_states.shape[1])
-            # Of bins of zeros positions alone are left, all of one modulus: rounding would choose the largest.
+            # Padded bins hold positions alone, all of one modulus, so that max pooling would depend on rounding.
             hidden_states, frames = hidden_states.masked_fill(~keep.unsqueeze(-1), 0.0), keep.to(torch.long)
         score_mask = create_bidirectional_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=frames)
-        hidden_states = self.dropout(hidden_states)
-        for layer in self.layers:
-            hidden_states = layer(hidden_states, score_mask, frames, **kwargs)
-        if self.norm is not None:
-            hidden_states = apply_norm(self.norm, hidden_states, frames)
-        return BaseModelOutput(last_hidden_state=hidden_states)
+        return BaseModelOutput(last_hidden_state=self.run_layers(hidden_states, score_mask, frames, **kwargs))
 
 
 class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTransformerPreTrainedModel):
-    """Spectral Transformer, mean of the last hidden state over the frames, and the readout."""
+    """Spectral Transformer with a classification head on the mean of the last hidden state over the frames."""
 
     model_class = SpectralTransformerModel
 
@@ -145,10 +150,18 @@ class SpectralTransformerForAudioClassification(SequenceClassifier, SpectralTran
         labels: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> SequenceClassifierOutput:
-        """Logits ``[B, num_labels]`` and, with ``labels [B]`` or ``[B, num_labels]``, the loss of ``problem_type``."""
+        """Classify clips.
+
+        Args:
+            input_features, attention_mask: see ``SpectralTransformerModel``.
+            labels: ``[B]`` or ``[B, num_labels]``, for the loss of ``config.problem_type``.
+
+        Returns:
+            Logits ``[B, num_labels]`` and, with ``labels``, the loss.
+        """
         outputs = self.model(input_features, attention_mask=attention_mask, return_dict=True, **kwargs)
         logits = self.logits_of(outputs, self.output_mask(outputs.last_hidden_state, attention_mask))
-        loss = None if labels is None else self.loss_of(logits, labels)
+        loss = None if labels is None else self.classification_loss(logits, labels)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
@@ -162,10 +175,10 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """-log of the sum over all paths in ``logits [B, T, vocab_size]`` that read as ``labels [B, U]``.
+    """Return the CTC loss (Graves et al., 2006) of ``logits [B, T, vocab_size]`` and ``labels [B, U]``.
 
-    Graves et al., 2006, over ``logit_lengths [B]`` frames; -100 is no label. In float32, and without cuDNN, which
-    takes labels in another form. As ``ForCTC``, which Transformers 5.17 lacks.
+    Only the first ``logit_lengths [B]`` frames count, and labels of -100 are ignored. Computed in float32 and without
+    cuDNN, which needs another layout of labels.
     """
     labels = labels.to(logits.device)
     symbols = (labels >= 0) & (labels != blank_token_id)
@@ -183,9 +196,9 @@ def ctc_loss(
 
 
 class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
-    """Spectral Transformer and the readout of every frame, for connectionist temporal classification.
+    """Spectral Transformer with a CTC head: the readout of every frame.
 
-    Frames of padding say blank, so that decoding a batch decodes each clip.
+    Padded frames predict the blank, so that batched decoding equals decoding clip by clip.
     """
 
     accepts_loss_kwargs = False
@@ -193,7 +206,7 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__(config)
         if config.pad_token_id is None:
-            raise ValueError("the blank of CTC is pad_token_id, got None; use tokenizer.pad_token_id")
+            raise ValueError("pad_token_id must be the id of the CTC blank, got None. Use tokenizer.pad_token_id.")
         self.model = SpectralTransformerModel(config)
         self.dropout = number_field(config.number_field).Dropout(config.hidden_dropout_prob)
         self.lm_head = Readout(config.hidden_size, config.vocab_size, config.readout, config.number_field)
@@ -208,20 +221,20 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         labels: Tensor | None = None,
         **kwargs: TransformersKwargs,
     ) -> CausalLMOutput:
-        """Logits ``[B, T', vocab_size]`` and, with ``labels [B, U]`` (-100 is ignored), the CTC loss.
+        """Return logits ``[B, T', vocab_size]`` and, with ``labels [B, U]``, the CTC loss.
 
-        A clip without labels is to be read as blanks alone.
+        Labels of -100 are ignored; a clip without labels is trained to predict blanks only.
 
         Raises:
-            ValueError: labels of another shape, outside the vocabulary, or more than the frames while
-                ``ctc_zero_infinity`` is off.
+            ValueError: labels of a wrong shape, outside the vocabulary, or longer than their clip without
+                ``ctc_zero_infinity``.
         """
         outputs = self.model(input_features, attention_mask=attention_mask, return_dict=True, **kwargs)
         logits = self.lm_head(self.dropout(outputs.last_hidden_state))
         frames = self.output_mask(logits, attention_mask)
         loss = None
         if labels is not None:
-            self.check_labels(labels.cpu(), frames.sum(-1).cpu())  # the loss moves them there as well
+            self.check_labels(labels.cpu(), frames.sum(-1).cpu())  # the loss copies them to the CPU as well
             loss = self.loss_function(
                 logits=logits,
                 labels=labels,
@@ -238,41 +251,39 @@ class SpectralTransformerForCTC(SpectralTransformerPreTrainedModel):
         )
 
     def check_labels(self, labels: Tensor, lengths: Tensor) -> None:
-        """Raise for labels ``[B, U]`` without a loss in clips of ``lengths [B]`` frames, both on the CPU."""
+        """Raise for labels ``[B, U]`` that clips of ``lengths [B]`` frames cannot produce; both on the CPU."""
         if labels.dim() != 2 or len(labels) != len(lengths):
-            raise ValueError(f"labels must be [batch={len(lengths)}, symbols], got {tuple(labels.shape)}")
+            raise ValueError(f"labels must be [batch={len(lengths)}, symbols], got {tuple(labels.shape)}.")
         labels = check_labels(labels, labels.shape, self.config.vocab_size)
         if torch.compiler.is_compiling() or self.config.ctc_zero_infinity:
             return
-        symbols = (labels >= 0) & (labels != self.config.pad_token_id)
-        # A blank must stand between two equal symbols.
-        repeats = (labels[:, 1:] == labels[:, :-1]) & symbols[:, 1:]
-        needed = symbols.sum(-1) + repeats.sum(-1)
+        needed = frames_needed(labels, self.config.pad_token_id)
         if (short := (needed > lengths).nonzero().flatten()).numel():
             row = int(short[0])
-            raise ValueError(
-                f"labels of row {row} need {int(needed[row])} frames and the clip has {int(lengths[row])}: use a "
-                "shorter hop_length or time_pool_size, leave out the clip, or set ctc_zero_infinity=True"
-            )
+            found = f"{int(lengths[row])} frames, need {int(needed[row])}"
+            raise ValueError(f"labels of row {row} are too long: got {found}. Drop it or set ctc_zero_infinity=True.")
+
+
+def frames_needed(labels: Tensor, blank_token_id: int | None) -> Tensor:
+    """Return the least number of frames ``[B]`` for ``labels [B, U]``: CTC puts a blank between equal symbols."""
+    symbols = (labels >= 0) & (labels != blank_token_id)
+    repeats = (labels[:, 1:] == labels[:, :-1]) & symbols[:, 1:]
+    return symbols.sum(-1) + repeats.sum(-1)
 
 
 class SpectralTransformerForConditionalGeneration(
-    SpectralTransformerPreTrainedModel, LanguageModelHead, WritingHead, EncoderDecoderGenerationMixin
+    SpectralTransformerPreTrainedModel, WritingHead, ComplexGenerationMixin
 ):
-    """Spectral Transformer, the decoder of ``ComplexSeq2Seq`` and its ``lm_readout``, with ``generate()``.
+    """Spectral Transformer encoder with the decoder and LM head of ``ComplexSeq2Seq``, and ``generate()``.
 
-    The encoder has the weights' names of the other heads: ``from_pretrained(folder, decoder={...},
-    ignore_mismatched_sizes=True)`` goes on with one trained by CTC, whose head is another.
+    To start from an encoder trained with CTC, call ``from_pretrained(folder, decoder={...},
+    ignore_mismatched_sizes=True)``.
     """
 
     def __init__(self, config: SpectralTransformerConfig) -> None:
         super().__init__(config)
         if config.decoder is None:
-            raise ValueError(
-                "the encoder-decoder form needs a decoder: give SpectralTransformerConfig(decoder={'vocab_size': "
-                "len(tokenizer), 'decoder_start_token_id': ..., ...}); a folder with a CTC head is for "
-                "AutoModelForCTC and pipeline('automatic-speech-recognition')"
-            )
+            raise ValueError("decoder must be set in the configuration, got None. For CTC use AutoModelForCTC.")
         self.model = SpectralTransformerModel(config)
         self.decoder = ComplexSeq2SeqDecoder(config.decoder)
         head = config.decoder
@@ -281,15 +292,12 @@ class SpectralTransformerForConditionalGeneration(
         self.post_init()
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
-        """The head, if the decoder ties it to its words."""
         return dict(self._tied_weights_keys or {}) if self.config.decoder.tie_word_embeddings else {}
 
     def get_encoder(self, modality: str | None = None) -> nn.Module:
-        """The model that reads features, whatever the ``modality``."""
         return self.model
 
     def get_input_embeddings(self) -> nn.Module:
-        """The symbols of the decoder."""
         return self.decoder.embed_tokens
 
     def set_input_embeddings(self, value: nn.Module) -> None:
@@ -297,7 +305,7 @@ class SpectralTransformerForConditionalGeneration(
 
     @property
     def writing_config(self) -> ComplexSeq2SeqConfig:
-        """The decoder's."""
+        """The configuration of the decoder."""
         return self.config.decoder
 
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
@@ -315,28 +323,26 @@ class SpectralTransformerForConditionalGeneration(
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> Seq2SeqLMOutput:
-        """Logits ``[B, U, vocab_size]`` and, with ``labels [B, U]`` (-100 is ignored), the cross entropy.
+        """Return logits ``[B, U, vocab_size]`` and, with ``labels [B, U]``, the cross entropy.
 
         Args:
-            input_features, attention_mask: as in ``SpectralTransformerModel``.
-            encoder_outputs: of an earlier call, instead of ``input_features``, with the same mask.
-            decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds, cache, use_cache: the target,
-                as in ``ComplexSeq2SeqModel``.
-            labels: the symbols that follow ``decoder_input_ids``, which are made from them where they are missing.
+            input_features, attention_mask: see ``SpectralTransformerModel``.
+            encoder_outputs: encoder outputs of an earlier call with the same mask, instead of ``input_features``.
+            decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds, cache, use_cache: the target, see
+                ``ComplexSeq2SeqModel``.
+            labels: the next token of every position, -100 to ignore it; default ``decoder_input_ids`` are made from
+                them.
 
         Raises:
-            ValueError: no features, no target, shapes that do not match, ids outside the vocabulary.
+            ValueError: no features, no target, wrong shapes, ids outside the vocabulary.
         """
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         if decoder_input_ids is None and decoder_inputs_embeds is None:
-            raise ValueError(
-                "the target is missing: give decoder_input_ids, decoder_inputs_embeds or labels; generate() and "
-                "pipeline('complex-speech2text') write it"
-            )
+            raise ValueError("decoder_input_ids must be given, got None. Or use pipeline('complex-speech2text').")
         if encoder_outputs is None:
             if input_features is None:
-                raise ValueError("there is nothing to transcribe: give input_features or encoder_outputs")
+                raise ValueError("input_features must be a tensor, got None. Or pass encoder_outputs.")
             source: BaseModelOutput = self.model(
                 input_features, attention_mask=attention_mask, return_dict=True, **kwargs
             )

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration of the syntax-aware complex-valued translation model."""
+"""Configuration of the syntax-aware complex-valued translation model SynCoNMT."""
 
 from typing import Any, ClassVar
 
@@ -22,43 +22,43 @@ RELATION_FEEDBACKS = ("gold", "predicted", "mixed")
 class SynCoNMTConfig(ComplexConfig):
     """Configuration of SynCoNMT (Liu & Hou 2023), a recurrent encoder-decoder over words and dependency relations.
 
-    The paper has 512 everywhere: 512 complex features, which are stored as 1024 real numbers. Besides the arguments
-    of ``ComplexConfig``:
+    The paper uses 512 complex features, which is ``hidden_size=1024`` here. Takes the arguments of ``ComplexConfig``
+    and, in addition:
 
     Args:
-        vocab_size, target_vocab_size: words of the source and of the target; the second defaults to the first.
-        relation_vocab_size, target_relation_vocab_size: dependency relations of both sides, those of padding and of
-            special words counted; the second defaults to the first.
-        hidden_size: stored width of embeddings, of the encoder's states (both directions side by side) and of the
-            decoder's.
-        encoder_layers, decoder_layers: recurrent layers; ``num_hidden_layers`` is another name of the first.
-        rnn_type: ``gru``, ``lstm`` or ``rnn``, of encoder and decoder.
-        bidirectional: the encoder reads in both directions, with half the width each.
-        gate: ``projected`` (default) or another of ``nn.GATES``, see ``nn.ComplexRNN``; ``modulus`` is the paper's.
-            The real field and ``rnn`` have ``split``.
+        vocab_size, target_vocab_size: vocabulary sizes of source and target; the second defaults to the first.
+        relation_vocab_size, target_relation_vocab_size: numbers of dependency relations of source and target, special
+            ones included; the second defaults to the first.
+        hidden_size: stored width of the embeddings, of the encoder states (both directions together) and of the
+            decoder states.
+        encoder_layers, decoder_layers: numbers of recurrent layers; ``num_hidden_layers`` is an alias of the first.
+        rnn_type: ``gru``, ``lstm`` or ``rnn``, for encoder and decoder.
+        bidirectional: run the encoder in both directions, with half the width each.
+        gate: ``projected`` (default) or another of ``nn.GATES``, see ``nn.ComplexRNN``; ``modulus`` in the paper,
+            ``split`` for the real field and ``rnn``.
         state_activation: ``split_tanh`` (default) or another of ``nn.STATE_ACTIVATIONS``.
-        attention_type: ``bahdanau``, global and additive, its context read by the first decoder layer; or ``luong``,
-            local around a predicted place, its context joined to the states of the last decoder layer.
-        attention_window: D of ``luong``, words to either side of the predicted place.
-        use_relations: False for the real network of words alone; a complex network has relations.
-        share_embeddings: one table of words and one of relations for both sides, for joint vocabularies.
-        lm_readout: of both heads, see ``nn.Readout``: ``concat`` (default), ``modulus`` (the paper's, S 15, 16),
-            ``scaled_modulus`` and the others; the real field has ``concat``.
-        relation_feedback: which relations the decoder reads where those of ``relation_labels`` are known: ``gold``
-            these (default, S 11), ``predicted`` its own, as in translation, or ``mixed``, where each word has its own
-            with the probability that ``RelationSchedule`` raises over training. They are found for all words at once
-            by a first pass over the true ones (Mihaylova & Martins 2019). Except in ``gold``, evaluation reads its
-            own: a loss with true relations flatters what will have none.
-        alpha: weight of the words in the loss; that of the relations is 1 - alpha (S 17). The paper does not give
-            its value. Without relations the loss is that of the words, and has no weight.
-        label_smoothing: epsilon of both losses (Szegedy et al. 2016), while training only.
-        initializer_range: standard deviation of the tables of words and relations.
-        pad_relation_id: the relation of padding, whose vector is zero; it is never predicted.
-        decoder_start_token_id, decoder_start_relation_id: the first word of every target, and its relation, by
-            default ``pad_relation_id``.
-        use_cache: keep the decoder's state between the steps of ``generate``.
-        is_encoder_decoder: what Transformers reads to know the kind of model.
-        tie_word_embeddings: always False: a head has two rows for each word, the table one.
+        attention_type: ``bahdanau``, global additive attention that feeds the first decoder layer, or ``luong``, local
+            attention around a predicted position, concatenated to the states of the last decoder layer.
+        attention_window: D of ``luong``: number of words on either side of the predicted position.
+        use_relations: False for a real network of words alone; complex networks need relations.
+        share_embeddings: use the same embedding tables for source and target, for joint vocabularies.
+        lm_readout: readout of both heads, see ``nn.Readout``: ``concat`` (default), ``modulus`` (the paper, S 15, 16),
+            ``scaled_modulus`` or others; only ``concat`` in the real field.
+        relation_feedback: relations the decoder reads if ``relation_labels`` are given: ``gold`` the labels (teacher
+            forcing, default, S 11); ``predicted`` its own predictions, as in generation; ``mixed`` its own with a
+            probability that ``RelationSchedule`` raises during training (scheduled sampling). Predictions for all
+            words come from one extra pass with gold relations (Mihaylova & Martins 2019). Evaluation uses predictions
+            with ``predicted`` and ``mixed``.
+        alpha: weight of the word loss; the relation loss has weight 1 - alpha (S 17). Not given in the paper. Without
+            relations only the word loss is used.
+        label_smoothing: label smoothing of both losses (Szegedy et al. 2016), during training only.
+        initializer_range: standard deviation of the embedding tables.
+        pad_relation_id: relation of padding; its embedding is zero, and it is never predicted.
+        decoder_start_token_id, decoder_start_relation_id: first token of every target and its relation, by default
+            ``pad_relation_id``.
+        use_cache: keep the decoder states between the steps of ``generate``.
+        is_encoder_decoder: always True.
+        tie_word_embeddings: always False, as the head and the word table have different shapes.
 
     Example:
         >>> from complex_transformers import SynCoNMTConfig
@@ -76,10 +76,6 @@ class SynCoNMTConfig(ComplexConfig):
         "decoder_layers",
         "attention_window",
     )
-    read_with: ClassVar[dict[str, Any]] = {
-        "attention_window": ("attention_type", ("luong",)),
-        **dict.fromkeys(("relation_feedback", "alpha"), ("use_relations", (True,))),
-    }
     complex_only: ClassVar[dict[str, Any]] = {"gate": None, "lm_readout": "concat"}
 
     relation_vocab_size: int = 64
@@ -117,73 +113,60 @@ class SynCoNMTConfig(ComplexConfig):
 
     @property
     def num_words(self) -> tuple[int, int]:
-        """Words of the source and of the target."""
+        """Vocabulary sizes of source and target."""
         return self.vocab_size, self.vocab_size if self.target_vocab_size is None else self.target_vocab_size
 
     @property
     def num_relations(self) -> tuple[int, int] | tuple[None, None]:
-        """Relations of the source and of the target; None where there are none."""
+        """Numbers of relations of source and target, or None without relations."""
         if not self.use_relations:
             return None, None
         size = self.relation_vocab_size
         return size, size if self.target_relation_vocab_size is None else self.target_relation_vocab_size
 
     def vocabulary_of(self, name: str) -> tuple[str, int]:
-        """As in ``ComplexConfig``; padding is in both vocabularies, other tokens are those of the target."""
+        """Return the vocabulary of a special token: the smaller one for padding, else the target's."""
         source, target = self.num_words
         own = source if name == "pad_token_id" and source < target else target
         return "vocab_size" if own == source else "target_vocab_size", own
 
     def validate_sizes(self) -> None:
-        """Counts are positive; a width can be shared out to parts and directions."""
+        """Validate that sizes are positive and that directions and halves divide the hidden size."""
         super().validate_sizes()
         for name in ("target_vocab_size", "target_relation_vocab_size"):
             if (size := getattr(self, name)) is not None and size < 1:
-                raise ValueError(f"{name} must be positive, or None for that of the source, got {size}")
+                raise ValueError(f"{name} must be positive or None, got {size}.")
         parts = (2 if self.number_field == "complex" else 1) * (2 if self.bidirectional else 1)
         if self.hidden_size % parts:
-            raise ValueError(
-                f"hidden_size holds the halves of both directions of the encoder and must be a multiple of {parts}, "
-                f"got {self.hidden_size}"
-            )
+            raise ValueError(f"hidden_size must be a multiple of {parts} (halves, directions), got {self.hidden_size}")
 
     def validate_names(self) -> None:
-        """Every named choice is known and exists in the number field."""
+        """Validate named choices and their combination with the number field."""
         super().validate_names()
-        check_choice("rnn_type", self.rnn_type, RNN_TYPES)
-        check_choice("attention_type", self.attention_type, tuple(ALIGNMENTS))
-        check_choice("relation_feedback", self.relation_feedback, RELATION_FEEDBACKS)
-        assert self.gate is not None  # __post_init__ has filled it in
+        choices = {"rnn_type": RNN_TYPES, "attention_type": tuple(ALIGNMENTS), "relation_feedback": RELATION_FEEDBACKS}
+        for name, valid in choices.items():
+            check_choice(name, getattr(self, name), valid)
+        assert self.gate is not None  # set by __post_init__
         check_cell(self.rnn_type, self.gate, self.state_activation, self.number_field)
         check_readout(self.lm_readout, self.number_field, "lm_readout")
         if self.number_field == "complex" and not self.use_relations:
-            raise ValueError(
-                "use_relations=False needs number_field='real': in a complex network relations are the imaginary part"
-            )
+            raise ValueError("use_relations=False needs number_field='real', got 'complex'.")
         if self.tie_word_embeddings:
-            raise ValueError(
-                "tie_word_embeddings=True is not possible: words are the real part of the embedding, a head reads both"
-            )
+            raise ValueError("tie_word_embeddings must be False, got True.")
 
     def validate_relations(self) -> None:
-        """Special relations are in the vocabularies, and shared tables have one size."""
+        """Validate special relations and the sizes of shared tables."""
         source, target = self.num_relations
         sides = (("", source, "pad"), ("target_", target, "pad"), ("target_", target, "decoder_start"))
         for side, size, special in sides:
             name = f"{special}_relation_id"
-            if size and size > 0 and not 0 <= getattr(self, name) < size:  # validate_sizes refuses other sizes
-                raise ValueError(
-                    f"{name} must lie in [0, {side}relation_vocab_size={size}), got {getattr(self, name)}"
-                )
-        if not self.share_embeddings:
-            return
+            if size and size > 0 and not 0 <= (value := getattr(self, name)) < size:  # see validate_sizes
+                raise ValueError(f"{name} must lie in [0, {side}relation_vocab_size={size}), got {value}.")
         for name, sizes in (("vocab_size", self.num_words), ("relation_vocab_size", self.num_relations)):
-            if sizes[0] != sizes[1]:
-                raise ValueError(
-                    f"share_embeddings=True needs joint vocabularies: {name}={sizes[0]} but target_{name}={sizes[1]}"
-                )
+            if self.share_embeddings and sizes[0] != sizes[1]:
+                raise ValueError(f"target_{name} must be {sizes[0]} with share_embeddings=True, got {sizes[1]}.")
 
     def validate_loss(self) -> None:
-        """The weight of the words lies in [0, 1]."""
+        """Validate the weight of the word loss."""
         if not 0.0 <= self.alpha <= 1.0:
-            raise ValueError(f"alpha must be in [0, 1], got {self.alpha}")
+            raise ValueError(f"alpha must be in [0, 1], got {self.alpha}.")

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Syntax-aware complex-valued translation (SynCoNMT, Liu & Hou 2023) and its real twins, with ``generate()``."""
+"""Syntax-aware complex-valued translation model (SynCoNMT, Liu & Hou 2023) and its real twins."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,16 +29,16 @@ logger = logging.get_logger(__name__)
 
 @dataclass
 class SynCoNMTOutput(ModelOutput):
-    """What ``SynCoNMTForConditionalGeneration`` returns.
+    """Output of ``SynCoNMTForConditionalGeneration``.
 
     Args:
-        loss: of ``labels`` and ``relation_labels`` (S 17).
-        logits: of words, ``[B, T, target words]`` (S 15).
-        relation_logits: of relations, ``[B, T, target relations]`` (S 16); None without relations.
-        cache: the decoder's state.
-        decoder_hidden_states, encoder_hidden_states, encoder_last_hidden_state: of the two sides.
-        cross_attentions: one ``[B, 1, T, S]`` of real weights, or ``[B, 1, T, 2S]``, ``[real | imag]`` halves.
-        decoder_attentions, encoder_attentions: empty; there is no self-attention.
+        loss: joint loss of ``labels`` and ``relation_labels`` (S 17).
+        logits: word logits, ``[B, T, target vocabulary]`` (S 15).
+        relation_logits: relation logits, ``[B, T, target relations]`` (S 16); None without relations.
+        cache: the decoder states.
+        decoder_hidden_states, encoder_hidden_states, encoder_last_hidden_state: hidden states of both sides.
+        cross_attentions: one tensor ``[B, 1, T, S]`` of real weights or ``[B, 1, T, 2S]`` of ``[real | imag]`` halves.
+        decoder_attentions, encoder_attentions: always empty, as SynCoNMT has no self-attention.
     """
 
     loss: Tensor | None = None
@@ -55,7 +55,7 @@ class SynCoNMTOutput(ModelOutput):
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """``model.eval()``; behind it every module is as it was."""
+    """Set ``model.eval()`` within the context and restore the mode of every module afterwards."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -66,7 +66,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
-    """Encoder and decoder (S sections 3.1, 3.2) on embeddings of their own, or shared ones."""
+    """Encoder and decoder (S sections 3.1, 3.2) with separate or shared embeddings."""
 
     encoder_class = SynCoNMTEncoder
     decoder_class = SynCoNMTDecoder
@@ -91,19 +91,19 @@ class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
         """Encode source texts, unless ``encoder_outputs`` are given, and decode target texts.
 
         Args:
-            input_ids, attention_mask, relation_ids, inputs_embeds: the source, as in ``SynCoNMTEncoder``.
-            decoder_input_ids: ``[B, T]`` the target, or its words that are not in the cache; or give
+            input_ids, attention_mask, relation_ids, inputs_embeds: the source, see ``SynCoNMTEncoder``.
+            decoder_input_ids: ``[B, T]``, the target tokens that are not in the cache; or pass
                 ``decoder_inputs_embeds``.
-            decoder_attention_mask: ``[B, past + T]``, 1 for words, 0 for padding on either side.
-            decoder_relation_ids: ``[B, T]``, the dependency relation of every word of ``decoder_input_ids``.
-            encoder_outputs: of an earlier call with the same source.
-            cache: a ``RecurrentCache``, extended by this call.
+            decoder_attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side.
+            decoder_relation_ids: ``[B, T]``, the dependency relation of every target token.
+            encoder_outputs: encoder outputs of an earlier call with the same source.
+            cache: a ``RecurrentCache``, updated by this call.
             decoder_inputs_embeds: ``[B, T, hidden_size]``, words and relations as halves.
             use_cache: return a cache.
 
         Raises:
-            ValueError: no target, missing relations, empty input, shapes that do not match, ids outside their
-                vocabulary, a cache of other texts.
+            ValueError: no target, missing relations, empty input, wrong shapes, ids outside the vocabulary, a cache of
+                another batch size.
         """
         source = {
             "input_ids": input_ids,
@@ -123,7 +123,7 @@ class SynCoNMTModel(EncoderDecoderModel, SynCoNMTPreTrainedModel):
 
 
 class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, SynCoNMTPreTrainedModel):
-    """SynCoNMT with the heads of words and relations (S 15, 16), their joint loss (S 17) and ``generate()``."""
+    """SynCoNMT with word and relation heads (S 15, 16), their joint loss (S 17) and ``generate()``."""
 
     output_class = SynCoNMTOutput
 
@@ -135,13 +135,13 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         self.lm_head = self.make_head(config.num_words[1])
         relations = config.num_relations[1]
         self.relation_head = None if relations is None else self.make_head(relations)
-        # While training; for `RelationSchedule` to change, which `mixed` waits for.
+        # Used in training; with `mixed`, `RelationSchedule` sets them.
         self.own_relations: float | None = {"predicted": 1.0, "gold": 0.0}.get(config.relation_feedback)
         self.training_alpha: float | None = None
         self.post_init()
 
     def make_head(self, out_features: int) -> Readout:
-        """Real logits of words or relations from the decoder's states."""
+        """Return a head for ``out_features`` words or relations."""
         return Readout(self.config.hidden_size, out_features, self.config.lm_readout, self.config.number_field)
 
     def get_output_embeddings(self) -> nn.Module:
@@ -151,14 +151,14 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         self.lm_head.projection = new_embeddings  # type: ignore[assignment]
 
     def prepare_decoder_relation_ids_from_labels(self, relation_labels: Tensor) -> Tensor:
-        """The relations the decoder reads to predict ``relation_labels [B, T]``."""
+        """Shift ``relation_labels [B, T]`` right to get the decoder's input relations."""
         relations = self.config.num_relations[1]
         assert relations is not None
         check_labels(relation_labels, relation_labels.shape, relations, "relation_labels")
         return shift_right(relation_labels, self.config.decoder_start_relation_id, self.config.pad_relation_id)
 
     def predict_relations(self, relation_logits: Tensor) -> Tensor:
-        """The relation of the largest logit, never that of padding: ``[..., relations] -> [...]``."""
+        """Return the relation of the largest logit, excluding padding: ``[..., relations] -> [...]``."""
         allowed = torch.arange(relation_logits.shape[-1], device=relation_logits.device) != self.config.pad_relation_id
         lowest = torch.finfo(relation_logits.dtype).min
         return relation_logits.masked_fill(~allowed, lowest).argmax(-1)
@@ -182,19 +182,19 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> SynCoNMTOutput:
-        """Logits of words and relations and, with labels of both, their loss.
+        """Return the logits of words and relations and, with labels for both, the joint loss.
 
-        Other arguments as in ``SynCoNMTModel``. Where ``decoder_relation_ids`` are missing, they are made from
-        ``relation_labels``, or taken from the cache, which holds the relation predicted with the next word.
+        See ``SynCoNMTModel`` for the other arguments. Missing ``decoder_relation_ids`` are made from
+        ``relation_labels`` or taken from the cache, which holds the predicted relation of the next token.
 
         Args:
-            labels: ``[B, T]``, the words that follow ``decoder_input_ids``, which are made from them where they are
-                missing; -100 is ignored.
-            relation_labels: ``[B, T]``, the relations of ``labels``; -100 and padding are ignored, and so is every
-                relation whose word is.
+            labels: ``[B, T]``, the next token of every position; default ``decoder_input_ids`` are made from them.
+                -100 is ignored.
+            relation_labels: ``[B, T]``, the relations of ``labels``. -100, padding and positions with ignored
+                ``labels`` are ignored.
 
         Raises:
-            ValueError: labels of one kind without those of the other, or of another shape.
+            ValueError: only one of ``labels`` and ``relation_labels``, or different shapes.
         """
         self.check_labels(labels, relation_labels)
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
@@ -205,7 +205,7 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
             elif cache is not None:
                 decoder_relation_ids = known_relations(cache, decoder_input_ids)
         if relation_labels is not None and decoder_input_ids is not None and self.config.relation_feedback != "gold":
-            assert decoder_relation_ids is not None  # made from the labels where none were given
+            assert decoder_relation_ids is not None  # made from relation_labels above
             decoder_relation_ids = self.feed_back(
                 decoder_relation_ids,
                 input_ids=input_ids,
@@ -245,34 +245,27 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         return self.written(outputs, loss, logits, relation_logits=relation_logits)
 
     def check_labels(self, labels: Tensor | None, relation_labels: Tensor | None) -> None:
-        """Raise for labels of one kind without those of the other, where the loss needs both."""
-        if relation_labels is not None:
-            if not self.config.use_relations:
-                raise ValueError("a model with use_relations=False has words alone: leave out relation_labels")
-            if labels is None:
-                raise ValueError("relation_labels come with labels, those of the words: give both")
-            if relation_labels.shape != labels.shape:
-                raise ValueError(
-                    f"relation_labels must have the shape of labels, {tuple(labels.shape)}, got "
-                    f"{tuple(relation_labels.shape)}"
-                )
-        elif labels is not None and self.config.use_relations and self.config.alpha < 1.0:
+        """Raise unless labels and relation labels have one shape, where the loss needs both."""
+        shape, found = (None if x is None else tuple(x.shape) for x in (labels, relation_labels))
+        expected = shape if self.config.use_relations else None
+        optional = found is None and self.config.alpha == 1.0
+        if found != expected and not optional:
             raise ValueError(
-                "relation_labels are missing: the loss is that of words and relations; give the relation of every "
-                "label, or set config.alpha=1.0 and give decoder_relation_ids"
+                f"relation_labels must have shape {expected}, got {found}. Pass them with labels and use_relations."
             )
 
     @torch.no_grad()
     def feed_back(self, relations: Tensor, **inputs: Any) -> Tensor:
-        """True relations ``[B, T]``, some of them replaced by those the model predicts where it reads the true ones.
+        """Replace gold relations ``[B, T]`` by predictions of the model from a pass with gold relations.
 
-        While training as many as ``own_relations`` says, in evaluation all; that of the start and of padding stay.
+        Each is replaced with probability ``own_relations`` in training and always in evaluation, except padding and
+        the start relation.
         """
         share = self.share_of_own() if self.training else 1.0
         if share == 0.0:
             return relations
-        assert self.relation_head is not None  # the configuration has relations
-        with evaluating(self):  # as in translation, where nothing is dropped
+        assert self.relation_head is not None  # relation_labels imply use_relations
+        with evaluating(self):  # no dropout, as in generation
             outputs = self.model(decoder_relation_ids=relations, use_cache=False, return_dict=True, **inputs)
             states = outputs.last_hidden_state
             following = self.predict_relations(self.relation_head(states))
@@ -282,24 +275,24 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         return torch.where(keep, relations, own)
 
     def share_of_own(self) -> float:
-        """``own_relations``; none, and a warning, where nothing has set it."""
+        """Return ``own_relations``; warn and return 0 if it is not set."""
         if self.own_relations is not None:
             return self.own_relations
         logger.warning_once(
-            "relation_feedback='mixed' reads true relations alone, as 'gold' does, until the share of the model's own "
-            "is set: give a Trainer the callback RelationSchedule(), or set model.own_relations"
+            "relation_feedback='mixed' uses gold relations only until model.own_relations is set. Pass Trainer the "
+            "callback RelationSchedule()."
         )
         return 0.0
 
     def remember_relations(
         self, cache: Cache, past_length: int, relations: Tensor | None, relation_logits: Tensor
     ) -> None:
-        """Write to the cache the relations ``[B, T]`` of the words just read, and that of the next word."""
+        """Store in the cache the relations ``[B, T]`` of the new tokens and the predicted one of the next token."""
         batch, length = relation_logits.shape[:2]
         states = cache.layers[0].states
         unknown = torch.full((batch, past_length + length), self.config.pad_relation_id, device=relation_logits.device)
         before = states.get("relations", unknown)[:, :past_length]
-        if relations is None:  # words that were given as embeddings
+        if relations is None:  # the input was embeddings
             relations = unknown[:, past_length:]
         following = self.predict_relations(relation_logits[:, -1:])
         states["relations"] = torch.cat([before, relations.to(before), following], dim=-1)
@@ -312,10 +305,9 @@ class SynCoNMTForConditionalGeneration(RelationGenerationMixin, WritingHead, Syn
         relation_labels: Tensor | None = None,
         num_items: Tensor | int | None = None,
     ) -> Tensor:
-        """alpha L_w + (1 - alpha) L_d (S 17 to 19), with the configuration's label smoothing while training.
+        """Return alpha L_w + (1 - alpha) L_d (S 17 to 19), with label smoothing in training.
 
-        Both are sums over the words divided by their number, or by ``num_items``, so that they add up alike over
-        several batches.
+        Both losses are sums over tokens, divided by the number of tokens or by ``num_items``.
         """
         count = label_count(labels, num_items)
         loss = self.smoothed_loss(logits, labels, count)

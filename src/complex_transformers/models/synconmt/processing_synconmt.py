@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Raw or parsed text as the words and relations of SynCoNMT, and back."""
+"""Processor of SynCoNMT: raw or parsed text to token and relation ids, and back."""
 
 from __future__ import annotations
 
@@ -32,28 +32,27 @@ _IGNORED = -100
 
 
 class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
-    """Words and relations of source and target, from raw text or from parsed sentences, and back.
+    """Processor that converts raw text or parsed sentences to token and relation ids, and back.
 
-    A word has one relation, so words are never cut into pieces: a word that the vocabulary does not know is ``<unk>``
-    and keeps its relation. A relation it does not know is an error. Both sides end in ``</s>``, a word with the
-    relation ``</s>``. Build one with ``build_syntax_processor``.
+    Every word is one token, because it has one relation. Unknown words become ``<unk>`` and keep their relation;
+    unknown relations raise. Both sides end in ``</s>`` with the relation ``</s>``. Build a processor with
+    ``build_syntax_processor``.
 
     Args:
-        tokenizer: words of the target; the one that decodes.
-        source_tokenizer: words of the source.
-        relation_tokenizer, source_relation_tokenizer: relations of the target and of the source.
-        source_parser, target_parser: for raw text: spaCy pipelines (folder, name or object), kept as ``SyntaxParser``.
-            A folder is saved with the processor; of an installed pipeline its name, which is loaded again only if the
-            caller of ``from_pretrained`` gives it, or passes ``trust_remote_code=True``: it runs that package's code.
-            Without them, parsed sentences are taken and ids are decoded all the same.
-        sentences: of the parsers, see ``SyntaxParser``: ``error`` or ``join``.
-        mark_joins: the vocabularies know words that follow without a space by ``syntax.JOINER`` in front, so that
-            decoding puts back the spaces of the text.
-        relation_subtypes: False takes ``nsubj:pass`` for ``nsubj``.
+        tokenizer: tokenizer of the target words, used for decoding.
+        source_tokenizer: tokenizer of the source words.
+        relation_tokenizer, source_relation_tokenizer: tokenizers of the target and source relations.
+        source_parser, target_parser: spaCy pipelines for raw text (folder, name or object), kept as ``SyntaxParser``.
+            A folder is saved with the processor. Of an installed pipeline only the name is saved; loading it runs
+            code of that package, so ``from_pretrained`` needs it as an argument or ``trust_remote_code=True``. Parsers
+            are not needed for parsed sentences and for decoding.
+        sentences: ``error`` or ``join``, see ``SyntaxParser``.
+        mark_joins: the vocabularies mark words without a preceding space by ``syntax.JOINER``, so that decoding
+            restores the spaces.
+        relation_subtypes: False reduces ``nsubj:pass`` to ``nsubj``.
 
     Raises:
-        ValueError: a tokenizer that has not one token for each word, or lacks a special token; two sides that pad with
-            two ids.
+        ValueError: a tokenizer that is not word-level or lacks a special token; different padding ids on both sides.
 
     Example:
         >>> from complex_transformers import build_syntax_processor
@@ -81,8 +80,8 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
             check_tokenizer(name, getattr(self, name))
         for names in (("tokenizer", "source_tokenizer"), ("relation_tokenizer", "source_relation_tokenizer")):
             padding = [getattr(self, name).pad_token_id for name in names]
-            if padding[0] != padding[1]:  # a model has one id of each kind
-                raise ValueError(f"{names[0]} and {names[1]} must have one id for padding, got {padding}")
+            if padding[0] != padding[1]:
+                raise ValueError(f"{names[0]} and {names[1]} must have the same pad_token_id, got {padding}.")
         self.sentences, self.mark_joins, self.relation_subtypes = sentences, mark_joins, relation_subtypes
         self.source_parser, self.target_parser = (
             None if pipeline is None else SyntaxParser(pipeline, sentences)
@@ -91,7 +90,7 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
 
     @classmethod
     def _get_arguments_from_pretrained(cls, *args: Any, **kwargs: Any) -> list[Any]:
-        """The tokenizers, which know nothing of the processor's own options."""
+        """Load the tokenizers without the processor's own options."""
         tokenizers: list[Any] = super()._get_arguments_from_pretrained(
             *args, **{name: value for name, value in kwargs.items() if name not in _OPTIONS}
         )
@@ -101,7 +100,7 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
     def from_pretrained(
         cls, pretrained_model_name_or_path: str | os.PathLike[str], **kwargs: Any
     ) -> SynCoNMTProcessor:
-        """As in Transformers; a parser of another name than a folder inside is not loaded without consent."""
+        """Load a processor; parsers that are installed packages need consent, see the class."""
         processor: SynCoNMTProcessor = super().from_pretrained(pretrained_model_name_or_path, **kwargs)
         for option in _PARSERS:
             parser: SyntaxParser | None = getattr(processor, option)
@@ -110,15 +109,14 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
             if parser.name == option:
                 parser.name = str(_folder_of(pretrained_model_name_or_path, option, kwargs))
             elif not kwargs.get("trust_remote_code"):
-                parser.refusal = (
-                    f"{pretrained_model_name_or_path} names the spaCy pipeline {parser.name!r} as its {option}, and "
-                    "loading it can run the code of a package: if that is what you want, load the processor with "
-                    f"{option}={parser.name!r}, or with trust_remote_code=True"
+                parser.load_error = (
+                    f"{option} {parser.name!r} of {pretrained_model_name_or_path} is a package that can run code. "
+                    f"Load the processor with {option}={parser.name!r}, or with trust_remote_code=True"
                 )
         return processor
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Any:
-        """As in Transformers; parsers that are folders are copied to ``source_parser`` and ``target_parser``."""
+        """Save the processor; parser folders are copied to ``source_parser`` and ``target_parser``."""
         for option, folder in self._parser_folders().items():
             if folder.resolve() != (target := Path(save_directory) / option).resolve():
                 shutil.copytree(folder, target, dirs_exist_ok=True)
@@ -127,13 +125,13 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
     def _upload_modified_files(
         self, working_dir: Any, repo_id: str, files_timestamps: dict[str, float], *args: Any, **kwargs: Any
     ) -> Any:
-        """As in Transformers, which does not upload folders inside of folders: parsers have a commit of their own."""
+        """Upload parser folders in a commit of their own, as Transformers does not upload sub-folders."""
         parsers = [option for option in _PARSERS if (Path(working_dir) / option).is_dir()]
         access = {name: kwargs.get(name) for name in ("token", "revision", "create_pr")}
         for option in parsers:
             folder = Path(working_dir) / option
             HfApi().upload_folder(repo_id=repo_id, folder_path=folder, path_in_repo=option, **access)
-            files_timestamps = {**files_timestamps, option: float("inf")}  # not again
+            files_timestamps = {**files_timestamps, option: float("inf")}  # uploaded already
         return super()._upload_modified_files(working_dir, repo_id, files_timestamps, *args, **kwargs)
 
     def _parser_folders(self) -> dict[str, Path]:
@@ -141,7 +139,7 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
         return {o: Path(p.name) for o, p in parsers.items() if p and p.name is not None and Path(p.name).is_dir()}
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``processor_config.json`` holds: parsers by their names, those that are folders by that of the copy."""
+        """Return the contents of ``processor_config.json``; parsers are stored by name, folders by their copy."""
         parsers = {option: getattr(self, option) for option in _PARSERS}
         folders = self._parser_folders()
         names = {option: option if option in folders else parser and parser.name for option, parser in parsers.items()}
@@ -149,11 +147,11 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
 
     @property
     def model_input_names(self) -> list[str]:
-        """What the encoder takes."""
+        """Names of the encoder's inputs."""
         return ["input_ids", "relation_ids", "attention_mask"]
 
     def vocabulary_arguments(self) -> dict[str, int]:
-        """Sizes and special ids for ``SynCoNMTConfig``."""
+        """Return vocabulary sizes and special ids, for ``SynCoNMTConfig(**...)``."""
         return {
             "vocab_size": len(self.source_tokenizer),
             "target_vocab_size": len(self.tokenizer),
@@ -178,31 +176,29 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
         padding_side: str = "right",
         return_tensors: str | None = None,
     ) -> BatchEncoding:
-        """``input_ids``, ``relation_ids`` and ``attention_mask`` of sources, ``labels`` and ``relation_labels``.
+        """Return ``input_ids``, ``relation_ids``, ``attention_mask``, ``labels`` and ``relation_labels``.
 
         Args:
-            text: sources: one, or a list. Strings are parsed; a sentence parsed before, as ``read_conllu`` and
-                ``SyntaxParser`` give it, has ``tokens``, ``relations`` and optionally ``spaces``, true where left out.
-            text_target: targets, as many.
-            padding, pad_to_multiple_of, padding_side, return_tensors: as in ``pad``.
-            truncation: cut to ``max_length`` words, the last of which is ``</s>``.
-            max_length: words, ``</s>`` counted.
+            text: one source or a list. Strings are parsed. A parsed sentence, as ``read_conllu`` and ``SyntaxParser``
+                return it, is a mapping with ``tokens``, ``relations`` and optionally ``spaces``, all true by default.
+            text_target: targets, one per source.
+            padding, pad_to_multiple_of, padding_side, return_tensors: see ``pad``.
+            truncation: truncate to ``max_length`` tokens; the last one is ``</s>``.
+            max_length: largest number of tokens, including ``</s>``.
 
         Raises:
-            TypeError: neither text nor sentence.
-            ValueError: nothing given, numbers that differ, no parser, an unknown relation, ``truncation`` without
-                ``max_length``, sentences without words, or all that ``SyntaxParser`` raises.
+            ValueError: no input, different numbers of sources and targets, raw text without a parser, an unknown
+                relation, ``truncation`` without ``max_length``, sentences without words; see also ``SyntaxParser``.
         """
         if truncation and (max_length is None or max_length < 2):
-            raise ValueError(f"truncation needs a max_length of at least 2 (a word and its end), got {max_length}")
+            raise ValueError(f"max_length must be at least 2 with truncation=True, got {max_length}.")
         given = {side: value for side, value in (("source", text), ("target", text_target)) if value is not None}
         if not given:
-            raise ValueError("give text, text_target or both")
+            raise ValueError("text or text_target must be given, got None.")
         single = {side: isinstance(value, (str, Mapping)) for side, value in given.items()}
         rows = {side: [value] if single[side] else list(value) for side, value in given.items()}
-        if len({(single[side], len(rows[side])) for side in rows}) > 1:
-            counts = " and ".join(f"{len(value)} {side}(s)" for side, value in rows.items())
-            raise ValueError(f"text and text_target must be two texts or lists of one length, got {counts}")
+        if len(counts := {len(value) for value in rows.values()}) > 1:
+            raise ValueError(f"text and text_target must have the same length, got {sorted(counts)}.")
         limit = max_length if truncation else None
         columns: dict[str, list[list[int]]] = {}
         for side, sentences in rows.items():
@@ -227,21 +223,19 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
         padding_side: str = "right",
         return_tensors: str | None = None,
     ) -> BatchEncoding:
-        """A batch of features, each from a call: sources filled up with padding, targets with -100.
+        """Collate examples into a batch; labels are padded with -100.
 
         Args:
-            features: one mapping a row; all have the same columns.
+            features: one mapping per example, all with the same keys.
             padding: True or ``longest``, ``max_length``, or False.
-            max_length: length of the rows with ``padding="max_length"``.
-            pad_to_multiple_of: the length is a multiple of this.
-            padding_side: ``right`` or ``left``, of sources; labels are always filled up on the right.
+            max_length: length with ``padding="max_length"``.
+            pad_to_multiple_of: round the length up to a multiple of this.
+            padding_side: ``right`` or ``left`` for sources; labels are always padded on the right.
             return_tensors: ``pt`` for tensors.
 
         Raises:
-            ValueError: no rows, or one longer than ``max_length``.
+            ValueError: an example is longer than ``max_length``.
         """
-        if not features:
-            raise ValueError("there are no rows to make a batch of: give one text, or one row of features, or more")
         filling = {
             "input_ids": self.source_tokenizer.pad_token_id,
             "relation_ids": self.source_relation_tokenizer.pad_token_id,
@@ -264,18 +258,13 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
         return BatchEncoding(batch, tensor_type=return_tensors)
 
     def decode_with_relations(self, sequences: Any, relations: Any) -> list[dict[str, Any]]:
-        """``text``, ``tokens`` and ``relations`` of rows of target ids, up to the first ``</s>``.
+        """Decode target ids up to the first ``</s>`` to ``text``, ``tokens`` and ``relations``.
 
         Args:
-            sequences: ``[rows, length]`` words, such as ``sequences`` of ``generate()`` or labels.
-            relations: ``[rows, length]``, the relation of every word.
-
-        Raises:
-            ValueError: shapes that differ.
+            sequences: ``[rows, length]`` token ids, such as ``sequences`` of ``generate()`` or labels.
+            relations: ``[rows, length]`` relation ids.
         """
         words, names = (torch.as_tensor(ids).tolist() for ids in (sequences, relations))
-        if [len(row) for row in words] != [len(row) for row in names]:
-            raise ValueError("sequences and relations must have one shape, [rows, length]")
         skipped = {self.tokenizer.pad_token_id, self.tokenizer.bos_token_id, _IGNORED}
         decoded = []
         for word_ids, relation_ids in zip(words, names, strict=True):
@@ -292,34 +281,21 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
         return decoded
 
     def _parsed(self, rows: Sequence[Any], side: str, names: Sequence[str]) -> list[Sentence]:
-        """Raw texts among ``rows`` parsed, the others as they are; errors call a row by its name."""
-        for row, name in zip(rows, names, strict=True):
-            if not isinstance(row, (str, Mapping)):
-                raise TypeError(
-                    f"{name} must be a text, or a parsed sentence with tokens and relations, got "
-                    f"{type(row).__name__}: {row!r}"
-                )
+        """Parse the raw texts among ``rows``; errors use ``names``."""
         texts = {name: row for row, name in zip(rows, names, strict=True) if isinstance(row, str)}
         parser: SyntaxParser | None = getattr(self, f"{side}_parser")
         if texts and parser is None:
-            raise ValueError(
-                f"raw {side} text needs a parser: load the processor with {side}_parser=<a spaCy pipeline>, or give "
-                "parsed sentences with tokens and relations, such as read_conllu reads"
-            )
+            raise ValueError(f"{side}_parser must be a spaCy pipeline, got None. Or pass parsed sentences.")
         parsed = iter(parser.pipe(texts.values(), name=list(texts)) if parser is not None and texts else ())
         return [next(parsed) if isinstance(row, str) else row for row in rows]
 
     def _encode(self, sentence: Sentence, name: str, side: str, limit: int | None) -> tuple[list[int], list[int]]:
-        """Ids of words and of relations of one sentence, with their end."""
-        if missing := {"tokens", "relations"} - set(sentence):
-            raise ValueError(f"{name} has no {sorted(missing)}, only {sorted(sentence)}")
+        """Return token ids and relation ids of one sentence, each with its end."""
         tokens, relations = list(sentence["tokens"]), list(sentence["relations"])
         spaces = list(sentence.get("spaces") or [True] * len(tokens))
         if not tokens or not len(tokens) == len(relations) == len(spaces):
-            raise ValueError(
-                f"{name} must have a relation (and a space, true or false) for each of one word or more, got "
-                f"{len(tokens)} tokens, {len(relations)} relations, {len(spaces)} spaces"
-            )
+            found = f"{len(tokens)} tokens, {len(relations)} relations, {len(spaces)} spaces"
+            raise ValueError(f"{name} must have one relation and space per token, got {found}.")
         prefix = "" if side == "target" else "source_"
         words: PreTrainedTokenizerFast = getattr(self, f"{prefix}tokenizer")
         names: PreTrainedTokenizerFast = getattr(self, f"{prefix}relation_tokenizer")
@@ -328,10 +304,8 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
         for number, relation in enumerate(relations):
             if relation not in known:
                 raise ValueError(
-                    f"{name} has the relation {relation!r} at word {number + 1} ({tokens[number]!r}), which is not "
-                    f"among the relations of the {side} vocabulary, {sorted(known)}: "
-                    f"build the vocabulary with {side}_relations=[...] to add it, or with relation_subtypes=False "
-                    "where only its subtype is new"
+                    f"{name} must have relations of {sorted(known)}, got {relation!r} at word {number + 1} "
+                    f"({tokens[number]!r}). Build the processor with {side}_relations=[...]."
                 )
         if self.mark_joins:
             tokens = join_marked(tokens, spaces)
@@ -342,7 +316,7 @@ class SynCoNMTProcessor(ReaderHubMixin, ProcessorMixin):
 
 
 def _folder_of(checkpoint: str | os.PathLike[str], parser: str, options: Mapping[str, Any]) -> Path:
-    """A folder inside a checkpoint, downloaded where that is a repository; it need not be there."""
+    """Return the path of a folder inside a checkpoint, downloaded from the Hub if necessary; it may not exist."""
     inside = f"{options.get('subfolder') or '.'}/{parser}"
     if not Path(checkpoint).is_dir():
         access = {
@@ -353,43 +327,37 @@ def _folder_of(checkpoint: str | os.PathLike[str], parser: str, options: Mapping
 
 
 def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerFast) -> None:
-    """A vocabulary of whole words, with padding, unknown, first and last word."""
+    """Raise unless a tokenizer is word-level and has padding, unknown, BOS and EOS tokens."""
     model = type(tokenizer.backend_tokenizer.model)
     if model is not WordLevel:
-        raise ValueError(
-            f"{name} must have one token for each word, a WordLevel model, as a word has one relation, got "
-            f"{model.__name__}; build it with build_syntax_processor"
-        )
+        raise ValueError(f"{name} must be a WordLevel tokenizer, got {model.__name__}. Use build_syntax_processor.")
     for token in ("pad_token", "unk_token", "bos_token", "eos_token"):
         if getattr(tokenizer, f"{token}_id") is None:
-            raise ValueError(f"{name} has no {token}: build it with build_syntax_processor")
+            raise ValueError(f"{token} of {name} must be set, got None. Use build_syntax_processor.")
 
 
 def padded_length(name: str, rows: list[list[int]], max_length: int | None, multiple: int | None) -> int:
-    """Length of the longest row, or ``max_length``, rounded up to a multiple."""
+    """Return ``max_length``, or the length of the longest row, rounded up to a multiple."""
     lengths = [len(row) for row in rows]
     length = max(lengths) if max_length is None else max_length
     if length < max(lengths):
-        raise ValueError(
-            f"row {lengths.index(max(lengths))} has {max(lengths)} entries in {name}, more than max_length={length}: "
-            "raise it, or cut with truncation=True"
-        )
+        raise ValueError(f"{name} must have at most max_length={length} entries, got {max(lengths)}. Truncate them.")
     return -(-length // (multiple or 1)) * (multiple or 1)
 
 
 def simple_relation(relation: str, subtypes: bool) -> str:
-    """``nsubj:pass``, or ``nsubj`` without subtypes."""
+    """Return the relation, without its subtype (``nsubj:pass`` -> ``nsubj``) if ``subtypes`` is False."""
     return relation if subtypes else relation.partition(":")[0]
 
 
 def join_marked(tokens: Sequence[str], spaces: Sequence[bool]) -> list[str]:
-    """``JOINER`` in front of every word that follows the word before it without a space."""
+    """Prepend ``JOINER`` to every word without a preceding space."""
     before = [True, *spaces[:-1]]
     return [token if space else JOINER + token for token, space in zip(tokens, before, strict=True)]
 
 
 def ids_of_words(tokenizer: PreTrainedTokenizerFast, words: Sequence[str]) -> list[int]:
-    """One id for each word; a word that is spelled like a special token is unknown."""
+    """Return one id per word; words spelled like a special token are unknown."""
     if (normalizer := tokenizer.backend_tokenizer.normalizer) is not None:
         words = [normalizer.normalize_str(word) for word in words]
     special = set(tokenizer.all_special_tokens)

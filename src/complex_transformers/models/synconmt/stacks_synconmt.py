@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers, encoder and decoder of SynCoNMT (Liu & Hou 2023, sections 3.1-3.2) and of its real twins."""
+"""Encoder and decoder stacks of SynCoNMT (Liu & Hou 2023, sections 3.1-3.2) and of its real twins."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from ...kernels.exporting import is_exporting
 from ...nn import AdditiveAttention, AttentiveRecurrent, LocalAttention, SyntaxEmbedding, last_states, number_field
 from ...nn.attention.alignment import run_steps
 from ..base.caches.recurrent import RecurrentCache, RecurrentStateLayer
-from ..base.inputs import check_mask, check_source, check_text_inputs, padding_mask
+from ..base.inputs import check_mask, check_text_inputs, padding_mask
 from ..base.pretrained import ComplexPreTrainedModel
 from ..base.text import make_recurrent, run_recurrent
 from .configuration_synconmt import SynCoNMTConfig
@@ -27,7 +27,7 @@ __all__ = ["SynCoNMTDecoder", "SynCoNMTEncoder", "SynCoNMTPreTrainedModel"]
 
 
 class SynCoNMTEncoderLayer(GradientCheckpointingLayer):
-    """One recurrent layer; in both directions, half the width belongs to each."""
+    """One recurrent layer; if bidirectional, each direction has half the width."""
 
     def __init__(self, config: SynCoNMTConfig) -> None:
         super().__init__()
@@ -35,12 +35,12 @@ class SynCoNMTEncoderLayer(GradientCheckpointingLayer):
         self.rnn = make_recurrent(config, config.hidden_size, width, config.bidirectional)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None) -> Tensor:
-        """``[B, S, width] -> [B, S, width]``, zero where ``mask [B, S]`` is false."""
+        """Run the layer, ``[B, S, width] -> [B, S, width]``; outputs are zero where ``mask [B, S]`` is false."""
         return run_recurrent(self.rnn, hidden_states, mask)[0]
 
 
 class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
-    """One recurrent layer, which reads a context (``bahdanau``), joins one to its states (``luong``), or has none."""
+    """One recurrent layer, with attention at its input (``bahdanau``), at its output (``luong``), or without it."""
 
     rnn: Any
 
@@ -59,7 +59,7 @@ class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
 
     @property
     def alignment(self) -> AdditiveAttention | LocalAttention:
-        """The attention of a layer that has one."""
+        """The attention of this layer."""
         return self.rnn.attention if self.reads_context else self.attention
 
     def forward(
@@ -71,11 +71,11 @@ class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
         keys: Tensor | None,
         *state: Tensor,
     ) -> tuple[Tensor | None, ...]:
-        """Target states ``[B, T, width]`` from ``state``, one or two ``[B, width]``.
+        """Run the layer from an initial ``state``, one or two tensors ``[B, width]``.
 
         Returns:
-            States ``[B, T, width]``, weights ``[B, 1, T, S]`` (or halves) or None, the keys of the source (made where
-            they are None) or None, and the last state.
+            States ``[B, T, width]``; attention weights ``[B, 1, T, S]`` (or halves) or None; the keys of the source,
+            computed if ``keys`` is None, or None; the last state.
         """
         weights = None
         if self.reads_context:
@@ -91,7 +91,7 @@ class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
         return hidden_states, None if weights is None else weights.unsqueeze(1), keys, *state
 
     def run(self, x: Tensor, state: tuple[Tensor, ...], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The recurrent layer alone: all steps in one call, or a single step, or rows that have none."""
+        """Run the recurrent layer alone: in one call, or step by step for export, single steps and empty rows."""
         if is_exporting() or x.shape[1] == 1 or (mask is not None and not bool(mask.any(-1).all())):
             (out,), state = run_steps(self.rnn, x, state, mask)
             return out, state
@@ -101,26 +101,24 @@ class SynCoNMTDecoderLayer(GradientCheckpointingLayer):
 
 
 class SynCoNMTPreTrainedModel(ComplexPreTrainedModel):
-    """Base of the family: configuration, what must stay together, both vocabularies."""
+    """Base class of the SynCoNMT models."""
 
     config: SynCoNMTConfig
     _no_split_modules = ["SynCoNMTEncoderLayer", "SynCoNMTDecoderLayer"]
     _supports_sdpa = False
     _supports_attention_backend = False
     _can_compile_fullgraph = False
-    _is_stateful = True  # a state cannot be rolled back, so no assistant can be wrong
+    _is_stateful = True  # states cannot be rolled back: no assisted generation
 
     def resize_token_embeddings(self, *args: Any, **kwargs: Any) -> nn.Module:
-        """Resize the words of both sides, and the head; relations stay as they are.
+        """Resize the word embeddings of both sides and the word head.
 
         Raises:
-            ValueError: source and target have vocabularies of two sizes.
+            ValueError: source and target have different vocabulary sizes.
         """
         source, target = self.config.num_words
         if source != target:
-            raise ValueError(
-                f"source and target have vocabularies of {source} and {target} words and cannot be resized to one size"
-            )
+            raise ValueError(f"target_vocab_size must equal vocab_size={source} to resize, got {target}.")
         embeddings = super().resize_token_embeddings(*args, **kwargs)
         if self.config.target_vocab_size is not None:
             self.config.target_vocab_size = self.config.vocab_size
@@ -128,7 +126,7 @@ class SynCoNMTPreTrainedModel(ComplexPreTrainedModel):
 
 
 class _SyntaxStack(SynCoNMTPreTrainedModel):
-    """What encoder and decoder share: the embedding (S 11), with dropout."""
+    """Base class of encoder and decoder: the embedding (S 11) with dropout."""
 
     def __init__(self, config: SynCoNMTConfig, side: int) -> None:
         super().__init__(config)
@@ -151,19 +149,13 @@ class _SyntaxStack(SynCoNMTPreTrainedModel):
         inputs_embeds: Tensor | None,
         side: str = "",
     ) -> Tensor:
-        """Checked inputs as embeddings ``[B, N, hidden_size]``, before dropout."""
+        """Check and embed the inputs, ``[B, N, hidden_size]``, before dropout."""
         check_text_inputs(input_ids, inputs_embeds, attention_mask, self.config.hidden_size)
-        if inputs_embeds is not None:
-            if relation_ids is not None:
-                raise ValueError(f"{side}inputs_embeds hold the relations: leave out {side}relation_ids")
-            return inputs_embeds
-        if relation_ids is None and self.config.use_relations:
-            raise ValueError(
-                f"{side}relation_ids are missing: give the dependency relation of every word beside {side}input_ids"
-            )
-        if relation_ids is not None and not self.config.use_relations:
-            raise ValueError(f"a model with use_relations=False has words alone: leave out {side}relation_ids")
-        return self.embed_tokens(input_ids, relation_ids)
+        wanted = inputs_embeds is None and self.config.use_relations
+        if wanted == (relation_ids is None):
+            reason = f"{side}input_ids and use_relations=True" if wanted else "inputs_embeds or use_relations=False"
+            raise ValueError(f"{side}relation_ids must be {'given' if wanted else 'None'} with {reason}.")
+        return inputs_embeds if inputs_embeds is not None else self.embed_tokens(input_ids, relation_ids)
 
 
 class SynCoNMTEncoder(_SyntaxStack):
@@ -189,13 +181,13 @@ class SynCoNMTEncoder(_SyntaxStack):
         """Encode source texts.
 
         Args:
-            input_ids: ``[B, S]`` words; or give ``inputs_embeds``.
-            attention_mask: ``[B, S]``, 1 for words, 0 for padding on either side.
-            relation_ids: ``[B, S]``, the dependency relation of every word.
+            input_ids: ``[B, S]``; or pass ``inputs_embeds``.
+            attention_mask: ``[B, S]``, 1 for tokens, 0 for padding on either side.
+            relation_ids: ``[B, S]``, the dependency relation of every token.
             inputs_embeds: ``[B, S, hidden_size]``, words and relations as halves.
 
         Raises:
-            ValueError: empty input, missing relations, shapes that do not match, ids outside their vocabulary.
+            ValueError: empty input, missing relations, wrong shapes, ids outside the vocabulary.
         """
         hidden_states = self.embed(input_ids, relation_ids, attention_mask, inputs_embeds)
         check_mask(attention_mask, tuple(hidden_states.shape[:2]), scores=False)
@@ -208,7 +200,7 @@ class SynCoNMTEncoder(_SyntaxStack):
 class SynCoNMTDecoder(_SyntaxStack):
     """Syntax embedding and recurrent layers with attention to an encoder (S 12 to 14).
 
-    The first state of every layer is tanh(W h + b) of what both directions of the encoder know of the whole source.
+    The initial state of every layer is tanh(W h + b), where h is the last state of both encoder directions.
     """
 
     _can_record_outputs = {
@@ -240,36 +232,35 @@ class SynCoNMTDecoder(_SyntaxStack):
         use_cache: bool | None = None,
         **kwargs: TransformersKwargs,
     ) -> BaseModelOutputWithPastAndCrossAttentions:
-        """Decode target texts, or their next words.
+        """Decode target texts or their next tokens.
 
         Args:
-            input_ids: ``[B, T]`` the words that are not in the cache; or give ``inputs_embeds``.
-            attention_mask: ``[B, past + T]``, 1 for words, 0 for padding on either side.
-            relation_ids: ``[B, T]``, the dependency relation of every word.
-            encoder_hidden_states: ``[B, S, hidden_size]`` of the encoder.
-            encoder_attention_mask: ``[B, S]``, as given to the encoder.
-            cache: a ``RecurrentCache``, extended by this call.
+            input_ids: ``[B, T]``, the tokens that are not in the cache; or pass ``inputs_embeds``.
+            attention_mask: ``[B, past + T]``, 1 for tokens, 0 for padding on either side.
+            relation_ids: ``[B, T]``, the dependency relation of every token.
+            encoder_hidden_states: ``[B, S, hidden_size]``, output of the encoder.
+            encoder_attention_mask: ``[B, S]``, the encoder's ``attention_mask``.
+            cache: a ``RecurrentCache``, updated by this call.
             inputs_embeds: ``[B, T, hidden_size]``, words and relations as halves.
-            use_cache: make a cache where none is given, and return it.
+            use_cache: create and return a cache if none is passed.
 
         Raises:
-            ValueError: no encoder states, empty input, missing relations, shapes that do not match, another cache,
-                ids outside their vocabulary.
+            ValueError: no encoder states, empty input, missing relations, wrong shapes, another kind of cache, ids
+                outside the vocabulary.
         """
         if encoder_hidden_states is None:
-            raise ValueError("the decoder attends to an encoder: give encoder_hidden_states")
+            raise ValueError("encoder_hidden_states must be [batch, length, hidden_size], got None.")
         inputs_embeds = self.embed(input_ids, relation_ids, None, inputs_embeds, side="decoder_")
         batch, length = inputs_embeds.shape[:2]
         if encoder_hidden_states.shape[0] != batch:
-            raise ValueError(f"{encoder_hidden_states.shape[0]} source texts, but {batch} target texts: give as many")
+            raise ValueError(f"encoder_hidden_states must have batch size {batch}, got {len(encoder_hidden_states)}.")
         if use_cache and cache is None:
             cache = RecurrentCache(self.config)
         if cache is not None and not isinstance(cache, RecurrentCache):
-            kind = type(cache).__name__
-            raise ValueError(f"cache must be a RecurrentCache, as this model returns it, got {kind}")
+            raise ValueError(f"cache must be a RecurrentCache, got {type(cache).__name__}.")
         past_length = 0 if cache is None else cache.get_seq_length()
         covered = (batch, past_length + length)
-        check_mask(attention_mask, covered, "decoder_attention_mask", "[batch, cached and new words]", scores=False)
+        check_mask(attention_mask, covered, "decoder_attention_mask", "[batch, cached and new tokens]", scores=False)
         check_mask(encoder_attention_mask, tuple(encoder_hidden_states.shape[:2]), scores=False)
         mask = padding_mask(attention_mask)
         mask = None if mask is None else mask[:, -length:]
@@ -288,8 +279,6 @@ class SynCoNMTDecoder(_SyntaxStack):
                 projections = self.first_state_proj[first : first + len(self.state_names)]
                 state = tuple(torch.tanh(projection(known)) for projection in projections)
             keys = None if memory is None else memory.source.get("keys")
-            if keys is not None and not self.training:
-                check_source(keys, encoder_hidden_states, layer.alignment.keys)  # type: ignore[union-attr,arg-type]
             out = layer(self.dropout(hidden_states), mask, encoder_hidden_states, source_mask, keys, *state)
             hidden_states, _, keys, *last = out
             if memory is not None:
@@ -299,13 +288,10 @@ class SynCoNMTDecoder(_SyntaxStack):
         return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=hidden_states, cache=cache)
 
     def stored_state(self, memory: RecurrentStateLayer | None, batch: int) -> tuple[Tensor, ...] | None:
-        """The state in a layer of the cache, where there is one."""
+        """Return the state that a layer of the cache holds, or None."""
         if memory is None or memory.get_seq_length() == 0:
             return None
         state = tuple(memory.states[name] for name in self.state_names)
         if state[0].shape[0] != batch:
-            raise ValueError(
-                f"cache holds {state[0].shape[0]} texts, the input {batch}: give the texts of the cache, or "
-                "begin with a new one"
-            )
+            raise ValueError(f"cache must hold {batch} sequences, got {len(state[0])}. Start with a new cache.")
         return state

@@ -1,9 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of recurrent decoders over both number fields: additive and global, or local around a predicted place.
+"""Attention of recurrent decoders over both number fields: additive and global, or local around a predicted position.
 
-Weights of complex numbers are complex: the softmax of each part (SynCoNMT Eq. 14), and the context is their complex
-product with the states of the source (Eq. 13). They are returned as ``[real | imag]`` halves of the source.
+In the complex field the weights are complex: a softmax of the real and one of the imaginary scores (SynCoNMT Eq. 14).
+The context is their complex product with the states of the source (Eq. 13). Weights are returned as halves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Attend = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def _masked_softmax(scores: Tensor, keep: Tensor | None) -> Tensor:
-    """Softmax of ``[B, T, parts, S]`` over the source where ``keep [B, 1 or T, 1, S]`` is true; float32 or better."""
+    """Return the softmax of ``[B, T, parts, S]`` over keys with ``keep [B, 1 or T, 1, S]``, in float32 or better."""
     scores = CF.wide(scores)
     if keep is not None:
         scores = scores.masked_fill(~keep, torch.finfo(scores.dtype).min)
@@ -49,7 +49,7 @@ def _context(weights: Tensor, values: Tensor) -> Tensor:
 
 
 class _Alignment(nn.Module):
-    """What both kinds share: the widths, the keys of the source, and masks as booleans."""
+    """Base class: widths and the projection of keys."""
 
     def __init__(self, embed_dim: int, number_field: str, key_bias: bool) -> None:
         super().__init__()
@@ -60,35 +60,35 @@ class _Alignment(nn.Module):
         self.key_proj = self.linear(embed_dim, embed_dim, bias=key_bias)
 
     def keys(self, source: Tensor) -> Tensor:
-        """W h_j of all states of the source, ``[B, S, width] -> [B, S, width]``: once for all steps."""
+        """Return W h_j for all states of the source, ``[B, S, width] -> [B, S, width]``, once for all steps."""
         return self.key_proj(source)
 
     def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
-        """``query [B, T, width] -> (context, weights)`` over one source, for ``num_steps`` calls (None: many).
+        """Return a function ``query [B, T, width] -> (context, weights)`` over one source.
 
         Args:
-            keys: ``[B, S, width]``, those of ``keys``.
+            keys: ``[B, S, width]``, from the method ``keys``.
             values: ``[B, S, width]``, the states of the source.
-            mask: ``[B, S]``, true for words, false for padding on either side; default all.
-            num_steps: 1 where a single call follows, so that nothing is prepared for more.
+            mask: ``[B, S]``, True for tokens, False for padding on either side; default all True.
+            num_steps: number of calls that follow, None for many; with 1 nothing is precomputed.
 
         Returns:
-            A function to the context ``[B, T, width]`` and the weights ``[B, T, S]``, in the complex field their
-            halves ``[B, T, 2S]``.
+            A function that returns the context ``[B, T, width]`` and the weights ``[B, T, S]``, in the complex field
+            as halves ``[B, T, 2S]``.
         """
         raise NotImplementedError
 
     def forward(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Context ``[B, T, width]`` and weights of ``query [B, T, width]``; arguments as in ``over``."""
+        """Return context ``[B, T, width]`` and weights for ``query [B, T, width]``; arguments as in ``over``."""
         return self.over(keys, values, mask, num_steps=1)(query)
 
 
 class AdditiveAttention(_Alignment):
     """e_ij = v^T tanh(W_s s_i + W_h h_j + b) (Bahdanau et al. 2015, SynCoNMT section 3.2).
 
-    All numbers are complex, or real. tanh is that of each part; v makes one number.
+    All features are complex, or all real. tanh is applied to real and imaginary part; v gives one score.
 
     Args:
         embed_dim: stored width of queries, source and scores.
@@ -101,9 +101,8 @@ class AdditiveAttention(_Alignment):
         self.score_proj = self.linear(embed_dim, self.numbers.num_parts, bias=False)
 
     def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
-        """As in the base class; every word of the source is scored."""
         to_query = step_product(self.query_proj, num_steps)
-        to_score = step_product(self.score_proj)  # a row of the block matrix for each part: cheap, and used S times
+        to_score = step_product(self.score_proj)  # one row of the block matrix per part: cheap, and used S times
         keep = None if mask is None else mask.to(torch.bool)[:, None, None]
 
         def attend(query: Tensor) -> tuple[Tensor, Tensor]:
@@ -116,16 +115,16 @@ class AdditiveAttention(_Alignment):
 
 
 class LocalAttention(_Alignment):
-    """Local attention with a predicted place, "local-p" (Luong et al. 2015, Eq. 9, 10; SynCoNMT-L).
+    """Local attention with a predicted position, "local-p" (Luong et al. 2015, Eq. 9, 10; SynCoNMT-L).
 
-    p_i = S sigmoid(v_p^T tanh(W_p s_i)) is a real place in a source of S words, which stand at 1, ..., S. Scores are
-    e_ij = s_i^H W h_j (Luong's "general"), weights the softmax over the words at most ``window`` away from p_i, times
-    the Gaussian exp(-(j - p_i)^2 / (2 sigma^2)) with sigma = window / 2. v_p is a real vector on the stored
-    ``[real | imag]``: a modulus would hold p_i in the second half of the source.
+    p_i = S sigmoid(v_p^T tanh(W_p s_i)) is a real position in a source of S tokens at 1, ..., S. Scores are e_ij =
+    s_i^H W h_j (Luong's "general"). Weights are the softmax over tokens at most ``window`` away from p_i, times the
+    Gaussian exp(-(j - p_i)^2 / (2 sigma^2)) with sigma = window / 2. v_p is a real vector on the stored
+    ``[real | imag]``: a modulus would restrict p_i to the second half of the source.
 
     Args:
         embed_dim: stored width of queries and source.
-        window: D, 1 or more: there is always a word in the window.
+        window: D, 1 or more, so that a window is never empty.
         number_field: ``"complex"`` or ``"real"``.
 
     Raises:
@@ -135,15 +134,14 @@ class LocalAttention(_Alignment):
     def __init__(self, embed_dim: int, window: int = 10, number_field: str = "complex") -> None:
         super().__init__(embed_dim, number_field, key_bias=False)
         if window < 1:
-            raise ValueError(f"window must be 1 or more, so that there is always a word in it, got {window}")
+            raise ValueError(f"window must be 1 or more, got {window}.")
         self.window = window
         self.place_proj = self.linear(embed_dim, embed_dim, bias=False)
         self.place_readout = RealLinear(embed_dim, 1, bias=False)
 
     def over(self, keys: Tensor, values: Tensor, mask: Tensor | None = None, num_steps: int | None = None) -> Attend:
-        """As in the base class; words outside the window have no weight."""
         keep = values.new_ones(values.shape[:2], dtype=torch.bool) if mask is None else mask.to(torch.bool)
-        places = keep.cumsum(-1).unsqueeze(1)  # [B, 1, S]: 1, 2, ... over words
+        places = keep.cumsum(-1).unsqueeze(1)  # [B, 1, S]: 1, 2, ... over tokens
         lengths = places[..., -1:]
 
         def attend(query: Tensor) -> tuple[Tensor, Tensor]:
@@ -158,7 +156,7 @@ class LocalAttention(_Alignment):
         return attend
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
-        """s^H k, ``[B, T, width], [B, S, width] -> [B, T, parts, S]``."""
+        """Return s^H k, ``[B, T, width], [B, S, width] -> [B, T, parts, S]``."""
         if self.numbers.num_parts == 1:
             return dot_products(query, keys).unsqueeze(2)
         real, imag = complex_scores(query, keys)  # of s k^H, the conjugate
@@ -172,14 +170,14 @@ ALIGNMENTS: dict[str, type[_Alignment]] = {"bahdanau": AdditiveAttention, "luong
 
 
 class AttentiveRecurrent(nn.Module):
-    """A recurrent layer that reads a context at each step (Bahdanau et al. 2015, App. A; SynCoNMT Eq. 12, 13).
+    """A recurrent layer with attention at each step (Bahdanau et al. 2015, App. A; SynCoNMT Eq. 12, 13).
 
-    s_i = cell(W x_i + C c_i + b, s_{i-1}), c_i the context of s_{i-1}. The products W x_i are taken in one call;
-    the rest goes step by step, as every step needs the state before it.
+    s_i = cell(W x_i + C c_i + b, s_{i-1}), where c_i is the context of s_{i-1}. The products W x_i are computed in one
+    call; the rest is computed step by step.
 
     Args:
         rnn: one layer in one direction, of either number field.
-        attention: of the width of its states.
+        attention: attention of the width of the layer's states.
     """
 
     rnn: Any
@@ -203,12 +201,12 @@ class AttentiveRecurrent(nn.Module):
         """Run over ``x [B, T, input_size]`` from ``state``, one or two ``[B, hidden_size]``.
 
         Args:
-            x, state: inputs and the first state.
+            x, state: inputs and the initial state.
             keys, values, source_mask: the source, as in ``AdditiveAttention``.
-            mask: ``[B, T]``, true where a step counts; others carry the state on and give zeros.
+            mask: ``[B, T]``, True for tokens; other steps keep the state and output zeros.
 
         Returns:
-            States ``[B, T, hidden_size]``, weights ``[B, T, S]`` or their halves, and the last state.
+            States ``[B, T, hidden_size]``, weights ``[B, T, S]`` (or halves), and the last state.
         """
         attend = self.attention.over(keys, values, source_mask, num_steps=x.shape[1])
         add_context = self.rnn.product(self.context_proj, num_steps=x.shape[1])
@@ -228,11 +226,11 @@ def run_steps(
     mask: Tensor | None = None,
     extend: Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]] | None = None,
 ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """One layer in one direction step by step over ``x [B, T, width]``: states ``[B, T, hidden_size]`` and the last.
+    """Run a layer in one direction over ``x [B, T, width]``; return states ``[B, T, hidden_size]`` and the last.
 
-    ``extend(inputs, state)`` adds to the input products of a step; what else it returns, ``[B, ...]``, is returned
-    for all steps, ``[B, T, ...]``, beside the states. Steps where ``mask [B, T]`` is false carry the state on and
-    give zeros.
+    ``extend(inputs, state)`` returns the input products of a step with an addition; its further outputs ``[B, ...]``
+    are stacked to ``[B, T, ...]`` and returned after the states. Steps with ``mask [B, T]`` False keep the state and
+    output zeros.
     """
     if mask is not None:
         x = x.masked_fill(~mask.unsqueeze(-1), 0.0)

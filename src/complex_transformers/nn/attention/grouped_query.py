@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Grouped-query attention with rotary positions over both number fields: that of today's decoders."""
+"""Grouped-query attention with rotary positions over both number fields."""
 
 from __future__ import annotations
 
@@ -15,40 +15,43 @@ from ..arithmetic import arithmetic
 from ..low_bit.rounding import check_activation_bits, round_parts
 from ..normalization import rms_norm
 from ..widely_linear import linear_layer
-from .multi_head import HeadedAttention, check_attention, merge_heads, split_heads
+from .multi_head import AttentionFunction, HeadedAttention, check_attention, merge_heads, split_heads
 
 __all__ = ["GroupedQueryAttention"]
 
 
 class GroupedQueryAttention(HeadedAttention):
-    """Causal self-attention of H queries to H / G keys and values (Ainslie et al. 2023), turned by their positions.
+    """Causal self-attention of H query heads to H / G key heads (Ainslie et al. 2023), with rotary positions.
 
-    q_t -> q_t exp(i w t), likewise k (Su et al. 2021), then softmax(Re(q k^H) s) v and the other scores and
-    normalisations of ``complex_attention``. A head has D complex features: D angles, scores scaled by D^(-1/2). In the
-    real field a head of h numbers has h / 2 angles, and scores are scaled by h^(-1/2): the attention of Llama.
+    q_t -> q_t exp(i w t), likewise k (Su et al. 2021), then softmax(Re(q k^H) s) v or another score and normalization
+    of ``complex_attention``. A head of D complex features has D angles and scales scores by D^(-1/2). In the real
+    field a head of width h has h / 2 angles and scales scores by h^(-1/2), as Llama does.
 
     Args:
         embed_dim: stored width 2d.
         num_heads: H.
         num_key_value_heads: H / G; default H.
         head_dim: stored width 2D of a head, even; default ``embed_dim / num_heads``.
-        dropout: on the attention weights.
+        dropout: dropout probability of the attention weights.
         bias: biases of q, k and v.
         output_bias: bias of o; default ``bias``.
         score, normalization: see ``complex_attention``; default ``real`` with ``softmax``.
-        scaling: factor s of the scores; default that of the head above.
+        scaling: factor s of the scores; default as above.
         linear_type: see ``linear_layer``.
         qk_norm: True for an RMS norm over each head of queries and keys before they rotate (Qwen3), ``"all_heads"``
             for one norm over all heads together (OLMo 2).
         sub_norm: an RMS norm before o (iFairy, Wang et al. 2025).
         norm_scale, eps: of these norms, see ``rms_norm``.
-        activation_bits: of what the four layers read, see ``round_parts`` (iFairy: 8); default as it is.
+        activation_bits: bits of the inputs of the four projections, see ``round_parts`` (iFairy: 8); default no
+            rounding.
         softcap: limit of the scores, see ``complex_attention`` (Gemma 2); default none.
         layer_idx: index of this layer in a cache.
         number_field: ``"complex"`` or ``"real"``.
+        attention_function: as in ``ComplexMultiheadAttention``.
 
     Raises:
-        ValueError: heads that do not divide, an odd head, an unknown name or one that the field does not have.
+        ValueError: numbers of heads that do not divide, an odd head width, an unknown name, or a name that the number
+            field does not have.
     """
 
     is_causal = True
@@ -76,8 +79,10 @@ class GroupedQueryAttention(HeadedAttention):
         softcap: float | None = None,
         layer_idx: int | None = None,
         number_field: str = "complex",
+        attention_function: AttentionFunction | None = None,
     ) -> None:
         super().__init__()
+        self.attention_function = attention_function
         self.numbers = arithmetic(number_field)
         check_attention(score, normalization, number_field)
         num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
@@ -136,19 +141,17 @@ class GroupedQueryAttention(HeadedAttention):
         cache: Any = None,
         **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from ``hidden_states [B, T, 2d]`` to itself and to what the cache holds.
+        """Attend from ``hidden_states [B, T, 2d]`` to themselves and to the tokens of the cache.
 
         Args:
             hidden_states: ``[B, T, 2d]``.
             attention_mask: as in ``complex_attention``; None for the causal mask alone.
-            factors: ``[B or 1, 1, T, 2D]`` of ``RotaryPositions``, which queries and keys are multiplied by; None for
-                no positions.
-            cache: a cache with ``update(key, value, layer_idx)``, extended by this call; its keys are
-                those that have been turned.
+            factors: ``[B or 1, 1, T, 2D]`` of ``RotaryPositions``, factors of queries and keys; None for no positions.
+            cache: a cache with ``update(key, value, layer_idx)``, extended by this call; it stores rotated keys.
             kwargs: for the attention function.
 
         Returns:
-            The output ``[B, T, 2d]`` and the weights, or None where the attention function has none.
+            The output ``[B, T, 2d]`` and the weights, or None if the attention function returns none.
         """
         hidden_states = round_parts(hidden_states, self.activation_bits, self.numbers.num_parts)
         query = self._heads(self.q_proj(hidden_states), self.num_heads, self.q_norm)
@@ -172,13 +175,15 @@ class GroupedQueryAttention(HeadedAttention):
 
 
 def check_heads(embed_dim: int, num_heads: int, num_key_value_heads: int, head_dim: int | None) -> None:
-    """Raise unless the heads of keys divide those of queries, and a head is halves."""
+    """Raise unless the key heads divide the query heads and a head has an even width."""
     if num_heads < 1 or num_key_value_heads < 1 or num_heads % num_key_value_heads:
-        raise ValueError(f"num_key_value_heads must divide num_attention_heads={num_heads}, got {num_key_value_heads}")
+        raise ValueError(
+            f"num_key_value_heads must divide num_attention_heads={num_heads}, got {num_key_value_heads}."
+        )
     if head_dim is None and embed_dim % num_heads:
         raise ValueError(
-            f"num_attention_heads must divide the width {embed_dim}, got {num_heads}; or give the head_dim of a head"
+            f"num_attention_heads must divide the width {embed_dim} unless head_dim is given, got {num_heads}."
         )
     width = embed_dim // num_heads if head_dim is None else head_dim
     if width < 1 or width % 2:
-        raise ValueError(f"head_dim holds [real | imag] halves, which positions turn: it must be even, got {width}")
+        raise ValueError(f"head_dim holds [real | imag] halves and must be even, got {width}.")

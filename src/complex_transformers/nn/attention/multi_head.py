@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attention between complex sequences: scores, normalisations and the multi-head layer.
+"""Attention between complex sequences: scores, normalizations and the multi-head layer.
 
 Heads hold matching halves: a query is ``[B, H, T, 2 d_h]`` with ``[real | imag]`` of its d_h complex features on the
 last axis. The functions have the signature of Transformers' ``AttentionInterface``, so that they can be registered
@@ -38,37 +38,34 @@ ATTENTION_NORMALIZATIONS = ("softmax", "probability_amplitude", "split_softmax")
 def check_attention(
     score: str, normalization: str, number_field: str = "complex", scores: tuple[str, ...] = ATTENTION_SCORES
 ) -> None:
-    """Raise unless score (one of ``scores``) and normalisation are known, belong together and exist in the field."""
+    """Raise unless score (one of ``scores``) and normalization are known, compatible and exist in the field."""
     arithmetic(number_field)
-    hint = "; it needs relative positions, those of complex_transfo_xl" if score == "sum_of_moduli" else ""
+    hint = ". It needs the relative positions of complex_transfo_xl" if score == "sum_of_moduli" else ""
     check_choice("attention_score", score, scores, hint)
     check_choice("attention_normalization", normalization, ATTENTION_NORMALIZATIONS)
     if number_field == "real" and (score != "real" or normalization == "split_softmax"):
         raise ValueError(
-            f"attention_score={score!r} with attention_normalization={normalization!r} needs number_field='complex'; "
-            "a real network has attention_score='real' with 'softmax' or 'probability_amplitude'"
+            f"attention_score={score!r} with attention_normalization={normalization!r} needs number_field='complex'. "
+            "Use 'real' with 'softmax' or 'probability_amplitude'."
         )
     if score == "real" and normalization == "split_softmax":
         raise ValueError(
-            "attention_normalization='split_softmax' normalises both parts of a complex score: use it with "
-            "attention_score='modulus' (q k^H) or 'bilinear_modulus' (q k^T), not 'real'"
+            "attention_normalization='split_softmax' needs attention_score='modulus' (q k^H) or 'bilinear_modulus' "
+            "(q k^T), got 'real'."
         )
 
 
 def check_shared_parts(share_parts: bool, linear_type: str | None) -> None:
-    """Raise where the parts of a layer would be shared that has more of them than A and B."""
+    """Raise for shared parts of a layer that has more weights than A and B."""
     if share_parts and linear_type in ("conjugate", "widely_linear"):
-        raise ValueError(
-            f"share_parts=True is for layers W z, not for linear_type={linear_type!r}: use linear_type='complex', or "
-            "share_parts=False"
-        )
+        raise ValueError(f"share_parts=True needs linear_type='complex', got {linear_type!r}.")
 
 
 # --- scores -------------------------------------------------------------------------------------------------------
 
 
 def complex_scores(query: Tensor, key: Tensor, bilinear: bool = False) -> tuple[Tensor, Tensor]:
-    """(Re, Im) of q k^H (ComplexOrder Eq. 14, Thesis 2.44), or of q k^T when ``bilinear``.
+    """Return (Re, Im) of q k^H (ComplexOrder Eq. 14, Thesis 2.44), or of q k^T if ``bilinear``.
 
     ``[..., T, 2d], [..., S, 2d] -> [..., T, S]`` twice.
     """
@@ -76,7 +73,7 @@ def complex_scores(query: Tensor, key: Tensor, bilinear: bool = False) -> tuple[
 
 
 def dot_products(query: Tensor, key: Tensor) -> Tensor:
-    """q k^T; float16, whose range ends at 65504, is multiplied in float32, where every score has room."""
+    """Return q k^T; float16, whose largest value is 65504, is multiplied in float32."""
     half = query.dtype == torch.float16
     return query.float() @ key.float().mT if half else query @ key.mT
 
@@ -92,14 +89,14 @@ def score_modulus(query: Tensor, key: Tensor, bilinear: bool) -> Tensor:
 
 
 def split_heads(x: Tensor, num_heads: int, num_parts: int = 2) -> Tensor:
-    """``[B, T, H 2d_h] -> [B, H, T, 2d_h]``: the halves of a head stay together; one part for real numbers."""
+    """Split ``[B, T, H 2d_h] -> [B, H, T, 2d_h]``, keeping the halves of a head together (one part if real)."""
     if num_parts == 1:
         return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
     return x.unflatten(-1, (2, num_heads, -1)).permute(0, 3, 1, 2, 4).flatten(-2)
 
 
 def merge_heads(x: Tensor, num_parts: int = 2) -> Tensor:
-    """``[B, T, H, 2d_h] -> [B, T, H 2d_h]``: the inverse, of what attention returns."""
+    """Merge the heads of an attention output, ``[B, T, H, 2d_h] -> [B, T, H 2d_h]``; see ``split_heads``."""
     if num_parts == 1:
         return x.flatten(-2)
     return x.unflatten(-1, (2, -1)).transpose(-2, -3).flatten(-3)
@@ -144,7 +141,7 @@ def causal_mask(length: int, size: int, device: torch.device) -> Tensor:
 def resolve_causality(
     module: nn.Module, mask: Tensor | None, is_causal: bool | None, query: Tensor, key: Tensor
 ) -> tuple[Tensor | None, bool]:
-    """Return the mask, and whether later keys must be hidden besides: only where there is no mask to hide them."""
+    """Return the mask, and whether later keys must be hidden in addition: only without a mask."""
     length, size = query.shape[-2], key.shape[-2]
     if is_causal is None:
         is_causal = mask is None and getattr(module, "is_causal", False)
@@ -162,13 +159,13 @@ def additive_mask(mask: Tensor | None, is_causal: bool, length: int, size: int, 
     check_mask_dtype("attention_mask", mask, "attends")
     if mask.dtype == torch.bool:
         removed, mask = ~mask, torch.zeros(mask.shape, dtype=like.dtype, device=mask.device)
-    else:  # the lowest number of a narrow dtype is not low beside wide scores
+    else:  # the lowest value of a narrow dtype is not low enough for wide scores
         removed, mask = mask <= torch.finfo(mask.dtype).min, mask.to(like.dtype)
     return mask.masked_fill(removed, torch.finfo(like.dtype).min)[..., :size]
 
 
 def normalize(scores: Tensor, mask: Tensor | None, normalization: str) -> Tensor:
-    """Real weights of real scores ``[..., T, S]`` with an additive mask."""
+    """Return real weights of real scores ``[..., T, S]`` with an additive mask."""
     if normalization == "softmax":
         return torch.softmax(scores if mask is None else scores + mask, dim=-1)
     return CF.normalize_probability_amplitude(scores, mask)
@@ -190,35 +187,34 @@ def complex_attention(
     is_causal: bool | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    """softmax(|q k^H| scaling + mask) v (ComplexOrder Eq. 13, 14), and the other scores and normalisations.
+    """Compute softmax(|q k^H| scaling + mask) v (ComplexOrder Eq. 13, 14), or another score and normalization.
 
-    Scores: ``modulus`` |q k^H|; ``real`` Re(q k^H), the plain dot product of halves (also of real numbers);
-    ``bilinear_modulus`` |q k^T| (the released ComplexOrder code). Normalisations: ``softmax``;
+    Scores: ``modulus`` |q k^H|; ``real`` Re(q k^H), the plain dot product of halves (also of real features);
+    ``bilinear_modulus`` |q k^T| (the released ComplexOrder code). Normalizations: ``softmax``;
     ``probability_amplitude`` s_j^2 / (1 + sum s^2) (Thesis 2.37, 2.43); ``split_softmax`` softmax(Re s) +
     i softmax(Im s) of the complex score itself (SynCoNMT Eq. 14), with a complex product for the context (Eq. 13).
 
     Args:
-        module: the calling layer; ``module.training``, ``module.is_causal`` and, where it has them,
-            ``module.num_key_value_groups`` are read.
+        module: the calling layer; its ``training``, ``is_causal`` and, if present, ``num_key_value_groups`` are used.
         query, key, value: ``[B, H, T, D]``, ``[B, H, S, D]``, ``[B, H, S, D_v]``; keys and values of H / G heads where
             G = ``num_key_value_groups`` queries share them (Ainslie et al. 2023).
-        attention_mask: additive or boolean (true attends), broadcast to ``[B, H, T, S]``; None for no mask.
-        scaling: factor on the scores, default D^(-1/2).
-        dropout: probability on the weights, while training.
+        attention_mask: additive or boolean (True attends), broadcast to ``[B, H, T, S]``; None for no mask.
+        scaling: factor of the scores, default D^(-1/2).
+        dropout: dropout probability of the weights, in training mode.
         softcap: c, for scores c tanh(s / c) before the mask is added (Gemma 2); default no limit. ``split_softmax``
-            does not read it.
+            ignores it.
         score, normalization: names of the formulas above.
-        need_weights: False allows ``softmax`` to be computed block by block, on the CPU for modulus scores, by a
-            Triton kernel for all: memory linear in the length, sums in float32 or better whatever the dtype and
-            autocast, no weights returned.
-        is_causal: hide the keys after each query, in addition to the mask; default: ``module.is_causal`` where no mask
-            is given.
+        need_weights: with False no weights are returned, and ``softmax`` may be computed block by block (on the CPU
+            for modulus scores, by a Triton kernel for all scores): memory linear in the length, sums in float32 or
+            better.
+        is_causal: hide the keys after each query, in addition to the mask; default: ``module.is_causal`` without a
+            mask.
 
     Returns:
         The context ``[B, T, H, D_v]`` and the weights ``[B, H, T, S]`` (``[real | imag]`` halves, ``[B, H, T, 2S]``,
         for ``split_softmax``), or None.
     """
-    need_weights = need_weights or softcap is not None  # neither blocks nor kernels limit scores
+    need_weights = need_weights or softcap is not None  # blocks and kernels have no softcap
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     groups = getattr(module, "num_key_value_groups", 1)
     bilinear = score == "bilinear_modulus"
@@ -261,7 +257,7 @@ def blocked_attention(
     bilinear: bool,
     dropout: float,
 ) -> Tensor:
-    """softmax(|q k^H| + mask) v block by block, ``[B, T, H, D_v]``; queries are scaled already."""
+    """Compute softmax(|q k^H| + mask) v block by block, ``[B, T, H, D_v]``, with queries that are already scaled."""
     query = CF.conj(query) if bilinear else query  # |q k^T| = |conj(q) k^H|
     dtype, parts = value.dtype, [CF.wide(part) for part in (query, key, value)]
     mask = additive_mask(attention_mask, is_causal, query.shape[-2], key.shape[-2], parts[0])
@@ -272,7 +268,9 @@ def blocked_attention(
     return context.to(dtype).transpose(1, 2)
 
 
-ATTENTION_FUNCTIONS: dict[tuple[str, str], Callable[..., tuple[Tensor, Tensor | None]]] = {
+AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
+
+ATTENTION_FUNCTIONS: dict[tuple[str, str], AttentionFunction] = {
     (score, normalization): partial(complex_attention, score=score, normalization=normalization)
     for score in ATTENTION_SCORES
     for normalization in ATTENTION_NORMALIZATIONS
@@ -281,10 +279,10 @@ ATTENTION_FUNCTIONS: dict[tuple[str, str], Callable[..., tuple[Tensor, Tensor | 
 
 
 class HeadedAttention(nn.Module):
-    """Base of attention layers: masks, and the call of the function that scores, normalises and sums.
+    """Base of attention layers: masks, and the call of the attention function.
 
-    ``forward`` has the masks of ``torch.nn``. ``attend_from`` is the same layer for the models: it takes one mask as
-    Transformers passes it, and hands further keywords to the attention function.
+    ``forward`` has the masks of ``torch.nn``. ``attend_from`` is the same layer for Transformers models: it takes one
+    mask and passes further keywords to the attention function.
     """
 
     num_heads: int
@@ -293,17 +291,14 @@ class HeadedAttention(nn.Module):
     normalization: str
     scaling: float
     is_causal: bool
-
-    def attention_function(self) -> Callable[..., tuple[Tensor, Tensor | None]]:
-        """The function; a subclass may look it up elsewhere."""
-        return ATTENTION_FUNCTIONS[self.score, self.normalization]
+    attention_function: AttentionFunction | None = None
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
     ) -> tuple[Tensor, Tensor | None]:
-        """Context ``[B, T, H, D_v]`` and weights or None, with the scaling and the dropout of the layer."""
+        """Return context ``[B, T, H, D_v]`` and weights or None, with the scaling and dropout of the layer."""
         dropout = self.dropout if self.training else 0.0
-        function = self.attention_function()
+        function = self.attention_function or ATTENTION_FUNCTIONS[self.score, self.normalization]
         return function(self, query, key, value, attention_mask, scaling=self.scaling, dropout=dropout, **kwargs)
 
     def masks(
@@ -335,29 +330,31 @@ class HeadedAttention(nn.Module):
 class ComplexMultiheadAttention(HeadedAttention):
     """Multi-head attention with complex (or real) projections q, k, v, out (ComplexOrder Eq. 13, Thesis 2.42).
 
-    Called as ``torch.nn.MultiheadAttention`` with ``batch_first=True``, so that it can take the place of ``self_attn``
-    in a ``torch.nn.TransformerEncoderLayer``; the weights are those of every head.
+    It is called like ``torch.nn.MultiheadAttention`` with ``batch_first=True`` and can replace ``self_attn`` in a
+    ``torch.nn.TransformerEncoderLayer``; weights are returned per head.
 
     Args:
         embed_dim: stored width 2d.
         num_heads: H; divides the d complex features (the width, in the real field).
-        dropout: on the attention weights.
+        dropout: dropout probability of the attention weights.
         bias: biases of the projections.
         score, normalization: see ``complex_attention``; the score defaults to ``modulus``, in the real field ``real``.
         share_parts: Re(W) = Im(W) in q, k and v (ComplexOrder Table 4).
         is_causal: position t attends to positions <= t, unless ``attention_mask`` is given.
         layer_idx: index of this layer in a cache.
-        linear_type: of the projections, see ``linear_layer``; ``share_parts`` is for the plain ones.
-        scaling: factor of the scores; default 1 / sqrt(features of a head), complex ones in the complex field.
+        linear_type: type of the projections, see ``linear_layer``; ``share_parts`` needs ``complex``.
+        scaling: factor of the scores; default 1 / sqrt(features of a head), counting complex features.
         number_field: ``"complex"`` or ``"real"``.
+        attention_function: function with the signature of ``complex_attention``; default: the one of ``score`` and
+            ``normalization``.
 
     Raises:
-        ValueError: an unknown name, or one that the field does not have; heads that do not divide the features;
-            shared parts of a layer that reads the conjugate.
+        ValueError: an unknown name, or one that the number field does not have; heads that do not divide the features;
+            ``share_parts`` with another ``linear_type`` than ``complex``.
     """
 
     scores: ClassVar[tuple[str, ...]] = ATTENTION_SCORES
-    # Layers of which a process may have a part: of their outputs, of their inputs (tensor parallelism).
+    # Tensor parallelism: layers that are split by outputs, and layers that are split by inputs.
     column_parallel: ClassVar[tuple[str, ...]] = ("q_proj", "k_proj", "v_proj")
     row_parallel: ClassVar[tuple[str, ...]] = ("out_proj",)
     # torch.nn.TransformerEncoder and its layers read these to choose their own fused implementation, never ours.
@@ -379,15 +376,17 @@ class ComplexMultiheadAttention(HeadedAttention):
         number_field: str = "complex",
         linear_type: str | None = None,
         scaling: float | None = None,
+        attention_function: AttentionFunction | None = None,
     ) -> None:
         super().__init__()
         self.numbers = arithmetic(number_field)
+        self.attention_function = attention_function
         score = ("modulus" if number_field == "complex" else "real") if score is None else score
         check_attention(score, normalization, number_field, self.scores)
         features = self.numbers.num_features(embed_dim)
         if num_heads < 1 or features % num_heads:
             raise ValueError(
-                f"num_heads must divide the {features} {number_field} features of width {embed_dim}, got {num_heads}"
+                f"num_heads must divide the {features} {number_field} features of width {embed_dim}, got {num_heads}."
             )
         linear = linear_layer(linear_type, number_field)
         check_shared_parts(share_parts, linear_type)
@@ -406,7 +405,7 @@ class ComplexMultiheadAttention(HeadedAttention):
         self.out_proj = linear(embed_dim, embed_dim, bias=bias)
 
     def keys_and_values(self, key: Tensor, value: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
-        """Return projections of ``key`` and ``value [B, S, 2d]``, ``[B, H, S, 2 d_h]``, after those of the cache."""
+        """Project ``key`` and ``value [B, S, 2d]`` to ``[B, H, S, 2 d_h]`` and append them to the cache, if any."""
         key, value = self._split_heads(self.k_proj(key)), self._split_heads(self.v_proj(value))
         return (key, value) if cache is None else cache.update(key, value, self.layer_idx)
 
@@ -445,7 +444,7 @@ class ComplexMultiheadAttention(HeadedAttention):
             cache: a cache with ``update(key, value, layer_idx)``, extended by this call.
 
         Returns:
-            The output ``[B, T, 2d]`` and the weights ``[B, H, T, S]``, or None where the attention function has none.
+            The output ``[B, T, 2d]`` and the weights ``[B, H, T, S]``, or None if the attention function returns none.
         """
         masks = self.masks(query, attention_mask, attn_mask, key_padding_mask, is_causal)
         return self.attend_from(query, key=key, value=value, cache=cache, need_weights=need_weights, **masks)

@@ -33,11 +33,11 @@ RELATIVE_SCORES = (*ATTENTION_SCORES, "sum_of_moduli")
 
 
 def check_relative_attention(normalization: str) -> None:
-    """Raise for a normalisation that is not implemented for relative scores."""
+    """Raise for a normalization that is not implemented for relative scores."""
     if normalization == "split_softmax":
         raise ValueError(
-            "attention_normalization='split_softmax' is not implemented for relative scores: the papers have no "
-            "such network; use 'softmax' or 'probability_amplitude'"
+            "attention_normalization must be 'softmax' or 'probability_amplitude' for relative scores, got "
+            "'split_softmax'."
         )
 
 
@@ -48,26 +48,26 @@ def relative_positions(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """R of Dai et al.: the sinusoids of the distances ``length, ..., 1, 0``, ``[length + 1, width]``.
+    """Return R of Dai et al.: the sinusoids of the distances ``length, ..., 1, 0``, ``[length + 1, width]``.
 
     R_k = [sin(omega_1 k), ... | cos(omega_1 k), ...] with omega_m = 10000^(-2m / width), m = 0, 1, ... (Vaswani et
-    al. 2017, section 3.5). Read as halves it is i e^(-i omega k): the wave of ComplexOrder (Eq. 4) at the key's place
-    relative to the query, -k, up to a factor that the projection W_R takes in. One table serves both number fields.
+    al. 2017, section 3.5). As halves this is i e^(-i omega k): the wave of ComplexOrder (Eq. 4) at the key's position
+    relative to the query, -k, up to a factor that the projection W_R absorbs. One table serves both number fields.
 
     Args:
-        length: keys of the longest row; the greatest distance is ``length - 1``, and the first row of the result
-            the one that ``relative_shift`` leaves out.
+        length: number of keys; the largest distance is ``length - 1``, and ``relative_shift`` omits the first row of
+            the result.
         width: stored width, even.
-        clamp_len: distances beyond it count as it.
-        dtype, device: of the result; sinusoids are computed in float64.
+        clamp_len: larger distances are clamped to it.
+        dtype, device: dtype and device of the result; sinusoids are computed in float64.
 
     Raises:
         ValueError: an odd width, ``clamp_len`` below 1.
     """
     if width % 2:
-        raise ValueError(f"width holds sines and cosines and must be even, got {width}; use {width + 1}")
+        raise ValueError(f"width must be even, got {width}.")
     if clamp_len is not None and clamp_len < 1:
-        raise ValueError(f"clamp_len must be 1 or more, or None for distances as they are, got {clamp_len}")
+        raise ValueError(f"clamp_len must be positive or None, got {clamp_len}.")
     if torch.compiler.is_compiling() or length > _LONGEST_TABLE:
         return _sinusoids(length, width, clamp_len, dtype, device)
     size = max(64, 2 ** (length - 1).bit_length())  # one table for all lengths up to the next power of two
@@ -85,37 +85,37 @@ def _sinusoids(
     return torch.cat([phase.sin(), phase.cos()], dim=-1).to(dtype)
 
 
-# Sinusoids of more distances are computed anew: they would fill the memory, and such segments take their time anyway.
+# Longer tables are not cached: they would fill the memory, and their cost is small beside such segments.
 _LONGEST_TABLE = 2**13
 
 
 @lru_cache(maxsize=4)
 def _sinusoid_table(length: int, width: int, clamp_len: int | None, dtype: torch.dtype, device: str) -> Tensor:
-    with torch.inference_mode(False):  # training may use it next
+    with torch.inference_mode(False):  # the table may be used in training next
         return _sinusoids(length, width, clamp_len, dtype, device)
 
 
 class RelativeMultiheadAttention(ComplexMultiheadAttention):
-    """Causal attention whose scores see a key's content and its distance (Dai et al. 2019, section 3.3).
+    """Causal attention with scores of a key's content and its distance (Dai et al. 2019, section 3.3).
 
     With queries q_i = W_q z_i, keys k_j = W_k z_j and r_n = W_R R_n for the distance n = i - j, the score is
 
         A_ij = q_i k_j^H + q_i r_n^H + u k_j^H + v r_n^H = (q_i + u) k_j^H + (q_i + v) r_n^H
 
-    (the terms a, b, c, d of the paper), scaled by d_h^(-1/2). In the real field, ^H is the transpose and the layer
-    that of the paper. In the complex field the sum A_ij is one complex number; ``score`` makes it real: ``modulus``
+    (the terms a, b, c, d of the paper), scaled by d_h^(-1/2). In the real field ^H is the transpose, and the layer
+    is the paper's. In the complex field the sum A_ij is one complex number; ``score`` makes it real: ``modulus``
     |A_ij|, ``real`` Re A_ij, ``bilinear_modulus`` with ^T for ^H. ``sum_of_moduli`` is |(q_i + u) k_j^H| +
     |(q_i + v) r_n^H|, as in the code released by Wang et al. (ICLR 2020). Projections have no biases, as in the paper.
 
     Args:
         embed_dim: stored width 2d.
         num_heads: H; divides the d complex features (the width, in the real field).
-        dropout: on the attention weights.
+        dropout: dropout probability of the attention weights.
         score: see above; default ``modulus``, in the real field ``real``.
         normalization: ``softmax`` or ``probability_amplitude``, see ``complex_attention``.
         share_parts: Re(W) = Im(W) in q, k, v and R.
         layer_idx: index of this layer in a cache.
-        bias_std: standard deviation of u and v (each part), which start normal.
+        bias_std: standard deviation of the initial u and v (of real and imaginary part).
         number_field: ``"complex"`` or ``"real"``.
 
     Raises:
@@ -157,21 +157,21 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """u and v normal; the projections have initialisers of their own."""
+        """Draw u and v from a normal distribution; the projections have their own initializers."""
         torch.nn.init.normal_(self.content_bias, std=self.bias_std)
         torch.nn.init.normal_(self.position_bias, std=self.bias_std)
 
     def keys_and_values(self, key: Tensor, value: Tensor, cache: Any) -> tuple[Tensor, Tensor]:
-        """Return keys and values of the memory and of the new states; a memory of states is projected anew."""
+        """Return keys and values of the memory and the new states; a memory of states is projected again."""
         if getattr(cache, "keeps", "keys") == "states":
             key = value = cache.update_states(key, self.layer_idx)
             cache = None
         return super().keys_and_values(key, value, cache)
 
     def relative_scores(self, query: Tensor, key: Tensor, positions: Tensor) -> Tensor:
-        """The real scores ``[B, H, T, S]``; what stands after a query is left to the mask.
+        """Return real scores ``[B, H, T, S]``; the mask must hide the keys after each query.
 
-        Of queries ``[B, H, T, 2 d_h]``, keys ``[B, H, S, 2 d_h]`` and R ``[S + 1, 2d]``.
+        Queries are ``[B, H, T, 2 d_h]``, keys ``[B, H, S, 2 d_h]`` and R ``[S + 1, 2d]``.
         """
         query = query * self.scaling  # before the product: fp16 scores of long heads stay in range
         content = query + (self.content_bias * self.scaling).unsqueeze(1)
@@ -198,18 +198,15 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         return CF.modulus(CF.join(*parts))
 
     def _has_few(self, query: Tensor, positions: Tensor) -> bool:
-        """Whether it is cheaper to bring the queries to R than R to the queries: (q W_R) R^H or q (W_R R)^H.
-
-        So it is where few tokens are read at a time: the cost of a generated token does not hold W_R R.
-        """
+        """Return whether (q W_R) R^H is cheaper than q (W_R R)^H, as it is for few new tokens in generation."""
         batch, heads, length, _ = query.shape
         rows, (distances, width) = batch * length, positions.shape
         return rows * (width + heads * distances) < distances * width + rows * distances
 
     def position_matrix(self) -> Tensor | None:
-        """M with q r_n^H = (q M) R_n^H for the queries of every head, ``[H, 2 d_h, 2d]``: conj(W_R) on halves.
+        """Return M with q r_n^H = (q M) R_n^H for each head, ``[H, 2 d_h, 2d]``: conj(W_R) as a block matrix.
 
-        W_R where the score has a transpose. None unless calling ``r_proj`` does nothing but multiply by its weights.
+        For ``bilinear_modulus`` it is W_R. None if ``r_proj`` does more than multiply by its weights.
         """
         projection = self.r_proj
         if is_hooked(projection):
@@ -241,16 +238,16 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
             hidden_states: the new tokens.
             key_padding_mask, attn_mask: as in ``ComplexMultiheadAttention``, in addition to causality.
             attention_mask: additive or boolean (True attends), broadcast to ``[B, H, T, S]``; it must hide the keys
-                after each query. None: it hides these alone.
+                after each query. None: only these are hidden.
             positions: R of ``relative_positions(S, 2d)``; None: computed here.
-            cache: a cache with ``update(key, value, layer_idx)``, extended by this call; where its
-                ``keeps`` is ``"states"``, with ``update_states(hidden_states, layer_idx)``.
+            cache: a cache with ``update(key, value, layer_idx)`` or, if its ``keeps`` is ``"states"``, with
+                ``update_states(hidden_states, layer_idx)``; extended by this call.
 
         Returns:
             The output ``[B, T, 2d]`` and the weights ``[B, H, T, S]``.
 
         Raises:
-            ValueError: ``positions`` of another number of keys.
+            ValueError: ``positions`` for another number of keys.
         """
         masks = self.masks(hidden_states, attention_mask, attn_mask, key_padding_mask)
         return self.attend_from(hidden_states, positions=positions, cache=cache, **masks)
@@ -270,7 +267,7 @@ class RelativeMultiheadAttention(ComplexMultiheadAttention):
         if positions is None:
             positions = relative_positions(size, self.embed_dim, dtype=query.dtype, device=query.device)
         if positions.shape[0] != size + 1:
-            raise ValueError(f"positions must be those of {size} keys, [{size + 1}, ...], got {positions.shape[0]}")
+            raise ValueError(f"positions must have {size + 1} rows for {size} keys, got {positions.shape[0]}.")
         scores = self.relative_scores(query, key, positions)
         attention_mask, is_causal = resolve_causality(self, attention_mask, is_causal, query, key)
         mask = additive_mask(attention_mask, is_causal, length, size, scores)

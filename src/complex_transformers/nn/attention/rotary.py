@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary positions: the phases by which queries and keys turn, common to all words or with an offset of each word."""
+"""Rotary positions: rotations of queries and keys, with frequencies common to all tokens or learned per token."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["RotaryPositions", "RotaryWordPositions", "rotary_frequencies"]
 def check_rope_theta(rope_theta: float) -> None:
     """Raise unless the base of the frequencies is positive and finite."""
     if not isinstance(rope_theta, int | float) or isinstance(rope_theta, bool) or not 0.0 < rope_theta < math.inf:
-        raise ValueError(f"rope_theta must be positive and finite, got {rope_theta!r}")
+        raise ValueError(f"rope_theta must be positive and finite, got {rope_theta!r}.")
 
 
 def rotary_frequencies(num_features: float, rope_theta: float = 10000.0, device: torch.device | None = None) -> Tensor:
-    """w_k = theta^(-k/D) for k = 0..D-1, in rad per position, float64 (Su et al. 2021, with D pairs of numbers)."""
+    """Return w_k = theta^(-k/D) for k = 0..D-1, in rad per position, float64 (Su et al. 2021, with D pairs)."""
     k = torch.arange(num_features, dtype=torch.float64, device=device)
     return rope_theta ** (-k / num_features)
 
@@ -58,9 +58,9 @@ def turns(
 class RotaryPositions(nn.Module):
     """Rotary positions (Su et al. 2021): the factors exp(i w_k t), w_k = theta^(-k/D), of queries and keys.
 
-    D complex features of a head have D angles: those that a real head of 2D numbers has for its D pairs. The score
-    Re(q k^H) of rotated vectors depends on the distance of their positions alone. There are no parameters and there
-    is no maximum length. A subclass with other frequencies overrides ``frequencies`` and ``attention_factor``.
+    D complex features of a head have D angles, the same as the D pairs of a real head of width 2D. The score
+    Re(q k^H) of rotated vectors depends only on the distance of their positions. The layer has no parameters and no
+    maximum length. A subclass with other frequencies overrides ``frequencies`` and ``attention_factor``.
 
     Args:
         num_features: D.
@@ -87,7 +87,7 @@ class RotaryPositions(nn.Module):
         return rotary_frequencies(rotary_dim / 2, self.rope_theta, positions.device)
 
     def forward(self, positions: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Positions ``[B, N]`` -> factors ``[B, 1, N, 2D]`` of numbers with heads ``[B, H, N, 2D]``."""
+        """Return the factors ``[B, 1, N, 2D]`` of positions ``[B, N]``, for heads ``[B, H, N, 2D]``."""
         return turns(self.frequencies(positions), positions, dtype, self.num_features, self.attention_factor)
 
     def extra_repr(self) -> str:
@@ -95,14 +95,14 @@ class RotaryPositions(nn.Module):
 
 
 class RotaryWordPositions(TableEmbedding):
-    """Rotary positions where every word turns at its own speed: exp(i (w_k + dw_{j,k}) t) of word j.
+    """Rotary positions with learned frequencies per token: exp(i (w_k + dw_{j,k}) t) for token j.
 
-    ComplexOrder's frequencies of words (Wang et al. 2020, Eq. 5) inside rotary positions; our addition. The table
-    ``frequency`` dw ``[V, D]``, in rad per position, begins at 0, where the factors are those of ``RotaryPositions``
-    bit for bit. It stays in float32 whatever the dtype of the model.
+    This combines ComplexOrder's word frequencies (Wang et al. 2020, Eq. 5) with rotary positions; it is our addition.
+    The table ``frequency`` dw ``[V, D]``, in rad per position, is 0 at initialization, where the factors equal
+    ``RotaryPositions`` bit for bit. It stays in float32 for every dtype of the model.
 
     Args:
-        num_embeddings: V, words.
+        num_embeddings: V, size of the vocabulary.
         num_features: D, complex features of a head.
         rope_theta: the base theta of w_k = theta^(-k/D).
 
@@ -127,15 +127,15 @@ class RotaryWordPositions(TableEmbedding):
         return self.frequency
 
     def word_tables(self) -> list[str]:
-        """Names of the tables with one row for each word."""
+        """Return the names of the tables with one row per token."""
         return ["frequency"]
 
     def reset_parameters(self) -> None:
-        """Offsets of 0."""
+        """Set all offsets to 0."""
         fill_(self.frequency, torch.zeros((), dtype=self.frequency.dtype, device=self.frequency.device))
 
     def forward(self, input_ids: Tensor, positions: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Words ``[B, N]`` at positions ``[B or 1, N]`` -> factors ``[B, 1, N, 2D]``."""
+        """Return the factors ``[B, 1, N, 2D]`` of tokens ``[B, N]`` at positions ``[B or 1, N]``."""
         self.check_ids(input_ids)
         common = rotary_frequencies(self.num_features, self.rope_theta, input_ids.device)
         return turns(common + F.embedding(input_ids, self.frequency).double(), positions, dtype)

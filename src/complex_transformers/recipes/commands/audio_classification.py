@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train an audio classifier from scratch, or fine-tune one, on tables, a folder of classes or a data set of the Hub.
 
-The best epoch is chosen on the validation part, by accuracy; the test part, where there is one, is scored once at the
+The best epoch is chosen on the validation split, by accuracy; the test split, if there is one, is scored once at the
 end.
 
     complex-transformers run audio-classification --train_file train.csv --validation_file validation.csv \
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def make_parts(
     parts: DatasetDict, extractor: Any, label2id: dict[str, int], args: SpeechDataArguments
 ) -> dict[str, Any]:
-    """Features and label ids of every part; bad clips are named before the training, not in it."""
+    """Return features and label ids of every split; bad clips are reported before training."""
     prepare = classification_items(extractor, label2id)
     rate = extractor.sampling_rate
     clips = {
@@ -42,7 +42,7 @@ def make_parts(
 
 
 def main() -> dict[str, Any]:
-    """Parse the command line, train, score the parts, write model, predictions and results."""
+    """Parse the command line, train, evaluate, save model, predictions and results."""
     parser = HfArgumentParser(
         (SpeechDataArguments, SpeechModelArguments, SpeechTrainingArguments), description=__doc__
     )

@@ -44,26 +44,24 @@ if TYPE_CHECKING:
 class DataArguments:
     """The folder, and one of its tasks."""
 
-    folder: str = field(metadata={"help": "of the data set"})
+    folder: str = field(metadata={"help": "folder of the data set"})
     task: int = field(default=1, metadata={"help": "; ".join(f"{n}: {name}" for n, name in BABBLE_TASKS.items())})
-    make_tasks: bool = field(
-        default=False, metadata={"help": "write the files of this task from babble.csv, where they are missing"}
-    )
+    make_tasks: bool = field(default=False, metadata={"help": "write missing files of this task from babble.csv"})
     min_count: int = field(
         default=10, metadata={"help": "leave out transcriptions with rarer symbols, for make_tasks"}
     )
     sampling_rate: int | None = field(default=None, metadata={"help": "Hz, default 16000; audio is resampled"})
-    mix_channels: bool = field(default=False, metadata={"help": "average the channels of audio that has several"})
+    mix_channels: bool = field(default=False, metadata={"help": "average the channels of audio with several"})
     pad_short: bool = field(
-        default=False, metadata={"help": "fill clips shorter than a window with zeros (T 5.5.1: some have 8 ms)"}
+        default=False, metadata={"help": "pad clips shorter than a window with zeros (T 5.5.1: some have 8 ms)"}
     )
     keep_features: bool = field(
-        default=False, metadata={"help": "keep features in memory, in place of making them in every epoch"}
+        default=False, metadata={"help": "keep features in memory instead of computing them in every epoch"}
     )
 
 
 def load(args: DataArguments) -> DatasetDict:
-    """The parts of the task."""
+    """Load the splits of the task."""
     folder = Path(args.folder)
     if args.make_tasks and not (folder / "tasks" / f"babble.task{args.task}.train.csv").exists():
         print(f"task {args.task}: {write_babble_tasks(folder, [args.task], args.min_count)[args.task]}")
@@ -73,10 +71,9 @@ def load(args: DataArguments) -> DatasetDict:
 def clips(
     args: DataArguments, parts: DatasetDict, prepare: Callable[..., Any], extractor: SpectralFeatureExtractor
 ) -> dict[str, ClipDataset]:
-    """Features and targets of every part; bad clips are named before the training, not in it."""
+    """Return features and targets of every split; bad clips are reported before training."""
 
     def filled(waveform: np.ndarray, target: Any) -> Any:
-        """What ``prepare`` makes of a clip that has at least one window."""
         return prepare(np.pad(waveform, (0, max(extractor.window_length - len(waveform), 0))), target)
 
     column = "label" if args.task == 7 else "text"
@@ -91,7 +88,7 @@ def clips(
 
 
 def main() -> dict[str, Any]:
-    """Parse the command line, train, score the parts, write model, predictions and results."""
+    """Parse the command line, train, evaluate, save model, predictions and results."""
     parser = HfArgumentParser((DataArguments, SpeechModelArguments, DecoderArguments, SpeechTrainingArguments))
     parser.set_defaults(output_dir="outputs/babble")
     data, network, decoder, args = parser.parse_args_into_dataclasses()
@@ -100,7 +97,7 @@ def main() -> dict[str, Any]:
     run: AudioClassificationRun | TranscriptionRun
     if data.task == 7:
         if decoder.decoder_layers:
-            raise ValueError("task 7 has labels and nothing to write: leave out --decoder_layers")
+            raise ValueError("--decoder_layers has no effect on task 7, a classification. Leave it out.")
         labels = ["other", "babble"]
         classifier, extractor = build_classifier(network, data.sampling_rate, labels)
         ids: dict[Any, int] = {number: classifier.config.label2id[label] for number, label in enumerate(labels)}

@@ -4,8 +4,8 @@
 
     complex-transformers run babi --archive tasks_1-20_v1-2.tar.gz --task 1
 
-The best epoch is chosen on the end of the training part; the test part is scored once, also without the questions that
-stand in the training part with their stories.
+The best epoch is chosen on the end of the training split; the test split is scored once, also without the questions
+that occur in the training split with the same story.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from ..run import Run, prepare_run
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
 
-NO_ANSWER = -100  # of the training part: it is left out of the loss, and every answer is wrong
+NO_ANSWER = -100  # an answer that the training split lacks: ignored by the loss, always counted as wrong
 LENGTHS = ("story_length", "question_length")
 WITHOUT = (*LENGTHS, "answer_token_ids")
-TIME_NOISE, LENGTH_MARGIN = 0.1, 0.25  # where they are read
+TIME_NOISE, LENGTH_MARGIN = 0.1, 0.25  # defaults of the variants that use them
 ModelArguments = arguments_of(
     ComplexMemoryNetworkConfig, without=WITHOUT, shown={"time_noise": TIME_NOISE}, hidden_size=40
 )
@@ -49,20 +49,17 @@ class DataArguments(arguments_of(load_babi)):
 
     archive: str = field(default="", metadata={"help": "tasks_1-20_v1-2.tar.gz, or the folder it was unpacked to"})
     task: int = field(default=1, metadata={"help": "1 to 20"})
-    validation_split: float = field(default=0.1, metadata={"help": "of the training part, its end"})
+    validation_split: float = field(default=0.1, metadata={"help": "share of the training split, its end"})
     length_margin: float | None = field(
         default=None,
-        metadata={
-            "help": "of word_memory: how much longer than those of the training part texts may be; default: "
-            f"{LENGTH_MARGIN}"
-        },
+        metadata={"help": f"word_memory: relative margin over the longest training text; default: {LENGTH_MARGIN}"},
     )
     word_answers: bool = field(
-        default=False, metadata={"help": "answers are words of the memory's last table, W^T = C^K, as in the paper"}
+        default=False, metadata={"help": "tie the answers to the last embedding, W^T = C^K, as in the paper"}
     )
 
     def parts(self) -> DatasetDict:
-        """``train``, ``validation`` and ``test``."""
+        """Load ``train``, ``validation`` and ``test``."""
         if not self.archive:
             raise ValueError("give --archive, the file tasks_1-20_v1-2.tar.gz or its folder")
         loaded = load_babi(self.archive, self.task, self.folder)
@@ -82,28 +79,27 @@ class TrainingArguments(RunArguments):
     max_grad_norm: float = own_default("max_grad_norm", 40.0, "as in Sukhbaatar et al. (2015)")
     remove_unused_columns: bool = own_default("remove_unused_columns", False, "the collator reads the stories")
     linear_start: bool | None = field(
-        default=None, metadata={"help": "of sentence_memory: begin without a softmax; default: from two epochs on"}
+        default=None,
+        metadata={"help": "sentence_memory: start with linear attention; default: from two epochs"},
     )
     picture: int | None = field(
-        default=None, metadata={"help": "a question of the test part: what the hops look at goes to memories.png"}
+        default=None, metadata={"help": "index of a test question whose attention is drawn to memories.png"}
     )
 
     def linear_epochs(self, rows: int) -> int:
-        """A fifth of the epochs, as in the released code (20 of 100); none of fewer than two, which would be all."""
+        """Return a fifth of the epochs, as in the released code (20 of 100), or 0 with fewer than two epochs."""
         epochs = self.num_train_epochs
         if self.max_steps > 0:
             epochs = self.max_steps / math.ceil(
                 rows / (self.train_batch_size * self.world_size * self.gradient_accumulation_steps)
             )
         if self.linear_start and epochs < 2:
-            raise ValueError(
-                f"--linear_start true needs two epochs or more, and {epochs:.3g} are trained: leave it out"
-            )
+            raise ValueError(f"--linear_start needs two epochs or more, got {epochs:.3g}. Leave it out.")
         return 0 if epochs < 2 or self.linear_start is False else max(1, int(epochs) // 5)
 
 
-def refuse_unread(variant: str, data_args: DataArguments, training_args: TrainingArguments) -> None:
-    """Raise for an option that networks of this variant do not read."""
+def check_options(variant: str, data_args: DataArguments, training_args: TrainingArguments) -> None:
+    """Raise for an option without effect on this variant."""
     for arguments, name, reader in (
         (data_args, "length_margin", "word_memory"),
         (training_args, "linear_start", "sentence_memory"),
@@ -112,12 +108,12 @@ def refuse_unread(variant: str, data_args: DataArguments, training_args: Trainin
         value = getattr(arguments, name)
         if value is not None and value is not False and variant != reader:
             raise ValueError(
-                f"--{name} {value} has no effect with --variant {variant}: leave it out, or use --variant {reader}"
+                f"--{name} {value} has no effect with --variant {variant}. Leave it out, or use --variant {reader}."
             )
 
 
 def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: float | None) -> MemoryProcessor:
-    """Words of the training part; of ``word_memory`` also its longest story and question, and a margin."""
+    """Build a processor from the training split; for ``word_memory`` also its largest lengths plus a margin."""
     train = parts["train"]
     tokenizer = build_tokenizer([text for row in train for text in (*row["story"], row["question"])], "word")
     if margin is None:
@@ -130,7 +126,7 @@ def build_processor(variant: str, parts: DatasetDict, memory_size: int, margin: 
 
 
 def encode(part: Dataset, processor: MemoryProcessor, label2id: dict[str, int]) -> Dataset:
-    """Words and label ids of a part; a story longer than the memory keeps its end."""
+    """Encode a split; a story longer than the memory is truncated on the left."""
 
     def words(batch: dict[str, list[Any]]) -> dict[str, Any]:
         encoded = processor(batch["story"], batch["question"], truncation=True)
@@ -140,13 +136,13 @@ def encode(part: Dataset, processor: MemoryProcessor, label2id: dict[str, int]) 
 
 
 def accuracy(prediction: EvalPrediction) -> dict[str, float]:
-    """Share of questions whose largest logit is the answer's."""
+    """Compute the accuracy."""
     logits = prediction.predictions[0] if isinstance(prediction.predictions, tuple) else prediction.predictions
     return {"accuracy": float(np.mean(logits.argmax(-1) == prediction.label_ids))}
 
 
 def draw(run: Run, row: dict[str, Any]) -> None:
-    """A picture of what every hop looks at; the sentences that answer the question have a star."""
+    """Draw the attention of every hop; the supporting sentences have a star."""
     ask = pipeline("complex-question-answering", model=run.model.eval(), processor=run.processing)
     found = ask(story=row["story"], question=row["question"])
     print(f"{' '.join(row['story'])} {row['question']} {found['answer']} (expected: {row['answer']})")
@@ -162,11 +158,11 @@ def main() -> dict[str, Any]:
     parts = data_args.parts()
     picture, questions = training_args.picture, len(parts["test"])
     if picture is not None and not 0 <= picture < questions:
-        raise ValueError(f"--picture must be 0 to {questions - 1}, a question of the test part, got {picture}")
+        raise ValueError(f"--picture must be a test question, 0 to {questions - 1}, got {picture}")
     defaults = ComplexMemoryNetworkConfig()
     given = model_args.given()
     variant, memory_size = (given.get(name, getattr(defaults, name)) for name in ("variant", "memory_size"))
-    refuse_unread(variant, data_args, training_args)
+    check_options(variant, data_args, training_args)
     if variant == "word_memory" and data_args.length_margin is None:
         data_args.length_margin = LENGTH_MARGIN
     elif variant == "sentence_memory" and given.get("temporal") != "none":

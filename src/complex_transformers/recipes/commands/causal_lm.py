@@ -1,11 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a complex Llama from scratch, or go on with a saved or lifted one, then write on from a prompt.
+"""Train a complex Llama from scratch, or continue training a saved or lifted one, then continue a prompt.
 
     complex-transformers run causal-lm --train_file train.txt --validation_file valid.txt
 
-Texts are packed into blocks of ``--block_size`` tokens; with ``--streaming`` they are read while they are trained on.
-The best checkpoint is chosen on the validation part; the test part, where there is one, is scored once at the end.
+Texts are packed into blocks of ``--block_size`` tokens; with ``--streaming`` they are read during training.
+The best checkpoint is chosen on the validation split; the test split, if there is one, is scored once at the end.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ SIZES = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "
 
 @dataclass
 class ModelArguments(arguments_of(ComplexLlamaConfig, shown=SIZES)):
-    """The network: fields of ``ComplexLlamaConfig``, under the same names."""
+    """The fields of ``ComplexLlamaConfig``."""
 
     model_name_or_path: str | None = field(
-        default=None, metadata={"help": "go on training this complex Llama, with its tokenizer and its sizes"}
+        default=None, metadata={"help": "continue training this complex Llama, with its tokenizer and sizes"}
     )
 
     def model(self, tokenizer: PreTrainedTokenizerFast) -> ComplexLlamaForCausalLM:
-        """A new model with random weights, or the one to go on with."""
+        """Return a new model, or the saved one to train further."""
         if self.model_name_or_path is not None:
             return ComplexLlamaForCausalLM.from_pretrained(self.model_name_or_path, **self.given())
         special = ("bos_token_id", "eos_token_id", "pad_token_id")
@@ -44,13 +44,13 @@ class ModelArguments(arguments_of(ComplexLlamaConfig, shown=SIZES)):
 
 @dataclass
 class TrainingArguments(BlockRunArguments):
-    """``BlockRunArguments`` with a folder of its own."""
+    """``BlockRunArguments`` with another output folder."""
 
     output_dir: str | None = "outputs/complex-llama"
 
 
 def main() -> dict[str, Any]:
-    """Parse the command line, train, score, save and write on from the prompts."""
+    """Parse the command line, train, evaluate, save and continue the prompts."""
     parser = HfArgumentParser((ModelArguments, BlockDataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     return train_blocks(model_args.model, data_args, args, model_args.model_name_or_path)

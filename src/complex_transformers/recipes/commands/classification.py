@@ -4,7 +4,7 @@
 
 Any network of the family (``--model_type``), any embedding (``--embedding_type``), either number field.
 
-The best epoch is chosen on the validation part; the test part, where there is one, is scored once after each seed.
+The best epoch is chosen on the validation split; the test split, if there is one, is scored once after each seed.
 
     complex-transformers run classification --train_file train.tsv --test_file test.tsv --seeds 0 1 2
 """
@@ -43,14 +43,14 @@ ModelArguments = arguments_of_networks("AutoModelForSequenceClassification", *NE
 
 @dataclass
 class DataArguments(arguments_of(load_text_dataset)):
-    """The data: a name on the Hub or local files, and how text becomes tokens."""
+    """The data: a data set of the Hub or local files, and the tokenizer."""
 
-    max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
+    max_train_samples: int | None = field(default=None, metadata={"help": "size of a random training sample"})
     tokenizer: str = field(default="word", metadata={"help": "word, whitespace, bpe or character"})
     vocab_size: int = 30000
     min_frequency: int = 1
     keep_case: bool = False
-    max_length: int | None = field(default=None, metadata={"help": "cut texts to this many tokens; default: never"})
+    max_length: int | None = field(default=None, metadata={"help": "truncate texts to so many tokens; default: never"})
     vectors: str | None = field(
         default=None, metadata={"help": "pretrained word vectors: word2vec text, word2vec *.bin or GloVe, also .gz"}
     )
@@ -65,11 +65,11 @@ class TrainingArguments(RunArguments):
     per_device_train_batch_size: int = own_default("per_device_train_batch_size", 32, "texts are short")
     per_device_eval_batch_size: int = own_default("per_device_eval_batch_size", 128, "evaluation keeps no gradients")
     metric_for_best_model: str | None = own_default("metric_for_best_model", "accuracy", "what is reported")
-    seeds: list[int] = field(default_factory=lambda: [0], metadata={"help": "one run for each; replaces --seed"})
+    seeds: list[int] = field(default_factory=lambda: [0], metadata={"help": "one run per seed; replaces --seed"})
 
 
 def load_parts(data_args: DataArguments) -> DatasetDict:
-    """Columns ``text`` and ``label`` of the parts train, validation and, where given, test; disjoint by text."""
+    """Load the splits with the columns ``text`` and ``label``; they share no text."""
     parts = load_text_dataset(**data_args.given())
     return sample_training(parts, data_args.max_train_samples, data_args.split_seed)
 
@@ -77,13 +77,13 @@ def load_parts(data_args: DataArguments) -> DatasetDict:
 def encode(
     parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, label2id: dict[str, int], max_length: int | None
 ) -> DatasetDict:
-    """Token ids and label ids of every part."""
+    """Add token ids and label ids to every split."""
     check_labels(parts, label2id)
 
     def encode_batch(batch: dict[str, list[str]]) -> dict[str, Any]:
         return {**tokenizer(batch["text"]), "label": [label2id[label] for label in batch["label"]]}
 
-    encoded = parts.map(encode_batch, batched=True, remove_columns=["text", "label"], desc="Tokenising")
+    encoded = parts.map(encode_batch, batched=True, remove_columns=["text", "label"], desc="Tokenizing")
     if max_length is not None:
         for name, part in encoded.items():
             if long := sum(len(ids) > max_length for ids in part["input_ids"]):
@@ -93,7 +93,7 @@ def encode(
 
 
 def accuracy(prediction: EvalPrediction) -> dict[str, float]:
-    """Share of texts whose largest logit is the label's."""
+    """Compute the accuracy."""
     return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
 
 
@@ -104,7 +104,7 @@ def train_once(
     tokenizer: PreTrainedTokenizerFast,
     training_args: TrainingArguments,
 ) -> tuple[Run, dict[str, Any]]:
-    """One seed: train, take the epoch that is best on validation, score the test part once."""
+    """Train with one seed, load the best epoch on validation, score the test split once."""
     args = copy.deepcopy(training_args)
     args.seed, args.output_dir = seed, f"{training_args.output_dir}/seed-{seed}"
     checkpoint = prepare_run(args)

@@ -1,9 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a model that transcribes speech, or fine-tune one: by CTC, or with a decoder (``--decoder_layers``).
+"""Train or fine-tune a speech recognizer with CTC or a decoder (``--decoder_layers``).
 
 The symbols are the characters of the transcripts. The epoch with the lowest label error rate on validation is kept;
-the test part, where there is one, is transcribed once.
+the test split, if there is one, is transcribed once.
 
     complex-transformers run ctc --train_file train.csv --validation_file dev.csv --test_file test.csv
 """
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
 
 @dataclass
 class DataArguments(SpeechDataArguments):
-    """The data, and strings of several clips in place of single ones."""
+    """The data, and concatenation of several clips."""
 
     concatenate: list[int] | None = field(
         default=None,
-        metadata={"help": "shortest longest: strings of so many clips, drawn anew for training and fixed elsewhere"},
+        metadata={"help": "shortest longest: concatenate so many clips, at random in training and fixed otherwise"},
     )
     string_counts: list[int] = field(
         default_factory=lambda: [2000, 500, 500],
-        metadata={"help": "with --concatenate: strings of an epoch, of validation and of test"},
+        metadata={"help": "with --concatenate: strings per epoch, of validation and of test"},
     )
 
     def __post_init__(self) -> None:
         if self.concatenate is not None and len(self.concatenate) != 2:
-            raise ValueError(f"--concatenate takes two numbers, shortest and longest, got {self.concatenate}")
+            raise ValueError(f"--concatenate must be shortest and longest, got {self.concatenate}")
         if self.concatenate is not None and self.keep_features:
-            raise ValueError("--keep_features has no effect with --concatenate, which draws new strings: leave it out")
+            raise ValueError("--keep_features has no effect with --concatenate. Leave it out.")
         if len(self.string_counts) != 3:
-            raise ValueError(f"--string_counts takes three numbers, one for each part, got {self.string_counts}")
+            raise ValueError(f"--string_counts must be three numbers, one per split, got {self.string_counts}")
 
 
 def clips(
     args: DataArguments, parts: DatasetDict, model: PreTrainedModel, processor: SpectralTransformerProcessor
 ) -> dict[str, ClipDataset]:
-    """What the model reads and has to say, part by part; bad clips are named before the training, not in it."""
+    """Return a data set of clips per split; bad clips are reported before training."""
     rate, prepare = processor.feature_extractor.sampling_rate, transcription_items(model, processor)
     datasets: dict[str, ClipDataset] = {}
     for (name, part), size in zip(parts.items(), args.string_counts, strict=False):

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A saved model as an ONNX graph: exported, checked against PyTorch, rounded to int8, timed.
+"""Export a saved model to ONNX, compare it with PyTorch, quantize it to int8, and measure latency.
 
 complex-transformers export --model path/to/model --output_dir outputs/export-example --int8
 """
@@ -41,45 +41,42 @@ from ..run import limit_progress_bars
 
 @dataclass
 class Arguments:
-    """What is exported, and what it reads when it is checked and timed."""
+    """Command line options: model, formats, inputs."""
 
     model: str = field(metadata={"help": "folder of a saved model of this package"})
     output_dir: str = "outputs/export-example"
-    int8: bool = field(default=False, metadata={"help": "a graph with int8 weights too, and what that changes"})
+    int8: bool = field(default=False, metadata={"help": "also export a graph with int8 weights and compare it"})
     generation: bool = field(
         default=False,
-        metadata={"help": "graphs with a KV cache too, for complex_llama and complex_seq2seq, checked by generate()"},
+        metadata={"help": "also export graphs with a KV cache (complex_llama, complex_seq2seq)"},
     )
     text_file: str | None = field(
         default=None,
-        metadata={"help": "a text a line, read by the tokenizer of the folder; default random inputs"},
+        metadata={"help": "file with one text per line; default random inputs"},
     )
-    batch_size: int = field(default=8, metadata={"help": "rows that are read at once; at least 2"})
-    length: int = field(default=32, metadata={"help": "words or frames of a row, at most"})
-    tolerance: float = field(default=1e-4, metadata={"help": "largest difference between graph and model"})
-    rounds: int = field(default=15, metadata={"help": "rounds of timing, in which all take turns; 0: none"})
-    threads: int = field(default=1, metadata={"help": "of PyTorch and of the graph"})
+    batch_size: int = field(default=8, metadata={"help": "batch size; at least 2"})
+    length: int = field(default=32, metadata={"help": "maximum number of tokens or frames"})
+    tolerance: float = field(default=1e-4, metadata={"help": "largest allowed difference between graph and model"})
+    rounds: int = field(default=15, metadata={"help": "rounds of timing, each with all runtimes; 0 for none"})
+    threads: int = field(default=1, metadata={"help": "threads of PyTorch and of onnxruntime"})
 
 
 def load(folder: str) -> PreTrainedModel:
-    """The model of a folder, by the class that it was saved as."""
+    """Load the model of a folder with the class it was saved as."""
     config = AutoConfig.from_pretrained(folder)
     return getattr(complex_transformers, config.architectures[0]).from_pretrained(folder).eval()
 
 
 def batches(args: Arguments, model: PreTrainedModel) -> list[dict[str, Tensor]]:
-    """What the model reads: two batches of two sizes of random inputs, or the texts of a file."""
+    """Return batches of the texts of a file, or two random batches of different sizes."""
     if args.text_file is None:
         sizes = [(args.batch_size, args.length), (args.batch_size + 1, max(2, args.length // 2))]
         return [example_inputs(model, *size, seed=seed) for seed, size in enumerate(sizes)]
     texts = [line for line in Path(args.text_file).read_text(encoding="utf-8").splitlines() if line.strip()]
     if not texts:
-        raise ValueError(f"--text_file {args.text_file} holds no text: write a text a line")
+        raise ValueError(f"--text_file must contain one text per line, got the empty file {args.text_file}.")
     if more := sorted(example_inputs(model).keys() - {"input_ids", "attention_mask"}):
-        raise ValueError(
-            f"--text_file has texts alone, and a {type(model).__name__} reads {' and '.join(more)}, too: leave it "
-            "out, for random inputs"
-        )
+        raise ValueError(f"--text_file must be left out for {type(model).__name__}, which also reads {more}.")
     tokenizer = AutoTokenizer.from_pretrained(args.model)
     options = {"padding": True, "truncation": True, "max_length": args.length, "return_tensors": "pt"}
     parts = [texts[start : start + args.batch_size] for start in range(0, len(texts), args.batch_size)]
@@ -87,7 +84,7 @@ def batches(args: Arguments, model: PreTrainedModel) -> list[dict[str, Tensor]]:
 
 
 def median_times(steps: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Milliseconds of a step, the median over rounds in which all take turns: other work on the machine meets all."""
+    """Return the median milliseconds of each step over interleaved rounds, so that other load affects all equally."""
     times: dict[str, list[float]] = {name: [] for name in steps}
     for step in steps.values():
         step()
@@ -100,18 +97,18 @@ def median_times(steps: Mapping[str, Callable[[], object]], rounds: int) -> dict
 
 
 def same_answers(found: list[dict[str, Tensor]], expected: list[dict[str, Tensor]]) -> float:
-    """The share of logits' rows, of texts or words, with the same largest one."""
+    """Return the share of predictions (argmax of the logits) that are equal."""
     equal = [a["logits"].argmax(-1) == b["logits"].argmax(-1) for a, b in zip(found, expected, strict=True)]
     return torch.cat([each.flatten() for each in equal]).double().mean().item()
 
 
 def difference(found: list[dict[str, Tensor]], expected: list[dict[str, Tensor]]) -> float:
-    """The largest difference of all batches; NaN where one of them is."""
+    """Return the largest difference over all batches; NaN if one is NaN."""
     return torch.tensor(list(map(largest_difference, found, expected)), dtype=torch.float64).max().item()
 
 
 def same_tokens(model: PreTrainedModel, folder: Path, batch: dict[str, Tensor]) -> float:
-    """Save the graphs of ``export_generation``; return the share of greedy tokens that equal those of the model."""
+    """Save the graphs of ``export_generation`` and return the share of greedy tokens that equal the model's."""
     export_generation(model).save_pretrained(folder)
     inputs = {"input_ids": batch["input_ids"][batch["attention_mask"].bool().all(1)]}
     expected = model.generate(**inputs, max_new_tokens=20, do_sample=False)
@@ -121,7 +118,7 @@ def same_tokens(model: PreTrainedModel, folder: Path, batch: dict[str, Tensor]) 
 
 
 def main() -> dict[str, Any]:
-    """Export, compare, quantise, time."""
+    """Export, compare, quantize and time."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     limit_progress_bars()
     torch.set_num_threads(args.threads)
@@ -145,10 +142,8 @@ def main() -> dict[str, Any]:
         if "logits" in expected[0]:
             results[name]["same_answers"] = same_answers(found, expected)
     if not results["onnx"]["largest_difference"] <= args.tolerance:
-        raise ValueError(
-            f"graph and model differ by {results['onnx']['largest_difference']:.1e}, more than --tolerance "
-            f"{args.tolerance:.1e}: are its numbers so large, or does the model draw any while it reads?"
-        )
+        found = results["onnx"]["largest_difference"]
+        raise ValueError(f"graph and model must agree within --tolerance {args.tolerance:.1e}, got {found:.1e}.")
     if args.generation:
         results["same_tokens"] = same_tokens(model, folder / "generation", given[0])
     if args.rounds:
@@ -162,7 +157,7 @@ def main() -> dict[str, Any]:
 def latency(
     model: PreTrainedModel, sessions: dict[str, Any], batch: dict[str, Tensor], rounds: int
 ) -> dict[str, float]:
-    """Milliseconds of a batch by PyTorch, with folded matrices where the model has such layers, and by each graph."""
+    """Return milliseconds per batch of PyTorch, with and without folded widely linear layers, and of each graph."""
     with ExitStack() as stack:
         stack.enter_context(without_cache(model))
         steps: dict[str, Callable[[], object]] = {"pytorch": lambda: model(**batch)}

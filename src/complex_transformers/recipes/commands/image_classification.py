@@ -1,10 +1,10 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train an image classifier from scratch on a folder of images, IDX, npz or CIFAR files, or a data set of the Hub.
+"""Train an image classifier from scratch on a folder of images, IDX or npz files, or a data set of the Hub.
 
 Dense or convolutional layers (``--model_type``), widths by ``--hidden_sizes`` or ``--num_filters``, complex or real.
 
-The best epoch is chosen on the validation part; the test part, where there is one, is scored once.
+The best epoch is chosen on the validation split; the test split, if there is one, is scored once.
 
     complex-transformers run image-classification --dataset_name mnist --hidden_sizes 128 128
 """
@@ -34,16 +34,16 @@ ModelArguments = arguments_of_networks(
 
 @dataclass
 class DataArguments(arguments_of(load_image_dataset)):
-    """The data: a folder, files or a name on the Hub, and how images become pixels."""
+    """The data: a folder, files or a data set of the Hub, and the size of images."""
 
-    max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
-    num_channels: int | None = field(default=None, metadata={"help": "1 or 3; default: of the first training image"})
+    max_train_samples: int | None = field(default=None, metadata={"help": "size of a random training sample"})
+    num_channels: int | None = field(default=None, metadata={"help": "1 or 3; default: of the first image"})
     image_size: list[int] = field(
-        default_factory=list, metadata={"help": "height and width; default: of the first training image"}
+        default_factory=list, metadata={"help": "height and width; default: of the first image"}
     )
 
     def processor(self, parts: DatasetDict) -> ComplexImageProcessor:
-        """Images of one size and number of channels."""
+        """Return an image processor with one size and number of channels."""
         first = parts["train"][0]["image"]
         channels = self.num_channels or (1 if first.mode in ("1", "L", "LA") or first.mode.startswith("I") else 3)
         if len(self.image_size) not in (0, 2):
@@ -65,7 +65,7 @@ class TrainingArguments(RunArguments):
 
 
 def encode(parts: DatasetDict, processor: ComplexImageProcessor, label2id: dict[str, int]) -> DatasetDict:
-    """Pixels and label ids of every part, made when a row is read."""
+    """Compute pixels and label ids of every split on access."""
     check_labels(parts, label2id)
 
     def pixels(batch: dict[str, list[Any]]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def encode(parts: DatasetDict, processor: ComplexImageProcessor, label2id: dict[
 
 
 def accuracy(prediction: EvalPrediction) -> dict[str, float]:
-    """Share of images whose largest logit is the label's."""
+    """Compute the accuracy."""
     return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
 
 
@@ -88,7 +88,7 @@ def main() -> dict[str, Any]:
     parts = load_image_dataset(**data_args.given())
     parts = sample_training(parts, data_args.max_train_samples, data_args.split_seed)
     processor = data_args.processor(parts)
-    labels = sorted(set(parts["train"]["label"]), key=lambda label: (len(label), label))  # "10" behind "9"
+    labels = sorted(set(parts["train"]["label"]), key=lambda label: (len(label), label))  # "10" after "9"
     label2id = {label: index for index, label in enumerate(labels)}
     config = model_args.configuration(
         num_channels=processor.num_channels,

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A checkpoint of the shape of Llama or BERT: lifted, rounded to few bits if asked to, saved, and compared.
+"""Lift a Llama- or BERT-like checkpoint, optionally quantize it, and compare the results with the original.
 
 complex-transformers run lift-report --model path/to/checkpoint --output_dir outputs/lift-example --stages 2 3
 """
@@ -25,7 +25,7 @@ import complex_transformers
 from ...analysis import conjugate_share
 from ...conversion.lift import network_of
 from ...conversion.lift_checkpoint import lift_checkpoint
-from ...conversion.liftable import ENCODER_TYPES
+from ...conversion.lift_families import FAMILIES
 from ...models.base.hub import write_model_card
 from ...quantization.configuration import ComplexQuantizationConfig
 from ..datasets.word_order import docstring_sentences
@@ -35,54 +35,54 @@ from ..run import limit_progress_bars
 
 @dataclass
 class Arguments:
-    """What is lifted, how it is rounded, and what it reads."""
+    """Command line options: checkpoint, quantization, evaluation data."""
 
     model: str = field(metadata={"help": "folder with config.json and safetensors, or a file .gguf"})
     output_dir: str = "outputs/lift-example"
     stages: list[int] = field(
         default_factory=list,
-        metadata={"help": "round the lifted layers to so many bits of a real weight, too: any of 1 2 3"},
+        metadata={"help": "also quantize the lifted layers to these numbers of bits per real weight: any of 1 2 3"},
     )
-    granularity: str = field(default="row", metadata={"help": "scales of each row, or of the whole tensor"})
+    granularity: str = field(default="row", metadata={"help": "scales per row or per tensor"})
     calibration_file: str | None = field(
         default=None,
-        metadata={"help": "a text for the calibrated rounding; default what follows the evaluated tokens"},
+        metadata={"help": "text file for calibration; default the tokens after the evaluated ones"},
     )
-    calibration_tokens: int = field(default=2048, metadata={"help": "read at most so many; 0: nearest rounding alone"})
+    calibration_tokens: int = field(default=2048, metadata={"help": "maximum number; 0 for nearest rounding only"})
     eval_file: str | None = field(
         default=None,
-        metadata={"help": "a text; default sentences of Python's docstrings, which change with its version"},
+        metadata={"help": "text file; default docstrings of Python's standard library, which depend on its version"},
     )
-    eval_tokens: int = field(default=1024, metadata={"help": "read at most so many tokens of it"})
-    segment: int = field(default=256, metadata={"help": "tokens that are read at once"})
+    eval_tokens: int = field(default=1024, metadata={"help": "maximum number of evaluated tokens"})
+    segment: int = field(default=256, metadata={"help": "tokens per forward pass"})
     prompt: str = "The capital of France is"
     new_tokens: int = 20
-    license: str | None = field(default=None, metadata={"help": "of the weights, for the card"})
+    license: str | None = field(default=None, metadata={"help": "of the weights, for the model card"})
 
     def __post_init__(self) -> None:
-        """Refuse a rounding that there is not, before anything is written."""
+        """Check the options before anything is written."""
         for stages in self.stages:
             ComplexQuantizationConfig(stages, self.granularity)
         for name, least in (("eval_tokens", 2), ("segment", 2), ("calibration_tokens", 0)):
             if (value := getattr(self, name)) < least:
                 raise ValueError(f"--{name} must be at least {least}, got {value}")
         if self.calibration_file is not None and not (self.stages and self.calibration_tokens):
-            raise ValueError("--calibration_file has no effect without --stages and --calibration_tokens")
+            raise ValueError("--calibration_file must be given with --stages and --calibration_tokens above 0.")
 
 
 def read_texts(args: Arguments) -> tuple[str, str | None]:
-    """What is evaluated, and what calibrates if that is a text of its own."""
+    """Return the evaluation text, and the calibration text if it has its own file."""
     files = args.eval_file, args.calibration_file
     evaluated, calibrating = (None if file is None else Path(file).read_text(encoding="utf-8") for file in files)
     if evaluated is not None and not evaluated.strip():
-        raise ValueError(f"--eval_file {args.eval_file} holds no text")
+        raise ValueError(f"--eval_file must contain text, got the empty file {args.eval_file}.")
     return evaluated or ". ".join(docstring_sentences()[:1000]), calibrating
 
 
 def segments_of(
     args: Arguments, texts: tuple[str, str | None], tokenizer: Any, longest: int
 ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-    """Token ids ``[1, T]`` that are evaluated, and those that calibrate."""
+    """Return segments of token ids ``[1, T]`` for evaluation and for calibration."""
     evaluated, calibrating = texts
     ids = tokenizer(evaluated, return_tensors="pt", verbose=False).input_ids
     ids, rest = ids[:, : args.eval_tokens], ids[:, args.eval_tokens :]
@@ -90,16 +90,13 @@ def segments_of(
         rest = tokenizer(calibrating, return_tensors="pt", verbose=False).input_ids
     rest = rest[:, : args.calibration_tokens]
     if args.stages and args.calibration_tokens and not rest.numel():
-        raise ValueError(
-            f"nothing is left to calibrate with behind the {ids.shape[1]} tokens that are evaluated: give a "
-            "--calibration_file, fewer --eval_tokens, or --calibration_tokens 0"
-        )
+        raise ValueError(f"--eval_tokens must leave some for calibration, got {ids.shape[1]}. Use --calibration_file.")
     length = min(args.segment, longest)
     return ids.split(length, dim=1), rest.split(length, dim=1)
 
 
 def roundings(args: Arguments, texts: Sequence[Tensor]) -> dict[str, ComplexQuantizationConfig]:
-    """Each rounding that is asked for, without and with a calibration."""
+    """Return the configurations of all requested quantizations, without and with calibration."""
     calibrations = {"nearest": None, "calibrated": texts} if args.calibration_tokens else {"nearest": None}
     return {
         f"{stages}-bits-{name}": ComplexQuantizationConfig(stages, args.granularity, calibration=calibration)
@@ -109,24 +106,24 @@ def roundings(args: Arguments, texts: Sequence[Tensor]) -> dict[str, ComplexQuan
 
 
 def load_original(source: Path) -> PreTrainedModel:
-    """The real network in float32."""
+    """Load the real model in float32."""
     if source.suffix == ".gguf":
         files = {"pretrained_model_name_or_path": source.parent, "gguf_file": source.name}
         return AutoModelForCausalLM.from_pretrained(**files, dtype=torch.float32).eval()
     config = AutoConfig.from_pretrained(source)
-    is_encoder = config.model_type in ENCODER_TYPES
-    kind = getattr(transformers, network_of(config)) if is_encoder else AutoModelForCausalLM
+    has_decoder = "ForCausalLM" in FAMILIES[config.model_type].heads
+    kind = AutoModelForCausalLM if has_decoder else getattr(transformers, network_of(config))
     return kind.from_pretrained(source, dtype=torch.float32).eval()
 
 
 def load(folder: Path, **options: Any) -> PreTrainedModel:
-    """The complex network of a folder, by the class that it was saved as."""
+    """Load the complex model of a folder with the class it was saved as."""
     (network,) = AutoConfig.from_pretrained(folder).architectures
     return getattr(complex_transformers, network).from_pretrained(folder, **options).eval()
 
 
 def save_packed(folder: Path, config: ComplexQuantizationConfig, target: Path) -> None:
-    """Round the lifted network of a folder and save it, under the licence of the folder's card."""
+    """Quantize the lifted model of a folder and save it with the same licence."""
     packed = load(folder, quantization_config=config)
     packed.save_pretrained(target)
     rule = "nearest" if config.calibration is None else "calibrated"
@@ -134,25 +131,25 @@ def save_packed(folder: Path, config: ComplexQuantizationConfig, target: Path) -
         target,
         packed,
         license=metadata_load(folder / "README.md")["license"],
-        training_data="That of the original, which was lifted; nothing was trained since.",
-        limits=f"Its layers are rounded to {config.stages} bits a real weight ({rule} rounding).",
+        training_data="Same as the original model, which was lifted without training.",
+        limits=f"Layers are quantized to {config.stages} bits per real weight ({rule} rounding).",
     )
 
 
 def size_of(source: Path) -> int:
-    """Bytes of the files of the weights."""
+    """Return the size of the weight files in bytes."""
     files = source.glob("model*.safetensors") if source.is_dir() else [source]
     return sum(file.stat().st_size for file in files)
 
 
 @torch.no_grad()
 def outputs_of(model: PreTrainedModel, segments: Sequence[Tensor]) -> list[Tensor]:
-    """Logits of each segment of a text, read on its own; of an encoder without a head its hidden states."""
+    """Return the logits of each segment, or the hidden states of an encoder without a head."""
     return [model(segment)[0][0] for segment in segments]
 
 
 def perplexity(logits: list[Tensor], segments: Sequence[Tensor]) -> float:
-    """exp of the mean cross entropy of all tokens but the first of each segment."""
+    """Compute exp of the mean cross entropy of all tokens but the first of each segment."""
     losses = [
         torch.nn.functional.cross_entropy(out[:-1], segment[0, 1:], reduction="none")
         for out, segment in zip(logits, segments, strict=True)
@@ -161,7 +158,7 @@ def perplexity(logits: list[Tensor], segments: Sequence[Tensor]) -> float:
 
 
 class Comparison:
-    """What networks make of one text, beside what the original makes of it."""
+    """Evaluates models on one text and compares them with the first, the original."""
 
     def __init__(self, args: Arguments, tokenizer: Any, segments: Sequence[Tensor]) -> None:
         self.prompt = tokenizer(args.prompt, return_tensors="pt")
@@ -170,7 +167,7 @@ class Comparison:
         self.networks: dict[str, dict[str, Any]] = {}
 
     def add(self, name: str, model: PreTrainedModel, source: Path) -> None:
-        """A network, the original first, and where its weights are stored."""
+        """Evaluate a model; the original comes first. ``source`` holds its weights."""
         outputs = outputs_of(model, self.segments)
         self.original = outputs if self.original is None else self.original
         found: dict[str, Any] = {
@@ -184,8 +181,8 @@ class Comparison:
         self.networks[name] = found
 
     def table(self) -> str:
-        """The networks as rows of Markdown."""
-        header = "| network | perplexity | largest difference of outputs | bytes of the weights' files |"
+        """Return the results as a Markdown table."""
+        header = "| model | perplexity | largest difference of outputs | bytes of the weight files |"
         rows = [
             f"| {name} | {format(found['perplexity'], ',.2f') if 'perplexity' in found else '-'} "
             f"| {found['largest_difference']:.1e} | {found['bytes']:,} |"
@@ -195,7 +192,7 @@ class Comparison:
 
 
 def shares_by_kind(model: PreTrainedModel) -> dict[str, float]:
-    """The mean share of the conjugate of each kind of layer."""
+    """Return the mean conjugate share of each kind of layer."""
     shares = defaultdict(list)
     for name, share in conjugate_share(model).items():
         shares[name.rpartition(".")[2]].append(share)
@@ -203,7 +200,7 @@ def shares_by_kind(model: PreTrainedModel) -> dict[str, float]:
 
 
 def main() -> dict[str, Any]:
-    """Lift, save, load, compare; round, save, load, compare."""
+    """Lift, save, load and compare; quantize, save, load and compare."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     limit_progress_bars()
     source, output = Path(args.model), Path(args.output_dir)
@@ -220,7 +217,7 @@ def main() -> dict[str, Any]:
     for name, config in roundings(args, calibrating).items():
         save_packed(folder, config, output / name)
         tokenizer.save_pretrained(output / name)
-        packed = load(output / name).dequantize()  # the same function, without unpacking in every call
+        packed = load(output / name).dequantize()  # same function, no unpacking in every forward pass
         comparison.add(name, packed, output / name)
     written = [comparison.networks[name].get("text") for name in ("original", "lifted")]
     results = {

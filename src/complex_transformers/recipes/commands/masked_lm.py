@@ -42,43 +42,43 @@ ModelArguments = arguments_of(ComplexOrderConfig, hidden_size=256, num_hidden_la
 
 @dataclass
 class DataArguments(arguments_of(load_plain_text, without=("keep_linebreaks",))):
-    """The data: a name on the Hub or text files, how text becomes tokens, and what is masked."""
+    """The data: a data set of the Hub or text files, the tokenizer, and the masks."""
 
     tokenizer: str = field(default="whitespace", metadata={"help": "word, whitespace, bpe or character"})
     vocab_size: int = 10000
     keep_case: bool = False
-    block_size: int = field(default=128, metadata={"help": "tokens of a training example; lines are joined"})
+    block_size: int = field(default=128, metadata={"help": "tokens per training example; lines are concatenated"})
     mlm_probability: float = 0.15
-    mask_seed: int = field(default=0, metadata={"help": "of the masks of validation and test, which stay the same"})
+    mask_seed: int = field(default=0, metadata={"help": "seed of the fixed masks of validation and test"})
     fill_mask: list[str] = field(default_factory=list, metadata={"help": "sentences with <mask> to fill at the end"})
 
 
 @dataclass
 class TrainingArguments(RunArguments):
-    """``RunArguments`` with defaults for small models; the best epoch is that of the lowest ``masked_loss``."""
+    """``RunArguments`` with defaults for small models; the best epoch has the lowest ``masked_loss``."""
 
     output_dir: str | None = "outputs/language-modeling"
     num_train_epochs: float = own_default("num_train_epochs", 2, "a pass over the text takes long on a CPU")
     warmup_steps: float = own_default("warmup_steps", 0.05, "a high learning rate needs a warmup")
     weight_decay: float = own_default("weight_decay", 0.01, "as in BERT (Devlin et al. 2019)")
     logging_strategy: str = "steps"
-    logging_steps: float = own_default("logging_steps", 100, "progress is seen within a minute")
+    logging_steps: float = own_default("logging_steps", 100, "shows progress within a minute")
     metric_for_best_model: str | None = own_default(
-        "metric_for_best_model", "masked_loss", "every masked token counts the same, whatever its batch"
+        "metric_for_best_model", "masked_loss", "mean over all masked tokens, whatever their batch"
     )
 
 
 def load_parts(data_args: DataArguments) -> DatasetDict:
-    """The parts ``train``, ``validation`` and, where given, ``test``, with the column ``text``; no empty lines."""
+    """Load the splits with the column ``text``, without empty lines."""
     parts = load_plain_text(**data_args.given())
     parts = parts.filter(lambda row: bool(row["text"].strip()), desc="Leaving out empty lines")
     if empty := [name for name, part in parts.items() if not len(part)]:
-        raise ValueError(f"the {empty[0]} data hold no text: all lines are empty")
+        raise ValueError(f"the {empty[0]} data must have text, got only empty lines")
     return parts
 
 
 def make_blocks(parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, block_size: int) -> DatasetDict:
-    """Join the lines and cut them into blocks; the last block of a part may be shorter."""
+    """Concatenate the lines and cut them into blocks; the last block of a batch may be shorter."""
     if block_size < 2:
         raise ValueError(f"block_size must be at least 2, got {block_size}")
 
@@ -86,12 +86,12 @@ def make_blocks(parts: DatasetDict, tokenizer: PreTrainedTokenizerFast, block_si
         ids = [token for line in tokenizer(batch["text"])["input_ids"] for token in line]
         return {"input_ids": [ids[start : start + block_size] for start in range(0, len(ids), block_size)]}
 
-    # A batch is all that is in memory at once; each leaves one short block.
+    # Only one batch is in memory at once; each leaves one short block.
     return parts.map(join_and_cut, batched=True, batch_size=10_000, remove_columns=["text"], desc="Making blocks")
 
 
 class Collator:
-    """Masks training blocks anew each time; blocks that are masked already (they have labels) are only padded."""
+    """Data collator that masks training blocks dynamically; blocks with labels are masked already and only padded."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, mlm_probability: float, seed: int | None = None) -> None:
         self.mask = DataCollatorForLanguageModeling(tokenizer, mlm_probability=mlm_probability, seed=seed)
@@ -102,23 +102,23 @@ class Collator:
 
 
 def mask_once(name: str, part: Dataset, tokenizer: PreTrainedTokenizerFast, data_args: DataArguments) -> Dataset:
-    """Mask the part ``name`` for good, so that every epoch and every model is scored on the same tokens."""
+    """Mask the split ``name`` once, so that every epoch and every model is scored on the same tokens."""
     collator = Collator(tokenizer, data_args.mlm_probability, seed=data_args.mask_seed)
     blocks = (collator([{"input_ids": ids}]) for ids in part["input_ids"])
     rows = [{key: block[key][0].tolist() for key in ("input_ids", "labels")} for block in blocks]
     if all(label == -100 for row in rows for label in row["labels"]):
-        raise ValueError(f"no token of the {name} data is masked: give more text or raise --mlm_probability")
+        raise ValueError(f"the {name} data has no masked token. Give more text or raise --mlm_probability.")
     return part.from_list(rows)
 
 
 def token_scores(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross entropy and hit of each token, so that no logits ``[B, N, vocabulary]`` are kept."""
+    """Return loss and correctness of each token instead of logits ``[B, N, vocabulary]``."""
     losses = torch.nn.functional.cross_entropy(logits.float().transpose(1, 2), labels, reduction="none")
     return losses, (logits.argmax(-1) == labels).float()
 
 
 def masked_metrics(prediction: EvalPrediction) -> dict[str, float]:
-    """Perplexity and accuracy over all masked tokens; each token counts the same, whatever its batch."""
+    """Compute perplexity and accuracy over all masked tokens."""
     losses, hits = prediction.predictions
     masked = prediction.label_ids != -100
     scores = language_model_scores(float(losses[masked].mean()), 1)
@@ -142,7 +142,7 @@ def main() -> dict[str, Any]:
     scored = {name: mask_once(name, blocks[name], tokenizer, data_args) for name in blocks if name != "train"}
     config = ComplexOrderConfig(**model_args.given(), vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id)
     if config.embedding_type == "learned_position":
-        tokenizer.model_max_length = config.max_position_embeddings  # what truncation=True cuts texts to
+        tokenizer.model_max_length = config.max_position_embeddings  # for truncation=True
     run = Run(
         ComplexOrderForMaskedLM(config),
         {**scored, "train": blocks["train"]},
@@ -163,7 +163,7 @@ def main() -> dict[str, Any]:
 
 
 def fill_masks(model_dir: Path, sentences: list[str]) -> dict[str, list[list[Any]]]:
-    """The three likeliest words for the mask of each sentence, from the saved folder as a user would load it."""
+    """Return the three most probable words for the mask of each sentence, from the saved model."""
     if not sentences:
         return {}
     fill = pipeline("fill-mask", model=str(model_dir), top_k=3, device="cpu")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datasets import DatasetDict
 
 SIDES = ("source", "target")
-PARSERS = "parsers.json"  # parsers and their relations: what a processor has to know besides the sentences
+PARSERS = "parsers.json"  # parsers and their relations, for the processor
 
 
 @dataclass
@@ -40,48 +40,46 @@ class Arguments(arguments_of(load_parallel_dataset, load_parallel_conllu)):
 
     source_parser: str | None = field(default=None, metadata={"help": "a spaCy pipeline: its folder, or its name"})
     target_parser: str | None = None
-    sentences: str = field(
-        default="error", metadata={"help": "a text that the parser splits into sentences: error, join or drop"}
-    )
-    n_process: int = field(default=1, metadata={"help": "processes that parse; -1: one on every core"})
-    batch_size: int = field(default=256, metadata={"help": "texts a process takes at once"})
+    sentences: str = field(default="error", metadata={"help": "texts with several sentences: error, join or drop"})
+    n_process: int = field(default=1, metadata={"help": "parsing processes; -1: one per core"})
+    batch_size: int = field(default=256, metadata={"help": "texts per batch of a process"})
     output_dir: str = "outputs/parsed"
 
     def __post_init__(self) -> None:
         if self.sentences not in ("error", "join", "drop"):
             raise ValueError(f"--sentences must be error, join or drop, got {self.sentences!r}")
         if self.n_process < 1 and self.n_process != -1:
-            raise ValueError(f"--n_process must be at least 1, or -1 for one on every core, got {self.n_process}")
+            raise ValueError(f"--n_process must be at least 1, or -1 for one per core, got {self.n_process}")
 
     def is_conllu(self) -> bool:
-        """True if all files are CoNLL-U, False if none is."""
+        """Return whether the files are CoNLL-U; raise for a mixture."""
         files = [file for part in (self.train_file, self.validation_file, self.test_file) for file in part or ()]
         parsed = [file for file in files if file.removesuffix(".gz").endswith(".conllu")]
         if parsed and len(parsed) < len(files):
             other = next(file for file in files if file not in parsed)
-            raise ValueError(f"{parsed[0]} is parsed, {other} is not: give CoNLL-U files alone, or texts alone")
+            raise ValueError(f"files must be all CoNLL-U or all text, got {parsed[0]} and {other}")
         return bool(parsed)
 
 
 def load_parsed(args: Arguments) -> DatasetDict:
-    """Pairs out of CoNLL-U files."""
+    """Load pairs from CoNLL-U files."""
     if args.source_parser is not None or args.target_parser is not None:
-        raise ValueError("CoNLL-U files are parsed already: leave out --source_parser and --target_parser")
+        raise ValueError("--source_parser and --target_parser have no effect on CoNLL-U files. Leave them out.")
     return load_parallel_conllu(args.train_file or [], **args.given(load_parallel_conllu))
 
 
 def make_parsers(args: Arguments) -> dict[str, SyntaxParser]:
-    """The parsers of both sides."""
+    """Return the parsers of both sides."""
     parsers = {}
     for side, name in (("source", args.source_parser), ("target", args.target_parser)):
         if name is None:
-            raise ValueError(f"texts need a parser: give --{side}_parser, a spaCy pipeline, or CoNLL-U files")
+            raise ValueError(f"--{side}_parser must be given for text files, got None")
         parsers[side] = SyntaxParser(name, "error" if args.sentences == "error" else "join")
     return parsers
 
 
 def load_and_parse(args: Arguments, parsers: dict[str, SyntaxParser]) -> DatasetDict:
-    """Pairs of texts, parsed."""
+    """Load and parse pairs of texts."""
     parts = load_parallel_dataset(**args.given(load_parallel_dataset))
 
     def progress(sentences: Iterable[Any], name: str, total: int) -> Iterable[Any]:
@@ -107,7 +105,7 @@ def main() -> DatasetDict:
         parts = load_parsed(args)
     else:
         parsers = make_parsers(args)
-        # Also loads the pipelines: one that is missing, or has no parser, is known before any work.
+        # Also loads the pipelines, so that a missing one is found before parsing.
         known = {f"{side}_relations": parser.relations for side, parser in parsers.items()}
         known |= {f"{side}_parser": parser.name for side, parser in parsers.items()}
         known |= {"sentences": parsers["source"].sentences}

@@ -1,11 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a recurrent language model, complex or real, on a stream of characters or words, then write on from a prompt.
+"""Train a recurrent language model, complex or real, on a stream of characters or words, then continue a prompt.
 
     complex-transformers run recurrent-lm --rnn_type lru --train_file train.txt --validation_file valid.txt
 
-The text is one stream in lanes; the states are carried from segment to segment. The best checkpoint is chosen on the
-validation part; the test part, where there is one, is scored once at the end.
+The text is a stream in parallel lanes; states are passed from segment to segment. The best checkpoint is chosen on the
+validation split; the test split, if there is one, is scored once at the end.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from ..stateful_language_modeling import StreamDataArguments, StreamRunArguments
 
 @dataclass
 class ModelArguments(arguments_of(ComplexRecurrentLMConfig, without=("position_length",))):
-    """The network: fields of ``ComplexRecurrentLMConfig``, under the same names and with its defaults."""
+    """The network: fields of ``ComplexRecurrentLMConfig``, with its defaults."""
 
     position_length: str | None = field(
-        default=None, metadata={"help": "places count the words modulo this number, or sentence, as printed"}
+        default=None, metadata={"help": "positions modulo this number, or sentence (as in the paper)"}
     )
     model_name_or_path: str | None = field(
-        default=None, metadata={"help": "go on training this model, with its tokenizer"}
+        default=None, metadata={"help": "continue training this model, with its tokenizer"}
     )
 
     def model(self, tokenizer: PreTrainedTokenizerFast) -> ComplexRecurrentLMForCausalLM:
-        """A new model with random weights, or the one to go on with."""
+        """Return a new model, or the saved one to train further."""
         given = {name: value for name, value in self.given().items() if name != "position_length"}
         if (length := self.position_length) is not None:
             given["position_length"] = int(length) if length.isdecimal() else length
@@ -52,12 +52,12 @@ class ModelArguments(arguments_of(ComplexRecurrentLMConfig, without=("position_l
 
 @dataclass
 class TrainingArguments(StreamRunArguments):
-    """``StreamRunArguments`` with a folder of its own, and the curve over a segment."""
+    """``StreamRunArguments`` with another output folder, and the perplexity by position."""
 
     output_dir: str | None = "outputs/recurrent-lm"
     position_segments: int = field(
         default=0,
-        metadata={"help": "read without memory, of the test (or validation) part: perplexity by place in a segment"},
+        metadata={"help": "number of test (or validation) segments for the perplexity by position, without memory"},
     )
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class TrainingArguments(StreamRunArguments):
             raise ValueError(f"position_segments must be 0 or more, got {self.position_segments}")
 
     def by_position(self, model: ComplexRecurrentLMForCausalLM, part: StreamDataset) -> dict[str, Any]:
-        """The perplexity of the first word of a segment, of the second, ..., if asked for."""
+        """Return the perplexity at each position of a segment, if requested."""
         segments = [part[segment] for segment in range(min(self.position_segments, len(part)))]
         if not segments:
             return {}
@@ -74,7 +74,7 @@ class TrainingArguments(StreamRunArguments):
 
 
 def main() -> dict[str, Any]:
-    """Parse the command line, train, score, save and write on from the prompts."""
+    """Parse the command line, train, evaluate, save and continue the prompts."""
     parser = HfArgumentParser((ModelArguments, StreamDataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     return train_stream(model_args.model, data_args, args, model_args.model_name_or_path, analyse=args.by_position)

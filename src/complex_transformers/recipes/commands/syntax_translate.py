@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Translate raw sentences with a saved SynCoNMT, with the relations it writes and what it attends to.
+"""Translate raw sentences with a saved SynCoNMT, with relations and attention maps.
 
 complex-transformers run syntax-translate --model outputs/synconmt < test.en > test.de
 complex-transformers run syntax-translate --model outputs/synconmt --format json --attention_dir maps < test.en
@@ -26,28 +26,28 @@ FORMATS = ("text", "relations", "json")
 
 @dataclass
 class Arguments:
-    """What to translate, with which model, and what to write."""
+    """Model, files, output format and search."""
 
     model: str = field(metadata={"help": "folder or name on the Hub, as run_synconmt.py saves it"})
     input_file: str | None = field(
-        default=None, metadata={"help": "UTF-8, one sentence a line, also .gz; default: standard input"}
+        default=None, metadata={"help": "UTF-8, one sentence per line, also .gz; default: standard input"}
     )
     output_file: str | None = field(default=None, metadata={"help": "default: standard output"})
     format: str = field(
         default="text",
-        metadata={"help": "text; relations: every word with its relation, word/relation; json: an object a line"},
+        metadata={"help": "text; relations: word/relation; json: one object per line"},
     )
     attention_dir: str | None = field(
-        default=None, metadata={"help": "write the attention of each translation here, 0001.png ..., and into json"}
+        default=None, metadata={"help": "folder for the attention maps 0001.png ...; also written to json"}
     )
-    source_parser: str | None = field(default=None, metadata={"help": "default: the parser the model was saved with"})
+    source_parser: str | None = field(default=None, metadata={"help": "default: as saved"})
     sentences: str | None = field(
         default=None,
-        metadata={"help": "a text that the parser splits into sentences: error or join; default as saved"},
+        metadata={"help": "texts with several sentences: error or join; default: as saved"},
     )
-    num_beams: int | None = field(default=None, metadata={"help": "default: as the model was saved"})
+    num_beams: int | None = field(default=None, metadata={"help": "default: as saved"})
     length_penalty: float | None = None
-    max_length: int | None = field(default=None, metadata={"help": "words of a translation; default as saved"})
+    max_length: int | None = field(default=None, metadata={"help": "maximum words per sentence; default: as saved"})
     batch_size: int = 32
     device: str = field(default="cuda" if torch.cuda.is_available() else "cpu", metadata={"help": "cpu, cuda, ..."})
 
@@ -59,24 +59,24 @@ class Arguments:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
 
     def reading(self) -> dict[str, str]:
-        """Options of the processor that were given."""
+        """Return the given options of the processor."""
         given = {"source_parser": self.source_parser, "sentences": self.sentences}
         return {name: value for name, value in given.items() if value is not None}
 
     def search(self) -> dict[str, Any]:
-        """Arguments of ``generate()`` that were given."""
+        """Return the given arguments of ``generate()``."""
         given = {name: getattr(self, name) for name in ("num_beams", "length_penalty", "max_length")}
         return {name: value for name, value in given.items() if value is not None}
 
 
 def record_of(source: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """A source and its translation, with words and relations where the model has them."""
+    """Return a source and its translation, with words and relations if the model has them."""
     words = {name: answer[f"generated_{name}"] for name in ("words", "relations") if f"generated_{name}" in answer}
     return {"source": source, "translation": " ".join(answer["generated_text"].split()), **words}
 
 
 def line_of(record: dict[str, Any], format_: str) -> str:
-    """One line of the output."""
+    """Format one line of the output."""
     if format_ == "json":
         return json.dumps(record, ensure_ascii=False)
     if format_ == "text":
@@ -92,12 +92,12 @@ def main() -> None:
     translate = pipeline("complex-text2text", model=args.model, device=args.device, batch_size=args.batch_size)
     model, processor = translate.model, translate.processor
     if processor is None:
-        raise ValueError(f"{args.model} has no processor: it is no SynCoNMT; use examples/translation/translate.py")
+        raise ValueError(f"--model must be a SynCoNMT, got {args.model}. Use examples/translation/translate.py.")
     if reading := args.reading():
         processor = translate.processor = type(processor).from_pretrained(args.model, **reading)
     with_relations = model.config.use_relations
     if args.format == "relations" and not with_relations:
-        raise ValueError(f"--format relations: {args.model} writes words alone")
+        raise ValueError(f"--format relations needs a model with relations, got {args.model}")
     answers = translate(iter(texts), return_relations=with_relations, **args.search())
     with whole_file(args.output_file) as file:
         for number, (text, (answer,)) in enumerate(zip(texts, answers, strict=True), 1):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train SynCoNMT, or a real twin, on a corpus that prepare.py has parsed.
 
-The best epoch is chosen on the validation part, by BLEU or by loss; the test part, where there is one, is translated
+The best epoch is chosen on the validation split, by BLEU or by loss; the test split, if there is one, is translated
 once at the end with beam search, and scored by length of the source; words and relations are also counted one by one.
 
     complex-transformers run syntax-translation --data_dir outputs/parsed --hidden_size 512
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class ModelArguments(arguments_of(SynCoNMTConfig)):
-    """The network: fields of ``SynCoNMTConfig``, under the same names; what is left out has the default there."""
+    """The fields of ``SynCoNMTConfig``."""
 
     model_name_or_path: str | None = field(default=None, metadata={"help": "fine-tune this model, with its processor"})
 
     def model(self, processor: SynCoNMTProcessor) -> SynCoNMTForConditionalGeneration:
-        """A new model with random weights, or the one to fine-tune."""
+        """Return a new model, or the saved one to fine-tune."""
         if self.model_name_or_path is not None:
             return SynCoNMTForConditionalGeneration.from_pretrained(self.model_name_or_path, **self.given())
         return SynCoNMTForConditionalGeneration(SynCoNMTConfig(**processor.vocabulary_arguments(), **self.given()))
@@ -56,40 +56,36 @@ KNOWN = ("source_parser", "target_parser", "sentences", "source_relations", "tar
 
 @dataclass
 class DataArguments(arguments_of(build_syntax_processor, without=KNOWN, min_frequency=2)):
-    """The parsed corpus and its vocabularies; what is known of the parsers stands beside the corpus."""
+    """The parsed corpus, with its parsers, and the vocabularies."""
 
     data_dir: str = field(default="outputs/parsed", metadata={"help": "folder that prepare.py wrote"})
-    max_length: int | None = field(default=None, metadata={"help": "longest side of a training pair, in words"})
-    max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
+    max_length: int | None = field(default=None, metadata={"help": "maximum words of either side of a training pair"})
+    max_train_samples: int | None = field(default=None, metadata={"help": "size of a random training sample"})
     sample_seed: int = 0
     bleu_tokenize: str = field(default="13a", metadata={"help": "sacrebleu's tokenizer: 13a, intl, zh, char, none"})
     own_relations: float | None = field(
         default=None,
-        metadata={
-            "help": "with relation_feedback mixed, share of its own relations that is read at the end; default: all"
-        },
+        metadata={"help": "with relation_feedback mixed, final share of predicted relations; default: 1"},
     )
-    alpha_start: float | None = field(default=None, metadata={"help": "alpha at the start; default: as at the end"})
-    length_group: int = field(default=10, metadata={"help": "words between two groups of BLEU by length"})
+    alpha_start: float | None = field(default=None, metadata={"help": "alpha at the start; default: constant"})
+    length_group: int = field(default=10, metadata={"help": "group size in words of BLEU by length"})
 
 
 def load_parts(data_args: DataArguments) -> tuple[DatasetDict, dict[str, Any]]:
-    """The parsed parts, and what is known of the parsers."""
+    """Load the parsed splits and the description of the parsers."""
     folder = Path(data_args.data_dir)
     if not (folder / "dataset_dict.json").is_file():
-        raise FileNotFoundError(
-            f"--data_dir {folder} is no parsed corpus: write one with examples/syntax-translation/prepare.py"
-        )
+        raise FileNotFoundError(f"--data_dir must be a corpus parsed by prepare.py, got {folder}")
     parts = require_datasets().load_from_disk(str(folder))
     if missing := {"train", "validation"} - set(parts):
-        raise ValueError(f"{folder} has no part {sorted(missing)}: give prepare.py --validation_file or a split")
+        raise ValueError(f"{folder} has no split {sorted(missing)}. Run prepare.py with --validation_file.")
     parts = sample_training(parts, data_args.max_train_samples, data_args.sample_seed)
     known = folder / "parsers.json"
     return parts, json.loads(known.read_text(encoding="utf-8")) if known.is_file() else {}
 
 
 def make_processor(parts: DatasetDict, known: dict[str, Any], data_args: DataArguments) -> SynCoNMTProcessor:
-    """Words of the training part alone; every relation that the parsers know, or that gold trees of any part have."""
+    """Build the processor: training words, relations of the parsers and of the gold trees of all splits."""
     sides: list[Any] = []
     for side in ("source", "target"):
         columns = {key: parts["train"][f"{side}_{key}"] for key in ("tokens", "relations", "spaces")}
@@ -100,7 +96,7 @@ def make_processor(parts: DatasetDict, known: dict[str, Any], data_args: DataArg
 
 
 def without_long_pairs(parts: DatasetDict, max_length: int | None) -> DatasetDict:
-    """Training pairs up to a length; says how many are left out."""
+    """Drop longer training pairs and print how many."""
     if max_length is None:
         return parts
     kept = [row for row, length in enumerate(parts["train"]["length"]) if length <= max_length]
@@ -110,7 +106,7 @@ def without_long_pairs(parts: DatasetDict, max_length: int | None) -> DatasetDic
 
 
 def word_scores(run: TranslationRun, data_args: DataArguments) -> dict[str, Any]:
-    """Accuracy of words and relations of the scored parts; BLEU of the test part by length of the source."""
+    """Accuracy of words and relations of the scored parts; BLEU of the test split by length of the source."""
     results: dict[str, Any] = {}
     for name in run.parts.keys() - {"train"}:
         batches = DataLoader(run.parts[name], run.args.eval_batch_size, collate_fn=run.trainer.data_collator)
@@ -133,7 +129,7 @@ def word_scores(run: TranslationRun, data_args: DataArguments) -> dict[str, Any]
 
 
 def main() -> dict[str, Any]:
-    """Parse the command line, train, translate the test part, write model, translations and results."""
+    """Parse the command line, train, translate the test split, save model, translations and results."""
     parser = HfArgumentParser((ModelArguments, DataArguments, TranslationTrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     checkpoint = prepare_run(args)

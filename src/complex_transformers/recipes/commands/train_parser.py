@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a spaCy pipeline (tagger and dependency parser) on CoNLL-U files, on the CPU.
 
-The best epoch is chosen by LAS on the validation part; the test part, where there is one, is parsed once at the end.
+The best epoch is chosen by LAS on the validation split; the test split, if there is one, is parsed once at the end.
 
     complex-transformers run train-parser --language en --train_file train.conllu \
         --validation_file dev.conllu --test_file test.conllu --output_dir outputs/parser-en
@@ -23,7 +23,6 @@ from transformers import HfArgumentParser
 
 from ...data.extras import install_command
 from ...data.syntax import read_conllu
-from ..datasets.splits import check_validation_split
 from ..records import command_line, write_results
 
 try:
@@ -82,28 +81,23 @@ width = {width}
 class Arguments:
     """Data, network and training."""
 
-    language: str = field(metadata={"help": "of spaCy's tokenizer: en, de, zh, ..., or xx for any"})
-    train_file: list[str] = field(metadata={"help": "CoNLL-U, also .gz; several are joined"})
+    language: str = field(metadata={"help": "language of spaCy's tokenizer: en, de, zh, ..., or xx for any"})
+    train_file: list[str] = field(metadata={"help": "CoNLL-U, also .gz; several are concatenated"})
     validation_file: list[str] | None = field(default=None, metadata={"help": "chooses the epoch"})
     validation_split: float = field(
-        default=0.1, metadata={"help": "share of the training sentences set aside where there is no --validation_file"}
+        default=0.1, metadata={"help": "share of the training sentences held out without --validation_file"}
     )
     test_file: list[str] | None = None
     output_dir: str = "outputs/parser"
     output_json: str | None = field(default=None, metadata={"help": "default: results.json in output_dir"})
-    segmenter: str | None = field(default=None, metadata={"help": "words of raw Chinese: char, jieba or pkuseg"})
-    contractions: str = field(
-        default="merge", metadata={"help": "merge those that raw text does not spell out (zum), or split"}
-    )
-    max_train_sentences: int | None = field(default=None, metadata={"help": "the first ones"})
+    segmenter: str | None = field(default=None, metadata={"help": "word segmenter of Chinese: char, jieba or pkuseg"})
+    contractions: str = field(default="merge", metadata={"help": "merge contractions like zum, or split"})
+    max_train_sentences: int | None = field(default=None, metadata={"help": "use only the first ones"})
     sentences_per_text: int = field(
         default=1,
-        metadata={
-            "help": "1: every text is one tree. N: up to N neighbours are one training text, so the parser learns "
-            "where sentences end"
-        },
+        metadata={"help": "N: up to N neighbours form one training text, so the parser learns sentence ends"},
     )
-    min_label_frequency: int = field(default=10, metadata={"help": "rarer relations are written as dep"})
+    min_label_frequency: int = field(default=10, metadata={"help": "rarer relations become dep"})
     width: int = 96
     depth: int = 4
     dropout: float = 0.1
@@ -111,7 +105,7 @@ class Arguments:
     epochs: int = 10
     max_steps: int | None = None
     patience: int | None = field(default=None, metadata={"help": "stop after this many epochs without a better LAS"})
-    batch_words: int = field(default=1000, metadata={"help": "of the last batches; the first ones have 100"})
+    batch_words: int = field(default=1000, metadata={"help": "final batch size; the first ones have 100"})
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -119,7 +113,6 @@ class Arguments:
         for name in (*counts, "sentences_per_text"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
-        check_validation_split(self.validation_split)
         if self.segmenter is not None and (self.language != "zh" or self.segmenter not in SEGMENTERS):
             raise ValueError(
                 f"--segmenter is for --language zh and one of {list(SEGMENTERS)}, got {self.segmenter!r} for "
@@ -128,7 +121,7 @@ class Arguments:
 
 
 def blank_pipeline(language: str, segmenter: str | None) -> Language:
-    """The tokenizer of a language, with nothing behind it."""
+    """Return a blank pipeline: the tokenizer of a language."""
     config = {} if segmenter is None else {"nlp": {"tokenizer": {"segmenter": segmenter}}}
     try:
         return spacy.blank(language, config=config)
@@ -140,7 +133,7 @@ def blank_pipeline(language: str, segmenter: str | None) -> Language:
 
 
 def read_sentences(paths: Iterable[str], contractions: str, limit: int | None = None) -> list[dict[str, Any]]:
-    """Sentences of several files that have words."""
+    """Read the non-empty sentences of several files."""
     sentences = (sentence for path in paths for sentence in read_conllu(path, contractions) if sentence["tokens"])
     read = list(islice(sentences, limit))
     if not read:
@@ -156,7 +149,7 @@ def read_training_sentences(args: Arguments) -> dict[str, list[dict[str, Any]]]:
     count = round(args.validation_split * len(train))
     if not 0 < count < len(train):
         raise ValueError(
-            f"--validation_split {args.validation_split} of {len(train)} sentences leaves no sentence on one side"
+            f"--validation_split must leave sentences on both sides, got {args.validation_split} of {len(train)}"
         )
     order = list(range(len(train)))
     random.Random(args.seed).shuffle(order)
@@ -165,7 +158,7 @@ def read_training_sentences(args: Arguments) -> dict[str, list[dict[str, Any]]]:
 
 
 def texts_of(sentences: list[dict[str, Any]], limit: int, seed: int) -> list[dict[str, Any]]:
-    """Neighbouring sentences joined to texts of 1 to ``limit``; each keeps its tree."""
+    """Join neighbouring sentences to texts of 1 to ``limit`` sentences; each keeps its tree."""
     generator, texts, start = random.Random(seed), [], 0
     while start < len(sentences):
         parts = sentences[start : start + generator.randint(1, limit)]
@@ -173,7 +166,7 @@ def texts_of(sentences: list[dict[str, Any]], limit: int, seed: int) -> list[dic
         text: dict[str, Any] = {name: [] for name in ("tokens", "upos", "heads", "relations", "spaces")}
         for part in parts:
             before = len(text["tokens"])
-            heads = [head and before + head for head in part["heads"]]  # that of a root stays 0
+            heads = [head and before + head for head in part["heads"]]  # the head of a root stays 0
             for name, column in text.items():
                 column += heads if name == "heads" else part[name]
         texts.append(text)
@@ -181,7 +174,7 @@ def texts_of(sentences: list[dict[str, Any]], limit: int, seed: int) -> list[dic
 
 
 def gold_doc(nlp: Language, sentence: dict[str, Any]) -> Doc:
-    """A sentence as spaCy has it: heads counted from 0, that of the root is itself."""
+    """Return a sentence as a spaCy ``Doc``: heads count from 0, and a root is its own head."""
     heads = [index if head == 0 else head - 1 for index, head in enumerate(sentence["heads"])]
     return Doc(
         nlp.vocab,
@@ -197,7 +190,7 @@ def gold_doc(nlp: Language, sentence: dict[str, Any]) -> Doc:
 
 
 def build_pipeline(args: Arguments) -> Language:
-    """tok2vec, tagger and parser, without weights."""
+    """Build a pipeline of tok2vec, tagger and parser without weights."""
     sizes = {name: getattr(args, name) for name in ("width", "depth", "min_label_frequency")}
     components = spacy.util.Config().from_str(COMPONENTS.format(**sizes), interpolate=False)
     nlp = blank_pipeline(args.language, args.segmenter)
@@ -207,7 +200,7 @@ def build_pipeline(args: Arguments) -> Language:
 
 
 def spans(doc: Doc) -> dict[tuple[int, int], tuple[str, tuple[int, int], str]]:
-    """Every word by its characters (spaces not counted): tag, the characters of its head, relation."""
+    """Return tag, head and relation of every word; words are keyed by character offsets without spaces."""
     ends, end = [], 0
     for token in doc:
         end += len(token.text.replace(" ", ""))
@@ -217,9 +210,9 @@ def spans(doc: Doc) -> dict[tuple[int, int], tuple[str, tuple[int, int], str]]:
 
 
 def scores(predicted: Iterable[Doc], gold: Iterable[Doc]) -> dict[str, float]:
-    """F1 in per cent of words, UPOS, UAS and LAS, punctuation counted; on gold tokens they are accuracies.
+    """Compute F1 in per cent of words, UPOS, UAS and LAS, with punctuation; on gold tokens these are accuracies.
 
-    A word is found where it has the same characters, a head where it has; see the CoNLL 2018 shared task.
+    Words match if their characters do; see the CoNLL 2018 shared task.
     """
     right, total = dict.fromkeys(("words", *METRICS), 0), 0
     for system, reference in zip(predicted, gold, strict=True):
@@ -236,7 +229,7 @@ def scores(predicted: Iterable[Doc], gold: Iterable[Doc]) -> dict[str, float]:
 
 
 def on_gold_tokens(nlp: Language, gold: list[Doc]) -> dict[str, float]:
-    """Accuracies of tagger and parser where the words are given."""
+    """Compute the accuracies of tagger and parser on gold tokens."""
     words = (Doc(nlp.vocab, [t.text for t in doc], [bool(t.whitespace_) for t in doc]) for doc in gold)
     figures = scores(nlp.pipe(words), gold)
     return {name: figures[name] for name in METRICS}

@@ -35,18 +35,18 @@ UNREADABLE = (".aac", ".ac3", ".amr", ".ape", ".m4a", ".mka", ".mp4", ".webm", "
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("audio", nargs="+", type=Path, help="files, or folders that are searched for them")
+    parser.add_argument("audio", nargs="+", type=Path, help="files, or folders to search")
     parser.add_argument("--model", required=True, help="folder or name on the Hub, as run_ctc.py saves it")
     parser.add_argument("--output_file", type=Path, help="default: standard output")
     parser.add_argument(
         "--format", choices=("text", "json"), help="default: json for files named .jsonl or .json (one list)"
     )
-    parser.add_argument("--chunk_length_s", type=float, default=30.0, help="of CTC models; 0: the whole file at once")
+    parser.add_argument("--chunk_length_s", type=float, default=30.0, help="for CTC models; 0: no chunks")
     parser.add_argument("--stride_length_s", type=float, help="overlap on either side; default a sixth of a chunk")
-    parser.add_argument("--batch_size", type=int, default=8, help="chunks that go through the model at once")
-    parser.add_argument("--num_beams", type=int, help="of models with a decoder; default 1")
+    parser.add_argument("--batch_size", type=int, default=8, help="chunks per batch")
+    parser.add_argument("--num_beams", type=int, help="beams of models with a decoder; default 1")
     parser.add_argument("--mix_channels", action="store_true", help="average the channels of stereo audio")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args(arguments)
@@ -57,7 +57,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def audio_files(paths: list[Path], failures: dict[Path, str]) -> list[Path]:
-    """The files, and those of the folders in order of their names; a folder without any goes into ``failures``."""
+    """Return the files and the sorted files of folders; a folder without audio goes into ``failures``."""
     found, others = [], []
     for path in paths:
         if not path.is_dir():
@@ -71,12 +71,12 @@ def audio_files(paths: list[Path], failures: dict[Path, str]) -> list[Path]:
         others += sorted(set(files) - set(inside))
     if others:
         names = "".join(f"\n  {file}" for file in others)
-        print(f"{len(others)} other files in the folders are hidden or no audio, left out:{names}", file=sys.stderr)
+        print(f"{len(others)} other files in the folders are hidden or not audio, left out:{names}", file=sys.stderr)
     return found
 
 
 def files_below(folder: Path, failures: dict[Path, str]) -> Iterator[Path]:
-    """All files; folders that cannot be read, or are links, go into ``failures``."""
+    """Yield all files; folders that are unreadable or links go into ``failures``."""
 
     def unreadable(error: OSError) -> None:
         failures[Path(error.filename)] = f"cannot be searched: {error.strerror}"
@@ -84,18 +84,18 @@ def files_below(folder: Path, failures: dict[Path, str]) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder, onerror=unreadable):
         for link in (Path(parent) / name for name in folders):
             if link.is_symlink():
-                failures[link] = "is a link to a folder and was not searched: name that folder"
+                failures[link] = "is a link to a folder and was not searched. Pass that folder."
         yield from (Path(parent) / name for name in names)
 
 
 class Transcriber:
-    """From the waveform of a file to its text, by the pipeline that fits the model."""
+    """The pipeline for the model, from waveform to text."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         config = AutoConfig.from_pretrained(args.model)
         task = "complex-speech2text" if config.is_encoder_decoder else "automatic-speech-recognition"
         if not config.is_encoder_decoder and args.num_beams is not None:
-            raise SystemExit("--num_beams is for models with a decoder, and this one transcribes by CTC: leave it out")
+            raise SystemExit("--num_beams needs a model with a decoder, got CTC. Leave it out.")
         self.pipeline = pipeline(task, model=args.model, device=args.device)
         self.extractor, self.ratio = self.pipeline.feature_extractor, config.inputs_to_logits_ratio
         self.rate = self.extractor.sampling_rate
@@ -107,29 +107,28 @@ class Transcriber:
                 self.use_chunks(args.chunk_length_s, args.stride_length_s)
 
     def use_chunks(self, chunk: float, stride: float | None) -> None:
-        """Read long audio in chunks of so many seconds; raises for an overlap that loses frames."""
+        """Split long audio into chunks of so many seconds; raise for an overlap that loses frames."""
         stride = chunk / 6 if stride is None else stride
-        # In whole frames of the output, as the pipeline has them.
+        # In whole output frames, as in the pipeline.
         self.longest, overlap = (round(s * self.rate / self.ratio) * self.ratio for s in (chunk, stride))
         if not self.extractor.window_length <= overlap < self.longest / 2:
             raise SystemExit(
-                f"--stride_length_s {stride:g} with --chunk_length_s {chunk:g} is an overlap of {overlap} of "
-                f"{self.longest} samples: it must be at least one window, {self.extractor.window_length} samples, and "
-                "less than half a chunk"
+                f"--stride_length_s must be between one window ({self.extractor.window_length} samples) and half a "
+                f"chunk ({self.longest // 2}), got {stride:g} s ({overlap})"
             )
         self.chunks = {"chunk_length_s": chunk, "stride_length_s": stride}
 
     def __call__(self, wave: np.ndarray) -> str:
-        """The text of a waveform ``[samples]``."""
+        """Return the text of a waveform ``[samples]``."""
         options = self.options
         if 0 < self.longest < len(wave):
             if self.extractor.normalize:
                 warnings.warn(
-                    "audio longer than a chunk: the model was trained with normalize, which scales each chunk by "
-                    "itself: its text can differ from that of the whole, which --chunk_length_s 0 reads at once",
+                    "chunks are normalized separately, so the text can differ from the whole audio. Set "
+                    "--chunk_length_s 0 to avoid chunks.",
                     stacklevel=2,
                 )
-            # The pipeline keeps round(samples / ratio) frames of the last chunk, and the model may have one more.
+            # The pipeline keeps round(samples / ratio) frames of the last chunk, but the model may have one more.
             wave = np.pad(wave, (0, -len(wave) % self.ratio))
             options = {**options, **self.chunks}
         return self.pipeline({"raw": wave, "sampling_rate": self.rate}, **options)["text"]
@@ -138,7 +137,7 @@ class Transcriber:
 def transcripts(
     args: argparse.Namespace, transcribe: Transcriber, failures: dict[Path, str]
 ) -> Iterator[dict[str, Any]]:
-    """``file``, ``text`` and ``seconds`` of each file that can be read; the others go into ``failures``."""
+    """Yield ``file``, ``text`` and ``seconds`` of each readable file; the others go into ``failures``."""
     for path in tqdm(audio_files(args.audio, failures), unit="file", disable=None):
         try:
             wave = read_audio(path, transcribe.rate, args.mix_channels)
@@ -150,13 +149,13 @@ def transcripts(
 
 
 def line_of(record: dict[str, Any], format_: str) -> str:
-    """One line of the output; bytes of a file name that are no text are written with a backslash, as JSON has them."""
+    """Return one line of the output; undecodable bytes of a file name are escaped."""
     line = json.dumps(record, ensure_ascii=False) if format_ == "json" else f"{record['file']}\t{record['text']}"
     return line.encode("utf-8", "backslashreplace").decode()
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Transcribe and report; the exit code."""
+    """Transcribe, report, and return the exit code."""
     args = parse(arguments)
     limit_progress_bars()
     transcribe = Transcriber(args)

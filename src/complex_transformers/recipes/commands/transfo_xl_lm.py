@@ -1,11 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Train a Transformer-XL, complex or real, on a stream of characters or words, then write on from a prompt.
+"""Train a Transformer-XL, complex or real, on a stream of characters or words, then continue a prompt.
 
     complex-transformers run transfo-xl-lm --train_file train.txt --validation_file valid.txt
 
-The text is one stream in lanes; a memory carries what was read from segment to segment. The best checkpoint is chosen
-on the validation part; the test part, where there is one, is scored once at the end.
+The text is a stream in parallel lanes; a memory of hidden states is passed from segment to segment. The best
+checkpoint is chosen on the validation split; the test split, if there is one, is scored once at the end.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ..stateful_language_modeling import StreamDataArguments, StreamRunArguments
 
 @dataclass
 class ModelArguments(arguments_of(ComplexTransfoXLConfig, without=("classifier_dropout", "readout"))):
-    """The network: fields of ``ComplexTransfoXLConfig``, under the same names and with its defaults."""
+    """The network: fields of ``ComplexTransfoXLConfig``, with its defaults."""
 
     model_name_or_path: str | None = field(
-        default=None, metadata={"help": "go on training this model, with its tokenizer"}
+        default=None, metadata={"help": "continue training this model, with its tokenizer"}
     )
 
     def model(self, tokenizer: PreTrainedTokenizerFast) -> ComplexTransfoXLForCausalLM:
-        """A new model with random weights, or the one to go on with."""
+        """Return a new model, or the saved one to train further."""
         given = self.given()
-        if given.get("position_period") == 0:  # as `none` says it
+        if given.get("position_period") == 0:  # same as `none`
             given["position_period"] = None
         if self.model_name_or_path is not None:
             return ComplexTransfoXLForCausalLM.from_pretrained(self.model_name_or_path, **given)
@@ -47,20 +47,20 @@ class ModelArguments(arguments_of(ComplexTransfoXLConfig, without=("classifier_d
 
 @dataclass
 class DataArguments(StreamDataArguments):
-    """``StreamDataArguments``, and the memory of evaluation."""
+    """``StreamDataArguments``, and the memory length in evaluation."""
 
-    eval_mem_len: int | None = field(default=None, metadata={"help": "memory of evaluation; default: mem_len"})
+    eval_mem_len: int | None = field(default=None, metadata={"help": "memory length in evaluation; default: mem_len"})
 
 
 @dataclass
 class TrainingArguments(StreamRunArguments):
-    """``StreamRunArguments`` with a folder of its own."""
+    """``StreamRunArguments`` with another output folder."""
 
     output_dir: str | None = "outputs/transformer-xl"
 
 
 def main() -> dict[str, Any]:
-    """Parse the command line, train, score, save and write on from the prompts."""
+    """Parse the command line, train, evaluate, save and continue the prompts."""
     parser = HfArgumentParser((ModelArguments, DataArguments, TrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     return train_stream(model_args.model, data_args, args, model_args.model_name_or_path, data_args.eval_mem_len)

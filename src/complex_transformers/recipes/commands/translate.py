@@ -1,8 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Translate with a saved model: one text a line in, one translation a line out.
+"""Translate with a saved model, one text per line.
 
-The search is the one the model was saved with, where no option says otherwise.
+The search is the one the model was saved with, unless options change it.
 
     complex-transformers run translate --model outputs/translation < test.en > test.de
 """
@@ -27,22 +27,22 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 @dataclass
 class Arguments:
-    """What to translate, with which model, and how."""
+    """Model, files and search."""
 
     model: str = field(metadata={"help": "folder or name on the Hub, as run_translation.py saves it"})
     input_file: str | None = field(
-        default=None, metadata={"help": "UTF-8, one text a line, also .gz; default: standard input"}
+        default=None, metadata={"help": "UTF-8, one text per line, also .gz; default: standard input"}
     )
     output_file: str | None = field(default=None, metadata={"help": "default: standard output"})
-    num_beams: int | None = field(default=None, metadata={"help": "default: as the model was saved"})
+    num_beams: int | None = field(default=None, metadata={"help": "default: as saved"})
     length_penalty: float | None = None
-    max_length: int | None = field(default=None, metadata={"help": "tokens of a translation; default as saved"})
-    truncation: bool = field(default=False, metadata={"help": "cut texts the model cannot read whole, with a warning"})
+    max_length: int | None = field(default=None, metadata={"help": "maximum tokens per text; default: as saved"})
+    truncation: bool = field(default=False, metadata={"help": "truncate texts that are too long, with a warning"})
     batch_size: int = 32
     scores: bool = field(
         default=False, metadata={"help": "write the score and a tab first: log probability by length^length_penalty"}
     )
-    empty: str = field(default="error", metadata={"help": "empty lines: error, or keep (an empty line comes out)"})
+    empty: str = field(default="error", metadata={"help": "blank lines: error, or keep"})
     dtype: str = field(default="auto", metadata={"help": ", ".join(DTYPES)})
     device: str = field(default="cuda" if torch.cuda.is_available() else "cpu", metadata={"help": "cpu, cuda, ..."})
 
@@ -55,7 +55,7 @@ class Arguments:
 
 
 def translations(args: Arguments, texts: list[str]) -> Iterator[dict[str, Any] | None]:
-    """The pipeline's answer for each text, or None for an empty one; ``finished`` says whether it came to its end."""
+    """Yield the answer for each text, or None for a blank one; ``finished`` means that it ends in EOS."""
     given = {name: getattr(args, name) for name in ("num_beams", "length_penalty", "max_length")}
     translate = pipeline(
         "complex-text2text",
@@ -78,7 +78,7 @@ def translations(args: Arguments, texts: list[str]) -> Iterator[dict[str, Any] |
             continue
         try:
             (answer,) = next(answers)
-        except ValueError as error:  # which counts the texts it was given, from 0
+        except ValueError as error:  # which counts non-blank texts from 0
             raise ValueError(
                 re.sub(r"^text (\d+)", lambda found: f"line {lines[int(found[1])]}", str(error))
             ) from error
@@ -99,4 +99,4 @@ def main() -> None:
             file.write(f"{score}{line}\n")
             unfinished += answer is not None and not answer["finished"]
     if unfinished:
-        print(f"{unfinished} translation(s) stop at the longest length allowed: raise --max_length", file=sys.stderr)
+        print(f"{unfinished} translation(s) stop at the maximum length. Raise --max_length.", file=sys.stderr)

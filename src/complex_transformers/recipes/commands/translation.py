@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a translation model from scratch, or fine-tune one, on two text files, a table or a data set of the Hub.
 
-The best epoch is chosen on the validation part, by BLEU or by loss; the test part, where there is one, is translated
+The best epoch is chosen on the validation split, by BLEU or by loss; the test split, if there is one, is translated
 once at the end with beam search.
 
     complex-transformers run translation --train_file train.en train.de --validation_file val.en val.de \
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class ModelArguments(arguments_of(ComplexSeq2SeqConfig)):
-    """The network: fields of its configuration, under the same names; what is left out has the default there."""
+    """The fields of the configuration."""
 
     model_type: str | None = field(
         default=None, metadata={"help": "any encoder-decoder Transformers knows; default: complex_seq2seq"}
     )
     model_name_or_path: str | None = field(default=None, metadata={"help": "fine-tune this model, with its tokenizer"})
     config_overrides: list[str] = field(
-        default_factory=list, metadata={"help": "any other field: NAME=VALUE ..., the value as JSON or a word"}
+        default_factory=list, metadata={"help": "other fields: NAME=VALUE ..., the value as JSON or a word"}
     )
 
     def fields(self) -> dict[str, Any]:
-        """The configuration's fields that were given."""
+        """Return the fields that were given."""
         given = self.given()
         for override in self.config_overrides:
             name, equals, value = override.partition("=")
@@ -66,7 +66,7 @@ class ModelArguments(arguments_of(ComplexSeq2SeqConfig)):
         return given
 
     def model(self, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
-        """A new model with random weights, or the one to fine-tune."""
+        """Return a new model, or the saved one to fine-tune."""
         given = self.fields()
         if self.model_name_or_path is not None:
             if self.model_type is not None:
@@ -83,33 +83,30 @@ class ModelArguments(arguments_of(ComplexSeq2SeqConfig)):
         model_type = self.model_type or "complex_seq2seq"
         known = type(AutoConfig.for_model(model_type)).__dataclass_fields__
         if foreign := sorted(set(given) - set(known)):
-            raise ValueError(f"--{foreign[0]} has no effect with --model_type {model_type}: leave it out")
+            raise ValueError(f"--{foreign[0]} has no effect with --model_type {model_type}. Leave it out.")
         return AutoModelForSeq2SeqLM.from_config(AutoConfig.for_model(model_type, **given))
 
 
 @dataclass
 class DataArguments(arguments_of(load_parallel_dataset, encode_parallel_dataset)):
-    """The data: local files or a name on the Hub, and how text becomes tokens."""
+    """The data: local files or a data set of the Hub, and the tokenizer."""
 
-    max_train_samples: int | None = field(default=None, metadata={"help": "a random sample of the training part"})
+    max_train_samples: int | None = field(default=None, metadata={"help": "size of a random training sample"})
     tokenizer_name_or_path: str | None = field(
-        default=None, metadata={"help": "default: a byte-level BPE of both languages, from the training part"}
+        default=None, metadata={"help": "default: a new byte-level BPE of both languages"}
     )
-    vocab_size: int = field(default=8000, metadata={"help": "of that BPE"})
-    min_frequency: int = field(default=2, metadata={"help": "of its merges"})
-    lowercase: bool = field(default=False, metadata={"help": "of texts and scores"})
+    vocab_size: int = field(default=8000, metadata={"help": "vocabulary size of that BPE"})
+    min_frequency: int = field(default=2, metadata={"help": "minimum frequency of its merges"})
+    lowercase: bool = field(default=False, metadata={"help": "lower-case texts and scores"})
     bleu_tokenize: str = field(default="13a", metadata={"help": "sacrebleu's tokenizer: 13a, intl, zh, char, none"})
 
 
 def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: str | None) -> PreTrainedTokenizerFast:
-    """The tokenizer given, or one BPE for both languages from the training part alone."""
+    """Load the tokenizer, or build one BPE for both languages from the training split."""
     if name_or_path is not None:
         tokenizer = AutoTokenizer.from_pretrained(name_or_path)
         if tokenizer.eos_token_id is None or tokenizer("a")["input_ids"][-1:] != [tokenizer.eos_token_id]:
-            raise ValueError(
-                f"the tokenizer {name_or_path} does not end a text with an end-of-text token: no model "
-                "could learn where to stop"
-            )
+            raise ValueError(f"tokenizer must append an end-of-text token, got {name_or_path}")
         return tokenizer
     return build_tokenizer(
         (text for column in ("source", "target") for text in parts["train"][column]),
@@ -122,14 +119,14 @@ def make_tokenizer(parts: DatasetDict, data_args: DataArguments, name_or_path: s
 
 
 def load_data(data_args: DataArguments, given_tokenizer: str | None) -> tuple[DatasetDict, PreTrainedTokenizerFast]:
-    """The parts, and their tokenizer."""
+    """Load the splits and their tokenizer."""
     parts = load_parallel_dataset(**data_args.given(load_parallel_dataset))
     parts = sample_training(parts, data_args.max_train_samples, data_args.split_seed)
     return parts, make_tokenizer(parts, data_args, given_tokenizer)
 
 
 def main() -> dict[str, Any]:
-    """Parse the command line, train, translate the test part, write model, translations and results."""
+    """Parse the command line, train, translate the test split, save model, translations and results."""
     parser = HfArgumentParser((ModelArguments, DataArguments, TranslationTrainingArguments), description=__doc__)
     model_args, data_args, args = parser.parse_args_into_dataclasses()
     checkpoint = prepare_run(args)

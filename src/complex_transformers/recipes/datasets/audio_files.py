@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings with labels or transcripts from tables, folders or the Hub, in parts that share no recording."""
+"""Recordings with labels or transcripts from tables, folders or the Hub, in splits that share no recording."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...data.audio import audio_bytes, audio_name, require_soundfile
-from ...data.extras import (
-    check_option,
-    require_datasets,
-)
+from ...data.extras import check_option, require_datasets
 from .splits import (
     OVERLAPS,
-    PARTS,
-    check_columns,
+    SPLITS,
     check_labels,
     hold_out,
     in_order,
-    load_hub_parts,
+    load_hub_splits,
     read_table,
     separate,
     strings_of,
@@ -51,115 +47,95 @@ def load_audio_dataset(
     overlap: str = "error",
     cache_dir: str | None = None,
 ) -> datasets.DatasetDict:
-    """Columns ``audio`` (for ``read_audio``) and ``label`` or ``text`` of train, validation and, where given, test.
+    """Load ``audio`` (for ``read_audio``) and ``label`` or ``text`` of train, validation and, if there is one, test.
 
     Args:
         train_file, validation_file, test_file: csv, tsv (no quoting), json, jsonl or parquet, also compressed (.gz,
-            .bz2, .xz); paths of audio are relative to the folder of the table.
-        data_dir: a folder with one folder of audio files for each label; the training part.
-        dataset_name, dataset_config_name: a data set of the Hub; its audio is left encoded.
-        audio_column: name of the column; ``path`` in a table, ``audio`` on the Hub.
-        target: ``label``, of which validation and test have none that training lacks, or ``text``, a transcript.
+            .bz2, .xz); audio paths are relative to the folder of the table.
+        data_dir: folder with one subfolder of audio files per label, as training split.
+        dataset_name, dataset_config_name: a data set of the Hub; its audio is not decoded yet.
+        audio_column: name of the audio column, by default ``path`` in a table and ``audio`` on the Hub.
+        target: ``label``, a class that must occur in the training split, or ``text``, a transcript.
         target_column: name of its column, by default ``label`` or ``text``.
-        validation_split: share of the training part, with equal shares of all labels, set aside where no validation
-            part is given.
-        split_seed: of that split.
-        overlap: what to do with a recording in two parts, whatever its name: ``error``, ``drop`` it from the earlier
-            part, or ``allow``.
-        cache_dir: folder for what ``datasets`` keeps of ``dataset_name``, by default its own; files are read into
-            memory and leave no copy.
+        validation_split: share of the training rows, stratified by label, held out without a validation split.
+        split_seed: seed of the held-out rows.
+        overlap: recordings in two splits, under any name: ``error``, ``drop`` them from the earlier split, or
+            ``allow``.
+        cache_dir: cache folder of ``datasets`` for ``dataset_name``; files are read into memory and not copied.
 
     Raises:
-        FileNotFoundError: no such table or folder; audio files that are missing, all of them by name.
-        ValueError: not exactly one source of training data, another ending, a missing column, an empty path or label,
-            a label that the training part lacks, parts that overlap.
+        FileNotFoundError: no such table or folder; missing audio files, all listed.
+        KeyError, ValueError: not exactly one source of training data, another ending, a missing column, an empty path
+            or label, a label missing from the training split, splits that overlap.
     """
     check_option("overlap", overlap, OVERLAPS)
-    check_option("target", target, TARGETS)
+    check_option("target", target, TARGETS if data_dir is None else ("label",))
     target_column = target_column or target
-    if data_dir is not None and target != "label":
-        raise ValueError(f"the folders of data_dir are labels, and target={target!r} needs a table: use train_file")
     if sum(source is not None for source in (train_file, data_dir, dataset_name)) != 1:
         raise ValueError("give one of train_file, data_dir and dataset_name")
-    parts = {}
+    splits = {}
     if dataset_name is not None:
-        columns = {"audio_column": audio_column or "audio", "target_column": target_column}
-        hub = load_hub_parts(dataset_name, dataset_config_name, cache_dir)
-        parts = {name: _clips_of_hub(name, part, columns, target) for name, part in hub.items()}
+        hub = load_hub_splits(dataset_name, dataset_config_name, cache_dir)
+        for name, split in hub.items():
+            splits[name] = _clips_of_hub(name, split, audio_column or "audio", target_column, target)
     if data_dir is not None:
-        parts["train"] = _clips_of_folders(data_dir)
-    columns = {"audio_column": audio_column or "path", "target_column": target_column}
-    for name, path in zip(PARTS, (train_file, validation_file, test_file), strict=True):
+        splits["train"] = _clips_of_folders(data_dir)
+    for name, path in zip(SPLITS, (train_file, validation_file, test_file), strict=True):
         if path is not None:
-            parts[name] = _clips_of_table(name, path, columns, target)
-    _check_exist(parts)
-    parts = {name: part.add_column("key", [_key(clip) for clip in part["audio"]]) for name, part in parts.items()}
-    parts = separate(parts, overlap, ["key"], "recording")
-    if "validation" not in parts:
-        train = parts["train"]
+            splits[name] = _clips_of_table(name, path, audio_column or "path", target_column, target)
+    _check_exist(splits)
+    splits = {name: split.add_column("key", [_key(clip) for clip in split["audio"]]) for name, split in splits.items()}
+    splits = separate(splits, overlap, ["key"], "recording")
+    if "validation" not in splits:
+        train = splits["train"]
         groups = train["label"] if target == "label" else [""] * len(train)
-        parts["train"], parts["validation"] = hold_out(train, train["key"], groups, validation_split, split_seed)
+        splits["train"], splits["validation"] = hold_out(train, train["key"], groups, validation_split, split_seed)
     if target == "label":
-        check_labels(parts)
-    return in_order({name: part.remove_columns("key") for name, part in parts.items()})
+        check_labels(splits)
+    return in_order({name: split.remove_columns("key") for name, split in splits.items()})
 
 
-def _clips_of_table(name: str, path: str, columns: dict[str, str], target: str) -> datasets.Dataset:
-    table = read_table(path, list(columns.values()))
-    check_columns(name, table, columns)
-    audio, column = columns.values()
+def _clips_of_table(name: str, path: str, audio: str, column: str, target: str) -> datasets.Dataset:
+    table = read_table(path, [audio, column])
     paths = [str(Path(path).parent / file) for file in strings_of(name, table, audio, "audio")]
     return require_datasets().Dataset.from_dict({"audio": paths, target: strings_of(name, table, column, target)})
 
 
-def _clips_of_hub(name: str, part: datasets.Dataset, columns: dict[str, str], target: str) -> datasets.Dataset:
+def _clips_of_hub(name: str, split: datasets.Dataset, audio: str, column: str, target: str) -> datasets.Dataset:
     Audio = require_datasets().Audio
-    check_columns(name, part, columns)
-    audio, column = columns.values()
-    targets = strings_of(name, part, column, target)
-    part = part.select_columns([audio]).rename_columns({audio: "audio"} if audio != "audio" else {})
-    if isinstance(part.features["audio"], Audio):
-        part = part.cast_column("audio", Audio(decode=False))
-    return part.add_column(target, targets)
+    split = split.select_columns([audio, column])  # raises if one is missing
+    targets = strings_of(name, split, column, target)
+    split = split.select_columns([audio]).rename_columns({audio: "audio"})
+    if isinstance(split.features["audio"], Audio):
+        split = split.cast_column("audio", Audio(decode=False))
+    return split.add_column(target, targets)
 
 
 def _clips_of_folders(folder: str) -> datasets.Dataset:
-    """Files that ``soundfile`` reads in the folders of the labels; hidden files and folders are left out."""
-    soundfile = require_soundfile()
-    root = Path(folder)
-    if not root.is_dir():
-        raise FileNotFoundError(f"no such folder: {folder}")
-    endings = {f".{ending.lower()}" for ending in (*soundfile.available_formats(), "aif", "oga", "opus")}
+    """Collect the audio files in the subfolders, whose names are the labels; hidden files are left out."""
+    endings = {f".{ending.lower()}" for ending in (*require_soundfile().available_formats(), "aif", "oga", "opus")}
     paths, labels, others = [], [], []
-    for label in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
+    for label in sorted(path for path in Path(folder).iterdir() if path.is_dir() and not path.name.startswith(".")):
         files = sorted(path for path in label.iterdir() if path.is_file() and not path.name.startswith("."))
         audio = [str(path) for path in files if path.suffix.lower() in endings]
-        if not audio:
-            raise ValueError(f"the folder {label} has no audio file: every folder in data_dir is a label")
         others += [str(path) for path in files if path.suffix.lower() not in endings]
         paths += audio
         labels += [label.name] * len(audio)
     if not paths:
-        raise ValueError(f"{folder} has no folders: data_dir needs one folder of audio files for each label")
+        raise ValueError(f"data_dir must have one folder of audio files per label, got {folder} without audio files")
     if others:
-        print(f"{len(others)} file(s) in the folders of labels are no audio and left out, the first: {others[0]}")
+        print(f"{len(others)} file(s) in the label folders are not audio and left out, the first: {others[0]}")
     return require_datasets().Dataset.from_dict({"audio": paths, "label": labels})
 
 
-def _check_exist(parts: Mapping[str, datasets.Dataset]) -> None:
-    """Raise for rows without a clip, and for files that are not there, all of them by name."""
-    for name, part in parts.items():
-        if empty := [row for row, clip in enumerate(part["audio"]) if clip is None]:
-            raise ValueError(
-                f"{len(empty)} row(s) of the {name} data have no audio (first: row {empty[0]}): remove them"
-            )
-    clips = [clip for part in parts.values() for clip in part["audio"]]
+def _check_exist(splits: Mapping[str, datasets.Dataset]) -> None:
+    """Raise for missing files, all listed."""
+    clips = [clip for split in splits.values() for clip in split["audio"]]
     paths = [audio_name(clip) for clip in clips if isinstance(clip, str) or clip.get("bytes") is None]
-    missing = [path for path in paths if not Path(path).is_file()]
-    if missing:
+    if missing := [path for path in paths if not Path(path).is_file()]:
         raise FileNotFoundError("\n  ".join([f"{len(missing)} audio file(s) are missing:", *missing]))
 
 
 def _key(clip: Any) -> str:
-    """What makes two recordings the same: their bytes."""
+    """Return a digest of the bytes of a recording; equal digests count as copies."""
     return hashlib.blake2b(audio_bytes(clip), digest_size=16).hexdigest()

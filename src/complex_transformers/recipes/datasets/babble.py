@@ -1,26 +1,24 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Babble: infant vocalisations and their phonetic transcription, in seven tasks (thesis, section 5.5 and App. A).
+"""Babble: infant vocalizations and their phonetic transcription, in seven tasks (thesis, section 5.5 and App. A).
 
-The recordings are not public: this reads the folder that the thesis describes and makes tasks from transcriptions.
+The recordings are not public: this reads the folder that the thesis describes and makes the tasks from transcriptions.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 import random
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...data.extras import (
-    check_option,
-    require_datasets,
-)
+from ...data.extras import check_option, require_datasets
+from ...data.files import named
 from .ipa import is_babble, outside_ipa, simplify_ipa, without_brackets
+from .splits import separate
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -49,18 +47,16 @@ _FILES = {"train": "train", "validation": "valid", "test": "test"}
 _SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 _SPECIAL = ("<pad>", "<unk>")
 _LABELS = {"1": 1, "true": 1, "0": 0, "false": 0}
-_LABEL_NAMES = "0, 1, False or True"
-_TASK_FILES = ("file(s) of the task are", "write_babble_tasks makes all of them from babble.csv")
 
 
 def babble_targets(full_ipa: str) -> dict[str, str | int]:
-    """The columns of all seven tasks from a full transcription (T 5.5.3).
+    """Compute the columns of all seven tasks from a full transcription (T 5.5.3).
 
-    ``no_brackets`` drops the parentheses around unclear symbols, ``no_unclear`` their contents, too; ``simplified``
+    ``no_brackets`` drops the parentheses around unclear symbols, ``no_unclear`` also their contents; ``simplified``
     drops diacritics, suprasegmentals, tones, word accents and other symbols; ``babble`` is ``is_babble``.
 
     Raises:
-        ValueError: parentheses that do not match.
+        ValueError: unbalanced parentheses.
     """
     columns: dict[str, str | int] = {}
     for name, text in (("full_ipa", " ".join(full_ipa.split())), ("simplified_ipa", simplify_ipa(full_ipa))):
@@ -70,128 +66,64 @@ def babble_targets(full_ipa: str) -> dict[str, str | int]:
     return {**columns, "babble": int(is_babble(full_ipa))}
 
 
-def _open_text(path: Path) -> io.StringIO:
-    """A table as ``csv`` reads it, or a ValueError that names the line that is not UTF-8."""
-    data = path.read_bytes()
-    try:
-        return io.StringIO(data.decode("utf-8-sig"), newline="")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}, line {line}: the text is not in UTF-8; save the file in that encoding") from error
-
-
-def _check_all_there(*groups: tuple[Iterable[Path], str, str]) -> None:
-    """Raise once for all that is missing; a group has its files, what they are and the remedy."""
-    lines = []
-    for paths, what, remedy in groups:
-        if missing := sorted({str(path) for path in paths if not path.is_file()}):
-            lines.append(f"{len(missing)} {what} missing: {', '.join(missing)}; {remedy}")
-    if lines:
-        raise FileNotFoundError("\n  ".join(lines))
-
-
 def load_babble(folder: str | Path, task: int) -> DatasetDict:
-    """The fixed parts of a task: ``audio_path`` and ``text``, or ``label`` (1 for babble) in task 7.
+    """Load the fixed splits of a task: ``audio_path`` and ``text``, or ``label`` (1 for babble) in task 7.
 
     Args:
-        folder: of the data set, with ``tasks/babble.task<n>.train.csv``, ``valid`` and ``test``.
+        folder: the data set, with ``tasks/babble.task<n>.train.csv``, ``valid`` and ``test``.
         task: 1 to 7.
 
     Raises:
-        FileNotFoundError: files of the task, its symbols among them, or recordings that are missing; all are listed.
-        ValueError: another task; a line without a path and a target, or with a label that is none; a recording in two
-            parts; symbols that the index lacks.
+        FileNotFoundError: a missing file of the task; missing recordings, all listed.
+        KeyError, ValueError: another task; a broken line; a recording in two splits; symbols that the index lacks.
     """
     check_option("task", task, BABBLE_TASKS)
-    folder = Path(folder)
-    files = {part: folder / "tasks" / f"babble.task{task}.{name}.csv" for part, name in _FILES.items()}
-    tables = [*files.values()] if task == 7 else [*files.values(), *_symbol_files(folder, task)]
-    parts: dict[str, dict[str, list[Any]]] = {}
-    for part, file in files.items():
-        column = "label" if task == 7 else "text"
-        parts[part] = {"audio_path": [], column: []}
-        if not file.is_file():
-            continue
-        rows = csv.reader(_open_text(file))
-        for row in filter(None, rows):
-            if len(row) != 2 or (task == 7 and row[1].strip().lower() not in _LABELS):
-                expected = _LABEL_NAMES if task == 7 else "symbols"
-                raise ValueError(
-                    f"{file}, line {rows.line_num}: expected the path of a recording and {expected}, got {row}"
-                )
-            parts[part]["audio_path"].append(str(folder / row[0]))
-            parts[part][column].append(_LABELS[row[1].strip().lower()] if task == 7 else row[1])
-    recordings = [Path(path) for columns in parts.values() for path in columns["audio_path"]]
-    _check_all_there((tables, *_TASK_FILES), (recordings, "recording(s) are", "copy them into the folder"))
-    _check_disjoint(folder, {part: columns["audio_path"] for part, columns in parts.items()})
+    Dataset, column, splits = require_datasets().Dataset, "label" if task == 7 else "text", {}
+    for split, name in _FILES.items():
+        path = Path(folder) / "tasks" / f"babble.task{task}.{name}.csv"
+        with named(path), path.open(encoding="utf-8-sig", newline="") as file:
+            paths, targets = zip(*filter(None, csv.reader(file)), strict=True)
+            values = [_LABELS[target.strip().lower()] for target in targets] if task == 7 else targets
+        splits[split] = Dataset.from_dict({"audio_path": [str(Path(folder) / path) for path in paths], column: values})
+    recordings = [path for split in splits.values() for path in split["audio_path"]]
+    if missing := sorted(path for path in recordings if not Path(path).is_file()):
+        raise FileNotFoundError(f"{len(missing)} recording(s) are missing: {', '.join(missing)}")
+    separate(splits, "error", ["audio_path"], "recording")  # T 5.5.4
     if task != 7:
-        index = load_babble_index(folder, task)
-        texts = [text for columns in parts.values() for text in columns["text"]]
-        if unknown := sorted({symbol for text in texts for symbol in text} - {*index, " "}):
-            raise ValueError(
-                f"{_symbol_files(folder, task)[0]} lacks symbols of the transcriptions: {unknown}; {_TASK_FILES[1]}"
-            )
-    datasets = require_datasets()
-    return datasets.DatasetDict({name: datasets.Dataset.from_dict(columns) for name, columns in parts.items()})
-
-
-def _check_disjoint(folder: Path, recordings: Mapping[str, Sequence[str]]) -> None:
-    """No recording stands in two parts (T 5.5.4)."""
-    places: dict[str, set[str]] = {}
-    for part, paths in recordings.items():
-        for path in paths:
-            places.setdefault(path, set()).add(part)
-    if shared := sorted(path for path, of in places.items() if len(of) > 1):
-        raise ValueError(
-            f"{len(shared)} recording(s) of {folder} are in two parts, such as {shared[0]} in "
-            f"{' and '.join(sorted(places[shared[0]]))}: make the task anew from a babble.csv that has each once"
-        )
+        texts = [text for split in splits.values() for text in split["text"]]
+        if unknown := sorted(set("".join(texts)) - {*load_babble_index(folder, task), " "}):
+            raise ValueError(f"the index of task {task} lacks the symbols {unknown}. Make it with write_babble_tasks.")
+    return require_datasets().DatasetDict(splits)
 
 
 def _symbol_files(folder: Path, task: int) -> list[Path]:
-    """The symbols of a transcription task by id, and by number."""
+    """Return the files with the symbols of a transcription task by id, and by frequency."""
     return [folder / "tasks" / f"babble.task{task}.{name}.txt" for name in ("index", "voc")]
 
 
 def load_babble_index(folder: str | Path, task: int) -> dict[str, int]:
-    """Symbol -> id of a transcription task, from ``tasks/babble.task<n>.index.txt``: one symbol a line, from id 0.
+    """Load symbol -> id of a transcription task from ``tasks/babble.task<n>.index.txt``: one symbol a line, from id 0.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: task 7, which has no symbols; ids 0 and 1 that are not ``<pad>`` and ``<unk>``; a symbol twice.
+        FileNotFoundError: no such file; task 7 has none.
     """
-    check_option("task", task, BABBLE_TASKS)
-    if task == 7:
-        raise ValueError("task 7 has labels and no symbols: there is no index")
-    path = _symbol_files(Path(folder), task)[0]
-    _check_all_there(([path], *_TASK_FILES))
-    symbols = path.read_text(encoding="utf-8").split("\n")
-    symbols = symbols[:-1] if not symbols[-1] else symbols
-    if tuple(symbols[:2]) != _SPECIAL:
-        raise ValueError(f"{path} must begin with {' and '.join(_SPECIAL)}, got {symbols[:2]}")
-    if double := [symbol for symbol, count in Counter(symbols).items() if count > 1]:
-        raise ValueError(f"{path} has {double} more than once")
+    symbols = _symbol_files(Path(folder), task)[0].read_text(encoding="utf-8").removesuffix("\n").split("\n")
     return {symbol: index for index, symbol in enumerate(symbols)}
 
 
 def split_by_symbols(
     texts: Sequence[str], shares: Mapping[str, float] = _SHARES, seed: int = 0
 ) -> dict[str, list[int]]:
-    """Rows of each part, so that every part has its share of every symbol (T 5.5.4; Sechidis et al. 2011).
+    """Assign rows to splits so that each has its share of every symbol (T 5.5.4; Sechidis et al. 2011).
 
-    The rows of the rarest symbol are dealt out first, then those of the rarest symbol of the rows that are left, and
-    so on. A row goes to the part that still lacks the largest fraction of its symbols.
+    Rows with the rarest symbol are assigned first, then rows with the rarest symbol among the remaining rows, and so
+    on. A row goes to the split that still lacks the largest fraction of its symbols.
 
     Args:
         texts: transcriptions; a symbol is one character, spaces do not count.
-        shares: part -> its share; they add up to 1.
-        seed: of the order of rows, and of ties.
-
-    Raises:
-        ValueError: shares that do not add up to 1.
+        shares: split -> its share; they add up to 1.
+        seed: seed of the order of rows and of ties.
     """
-    if abs(sum(shares.values()) - 1.0) > 1e-6 or min(shares.values()) < 0:
-        raise ValueError(f"shares must be positive and add up to 1, got {dict(shares)}")
     counts = [Counter(text.replace(" ", "")) for text in texts]
     total: Counter[str] = Counter()
     rows_of: dict[str, list[int]] = {}
@@ -200,25 +132,25 @@ def split_by_symbols(
         for symbol in symbols:
             rows_of.setdefault(symbol, []).append(row)
     generator = random.Random(seed)
-    # What a part still lacks of what it should have of each symbol, and of rows.
-    lacking = {part: dict.fromkeys(total, 1.0) for part, share in shares.items() if share}
+    # Fraction of its share of each symbol, and of rows, that a split still lacks.
+    lacking = {split: dict.fromkeys(total, 1.0) for split, share in shares.items() if share}
     room = dict.fromkeys(lacking, 1.0)
-    parts: dict[str, list[int]] = {part: [] for part in shares}
+    splits: dict[str, list[int]] = {split: [] for split in shares}
     left = set(range(len(texts)))
 
     def deal(row: int) -> None:
-        """Give a text to the part that lacks its symbols most; equal parts by their room, then by chance."""
+        """Assign a text to the split that lacks its symbols most; ties by missing rows, then at random."""
 
-        def wish(part: str) -> tuple[float, float, float]:
-            wanted = sum(count * lacking[part][each] for each, count in counts[row].items())
-            return (wanted, room[part], generator.random())
+        def priority(split: str) -> tuple[float, float, float]:
+            wanted = sum(count * lacking[split][each] for each, count in counts[row].items())
+            return (wanted, room[split], generator.random())
 
-        part = max(lacking, key=wish)
-        parts[part].append(row)
-        room[part] -= 1.0 / (shares[part] * len(texts))
+        split = max(lacking, key=priority)
+        splits[split].append(row)
+        room[split] -= 1.0 / (shares[split] * len(texts))
         left.discard(row)
         for each, count in counts[row].items():
-            lacking[part][each] -= count / (shares[part] * total[each])
+            lacking[split][each] -= count / (shares[split] * total[each])
 
     remaining = {symbol: len(rows) for symbol, rows in rows_of.items()}
     while remaining:
@@ -230,15 +162,15 @@ def split_by_symbols(
             for each in counts[row]:
                 remaining[each] -= 1
         del remaining[symbol]
-    for row in sorted(left):  # without any symbol
+    for row in sorted(left):  # texts without symbols
         deal(row)
-    return {part: sorted(rows) for part, rows in parts.items()}
+    return {split: sorted(rows) for split, rows in splits.items()}
 
 
 def split_by_labels(
     labels: Sequence[int], shares: Mapping[str, float] = _SHARES, seed: int = 0
 ) -> dict[str, list[int]]:
-    """Rows of each part; all but the first have as many rows of either label (T 5.5.4).
+    """Assign rows to splits; all but the first have equally many rows of either label (T 5.5.4).
 
     Raises:
         ValueError: too few rows of a label.
@@ -248,81 +180,61 @@ def split_by_labels(
     for rows in rows_of.values():
         generator.shuffle(rows)
     first, *others = shares
-    parts: dict[str, list[int]] = {part: [] for part in shares}
-    for part in others:
-        half = round(shares[part] * len(labels) / 2)
+    splits: dict[str, list[int]] = {split: [] for split in shares}
+    for split in others:
+        half = round(shares[split] * len(labels) / 2)
         for label, rows in rows_of.items():
             if len(rows) < half:
-                raise ValueError(f"{part} needs {half} rows of label {label}, there are {len(rows)} left")
-            parts[part] += rows[:half]
+                raise ValueError(f"{split} needs {half} rows of label {label}, got {len(rows)}")
+            splits[split] += rows[:half]
             del rows[:half]
-    parts[first] = [row for rows in rows_of.values() for row in rows]
-    return {part: sorted(rows) for part, rows in parts.items()}
+    splits[first] = [row for rows in rows_of.values() for row in rows]
+    return {split: sorted(rows) for split, rows in splits.items()}
 
 
 def write_babble_tasks(
     folder: str | Path, tasks: Sequence[int] = tuple(BABBLE_TASKS), min_count: int = 10, seed: int = 0
 ) -> dict[int, dict[str, int]]:
-    """Make the files of ``tasks/`` from ``babble.csv``, which needs ``file_path`` and ``full_ipa``.
+    """Write the files of ``tasks/`` from ``babble.csv``, which needs the columns ``file_path`` and ``full_ipa``.
 
-    Columns of other tasks that are missing are derived by ``babble_targets``. Rows whose target is empty, or has a
-    symbol that the task has fewer than ``min_count`` times, are left out (T 5.5.4).
+    Missing columns of other tasks are derived by ``babble_targets``. Rows with an empty target, or with a symbol that
+    occurs fewer than ``min_count`` times in the task, are left out (T 5.5.4).
 
     Args:
-        folder: of the data set.
+        folder: the data set.
         tasks: 1 to 7.
-        min_count: of a symbol, counted once over all rows of the task.
-        seed: of the split.
+        min_count: smallest frequency of a symbol, counted once over all rows of the task.
+        seed: seed of the splits.
 
     Returns:
-        Rows of each part of each task, and ``left_out``.
+        Number of rows of each split of each task, and ``left_out``.
 
     Raises:
         FileNotFoundError: no ``babble.csv``.
-        ValueError: missing columns, another task; a row of other cells than the heading, without a path, with a path
-            of another row, with parentheses that do not match or a label that is none, text that is not UTF-8 (the
-            line is named); too few rows for a task.
+        KeyError, ValueError: missing columns, another task; a row with more or fewer cells than the header, the path
+            of another row, unbalanced parentheses, an unknown label; too few rows for a task.
 
     Warns:
-        UserWarning: characters that are no symbols of the chart, which the simplified tasks leave out.
+        UserWarning: characters outside the IPA chart, which the simplified tasks leave out.
     """
     folder = Path(folder)
-    for task in tasks:
-        check_option("task", task, BABBLE_TASKS)
-    targets = _read_table(folder / "babble.csv", labels=7 in tasks)
+    targets = _read_targets(folder / "babble.csv")
     (folder / "tasks").mkdir(exist_ok=True)
     return {task: _write_task(folder / "tasks", task, targets, min_count, seed) for task in tasks}
 
 
-def _read_table(table: Path, labels: bool) -> list[dict[str, Any]]:
-    """The rows of ``babble.csv`` with the columns of all tasks; ``labels`` looks at those of task 7."""
-    _check_all_there(([table], "table(s) are", "copy babble.csv into the folder"))
-    reader = csv.DictReader(_open_text(table))
-    rows = [(reader.line_num, row) for row in reader]
-    if not rows or (missing := {"file_path", "full_ipa"} - set(rows[0][1])):
-        raise ValueError(
-            f"{table} needs rows with file_path and full_ipa, missing: {sorted(missing) if rows else 'rows'}"
-        )
-    targets = []
-    lines: dict[str, int] = {}
-    for line, row in rows:
-        try:
-            if None in row or None in row.values():
-                raise ValueError("the row has other cells than the heading; quote a cell that holds a comma")
-            if not row["file_path"].strip():
-                raise ValueError("file_path is empty; name the recording or remove the row")
-            if (first := lines.setdefault(row["file_path"].strip(), line)) != line:
-                raise ValueError(f"{row['file_path']} stands in line {first}, too; keep one of them")
-            if labels and row.get("babble", "0").strip().lower() not in _LABELS:
-                raise ValueError(
-                    f"babble must be {_LABEL_NAMES}, got {row['babble']!r}; correct it or drop the column"
-                )
-            targets.append({**babble_targets(row["full_ipa"]), **row})
-        except ValueError as error:
-            raise ValueError(f"{table}, line {line}: {error}") from error
-    if outside := sorted(set().union(*(outside_ipa(row["full_ipa"]) for _, row in rows))):
+def _read_targets(table: Path) -> list[dict[str, Any]]:
+    """Read ``babble.csv`` and add missing columns."""
+    with named(table), table.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+        targets = [{**babble_targets(row["full_ipa"]), **row} for row in rows]
+    counts = Counter(row["file_path"] for row in rows)
+    for number, row in enumerate(rows, 1):
+        if None in row or None in row.values() or counts[row["file_path"]] > 1:
+            raise ValueError(f"row {number} of {table} needs a path of its own and one cell per column, got {row}")
+    if outside := sorted(set().union(*(outside_ipa(row["full_ipa"]) for row in rows))):
         warnings.warn(
-            f"{table} has characters that are not of the chart, which the simplified tasks leave out: {outside}",
+            f"{table} has characters outside the IPA chart, which the simplified tasks leave out: {outside}",
             stacklevel=3,
         )
     return targets
@@ -334,23 +246,21 @@ def _write_task(
     pairs = [(str(row["file_path"]), str(row[BABBLE_TASKS[task]])) for row in rows]
     if task == 7:
         kept = [(path, str(_LABELS[value.strip().lower()])) for path, value in pairs]
-        parts = split_by_labels([int(value) for _, value in kept], seed=seed)
+        splits = split_by_labels([int(value) for _, value in kept], seed=seed)
     else:
         counts = Counter(symbol for _, text in pairs for symbol in text.replace(" ", ""))
         kept = [(p, text) for p, text in pairs if text and all(counts[s] >= min_count for s in text.replace(" ", ""))]
-        parts = split_by_symbols([text for _, text in kept], seed=seed)
-    sizes = {**{part: len(numbers) for part, numbers in parts.items()}, "left_out": len(rows) - len(kept)}
-    if empty := [part for part, numbers in parts.items() if not numbers]:
-        raise ValueError(
-            f"task {task} has too few rows, none for {empty}: {sizes}; lower min_count, or add recordings"
-        )
+        splits = split_by_symbols([text for _, text in kept], seed=seed)
+    sizes = {**{split: len(numbers) for split, numbers in splits.items()}, "left_out": len(rows) - len(kept)}
+    if not all(splits.values()):
+        raise ValueError(f"task {task} has too few rows: {sizes}. Lower min_count, or add recordings.")
     if task != 7:
         counts = Counter(symbol for _, text in kept for symbol in text)
         index, vocabulary = _symbol_files(folder.parent, task)
         index.write_text("".join(f"{s}\n" for s in [*_SPECIAL, *sorted(counts)]), encoding="utf-8")
         lines = "".join(f"{symbol}\t{count}\n" for symbol, count in counts.most_common())
         vocabulary.write_text(lines, encoding="utf-8")
-    for part, numbers in parts.items():
-        with (folder / f"babble.task{task}.{_FILES[part]}.csv").open("w", encoding="utf-8", newline="") as file:
+    for split, numbers in splits.items():
+        with (folder / f"babble.task{task}.{_FILES[split]}.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(kept[number] for number in numbers)
     return sizes

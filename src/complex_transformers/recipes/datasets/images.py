@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Labelled images from folders, IDX, npz and CIFAR files or the Hub, in parts that share no image."""
+"""Labelled images from folders, IDX and npz files or the Hub, in splits that share no image."""
 
 from __future__ import annotations
 
@@ -10,22 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...data.extras import (
-    check_option,
-    require,
-    require_datasets,
-)
+from ...data.extras import check_option, require, require_datasets
 from .image_files import find_image_files, read_image_files
-from .splits import (
-    OVERLAPS,
-    check_columns,
-    given_files,
-    hold_out,
-    in_order,
-    load_hub_parts,
-    separate,
-    strings_of,
-)
+from .splits import OVERLAPS, given_files, hold_out, in_order, load_hub_splits, separate, strings_of
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -50,50 +37,46 @@ def load_image_dataset(
     broken: str = "error",
     cache_dir: str | None = None,
 ) -> DatasetDict:
-    """Columns ``image`` (``datasets.Image``) and ``label`` (strings) of train, validation and, where given, test.
+    """Load ``image`` (``datasets.Image``) and ``label`` (strings) of train, validation and, if there is one, test.
 
-    Every image is decoded once, so that a broken one is known by its name before a run begins.
+    Every image is decoded once, so that broken ones are reported before training.
 
     Args:
-        train_file, validation_file, test_file: IDX, npz or CIFAR's .bin, see ``read_image_files``; beside
-            ``dataset_name`` the last two take the place of its parts.
+        train_file, validation_file, test_file: IDX or npz, see ``read_image_files``; with ``dataset_name`` the last
+            two replace its splits.
         dataset_name, dataset_config_name: a folder of such files under their usual names; a folder of images,
             ``train/CLASS/*.png``; or a data set of the Hub.
         image_column, label_column: names of the columns of a data set of the Hub.
-        validation_split: share of the training part, by label, set aside where no validation part is given.
-        split_seed: of that split.
-        overlap: what to do with an image in two parts: ``error``, ``drop`` it from the earlier part, or ``allow``.
-        broken: what to do with files that are no images or decompression bombs: ``error``, or ``drop`` them and print
-            their names.
-        cache_dir: folder for what ``datasets`` keeps of ``dataset_name``, by default its own.
+        validation_split: share of the training rows, stratified by label, held out without a validation split.
+        split_seed: seed of the held-out rows.
+        overlap: images in two splits: ``error``, ``drop`` them from the earlier split, or ``allow``.
+        broken: files that cannot be decoded, and decompression bombs: ``error``, or ``drop`` them and print their
+            names.
+        cache_dir: cache folder of ``datasets`` for ``dataset_name``.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: another format, two sources of the training part, a missing column or label, images that cannot be
-            decoded, parts that overlap.
+        ValueError: another format, two sources of the training split, a missing column or label, images that cannot
+            be decoded, splits that overlap.
     """
     check_option("overlap", overlap, OVERLAPS)
     check_option("broken", broken, BROKEN)
     arrays: dict[str, list[str]] = {}
-    parts: dict[str, Dataset] = {}
+    splits: dict[str, Dataset] = {}
     given = given_files("train_file", (train_file, validation_file, test_file), dataset_name)
-    if dataset_name is not None and Path(dataset_name).is_dir() and (arrays := find_image_files(dataset_name)):
-        if "train" not in arrays:
-            raise ValueError(
-                f"{dataset_name} has no file of part 'train', only {arrays}: give train_file in place of dataset_name"
-            )
-    elif dataset_name is not None:
-        parts = load_hub_parts(dataset_name, dataset_config_name, cache_dir)
-    columns = {"image_column": image_column, "label_column": label_column}
-    parts = {name: _named(name, part, columns, broken) for name, part in parts.items()}
+    if dataset_name is not None and Path(dataset_name).is_dir():
+        arrays = find_image_files(dataset_name)
+    if dataset_name is not None and not arrays:
+        for name, split in load_hub_splits(dataset_name, dataset_config_name, cache_dir).items():
+            splits[name] = _decoded(name, split, image_column, label_column, broken)
     arrays |= {name: [path] for name, path in given.items()}
-    parts |= {name: _from_arrays(paths) for name, paths in arrays.items()}
-    parts = separate(parts, overlap, ["key"], "picture")
-    if "validation" not in parts:
-        train = parts["train"]
+    splits |= {name: _from_arrays(paths) for name, paths in arrays.items()}
+    splits = separate(splits, overlap, ["key"], "picture")
+    if "validation" not in splits:
+        train = splits["train"]
         held = hold_out(train, train["key"], train["label"], validation_split, split_seed)
-        parts["train"], parts["validation"] = held
-    return in_order({name: part.remove_columns("key") for name, part in parts.items()})
+        splits["train"], splits["validation"] = held
+    return in_order({name: split.remove_columns("key") for name, split in splits.items()})
 
 
 def _features() -> Any:
@@ -103,7 +86,7 @@ def _features() -> Any:
 
 
 def _from_arrays(paths: list[str]) -> Dataset:
-    """A part of the files of arrays, each image as a PNG."""
+    """Return a split with each image of the files as a PNG."""
     image_class = require("PIL.Image", "reading images needs Pillow", "vision")
     images, labels = read_image_files(paths)
 
@@ -116,20 +99,14 @@ def _from_arrays(paths: list[str]) -> Dataset:
     return require_datasets().Dataset.from_list(rows, features=_features())
 
 
-def _named(name: str, part: Dataset, columns: Mapping[str, str], broken: str) -> Dataset:
-    """The columns of a data set, without the images that cannot be decoded."""
+def _decoded(name: str, split: Dataset, image_column: str, label_column: str, broken: str) -> Dataset:
+    """Return image, label and key of a split; report or drop the images that cannot be decoded."""
     datasets = require_datasets()
-    check_columns(name, part, dict(columns))
-    image_column = columns["image_column"]
-    if not isinstance(part.features[image_column], datasets.Image):
-        raise ValueError(
-            f"column {image_column!r} of the {name} data holds no images but {part.features[image_column]}: name "
-            "another with image_column"
-        )
-    labels = strings_of(name, part, columns["label_column"], "label")
+    split = split.select_columns([image_column, label_column])  # raises if one is missing
+    labels = strings_of(name, split, label_column, "label")
     bomb = require("PIL.Image", "reading images needs Pillow", "vision").DecompressionBombError
     rows, failures = [], []
-    for number, image in enumerate(part.cast_column(image_column, datasets.Image(decode=False))[image_column]):
+    for number, image in enumerate(split.cast_column(image_column, datasets.Image(decode=False))[image_column]):
         try:
             rows.append({"image": image, "label": labels[number], "key": _decoded_key(image)})
         except (OSError, ValueError, SyntaxError, TypeError, bomb) as error:  # Pillow raises all of them
@@ -137,19 +114,17 @@ def _named(name: str, part: Dataset, columns: Mapping[str, str], broken: str) ->
     if failures:
         found = f"{len(failures)} image(s) of the {name} data cannot be decoded: {'; '.join(failures[:5])}"
         if broken == "error":
-            raise ValueError(f"{found}: remove them, or leave them out with broken='drop'")
+            raise ValueError(f"{found}. Remove them, or use broken='drop'.")
         print(f"{found}: left out")
-    if not rows:
-        raise ValueError(f"the {name} data holds no image")
     return datasets.Dataset.from_list(rows, features=_features())
 
 
 def _decoded_key(image: Mapping[str, Any]) -> str:
-    """What makes two images the same, their pixels; raises where there are none."""
+    """Return a digest of the decoded pixels; equal digests count as copies."""
     image_class = require("PIL.Image", "reading images needs Pillow", "vision")
     data = image["bytes"]
     with image_class.open(image["path"] if data is None else io.BytesIO(data)) as opened:
-        # Numbers of a palette are no colours.
+        # Palette indices are not colours.
         pixels = opened.convert("RGBA") if opened.mode in ("P", "PA") else opened
         about = (opened.mode, opened.size, opened.info.get("transparency"))
         return _key(pixels.tobytes() + repr(about).encode())

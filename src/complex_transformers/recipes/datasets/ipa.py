@@ -51,56 +51,56 @@ _PAUSES = "|\u2016"
 
 
 def ipa_category(symbol: str) -> str | None:
-    """The category of one code point, or None for what is no symbol of the chart."""
+    """Return the category of one code point, or None outside the chart."""
     return _CATEGORY_OF.get(symbol)
 
 
 def ipa_symbols(text: str) -> str:
-    """The symbols of a text, one code point each: letters and diacritics of composed characters apart.
+    """Decompose a text into symbols of one code point each, so that letters and diacritics are separate.
 
-    Spaces, brackets and what is not of the chart stay as they are.
+    Spaces, brackets and characters outside the chart stay as they are.
     """
-    composed = unicodedata.normalize("NFC", text)  # the c with cedilla is a symbol, in whatever form it comes
+    composed = unicodedata.normalize("NFC", text)  # c with cedilla is one symbol, composed or not
     apart = (c if c in _CATEGORY_OF else _SAME.get(c) or unicodedata.normalize("NFD", c) for c in composed)
     return "".join("".join(_SAME.get(c, c) for c in part) for part in apart)
 
 
 def outside_ipa(text: str) -> set[str]:
-    """What is neither a symbol of the chart nor space nor bracket."""
+    """Return the characters that are neither symbols of the chart nor spaces nor brackets."""
     return {c for c in ipa_symbols(text) if c not in _CATEGORY_OF and c not in _BRACKETS and not c.isspace()}
 
 
 def simplify_ipa(text: str) -> str:
-    """Without diacritics, suprasegmentals, tones, word accents and other symbols; brackets and spaces stay."""
+    """Remove diacritics, suprasegmentals, tones, word accents and other symbols; brackets and spaces stay."""
     return "".join(
         c for c in ipa_symbols(text) if c in _BRACKETS or c.isspace() or _CATEGORY_OF.get(c) in SIMPLE_CATEGORIES
     )
 
 
 def without_brackets(text: str, contents: bool) -> str:
-    """Without the parentheses that mark what is unclear, with or without their ``contents``; spaces are made single.
+    """Remove the parentheses around unclear symbols, and unless ``contents`` these too; spaces become single.
 
     Raises:
-        ValueError: parentheses that do not match.
+        ValueError: unbalanced parentheses.
     """
     depth, kept = 0, []
-    for place, character in enumerate(text):
+    for character in text:
         if character in _BRACKETS:
             depth += 1 if character == "(" else -1
             if depth < 0:
-                raise ValueError(f"{text!r} closes a parenthesis at character {place} that was not opened")
+                break
         elif contents or not depth:
             kept.append(character)
     if depth:
-        raise ValueError(f"{text!r} opens {depth} parenthes{'i' if depth == 1 else 'e'}s without closing")
+        raise ValueError(f"text must have balanced parentheses, got {text!r}")
     return " ".join("".join(kept).split())
 
 
 def is_babble(text: str) -> bool:
-    """Whether a vowel stands next to a consonant, before or behind it (thesis, task b7).
+    """Return whether a vowel is next to a consonant (thesis, task b7).
 
-    A vowel with the mark of voicelessness does not count, and parts what is on its two sides. Other marks, stress,
-    length and syllable breaks are passed over; spaces and pauses part. Consonants are those of every category.
+    A voiceless vowel does not count and separates its neighbours, as spaces and pauses do. Other diacritics, stress,
+    length and syllable breaks are skipped. Consonants of every category count.
     """
     kinds: list[str] = []
     for character in ipa_symbols(text):

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks made on the spot that ask what complex numbers are good for (Thesis 3.6, 1.2)."""
+"""Synthetic classification tasks with complex inputs (Thesis 3.6, 1.2)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ...data.extras import check_option
 __all__ = ["QUADRANT_KINDS", "LabelledNumbers", "quadrant_data", "xor_data"]
 
 QUADRANT_KINDS = ("complex", "real")
-# Radii, in deviations of the sum, within which it is "near the origin" with the probability of every other class:
-# 1 - exp(-r^2) = 1/5 of a complex sum with E|s|^2 = 1, P(|s| < r) = 1/3 of a real one.
+# Radii, in standard deviations of the sum, that make "near the origin" as likely as every other class:
+# 1 - exp(-r^2) = 1/5 for a complex sum with E|s|^2 = 1, P(|s| < r) = 1/3 for a real one.
 RADII = {"complex": math.sqrt(math.log(5 / 4)), "real": 0.4307273}
 
 
 class LabelledNumbers(NamedTuple):
-    """Numbers ``[N, width]``, those of complex kind as ``[real | imag]`` halves, and a class ``[N]`` of each row."""
+    """Inputs ``[N, width]``, complex ones as ``[real | imag]`` halves, and the class of each row ``[N]``."""
 
     numbers: Tensor
     labels: Tensor
@@ -35,28 +35,24 @@ def quadrant_data(
     radius: float | None = None,
     seed: int = 0,
 ) -> LabelledNumbers:
-    """Where the sum of the features lies: near the origin (class 0), or in which quadrant, or sign (Thesis 3.6).
+    """Sample features and classify their sum: near the origin (class 0), or by quadrant or sign (Thesis 3.6).
 
-    s = sum_j x_j, each x_j normal of deviation ``std``: class 0 for |s| < radius std sqrt(num_features), else 1 to 4
-    for the quadrants of a complex s, 1 and 2 for s > 0 and s < 0 of a real one.
+    s = sum_j x_j with x_j normal of standard deviation ``std``: class 0 for |s| < radius std sqrt(num_features), else
+    1 to 4 for the quadrants of a complex s, 1 and 2 for s > 0 and s < 0 of a real s.
 
     Args:
-        num_samples: rows.
-        num_features: numbers in a row, complex or real.
+        num_samples: number of rows.
+        num_features: features per row, complex or real.
         kind: ``complex``, with E|x_j|^2 = std^2, or ``real``.
-        std: of each number; no class depends on it.
-        radius: of the origin, in deviations of s; default: all classes are equally frequent.
-        seed: of the numbers.
+        std: standard deviation of each feature; no class depends on it.
+        radius: radius around the origin in standard deviations of s; by default all classes are equally frequent.
+        seed: seed of the samples.
 
     Raises:
-        ValueError: another kind, sizes, deviation or radius that are not positive.
+        ValueError: another kind.
     """
     check_option("kind", kind, QUADRANT_KINDS)
     radius = RADII[kind] if radius is None else radius
-    positive = {"num_samples": num_samples, "num_features": num_features, "std": std, "radius": radius}
-    for name, value in positive.items():
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, got {value}")
     parts = 2 if kind == "complex" else 1
     generator = torch.Generator().manual_seed(seed)
     numbers = torch.randn(num_samples, parts, num_features, generator=generator) * (std / math.sqrt(parts))
@@ -71,7 +67,7 @@ def quadrant_data(
 
 
 def xor_data(phases: bool = False) -> LabelledNumbers:
-    """The four rows of the exclusive or: inputs 0 and 1, or with ``phases`` exp(i pi x), so 1 and -1, as halves."""
+    """Return the four rows of XOR: inputs 0 and 1, or with ``phases`` exp(i pi x), which is 1 and -1, as halves."""
     bits = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     labels = (bits.sum(dim=1) == 1).long()
     return LabelledNumbers(torch.cat([1 - 2 * bits, torch.zeros_like(bits)], dim=1) if phases else bits, labels)

@@ -1,10 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded word-order data set: is a sentence in order, or have its words been shuffled?
+"""The built-in word-order data set: is a sentence in order, or are its words shuffled?
 
-Made on the spot from the docstrings of Python's standard library, which every machine has. Each sentence occurs once
-in order and once shuffled, both in the same split: the two hold the same words, so a model without order information
-gives them the same answer and stays at 50 %.
+The sentences are docstrings of Python's standard library, which every machine has. Each occurs once in order and once
+shuffled in the same split. Both have the same words, so a model without order information stays at 50 %.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...data.extras import (
-    require_datasets,
-)
+from ...data.extras import require_datasets
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -32,7 +29,7 @@ _WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 
 
 def docstring_sentences(min_words: int = 6, max_words: int = 20) -> list[str]:
-    """Distinct lower-case sentences of the standard library's docstrings, words only, in a fixed order."""
+    """Return the distinct lower-case sentences of the standard library's docstrings, words only, in a fixed order."""
     root = Path(os.__file__).parent
     sentences: dict[str, None] = {}
     for folder, folders, files in os.walk(root):
@@ -63,7 +60,6 @@ def _sentences_of_file(path: Path) -> list[str]:
 
 
 def _shuffled(words: list[str], generator: random.Random) -> list[str]:
-    """Another order of the same words."""
     while True:
         order = generator.sample(words, len(words))
         if order != words:
@@ -71,13 +67,13 @@ def _shuffled(words: list[str], generator: random.Random) -> list[str]:
 
 
 def word_order_dataset(max_sentences: int | None = None, seed: int = 0) -> DatasetDict:
-    """The data set as ``datasets.DatasetDict``: splits train, validation, test (80/10/10 of the sentences).
+    """Build the splits train, validation and test (80/10/10 of the sentences).
 
     Columns ``text`` and ``label`` (0 shuffled, 1 in order). Splits share no sentence and no bag of words.
 
     Args:
         max_sentences: use at most this many; None for all (about 10,000, depending on the Python version).
-        seed: of the split and of the shuffles.
+        seed: seed of the splits and of the shuffles.
     """
     datasets = require_datasets("this data set needs datasets")
     generator = random.Random(seed)
@@ -87,7 +83,7 @@ def word_order_dataset(max_sentences: int | None = None, seed: int = 0) -> Datas
     generator.shuffle(sentences)
     sentences = sentences[:max_sentences]
     held_out = len(sentences) // 10
-    parts = {
+    sentences_of = {
         "test": sentences[:held_out],
         "validation": sentences[held_out : 2 * held_out],
         "train": sentences[2 * held_out :],
@@ -96,7 +92,7 @@ def word_order_dataset(max_sentences: int | None = None, seed: int = 0) -> Datas
     features = datasets.Features({"text": datasets.Value("string"), "label": label})
     splits = {}
     for name in ("train", "validation", "test"):
-        words = [sentence.split() for sentence in parts[name]]
+        words = [sentence.split() for sentence in sentences_of[name]]
         texts = [" ".join(w) for w in words] + [" ".join(_shuffled(w, generator)) for w in words]
         labels = [1] * len(words) + [0] * len(words)
         splits[name] = datasets.Dataset.from_dict({"text": texts, "label": labels}, features=features)

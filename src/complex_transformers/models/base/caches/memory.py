@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Caches beside those of Transformers: the memory of a stream that is read in segments."""
+"""The memory of a Transformer-XL, which is carried along a stream."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from ....nn.checks import check_choice
 from .stream import StreamCache, check_saved_names
 
 __all__ = ["MEMORY_KINDS", "MemoryCache", "MemoryLayer"]
 
-# What a memory keeps -> the tensors that hold it, each [batch, ..., tokens, features].
+# Kind of memory -> names of its tensors, each [batch, ..., tokens, features].
 MEMORY_KINDS = {"keys": ("keys", "values"), "states": ("states",)}
 
 
 class MemoryLayer(CacheLayerMixin):
-    """What one layer keeps of the last ``mem_len`` tokens, without its gradients: SG(h) of Dai et al. (section 3.2).
+    """The memory of one layer: its last ``mem_len`` tokens, without gradient; SG(h) of Dai et al. (section 3.2).
 
     Args:
-        mem_len: number of tokens that are kept, 1 or more.
-        keeps: ``"keys"`` and values ``[B, H, kept, D]``, or the ``"states"`` they come from, ``[B, kept, width]``;
-            see ``MemoryCache``.
+        mem_len: maximum number of tokens, 1 or more.
+        keeps: ``"keys"`` for keys and values ``[B, H, kept, D]``, or ``"states"`` for the hidden states
+            ``[B, kept, width]`` that they are projected from; see ``MemoryCache``.
 
     Raises:
-        TypeError: ``mem_len`` that is no integer.
         ValueError: ``mem_len`` below 1, an unknown kind.
     """
 
@@ -41,19 +41,16 @@ class MemoryLayer(CacheLayerMixin):
 
     def __init__(self, mem_len: int, keeps: str = "keys") -> None:
         super().__init__()
-        if not isinstance(mem_len, int):
-            raise TypeError(f"mem_len must be an integer, got {mem_len!r}")
         if mem_len < 1:
-            raise ValueError(f"mem_len must be 1 or more, got {mem_len}; without a memory, pass use_cache=False")
-        if keeps not in MEMORY_KINDS:
-            raise ValueError(f"keeps must be one of {sorted(MEMORY_KINDS)}, got {keeps!r}")
+            raise ValueError(f"mem_len must be 1 or more, got {mem_len}. Without a memory, pass use_cache=False.")
+        check_choice("keeps", keeps, MEMORY_KINDS)
         self.mem_len = mem_len
         self.keeps = keeps
         self.states: Tensor | None = None
         self.cumulative_length = 0
 
     def tensors(self) -> dict[str, Tensor]:
-        """What is kept, by name; nothing before the first segment."""
+        """Return the tensors by name; empty before the first segment."""
         return {name: getattr(self, name) for name in MEMORY_KINDS[self.keeps]} if self.is_initialized else {}
 
     def _change(self, change: Callable[[Tensor], Tensor]) -> None:
@@ -62,40 +59,30 @@ class MemoryLayer(CacheLayerMixin):
 
     @property
     def kept(self) -> int:
-        """Tokens in the memory."""
+        """Number of tokens in the memory."""
         return next((tensor.shape[-2] for tensor in self.tensors().values()), 0)
 
     def lazy_initialization(self, *new: Tensor) -> None:
-        """An empty memory of the dtype and on the device of the first segment."""
+        """Create empty tensors of the dtype and on the device of the first segment."""
         self.dtype, self.device = new[0].dtype, new[0].device
         for name, tensor in zip(MEMORY_KINDS[self.keeps], new, strict=True):
             setattr(self, name, tensor.detach()[..., :0, :])
         self.is_initialized = True
 
     def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
-        """The memory followed by a segment, for each tensor that is kept; the end of it becomes the memory.
+        """Return the memory followed by a segment, for each tensor, and keep the last ``mem_len`` tokens.
 
         Raises:
-            ValueError: other tensors than are kept, a batch of another size or other features than the memory's.
+            ValueError: the segment has another batch size, or other features, than the memory.
         """
-        if len(new) != len(MEMORY_KINDS[self.keeps]):
-            raise ValueError(
-                f"this memory keeps {self.keeps!r}: give it {' and '.join(MEMORY_KINDS[self.keeps])}, got "
-                f"{len(new)} tensors; MemoryCache(config, keeps=...) says what is kept"
-            )
         if not self.is_initialized:
             self.lazy_initialization(*new)
         old = self.tensors()
         kept, segment = ((*tensor.shape[:-2], tensor.shape[-1]) for tensor in (next(iter(old.values())), new[0]))
-        if self.kept and kept[0] != segment[0]:
-            raise ValueError(
-                f"the memory holds {kept[0]} streams, the segment {segment[0]}: pass all streams "
-                "in their order, keep those that go on with batch_select_indices, or begin with a new memory"
-            )
         if self.kept and kept != segment:
             raise ValueError(
-                f"the memory holds {kept[1:]} features of a token, the segment {segment[1:]}: it is that of another "
-                "model; begin with a new memory"
+                f"the memory has the batch size and features {kept}, the segment {segment}. Select streams with "
+                "batch_select_indices, or start with a new memory."
             )
         whole = tuple(torch.cat(pair, dim=-2) for pair in zip(old.values(), new, strict=True))
         for name, tensor in zip(old, whole, strict=True):
@@ -104,51 +91,49 @@ class MemoryLayer(CacheLayerMixin):
         return whole
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """``extend`` of keys and values ``[B, H, T, D]``."""
+        """Extend keys and values by ``[B, H, T, D]``; see ``extend``."""
         keys, values = self.extend(key_states, value_states)
         return keys, values
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Length of memory and segment, and the place of the first of these tokens in the stream."""
+        """Return the length of memory and segment, and the index of their first token in the stream."""
         return self.kept + query_length, self.cumulative_length - self.kept
 
     def get_seq_length(self) -> int:
-        """All tokens read so far, kept or forgotten."""
+        """Return the number of tokens read so far, including forgotten ones."""
         return self.cumulative_length
 
     def get_max_length(self) -> int:
-        """-1: a stream may be as long as it likes."""
+        """Return -1: the length is not limited."""
         return -1
 
     def reset(self) -> None:
-        """Forget everything: the next segment begins a stream."""
+        """Forget all tokens: the next segment starts a stream."""
         self.keys = self.values = self.states = None
         self.is_initialized = False
         self.cumulative_length = 0
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Take back the last ``-tokens_to_remove`` tokens.
+        """Remove the last ``-tokens_to_remove`` tokens.
 
         Raises:
-            ValueError: a positive number, more than were read, or tokens were forgotten that would be needed again.
+            ValueError: a positive number, more tokens than were read, or earlier tokens were already forgotten.
         """
         removed = -tokens_to_remove
-        if removed < 0:
-            raise ValueError(f"give the tokens to remove as a negative number, got {tokens_to_remove}")
         if removed == 0:
             return
         if self.kept < self.cumulative_length:
             raise ValueError(
-                f"the memory of {self.mem_len} tokens has forgotten {self.cumulative_length - self.kept} of "
-                f"{self.cumulative_length} and cannot be rolled back; use a longer mem_len"
+                f"a memory of mem_len={self.mem_len} tokens cannot be rolled back after {self.cumulative_length}. Use "
+                "a longer mem_len."
             )
-        if removed > self.kept:
-            raise ValueError(f"cannot remove {removed} tokens from a memory of {self.kept}")
+        if not 0 < removed <= self.kept:
+            raise ValueError(f"tokens_to_remove must lie in [-{self.kept}, 0], got {tokens_to_remove}.")
         self.cumulative_length -= removed
         self._change(lambda tensor: tensor[..., : self.cumulative_length, :])
 
     def batch_repeat_interleave(self, repeats: int) -> None:
-        """Every stream ``repeats`` times, copies side by side."""
+        """Repeat every stream ``repeats`` times, copies side by side."""
         self._change(lambda tensor: tensor.repeat_interleave(repeats, dim=0))
 
     def batch_select_indices(self, indices: Tensor) -> None:
@@ -156,7 +141,7 @@ class MemoryLayer(CacheLayerMixin):
         self._change(lambda tensor: tensor[indices.to(tensor.device)])
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
-        """The streams in the order of a beam search."""
+        """Reorder the streams by ``beam_idx``."""
         self.batch_select_indices(beam_idx)
 
 
@@ -164,18 +149,18 @@ class MemoryCache(StreamCache):
     """A ``MemoryLayer`` for every layer of a model: the ``cache`` of a Transformer-XL.
 
     ``keeps="states"`` is the memory of Dai et al.: h~ = [SG(memory), h], k = W_k h~, v = W_v h~. Every segment
-    projects the old states again, by today's weights, which get a gradient from what they make of them. ``"keys"``
-    keeps the projections: cheaper, and the same numbers while the weights stay as they are. Either can be given to a
-    model in training and in evaluation.
+    projects the old states again, with the current weights, which get a gradient from them. ``"keys"`` stores the
+    projections: cheaper, and with the same result while the weights do not change. Models accept both kinds in
+    training and in evaluation mode.
 
     Args:
         config: a configuration with ``num_hidden_layers`` and ``mem_len``.
-        mem_len: another length, for instance a longer one for evaluation; with ``config.same_length`` a longer one
-            changes nothing.
-        keeps: ``"keys"`` (and values), or the ``"states"`` that attention sees.
+        mem_len: another length, such as a longer one for evaluation; with ``config.same_length`` a longer one has no
+            effect.
+        keeps: ``"keys"`` (and values), or the ``"states"`` that attention reads.
 
     Raises:
-        TypeError, ValueError: as in ``MemoryLayer``; a memory that ``check`` refuses.
+        ValueError: as in ``MemoryLayer`` and ``check``.
     """
 
     def __init__(self, config: PreTrainedConfig, mem_len: int | None = None, keeps: str = "keys") -> None:
@@ -185,21 +170,19 @@ class MemoryCache(StreamCache):
         self.check(config)
 
     def check(self, config: PreTrainedConfig) -> None:
-        """Raise unless it is a memory for models of ``config``.
+        """Raise unless the memory fits models of ``config``.
 
         Raises:
-            ValueError: other layers; fewer tokens than each token has to see with ``same_length``.
+            ValueError: another number of layers; too few tokens for ``same_length``.
         """
         if len(self.layers) != config.num_hidden_layers:
             raise ValueError(
-                f"the memory has {len(self.layers)} layers, the model {config.num_hidden_layers}: it is that of "
-                "another model; begin with a new memory"
+                f"cache must have num_hidden_layers={config.num_hidden_layers} layers, got {len(self.layers)}. Start "
+                "with a new memory."
             )
         if getattr(config, "same_length", False) and self.mem_len < config.mem_len - 1:
             raise ValueError(
-                f"with same_length=True every token sees the {config.mem_len - 1} tokens before it, and with a memory "
-                f"of mem_len={self.mem_len} results would depend on how the stream is cut: keep {config.mem_len - 1} "
-                "or more"
+                f"mem_len must be {config.mem_len - 1} or more with same_length=True, got {self.mem_len}."
             )
 
     def _layer(self, layer_idx: int) -> MemoryLayer:
@@ -208,17 +191,17 @@ class MemoryCache(StreamCache):
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values of the memory followed by those of a segment; their end becomes the memory."""
+        """Append the keys and values of a segment to a layer's memory; see ``MemoryLayer.extend``."""
         return self._layer(layer_idx).update(key_states, value_states)
 
     def update_states(self, hidden_states: Tensor, layer_idx: int) -> Tensor:
-        """The states of the memory followed by those of a segment ``[B, T, width]``; their end becomes the memory."""
+        """Append the states of a segment, ``[B, T, width]``, to a layer's memory; see ``MemoryLayer.extend``."""
         return self._layer(layer_idx).extend(hidden_states)[0]
 
     def written_once(self) -> MemoryCache:
-        """This memory for a segment whose layers may be computed twice, as gradient checkpointing does.
+        """Return a view for one segment whose layers are computed twice, as in gradient checkpointing.
 
-        The first time a layer is computed it extends the memory; whenever else, it sees what it saw that time.
+        A layer extends the memory in its first forward pass; in later ones it sees the memory of the first again.
         """
         return _WrittenOnce(self)
 
@@ -231,7 +214,7 @@ class MemoryCache(StreamCache):
         kept = min(tokens, self.mem_len)
         for name, tensor in tensors.items():
             if tensor.dim() < 3 or tensor.shape[-2] != kept:
-                raise ValueError(f"{name} should hold {kept} tokens on axis -2, its shape is {tuple(tensor.shape)}")
+                raise ValueError(f"{name} must have {kept} tokens on axis -2, got the shape {tuple(tensor.shape)}.")
 
     def _restore(self, layer: MemoryLayer, tensors: dict[str, Tensor], tokens: int) -> None:
         layer.extend(*(tensors[name] for name in MEMORY_KINDS[self.keeps]))

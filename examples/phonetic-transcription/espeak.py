@@ -60,7 +60,7 @@ def _load() -> tuple[ctypes.CDLL, bytes | None]:
         name = ctypes.util.find_library("espeak-ng")
         if name is None:
             raise ImportError(
-                'there is no espeak-ng: pip install -e ".[synthesis]", or install the package espeak-ng of the '
+                'espeak-ng is missing: pip install -e ".[synthesis]", or install the package espeak-ng of the '
                 "operating system"
             ) from None
         return ctypes.CDLL(name), None
@@ -68,10 +68,10 @@ def _load() -> tuple[ctypes.CDLL, bytes | None]:
 
 
 def clean_ipa(clauses: Sequence[str]) -> str:
-    """One line of the chart's symbols from what espeak-ng writes for each clause.
+    """Return one line of IPA from the transcription of each clause by espeak-ng.
 
     Stress, length and spaces between words stay. Marks of another language such as ``(en)``, ``_`` and characters
-    without width go. What the chart of the International Phonetic Association lacks is spelled with its symbols: a
+    without width go. Symbols outside the chart of the International Phonetic Association are replaced: a
     hook of rhoticity is a symbol of its own, and the barred small capital i becomes that letter with a diaeresis.
     """
     return " ".join(_LANGUAGE_SWITCH.sub("", " ".join(clauses)).translate(_SPELLING).split())
@@ -168,7 +168,7 @@ class Espeak:
         return [identifier.rsplit("/", 1)[-1] for _, identifier, _ in self._list(b"variant")]
 
     def resolve(self, voice: str) -> str:
-        """The identifier of a voice, with its variant: ``gmw/en-US+f3`` for ``en-us+f3``.
+        """Return the identifier of a voice, with its variant: ``gmw/en-US+f3`` for ``en-us+f3``.
 
         Raises:
             ValueError: no such voice or variant; the error names those that are close.
@@ -181,7 +181,7 @@ class Espeak:
         return self._names[name.lower()] + (f"+{self._variants[variant.lower()]}" if plus else "")
 
     def say(self, text: str, voice: str = "en-us", speed: int = 160, pitch: int = 50) -> tuple[np.ndarray, str]:
-        """16-bit samples ``[samples]`` at ``sampling_rate``, and the transcription of what they say.
+        """Return 16-bit samples ``[samples]`` at ``sampling_rate``, and their transcription.
 
         Args:
             text: one sentence or more; not read as SSML.
@@ -191,7 +191,7 @@ class Espeak:
 
         Raises:
             ValueError: an empty text or one with a zero character; unknown voice; speed or pitch out of range; a text
-                of which espeak-ng says nothing.
+                that espeak-ng does not speak.
             RuntimeError: an error of espeak-ng.
         """
         if not text.strip() or "\0" in text:
