@@ -98,8 +98,8 @@ def ratio(numerator: list[float], denominator: list[float]) -> Quartiles:
 def training_step(call: Callable[..., Tensor], parameters: list[nn.Parameter], *inputs: Tensor) -> Step:
     """Return a forward and backward step with a fixed cotangent and gradients for parameters and float inputs.
 
-    Gradients are released before each step, as in ``optimizer.zero_grad()``. The cotangent is random: that of a
-    plain sum is a broadcast scalar, which some kernels treat as a special case.
+    Gradients are released before each step, as in ``optimizer.zero_grad()``. The cotangent is random: for a
+    plain sum it would be a broadcast scalar, which some kernels treat as a special case.
     """
     inputs = tuple(
         x.detach().clone().requires_grad_() if x.is_floating_point() or x.is_complex() else x for x in inputs
