@@ -1,11 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Speed and memory against what a user would take instead: ``make bench``.
+"""Speed and memory compared with the alternatives of a user: ``make bench``.
 
     python -m benchmarks.bench [--case linear --case encoder ...] [--rounds N] [--results FILE]
 
 float32 on the CPU, two threads, dropout 0 on both sides; a training step is forward + backward. Every case first
-proves that both sides compute what they claim. A case is a line of ``experiments/results/bench.jsonl``, from which
+checks that both sides compute the same. A case is a line of ``experiments/results/bench.jsonl``, from which
 ``python -m experiments.tables`` writes its table. A ratio is ours / theirs: below 1, ours is faster (smaller).
 """
 
@@ -76,7 +76,7 @@ CASES: dict[str, Case] = {
 
 
 def measure(name: str, case: Case, rounds: int) -> dict[str, Any]:
-    """What a case finds, and under which circumstances."""
+    """Run a case; return its rows and the circumstances of the measurement."""
     print(f"{name} ({rounds} rounds)", flush=True)
     torch.manual_seed(0)
     start = time.perf_counter()
@@ -93,7 +93,7 @@ def measure(name: str, case: Case, rounds: int) -> dict[str, Any]:
 
 
 def missed(found: dict[str, Any]) -> list[str]:
-    """A line for every bar of a measured case that is not met."""
+    """Return a line for every limit of a measured case that is exceeded."""
     return [
         f"{found['row']}, {r['group']}: {r['ours']} / {r['reference']} is {r['ratio']['median']:.3f}, "
         f"allowed {r['bar']}"
@@ -103,12 +103,12 @@ def missed(found: dict[str, Any]) -> list[str]:
 
 
 def verdict(misses: list[str]) -> str:
-    """What is said at the end of a run."""
+    """Return the summary of a run."""
     return "\n".join(misses) if misses else "every bar is met"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Command line."""
+    """Parse the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--case", action="append", choices=list(CASES), help="one or more (default: all of docs/benchmarks.md)"
@@ -116,11 +116,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, help="rounds of every case, at least 2 (default: by case)")
     parser.add_argument("--results", type=Path, default=BENCH, help="file of JSON lines")
     parser.add_argument(
-        "--threads", type=int, default=THREADS, help="1: processor time, for a machine that is busy (default: 2)"
+        "--threads", type=int, default=THREADS, help="1 measures CPU time, for a busy machine (default: 2)"
     )
     args = parser.parse_args(arguments)
     if args.rounds is not None and args.rounds < 2:
-        parser.error(f"--rounds must be at least 2 to have quartiles, got {args.rounds}")
+        parser.error(f"--rounds must be at least 2, got {args.rounds}")
     torch.set_num_threads(args.threads)
     misses: list[str] = []
     for name in args.case or [name for name, case in CASES.items() if case.page == DOCS / "benchmarks.md"]:

@@ -1,12 +1,12 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Latency of exported models against PyTorch, and what int8 changes.
+"""Latency of exported models against PyTorch, with and without int8.
 
     python -m benchmarks.export [--model encoder ...] [--rounds N] [--results FILE]
 
-Four models with random weights read a batch on one thread: by PyTorch, by PyTorch within ``nn.folded`` where it has
-widely linear layers, as an ONNX graph, and as one with int8 matrices. All take turns within a round; figures are
-medians of processor time over rounds. A model is a line of ``experiments/results/export.jsonl``, from which
+Four models with random weights process a batch on one thread: PyTorch, PyTorch within ``nn.folded`` if it has
+widely linear layers, an ONNX graph, and an ONNX graph with int8 matrices. They are interleaved; figures are
+medians of CPU time over rounds. A model is a line of ``experiments/results/export.jsonl``, from which
 ``python -m experiments.tables docs/export.md`` writes the table.
 """
 
@@ -44,7 +44,7 @@ __all__ = ["EXPORT", "MODELS"]
 EXPORT = RESULTS / "export.jsonl"
 TEXT = {"vocab_size": 8000, "hidden_size": 256}
 LAYERS = {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512}
-# What it is, and rows and length of a batch; the length of an image is its side.
+# Model, batch size and length; the length of an image is its side.
 MODELS: dict[str, tuple[Callable[[], PreTrainedModel], int, int]] = {
     "encoder": (
         lambda: ct.ComplexOrderForSequenceClassification(ct.ComplexOrderConfig(**TEXT, **LAYERS, num_labels=6)),
@@ -74,14 +74,14 @@ MODELS: dict[str, tuple[Callable[[], PreTrainedModel], int, int]] = {
 def without_padding(
     model: PreTrainedModel, batch: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Outputs without the frames of padding, in which a CTC model writes -10,000 and 0."""
+    """Return outputs without padded frames, whose CTC logits are the constants -10,000 and 0."""
     if not isinstance(model, ct.SpectralTransformerForCTC):
         return dict(outputs)
     return {name: value[model.output_mask(value, batch["attention_mask"])] for name, value in outputs.items()}
 
 
 def measure(name: str, rounds: int) -> dict[str, Any]:
-    """One line of the results."""
+    """Measure a model and return its line of the results."""
     make, rows, length = MODELS[name]
     torch.manual_seed(0)
     model = make().eval()
@@ -123,7 +123,7 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Command line."""
+    """Parse the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", action="append", choices=list(MODELS), help="one or more (default: all)")
     parser.add_argument("--rounds", type=int, default=15, help="at least 2")

@@ -1,11 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Peak memory of one training step, in a process of its own.
+"""Peak memory of one training step, in its own process.
 
-What is counted is the resident set: everything the process holds, tensors or scratch space of a kernel. The peak is
-that *during the step* (Linux resets it on request; without that, the largest since the process started), less what was
+Counts the resident set: everything the process holds, tensors or scratch space of a kernel. The peak is
+measured *during the step* (Linux resets it on request; otherwise since the process started), minus the memory
 resident before it. A step on a few tokens comes first, so that weights and the libraries' buffers belong to the
-baseline: the difference is what a step needs besides them.
+baseline.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _STATUS = Path("/proc/self/status")
 
 
 def peak(module: str, name: str, length: int) -> float:
-    """MiB of a step of ``length`` tokens of the network that ``peak_steps(name)`` of a module gives."""
+    """Return the MiB of a step on ``length`` tokens of the network ``peak_steps(name)`` of a module."""
     command = [sys.executable, "-m", "benchmarks.peak", module, name, str(length)]
-    # malloc gives blocks of 64 KiB or more back at once: freed ones would still count as resident.
+    # malloc returns blocks of 64 KiB or more at once; otherwise freed blocks would count as resident.
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "OMP_NUM_THREADS": str(THREADS)}
     done = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
     return float(done.stdout.splitlines()[-1])
@@ -60,7 +60,7 @@ def main() -> None:
     model, steps = importlib.import_module(module).peak_steps(name)
     small, step = steps(min(64, int(length) // 8)), steps(int(length))
     small()
-    model.zero_grad(set_to_none=True)  # a step begins without gradients: they belong to its peak
+    model.zero_grad(set_to_none=True)  # gradients are part of the peak, so a step starts without them
     before = _kibibytes("VmRSS")
     was_reset = _reset_peak()
     step()

@@ -1,11 +1,13 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Contestants that run in turns, and what came of it: a table with ratios and bars."""
+"""Interleaved timing of several implementations, and the table of their ratios and limits."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +33,32 @@ __all__ = [
 ]
 
 THREADS = 2
+# Committed results keep the words they were measured with; tables show these instead.
+WORDING = {
+    r"(\d+) stored numbers": r"stored width \1",
+    r"(\d+) texts\b": r"\1 sequences",
+    r"\btexts of\b": "sequences of",
+    r"a token behind 2,000 and behind 20": "a token after 2,000 and after 20",
+    r"3 of keys": "3 key/value heads",
+    r"4 of keys": "4 key/value heads",
+    r"\b(24|35|512) words\b": r"\1 tokens",
+    r"([0-9]+,000) words\b": r"\1 tokens",
+    r"real words\b": "real embeddings",
+    r"over letters": "on characters",
+    r"reading (4,096 tokens)": r"evaluation of \1",
+    r"greedily": "greedy decoding",
+    r"behind (\d+) words": r"after \1 words",
+    r"its products alone": "its matrix products only",
+    r"/ the audio\b": "/ audio duration",
+    r"text of (\d+ s)\b": r"transcription of \1",
+    r"reading in chunks": "transcription in chunks",
+    r"cached greedy writing": "cached greedy decoding",
+}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two contestants and the largest ratio of them that is good enough (None: for information)."""
+    """Two implementations and the limit of their ratio; None for no limit."""
 
     ours: str
     reference: str
@@ -44,14 +67,14 @@ class Comparison:
 
 @dataclass
 class Outcome:
-    """What a case found."""
+    """Rows and notes of a measured case."""
 
     rows: list[dict[str, Any]]
     notes: list[str] = field(default_factory=list)
 
 
 def row(group: str, comparison: Comparison, ours: list[float], reference: list[float], unit: str) -> dict[str, Any]:
-    """One line of a table: both medians, their ratio, and whether it is good enough."""
+    """Return one row of a table: both medians, their ratio, and whether it is within the limit."""
     quotient = ratio(ours, reference)
     return {
         "group": group,
@@ -73,7 +96,7 @@ def race(
     rounds: int,
     min_seconds: float = 0.02,
 ) -> list[dict[str, Any]]:
-    """The lines of a table of contestants that run in turns, in milliseconds."""
+    """Time contestants in interleaved rounds, in milliseconds, and return a row for each comparison."""
     seconds = time_rounds(contestants, rounds, min_seconds)
     milliseconds = {name: [1e3 * s for s in values] for name, values in seconds.items()}
     rows = [row(group, c, milliseconds[c.ours], milliseconds[c.reference], "ms") for c in comparisons]
@@ -83,25 +106,25 @@ def race(
 
 
 def size(model: nn.Module) -> int:
-    """Real parameters."""
+    """Count real parameters; a complex one counts twice."""
     return sum(p.numel() * (2 if p.is_complex() else 1) for p in model.parameters())
 
 
 def sizes(models: Mapping[str, nn.Module], kind: str = "parameters") -> list[str]:
-    """A note for each model."""
+    """Return a note with the number of parameters of each model."""
     return [f"{name}: {size(model):,} {kind}" for name, model in models.items()]
 
 
 def _check_output(name: str, out: Tensor, shape: torch.Size) -> None:
-    """Raise unless an output has its shape and is finite."""
+    """Raise AssertionError unless an output has its shape and is finite."""
     if out.shape != shape or not out.isfinite().all():
         raise AssertionError(
-            f"{name} gives {tuple(out.shape)} (expected {tuple(shape)}) or a number that is not finite"
+            f"output of {name} must be finite with shape {tuple(shape)}, got shape {tuple(out.shape)}"
         )
 
 
 def layer_steps(layers: Mapping[str, nn.Module], x: Tensor, shape: torch.Size | None = None) -> dict[str, Step]:
-    """A training step of each layer on ``x``, halves or a native complex tensor, with its output checked."""
+    """Return a training step of each layer on ``x`` (halves or complex), with outputs and gradients checked."""
     contestants = {}
     for name, layer in layers.items():
         with torch.no_grad():
@@ -121,7 +144,7 @@ def _ratio(value: float) -> str:
 
 
 def race_cells(found: dict[str, Any]) -> list[str]:
-    """Cells of a comparison: both figures, their ratio, its bar."""
+    """Return the cells of a comparison: both medians, their ratio, the limit."""
     quotient = found["ratio"]
     return [
         f"{found['group']}: {found['ours']} / {found['reference']}",
@@ -133,26 +156,26 @@ def race_cells(found: dict[str, Any]) -> list[str]:
 
 
 def race_table(data: dict[str, Any]) -> str:
-    """The table of a case, a row for each comparison."""
-    return race_text(data, ["", "ours", "reference", "ratio (quartiles)", "at most"], map(race_cells, data["rows"]))
+    """Return the table of a case, a row for each comparison."""
+    return race_text(data, ["", "ours", "reference", "ratio (quartiles)", "limit"], map(race_cells, data["rows"]))
 
 
 def race_text(data: dict[str, Any], columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """What a case measures, its table, notes and the machine."""
+    """Return the caption of a case, its table, notes and the machine."""
     text = [data["what"], markdown_table(columns, list(rows))]
     if data["notes"]:
         text.append("\n".join(f"- {note}" for note in data["notes"]))
     text.append(f"Medians of {data['rounds']} rounds. {machine_line(data['machine'])}")
-    return "\n\n".join(text)
+    return reduce(lambda out, pattern: re.sub(pattern, WORDING[pattern], out), WORDING, "\n\n".join(text))
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured, how often, and the table of a page that shows it."""
+    """A measurement, its number of rounds, and the page and table that show it."""
 
     run: Callable[[int], Outcome]
     rounds: int
     table: Callable[[dict[str, Any]], str] = race_table
     page: Path = DOCS / "benchmarks.md"
     part: str | None = None  # default: bench-NAME
-    packages: tuple[str, ...] = ()  # whose versions count, too
+    packages: tuple[str, ...] = ()  # recorded with their versions

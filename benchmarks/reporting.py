@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all measurements share: facts about the machine, files of results, tables in pages of the documentation."""
+"""Shared by all measurements: facts about the machine, result files, tables in the documentation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "experiments" / "results"
 DOCS = ROOT / "docs"
-# What many lines of a file have in common stands once, in a line of its own before them.
+# Fields that many lines of a file share are written once, in a line of their own before them.
 SHARED = ("settings", "machine")
 
 
@@ -51,7 +51,7 @@ def _version(package: str) -> str | None:
 
 
 def machine_facts(*packages: str) -> dict[str, Any]:
-    """What a figure depends on besides the code; nothing that names a person or a place."""
+    """Return the hardware and software that a measurement depends on; nothing that identifies a person or a host."""
     versions = {name: _version(name) for name in ("torch", "transformers", "complex_transformers", *packages)}
     return {
         "processor": _processor(),
@@ -65,7 +65,7 @@ def machine_facts(*packages: str) -> dict[str, Any]:
 
 
 def machine_line(facts: dict[str, Any]) -> str:
-    """One sentence under a table."""
+    """Return the sentence under a table that describes the machine."""
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     return (
         f"{facts['processor']} ({facts['vector_instructions']}), {facts['threads']} thread(s) of {facts['cores']} "
@@ -74,9 +74,9 @@ def machine_line(facts: dict[str, Any]) -> str:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The runs of a file of results, one a line, each with what it shares with others.
+    """Read the runs of a result file, one per line, with the shared fields added to each.
 
-    A line that was cut short by a stop is left out.
+    A line truncated by an interruption is left out.
     """
     shared: dict[str, Any] = {}
     runs = []
@@ -93,7 +93,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def add_line(path: Path, run: dict[str, Any]) -> None:
-    """Add a run, named by its ``row`` and ``seed``, to a file of results, or replace it there."""
+    """Add a run, identified by ``row`` and ``seed``, to a result file, or replace it there."""
     runs = {(line["row"], line.get("seed")): line for line in read_lines(path)}
     runs[run["row"], run.get("seed")] = run
     lines, before = [], {}
@@ -104,19 +104,19 @@ def add_line(path: Path, run: dict[str, Any]) -> None:
             before = shared
         lines.append({name: value for name, value in line.items() if name not in SHARED})
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole = path.with_suffix(".new")  # a stop leaves the old file or the new one
+    whole = path.with_suffix(".new")  # an interruption leaves the old file or the new one
     whole.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     whole.replace(path)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first column is text and whose other columns are figures."""
+    """Format a table; the first column is left-aligned, all others right-aligned."""
     alignment = ["---"] + ["---:"] * (len(header) - 1)
     return "\n".join("| " + " | ".join(row) + " |" for row in [header, alignment, *rows])
 
 
 def write_part(page: str, name: str, text: str) -> str:
-    """A page with ``text`` between ``<!-- name:start -->`` and ``<!-- name:end -->``."""
+    """Return the page with ``text`` between ``<!-- name:start -->`` and ``<!-- name:end -->``."""
     start, end = f"<!-- {name}:start -->", f"<!-- {name}:end -->"
     before, rest = page.split(start, 1)
     return f"{before}{start}\n{text.strip()}\n{end}{rest.split(end, 1)[1]}"

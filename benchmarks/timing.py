@@ -1,10 +1,10 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fair timing on a machine that does other things too.
+"""Fair timing on a shared machine.
 
-Contestants take turns within a round, and what is reported is the ratio within a round: whatever slows the machine
+Contestants are interleaved, and ratios are computed within a round: whatever slows the machine
 down for longer than a round slows all of them. The order is reversed from round to round, so that none profits from
-its place.
+its position.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ class Quartiles:
 
     @classmethod
     def of(cls, values: list[float]) -> Quartiles:
-        """Of at least two values."""
+        """Return the quartiles of at least two values."""
         low, median, high = statistics.quantiles(values, n=4, method="inclusive")
         return cls(median, low, high)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return a dictionary for JSON."""
         return asdict(self)
 
 
 def _time(step: Step, repeats: int) -> float:
-    # With one thread the processor's time is the clock that other processes disturb least.
+    # With one thread, CPU time is least disturbed by other processes.
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     start = clock()
     for _ in range(repeats):
@@ -65,9 +65,9 @@ def _time(step: Step, repeats: int) -> float:
 
 
 def time_rounds(contestants: Mapping[str, Step], rounds: int, min_seconds: float = 0.02) -> dict[str, list[float]]:
-    """Seconds of one call of each contestant in each round; short ones are repeated for ``min_seconds`` at a time.
+    """Time one call of each contestant in each round; short calls are repeated for ``min_seconds``.
 
-    Seconds on the wall; with one thread, seconds of the processor. With 0 ``min_seconds`` nothing is rehearsed.
+    Wall-clock seconds; CPU seconds with one thread. ``min_seconds=0`` skips the warmup.
     """
     repeats = dict.fromkeys(contestants, 1)
     for name, step in contestants.items() if min_seconds else ():
@@ -91,15 +91,15 @@ def time_rounds(contestants: Mapping[str, Step], rounds: int, min_seconds: float
 
 
 def ratio(numerator: list[float], denominator: list[float]) -> Quartiles:
-    """Quartiles of the ratio of two contestants over the rounds."""
+    """Return the quartiles of the ratio of two contestants over the rounds."""
     return Quartiles.of([a / b for a, b in zip(numerator, denominator, strict=True)])
 
 
 def training_step(call: Callable[..., Tensor], parameters: list[nn.Parameter], *inputs: Tensor) -> Step:
-    """Forward and backward with a fixed cotangent, gradients for all parameters and for floating-point inputs.
+    """Return a forward and backward step with a fixed cotangent and gradients for parameters and float inputs.
 
-    Gradients are released before each step, as ``optimizer.zero_grad()`` does. A random cotangent, since that of a
-    plain sum is a broadcast scalar, which some kernels treat as a special case.
+    Gradients are released before each step, as in ``optimizer.zero_grad()``. The cotangent is random: for a
+    plain sum it would be a broadcast scalar, which some kernels treat as a special case.
     """
     inputs = tuple(
         x.detach().clone().requires_grad_() if x.is_floating_point() or x.is_complex() else x for x in inputs
@@ -117,12 +117,12 @@ def training_step(call: Callable[..., Tensor], parameters: list[nn.Parameter], *
 
 
 def random_step(layer: nn.Module, *shape: int) -> Step:
-    """A training step of a layer on random numbers."""
+    """Return a training step of a layer on random inputs."""
     return training_step(layer, list(layer.parameters()), torch.randn(shape))
 
 
 def loss_step(model: nn.Module, **batch: Any) -> Step:
-    """Forward and backward of a model that gives its loss."""
+    """Return a training step of a model that returns its loss."""
 
     def step() -> None:
         model.train()
@@ -133,7 +133,7 @@ def loss_step(model: nn.Module, **batch: Any) -> Step:
 
 
 def model_steps(models: Mapping[str, nn.Module], batch: Callable[[nn.Module], Mapping[str, Any]]) -> dict[str, Step]:
-    """A training step of each model on its batch, with its gradients checked."""
+    """Return a training step of each model on its batch, with its gradients checked."""
     steps = {}
     for name, model in models.items():
         steps[name] = loss_step(model, **batch(model))
@@ -142,23 +142,23 @@ def model_steps(models: Mapping[str, nn.Module], batch: Callable[[nn.Module], Ma
 
 
 def writing_step(model: PreTrainedModel, read: int, count: int, inputs: Callable[[], Mapping[str, Any]]) -> Step:
-    """``count`` tokens behind ``read`` ones, no fewer; ``inputs`` are those of ``generate()``, anew for each step."""
+    """Return a step that generates exactly ``count`` tokens after ``read`` ones; ``inputs`` makes its inputs anew."""
 
     def step() -> None:
         model.eval()
         out = model.generate(**inputs(), max_new_tokens=count, min_new_tokens=count, do_sample=False)
         if out.shape[1] != read + count:
-            raise AssertionError(f"{type(model).__name__} wrote {out.shape[1] - read} tokens, not {count}")
+            raise AssertionError(f"{type(model).__name__} must generate {count} tokens, got {out.shape[1] - read}")
 
     return step
 
 
 def check_gradients(name: str, module: nn.Module, step: Step) -> None:
-    """Raise unless a training step gives every trained parameter a finite gradient that is not zero throughout."""
+    """Raise AssertionError unless every trained parameter gets a finite, non-zero gradient."""
     step()
     for parameter_name, parameter in module.named_parameters():
         if not parameter.requires_grad:
             continue
         gradient = parameter.grad
         if gradient is None or not gradient.isfinite().all() or not gradient.count_nonzero():
-            raise AssertionError(f"{name}: {parameter_name} has no usable gradient; the comparison would be void")
+            raise AssertionError(f"{name}: the gradient of {parameter_name} must be finite and not zero")

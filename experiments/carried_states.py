@@ -1,11 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""A text read by a trained recurrent language model from empty states, and from those that its training ended with.
+r"""Evaluation of a trained recurrent language model from zero states and from the last states of its training.
 
     python -m experiments.carried_states --model outputs/run --train_file train.txt --validation_file valid.txt \
         --output_dir outputs/states
 
-A network that forgets soon reads both alike. For the grid ``thesis-language-states``.
+A network that forgets quickly scores the same from both. Used by the grid ``thesis-language-states``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from complex_transformers.recipes import command_line, load_plain_text, write_re
 
 
 def read(model: Any, text: StreamDataset, states: dict[str, Tensor]) -> tuple[float, dict[str, Tensor]]:
-    """Mean loss (nats a token) of a text read after these states (none: empty ones), and the states it ends with."""
+    """Return the mean loss (nats per token) of a text from initial ``states`` (empty: zero), and the final states."""
     memory = model.new_memory()
     if states:
         memory.load_state_dict(states)
@@ -38,16 +38,16 @@ def read(model: Any, text: StreamDataset, states: dict[str, Tensor]) -> tuple[fl
 
 
 def largest(states: dict[str, Tensor]) -> float:
-    """The largest of all numbers in the states of a memory."""
+    """Return the largest absolute value in the states of a memory."""
     return max(state.abs().max().item() for name, state in states.items() if name.startswith("layers."))
 
 
 @torch.no_grad()
 def measure(folder: Path, texts: dict[str, str], segment_length: int) -> dict[str, float]:
-    """Loss of the validation part from both beginnings, and the largest number in the states before and after it."""
-    checkpoint = get_last_checkpoint(str(folder))  # the memory of training lies beside the weights it was made by
+    """Return the validation loss from both initial states, and the largest absolute state before and after."""
+    checkpoint = get_last_checkpoint(str(folder))  # holds the memory of training beside the weights
     if checkpoint is None:
-        raise FileNotFoundError(f"{folder} has no checkpoint: name the folder of a run of run_clm_rnn.py")
+        raise FileNotFoundError(f"model must be an output folder of run_clm_rnn.py, got {folder} without checkpoint")
     model = AutoModelForCausalLM.from_pretrained(checkpoint).eval()
     states = load_file(Path(checkpoint) / "memory-0-of-1.safetensors")
     lanes = len(next(state for name, state in states.items() if name.startswith("layers.")))

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a grid is: rows that are options of a script or arguments of a function, and where results are kept."""
+"""Grids of runs: rows are options of a script or arguments of a function; results are JSON lines."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from benchmarks.reporting import RESULTS, ROOT
 
 __all__ = ["Commands", "Functions", "Grid", "Need", "Place"]
 
-# Logs of single epochs and files beside the model are no results: they stay in outputs/.
+# Logs of single epochs and files beside the model are not results; they stay in outputs/.
 LEFT_OUT = ("epochs", "evaluations", "predictions", "runs")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where results and models lie, what is added to every command, and whether commands are only printed."""
+    """Folder of results and models, options added to every command, and whether to print commands only."""
 
     results: Path = RESULTS
     options: str = ""
     dry_run: bool = False
 
     def model(self, grid: str, row: str, seed: int) -> str:
-        """The folder of a run, from the root of the repository where it lies in it."""
+        """Return the folder of a run, relative to the repository root if it is inside."""
         folder = ROOT / "outputs" if self.results == RESULTS else self.results
         path = folder / grid / f"{row}-seed-{seed}"
         return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
     def call(self, words: Sequence[str]) -> None:
-        """Run a command from the root of the repository; a script or a module by this Python."""
+        """Run a command from the repository root; scripts and modules run with this Python."""
         python = words[0].endswith(".py") or words[0] == "-m"
         print(shlex.join(["python", *words] if python else words), flush=True)
         if not self.dry_run:
@@ -50,38 +50,38 @@ class Place:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: its rows by name, and the seeds of each, unless the command line says otherwise."""
+    """A table: its rows by name, and the default seeds of each."""
 
     name: str
     rows: Mapping[str, Any]
     seeds: Sequence[int] = (0,)
 
     def choose(self, patterns: Sequence[str]) -> list[str]:
-        """Rows that match one of the patterns, every row without one.
+        """Return the rows that match one of the patterns; without patterns, every row.
 
         Raises:
             ValueError: a pattern matches no row.
         """
         for pattern in patterns:
             if not any(fnmatchcase(row, pattern) for row in self.rows):
-                raise ValueError(f"no row {pattern} in {self.name}; there are: {'; '.join(self.rows)}")
+                raise ValueError(f"ROW must match a row of {self.name}, got {pattern}. Rows: {'; '.join(self.rows)}")
         return [row for row in self.rows if any(fnmatchcase(row, pattern) for pattern in patterns or ["*"])]
 
     def describe(self, row: str) -> str:
-        """What a row is."""
+        """Return the description of a row for ``--list``."""
         return row
 
     def check(self, row: str, found: Mapping[str, Any]) -> None:
-        """Raise when a result does not belong to what the row is now."""
+        """Raise ValueError if a result was measured with other settings than the row has now."""
 
     def run(self, row: str, seed: int, place: Place) -> dict[str, Any] | None:
-        """The result of a run; none where commands are only printed."""
+        """Return the result of a run; None if commands are only printed."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Need:
-    """A folder that commands read: another command makes it, unless the file ``proof`` is there."""
+    """An input folder, created by another command unless the file ``proof`` exists."""
 
     folder: str
     proof: str
@@ -90,11 +90,11 @@ class Need:
 
 @dataclass(frozen=True)
 class Commands(Grid):
-    """Rows that are options of a script.
+    """A grid whose rows are options of a script.
 
-    ``$DATA`` stands for the data folder, ``$SEED`` for the seed, ``$CPU`` for whether there is no accelerator, which
-    a script wants to hear before it computes in bfloat16 on a CPU. ``@GRID/ROW`` is the model of another row and the
-    same seed; rows that begin with one of their own grid run last.
+    ``$DATA`` is replaced by the data folder, ``$SEED`` by the seed, ``$CPU`` by true without an accelerator, which
+    a script needs before it computes in bfloat16 on a CPU. ``@GRID/ROW`` is the model of another row with the
+    same seed; rows that start from a model of their own grid run last.
     """
 
     script: str = ""
@@ -106,20 +106,20 @@ class Commands(Grid):
         return sorted(super().choose(patterns), key=lambda row: f"@{self.name}/" in self.rows[row])
 
     def words(self, text: str, seed: int) -> list[str]:
-        """Words of a command line with what their names stand for."""
+        """Split a command line and replace its variables."""
         data = os.environ.get("COMPLEX_TRANSFORMERS_DATA", "../shared/data")
         values = {"DATA": data, "SEED": str(seed), "CPU": str(not torch.cuda.is_available())}
         return [Template(word).substitute(values) for word in shlex.split(text)]
 
     def command(self, row: str, seed: int, place: Place) -> list[str]:
-        """The command line of a run."""
+        """Return the command line of a run."""
 
         def begun(match: re.Match[str]) -> str:
             model = place.model(match[1], match[2], seed)
             if not place.dry_run and not (ROOT / model).is_dir():
                 raise FileNotFoundError(
-                    f"{row} begins with {model}, which is not there: run {match[2]} of {match[1]} first, with "
-                    "--results FOLDER where it has a result"
+                    f"{row} starts from {model}, which does not exist. Run {match[2]} of {match[1]} first, with "
+                    "--results FOLDER if it already has a result."
                 )
             return model
 
@@ -133,7 +133,7 @@ class Commands(Grid):
         return f"{row}: {shlex.join(['python', *command])}"
 
     def provide(self, words: Sequence[str], needs: Sequence[Need], place: Place) -> None:
-        """Make what a command reads, where it is missing."""
+        """Create the missing inputs of a command."""
         for index, need in enumerate(needs):
             if any(need.folder in word for word in words) and not (ROOT / need.folder / need.proof).exists():
                 command = self.words(need.command, 0)
@@ -149,13 +149,13 @@ class Commands(Grid):
         if place.dry_run:
             return None
         result = json.loads((ROOT / place.model(self.name, row, seed) / "results.json").read_text(encoding="utf-8"))
-        result |= dict(*result.get("runs", ()))  # a script of several seeds, called with one
+        result |= dict(*result.get("runs", ()))  # a script for several seeds, called with one
         return {name: value for name, value in result.items() if name not in LEFT_OUT}
 
 
 @dataclass(frozen=True)
 class Functions(Grid):
-    """Rows that are arguments of ``function(value, seed)``; ``settings(value)`` is what a result depends on, too."""
+    """A grid whose rows are arguments of ``function(value, seed)``; results also depend on ``settings(value)``."""
 
     function: Callable[[Any, int], dict[str, Any]] = lambda value, seed: {}
     settings: Callable[[Any], dict[str, Any]] = lambda value: {}
@@ -165,11 +165,11 @@ class Functions(Grid):
 
     def check(self, row: str, found: Mapping[str, Any]) -> None:
         if found.get("settings", {}) != self._settings(row):
-            raise ValueError(f"{row} was measured under other settings: remove its lines, or give other --results")
+            raise ValueError(f"{row} was measured with other settings. Remove its lines, or pass another --results.")
 
     def run(self, row: str, seed: int, place: Place) -> dict[str, Any] | None:
         if place.options:
-            raise ValueError(f"the rows of {self.name} are no commands: they take no --options")
+            raise ValueError(f"--options must be empty for {self.name}, whose rows are not commands.")
         if place.dry_run:
             return None
         settings = self._settings(row)

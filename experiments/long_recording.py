@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Ten recordings of LJ Speech as one long file, read in chunks by a model: for the grid ``ljspeech-long``."""
+"""Chunked transcription of ten LJ Speech recordings joined into one file, for the grid ``ljspeech-long``."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ CHUNKS = ("--chunk_length_s", "9", "--stride_length_s", "2")
 
 
 def unpack(data: Path, archives: Path) -> None:
-    """The recordings, and the table of their transcripts."""
+    """Unpack the recordings and the table of their transcripts."""
     data.mkdir(parents=True, exist_ok=True)
     subprocess.run(["tar", "-xzf", archives / "ljspeech100.tar.gz", "-C", data, "--strip-components", "1"], check=True)
     shutil.copy(archives / "ljspeech100-transcripts.tsv", data / "all.tsv")
 
 
 def read(data: Path, model: Path, output: Path) -> None:
-    """Join, transcribe and score."""
+    """Join the recordings, transcribe them in chunks, and score."""
     with open(data / "all.tsv", encoding="utf-8") as table:
         rows = list(csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE))[:10]
     waves = [soundfile.read(data / row["file"]) for row in rows]

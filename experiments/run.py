@@ -1,16 +1,16 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a table: every row and seed that has no result yet, one after the other.
+"""Run every row and seed of a grid that has no result yet.
 
-    python -m experiments.run                                        # the grids there are
-    python -m experiments.run fsdd --list                            # rows of one, and their commands
+    python -m experiments.run                                        # list the grids
+    python -m experiments.run fsdd --list                            # list its rows and commands
     python -m experiments.run fsdd --seeds 0,1,2                     # every row
     python -m experiments.run fsdd real "fully_spectral*"            # rows by name or pattern
     python -m experiments.run fsdd real --results outputs/longer --options "--num_train_epochs 80"
 
-A run that has a result is left out, one that was stopped goes on from its last checkpoint; ``--dry-run`` prints the
-commands. Data are named by ``COMPLEX_TRANSFORMERS_DATA``. Results are lines of ``experiments/results/GRID.jsonl``,
-models and logs lie in ``outputs/GRID/``; with ``--results FOLDER`` both lie there. ``python -m experiments.tables``
+Runs with a result are skipped; an interrupted run resumes from its last checkpoint. ``--dry-run`` prints the
+commands. ``COMPLEX_TRANSFORMERS_DATA`` is the data folder. Results are lines of ``experiments/results/GRID.jsonl``,
+models and logs are in ``outputs/GRID/``; ``--results FOLDER`` holds both. ``python -m experiments.tables``
 writes the tables.
 """
 
@@ -29,10 +29,10 @@ __all__ = ["run_grid"]
 
 
 def run_grid(grid: Grid, rows: Sequence[str], seeds: Sequence[int], place: Place) -> None:
-    """Run what has no result, seeds outermost, so that a stopped table is whole for fewer seeds.
+    """Run rows and seeds without a result, seed by seed, so that an interrupted table is complete for its first seeds.
 
     Raises:
-        ValueError: a result that is there belongs to other settings of its row.
+        ValueError: an existing result was measured with other settings.
     """
     path = place.results / f"{grid.name}.jsonl"
     done = {(line["row"], line["seed"]): line for line in read_lines(path)}
@@ -42,7 +42,7 @@ def run_grid(grid: Grid, rows: Sequence[str], seeds: Sequence[int], place: Place
             grid.check(row, done[row, seed])
     for row, seed in asked:
         if (row, seed) in done:
-            print(f"left out, as it has a result: {row}, seed {seed}")
+            print(f"skipped, has a result: {row}, seed {seed}")
             continue
         print(f"{grid.name}: {row}, seed {seed}", flush=True)
         if (result := grid.run(row, seed, place)) is not None:

@@ -1,3 +1,3 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What ``benchmarks.bench`` measures: one file, one ``case``."""
+"""Cases of ``benchmarks.bench``, one per file. The docstring of ``case`` is the caption of its table."""

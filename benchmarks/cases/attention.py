@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attention by the modulus of a score against PyTorch's fused attention on the same halves."""
+"""Modulus attention against PyTorch's fused attention on the same halves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT_MOST = {("modulus", 1024): 2.0}
 
 
 def attention_steps(batch: int, length: int) -> dict[str, Step]:
-    """Attention alone, forward and backward: PyTorch's, which is score `real`, and ours by score."""
+    """Return attention steps, forward and backward: PyTorch's (score `real`) and ours by score."""
     inputs = [torch.randn(batch, HEADS, length, HEAD_WIDTH, requires_grad=True) for _ in range(3)]
     cotangent = torch.randn(batch, length, HEADS, HEAD_WIDTH)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Modulus attention as a whole and in blocks of queries."""
+"""Modulus attention, whole and in blocks of queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADS, HEAD_WIDTH = 8, 64
 
 
 def steps(batch: int, length: int) -> dict[str, Step]:
-    """Contestants: PyTorch's fused attention (score ``real``), and modulus attention as a whole and in blocks."""
+    """Return contestants: PyTorch's fused attention (score ``real``), and modulus attention, whole and in blocks."""
     module = nn.Identity()
     inputs = [torch.randn(batch, HEADS, length, HEAD_WIDTH, requires_grad=True) for _ in range(3)]
     cotangent = torch.randn(batch, length, HEADS, HEAD_WIDTH)
@@ -59,7 +59,7 @@ def case(rounds: int) -> Outcome:
 
 
 def table(data: dict[str, Any]) -> str:
-    """A row for each shape."""
+    """Write a row for each shape."""
     rows = data["rows"]
     text = markdown_table(
         ["batch x length", *rows[0]["milliseconds"]],

@@ -17,7 +17,7 @@ __all__ = ["case", "text_cnn"]
 
 
 def text_cnn(number_field: str, **changes: Any) -> nn.Module:
-    """The convolutional classifier: vectors of 300 complex features, 100 complex filters of 3, 4 and 5 words."""
+    """Build the convolutional classifier: 300 complex features, 100 complex filters of 3, 4 and 5 tokens."""
     torch.manual_seed(0)
     sizes = {"vocab_size": 10_000, "hidden_size": 600, "num_filters": 200, "num_labels": 6, **changes}
     config = ComplexTextCNNConfig(number_field=number_field, hidden_dropout_prob=0.0, **sizes)
@@ -25,7 +25,7 @@ def text_cnn(number_field: str, **changes: Any) -> nn.Module:
 
 
 def case(rounds: int) -> Outcome:
-    """The convolutional classifier (embedding included) on 50 texts of 24 words against its real twin."""
+    """The convolutional classifier (embedding included) on 50 sequences of 24 tokens against its real twin."""
     ids, labels = torch.randint(1, 10_000, (50, 24)), torch.randint(0, 6, (50,))
     models = {f"{field} CNN": text_cnn(field) for field in ("complex", "real")}
     contestants = model_steps(models, lambda _: {"input_ids": ids, "labels": labels})

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Causal decoders of the size of SmolLM2-135M's layers, with random weights, beside Llama of the same stored width."""
+"""Causal decoders of the size of SmolLM2-135M's layers, with random weights, against Llama of equal width."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OURS: dict[str, dict[str, Any]] = {
     "widely linear": LIFTED,
     "real twin": {"number_field": "real"},
 }
-# At most so many times the time of Llama: a training step, writing.
+# Limits relative to Llama: training step, decoding.
 BARS = {"complex": (0.95, 1.0), "widely linear": (1.05, 1.05)}
 NEW_TOKENS = 32
 SIZES = {
@@ -40,7 +40,7 @@ SIZES = {
 
 
 def decoder(name: str) -> PreTrainedModel:
-    """A model of ``LLAMA`` or ``OURS``: 4 layers, hidden 576, feed-forward 1536, 9 heads, 3 of keys, 8,000 words."""
+    """Build a model of ``LLAMA`` or ``OURS``: 4 layers, hidden 576, feed-forward 1536, 9 heads, 3 key/value heads."""
     torch.manual_seed(0)
     if name == LLAMA:
         return LlamaForCausalLM(LlamaConfig(**SIZES))
@@ -48,7 +48,7 @@ def decoder(name: str) -> PreTrainedModel:
 
 
 def case(rounds: int) -> Outcome:
-    """Causal decoders of 4 layers (hidden 576, feed-forward 1536, 9 heads, 3 of keys, 8,000 words) against Llama's."""
+    """Causal decoders (4 layers, hidden 576, feed-forward 1536, 9 heads, 3 key/value heads) against Llama's."""
     models = {name: decoder(name) for name in (LLAMA, *OURS)}
     ids = torch.randint(3, 8000, (4, 128), generator=torch.Generator().manual_seed(1))
     batch = {"input_ids": ids, "labels": ids}

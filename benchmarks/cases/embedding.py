@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The complex-order embedding against a table of words."""
+"""The complex-order embedding against an embedding table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REAL = "nn.Embedding"
 
 
 def tables(words: int, width: int) -> dict[str, nn.Module]:
-    """Embeddings of one size, the first padding."""
+    """Return embeddings of one size; token 0 is padding."""
     ours: dict[str, dict[str, Any]] = {
         "complex_order": {},
         "complex_order, frequencies shared by words": {"frequency_sharing": "word"},
@@ -31,7 +31,7 @@ def tables(words: int, width: int) -> dict[str, nn.Module]:
 
 
 def case(rounds: int) -> Outcome:
-    """ComplexOrderEmbedding of 30,000 words and width 512 on 16 x 128 tokens against nn.Embedding of the same size."""
+    """ComplexOrderEmbedding (30,000 tokens, width 512) on 16 x 128 tokens against nn.Embedding of the same size."""
     words, width = 30_000, 512
     ids = torch.randint(1, words, (16, 128))
     layers = tables(words, width)

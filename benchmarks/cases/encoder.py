@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Encoder layers in training mode without dropout, with proofs that they do the same work."""
+"""Encoder layers in training mode without dropout, with checks that they compute the same."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 def our_layer(**fields: str) -> EncoderLayer:
-    """Our encoder layer, out of a model, so that it is initialised and connected as users get it."""
+    """Return our encoder layer, taken from a model so that it is initialised as for users."""
     fields = {"hidden_act": "split_gelu", "attn_implementation": "sdpa", **fields}
     return ComplexOrderModel(ComplexOrderConfig(vocab_size=8, **SIZES, **NO_DROPOUT, **fields)).train().layers[0]
 
 
 def bert_layer() -> BertLayer:
-    """Transformers' encoder layer with ``sdpa`` and GELU."""
+    """Return Transformers' encoder layer with ``sdpa`` and GELU."""
     config = BertConfig(hidden_act="gelu", layer_norm_eps=1e-5, **SIZES, **NO_DROPOUT)
     config._attn_implementation = "sdpa"
     return BertLayer(config).train()
@@ -35,7 +35,7 @@ def bert_layer() -> BertLayer:
 
 @torch.no_grad()
 def check_real_twin(bert: BertLayer, twin: EncoderLayer, x: Tensor) -> None:
-    """With the weights of BERT's layer our real twin must give BERT's output: the same work is being timed."""
+    """Check that our real twin with the weights of BERT's layer gives BERT's output."""
     pairs: list[tuple[nn.Module, nn.Module]] = [
         (twin.self_attn.q_proj, bert.attention.self.query),
         (twin.self_attn.k_proj, bert.attention.self.key),
@@ -53,7 +53,7 @@ def check_real_twin(bert: BertLayer, twin: EncoderLayer, x: Tensor) -> None:
 
 @torch.no_grad()
 def check_score(layer: EncoderLayer, score: str, x: Tensor) -> None:
-    """Self-attention against the textbook formula in complex128: softmax(|q k^H| / sqrt d) v or softmax(Re ...) v."""
+    """Check self-attention against complex128: softmax(|q k^H| / sqrt d) v or softmax(Re(q k^H) / sqrt d) v."""
     attention = layer.self_attn
     z = to_complex(x.double())
 

@@ -26,19 +26,19 @@ IMAGES = {"num_channels": 1, "image_size": 28, "num_labels": 10}
 
 
 class Plain(nn.Module):
-    """A network of torch with the loss that ours have."""
+    """A network of torch with the loss of our models."""
 
     def __init__(self, *layers: nn.Module) -> None:
         super().__init__()
         self.layers = nn.Sequential(*layers)
 
     def forward(self, pixel_values: Tensor, labels: Tensor) -> Any:
-        """The loss."""
+        """Return the loss."""
         return type("Output", (), {"loss": F.cross_entropy(self.layers(pixel_values), labels)})
 
 
 def networks(width: int = WIDTH, channels: int = CHANNELS) -> dict[str, nn.Module]:
-    """784-width-width-10, and two layers of ``channels`` filters, by ours in both fields and by torch."""
+    """Return 784-width-width-10 and two layers of ``channels`` filters: ours in both fields, and torch's."""
     found: dict[str, nn.Module] = {}
     for field in ("complex", "real"):
         sizes = {**IMAGES, "number_field": field, "hidden_act": "split_relu"}

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A complex dense layer against a real one, as the layer chooses its way and by each of the three ways."""
+"""A complex dense layer against a real one: the automatic choice and each of the three algorithms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REAL = "nn.Linear"
 
 
 def paths(layer: ComplexLinear) -> dict[str, Callable[[Tensor], Tensor]]:
-    """The product of one layer by each path, whatever the layer would choose."""
+    """Return the product of one layer by each algorithm."""
     weights = layer.real.weight, layer.imag.weight, layer.bias
     return {
         "three products": lambda x: GaussLinear.apply(x.flatten(0, -2), *weights).unflatten(0, x.shape[:-1]),
@@ -30,7 +30,7 @@ def paths(layer: ComplexLinear) -> dict[str, Callable[[Tensor], Tensor]]:
 
 
 def check_paths(width: int, rows: int) -> None:
-    """Every path must give W z + b of complex128 and its gradients: exactly the same thing is being timed."""
+    """Check that every algorithm gives W z + b of complex128 and its gradients."""
     layer = ComplexLinear(width, width, dtype=torch.float64)
     torch.nn.init.normal_(layer.bias)
     x, cotangent = torch.randn(2, rows, width, dtype=torch.float64)
@@ -44,7 +44,7 @@ def check_paths(width: int, rows: int) -> None:
 
 
 def inference_step(call: Callable[[Tensor], Tensor], x: Tensor) -> Step:
-    """Forward alone."""
+    """Return a forward step."""
 
     def step() -> None:
         with torch.no_grad():
@@ -54,7 +54,7 @@ def inference_step(call: Callable[[Tensor], Tensor], x: Tensor) -> Step:
 
 
 def steps(width: int, rows: int, training: bool) -> dict[str, Step]:
-    """Contestants: a real layer of the same width, and each path."""
+    """Return contestants: a real layer of the same width, and each algorithm."""
     real, layer = torch.nn.Linear(width, width), ComplexLinear(width, width)
     x = torch.randn(rows, width)
     calls: dict[str, tuple[torch.nn.Module, Callable[[Tensor], Tensor]]] = {REAL: (real, real)}

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The three ways to compute a complex dense layer, over rows and widths: the rule of ``nn.functional.linear``."""
+"""The three algorithms of a complex dense layer, by rows and width: the basis of ``nn.functional.linear``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def case(rounds: int) -> Outcome:
 
 
 def table(data: dict[str, Any]) -> str:
-    """Two tables: three ratios in each cell, the smallest in bold."""
+    """Write two tables with three ratios per cell, the smallest in bold."""
     names = ("three products", "block", "sub-layers")
     widths = sorted({row["width"] for row in data["rows"]})
     counts = sorted({row["rows"] for row in data["rows"]})

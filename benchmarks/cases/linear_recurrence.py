@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks around a linear recurrence beside recurrent layers of the same stored width."""
+"""Blocks around a linear recurrence against recurrent layers of the same stored width."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from complex_transformers.nn import ComplexLSTM, DiagonalRecurrence, LinearRecur
 __all__ = ["BLOCK", "case", "layers"]
 
 WIDTH = 256
-LANES = 16  # as language models are trained here; with more rows the products decide
+LANES = 16  # as in our language models; with more rows, matrix products dominate
 BLOCK = "LinearRecurrentBlock"
 
 
 def layers(width: int) -> dict[str, nn.Module]:
-    """Blocks and recurrent layers of one stored width, which return their states alone."""
+    """Return blocks and recurrent layers of one stored width that return only their states."""
     found = {
         BLOCK: LinearRecurrentBlock(width, width),
         f"{BLOCK}, real": LinearRecurrentBlock(width, width, number_field="real"),
@@ -31,7 +31,7 @@ def layers(width: int) -> dict[str, nn.Module]:
 
 
 def case(rounds: int) -> Outcome:
-    """A training step of a layer of stored width 256 on texts of 512 words, 4, 16 and 64 at once."""
+    """A training step of a layer of stored width 256 on sequences of 512 tokens, 4, 16 and 64 at once."""
     rows = []
     contestants = layers(WIDTH)
     for batch in (4, 16, 64):
@@ -42,5 +42,5 @@ def case(rounds: int) -> Outcome:
             *(Comparison(BLOCK, name) for name in ("torch.nn.LSTM", f"{BLOCK}, real")),
             Comparison("DiagonalRecurrence", BLOCK),
         ]
-        rows += race(f"{batch} texts", steps, comparisons, rounds)
+        rows += race(f"{batch} sequences", steps, comparisons, rounds)
     return Outcome(rows, [f"{name}: {size(layer):,} real parameters" for name, layer in contestants.items()])

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Peak memory of the encoder layer, for scores whose weights are kept and scores whose weights are not."""
+"""Peak memory of the encoder layer, for scores that keep attention weights and scores that do not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["case", "peak_steps"]
 
 
 def peak_steps(score: str) -> tuple[nn.Module, Callable[[int], Step]]:
-    """An encoder layer, and its steps on one sentence of some length."""
+    """Return an encoder layer and its steps on one sentence of some length."""
     layer = our_layer(attention_score=score)
     return layer, lambda length: random_step(layer, 1, length, 512)
 
@@ -32,7 +32,7 @@ def case(rounds: int) -> Outcome:
     for score, bar in (("real", 2.3), ("modulus", None)):
         peaks: dict[int, list[float]] = {}
         for length in lengths:
-            # Eight heads, about nine float32 numbers for each score.
+            # Eight heads, about nine float32 values per score.
             needed = 0 if score == "real" else 12 * 8 * length**2 * 4
             if needed > _available_memory():
                 notes.append(f"score {score} at {length} tokens left out: {needed / 2**30:.0f} GiB are not free")

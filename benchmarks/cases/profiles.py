@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Where a training step of a dense, encoder or recurrent layer spends its time, by kind of operation."""
+"""Profile of a training step of a dense, encoder or recurrent layer, by kind of operation."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ KINDS = {
 
 
 def linear_step() -> Step:
-    """A training step of ComplexLinear(1024, 1024) on 4096 tokens."""
+    """Return a training step of ComplexLinear(1024, 1024) on 4096 tokens."""
     return random_step(ComplexLinear(1024, 1024), 4096, 1024)
 
 
 def encoder_step(score: str, batch: int, length: int) -> Step:
-    """A training step of the encoder layer."""
+    """Return a training step of the encoder layer."""
     return random_step(our_layer(attention_score=score), batch, length, 512)
 
 
 def recurrent_step(layer: type[nn.Module]) -> Step:
-    """A training step of a recurrent layer of 256 complex features on 64 sequences of 40 steps."""
+    """Return a training step of a recurrent layer of 256 complex features on 64 sequences of 40 steps."""
     return random_step(States(layer(512, 512)), 40, 64, 512)
 
 
 def shares(step: Step, steps: int) -> dict[str, float]:
-    """Per cent of the time of a step, by kind; what is not named is passes over memory (sums, copies, products)."""
+    """Return the share of each kind in the time of a step, in percent; the rest is passes over memory."""
     step()
     with profile(activities=[ProfilerActivity.CPU]) as recorded:
         for _ in range(steps):
@@ -63,7 +63,7 @@ def shares(step: Step, steps: int) -> dict[str, float]:
     return {kind: 100.0 * time[kind] / total for kind in (*KINDS, OTHER)}
 
 
-# Name of a profile -> a row's name and its step.
+# Profile name -> row name and its step.
 STEPS: dict[str, dict[str, Callable[[], Step]]] = {
     "profile-linear": {"ComplexLinear": linear_step},
     "profile-encoder": {score: partial(encoder_step, score, 16, 128) for score in ("real", "modulus")},
@@ -78,7 +78,7 @@ def case(name: str, rounds: int) -> Outcome:
 
 
 def table(data: dict[str, Any]) -> str:
-    """A row for each step; kinds that none of them has are left out."""
+    """Write a row for each step; absent kinds are left out."""
     rows = data["rows"]
     kinds = [kind for kind in (*KINDS, OTHER) if any(row["per_cent"][kind] >= 0.5 for row in rows)]
     cells = [[f"`{row['step']}`", *(f"{row['per_cent'][kind]:.0f} %" for kind in kinds)] for row in rows]

@@ -22,7 +22,7 @@ GATES = ("real_part", "projected", "modulus", "split")
 
 
 class States(nn.Module):
-    """A recurrent layer that returns its states alone."""
+    """A recurrent layer that returns only its states."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
@@ -33,12 +33,12 @@ class States(nn.Module):
 
 
 def other_gates(kind: str) -> list[str]:
-    """Those that are measured, but for the default."""
+    """Return the measured gates, without the default."""
     return [gate for gate in GATES if gate != default_gate(kind.lower())]
 
 
 def recurrent_layers(kind: str, features: int) -> tuple[dict[str, nn.Module], dict[str, nn.Module]]:
-    """LSTM or GRU of ``features`` complex features on halves, ours and torch's, and on native complex numbers."""
+    """Return LSTMs or GRUs of ``features`` complex features: ours and torch's on halves, others on complex tensors."""
     ours: Callable[..., nn.Module] = {"LSTM": ComplexLSTM, "GRU": ComplexGRU}[kind]
     torch_layer: Callable[..., nn.Module] = getattr(nn, kind)
     width = 2 * features
@@ -54,7 +54,7 @@ def recurrent_layers(kind: str, features: int) -> tuple[dict[str, nn.Module], di
 
 
 def lstm_products(steps: int, batch: int, features: int) -> Step:
-    """The real products of a training step of ``ComplexLSTM``, five rows for each unit, and nothing else."""
+    """Return a step with only the matrix products of a training step of ``ComplexLSTM``, five rows per unit."""
     rows, width = 5 * features, 2 * features
     of_inputs, of_states = torch.randn(2, rows, width)
     adjoint, weights = of_states.t().contiguous(), torch.randn(rows, 2 * width)
@@ -96,7 +96,7 @@ def case(rounds: int) -> Outcome:
         comparisons = [Comparison(ours, name, bar) for name, bar in bars.items() if name in contestants]
         comparisons += [Comparison(f"{ours}, {gate} gates", f"torch.nn.{kind}") for gate in other_gates(kind)]
         if kind == "LSTM":
-            floor = "its products alone"
+            floor = "its matrix products only"
             contestants[floor] = lstm_products(steps, batch, features)
             comparisons += [Comparison(floor, name) for name in (ours, *bars) if name in contestants]
         rows += race(f"{kind}, training step", contestants, comparisons, rounds)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent language models: what a token costs late in a text, and whole models beside each other."""
+"""Recurrent language models: time per token late in a text, and training steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODELS = {
 
 
 def make(**fields: object) -> ComplexRecurrentLMForCausalLM:
-    """A model of the sizes of ``thesis-language-models``."""
+    """Build a model of the sizes of ``thesis-language-models``."""
     config = ComplexRecurrentLMConfig(
         vocab_size=VOCABULARY, hidden_size=WIDTH, recurrent_size=WIDTH, cutoffs=(2000,), **fields
     )
@@ -31,7 +31,7 @@ def make(**fields: object) -> ComplexRecurrentLMForCausalLM:
 
 
 def token_step(model: ComplexRecurrentLMForCausalLM, read: int) -> Step:
-    """Read one token more, behind ``read`` ones."""
+    """Return a step that processes one more token after ``read`` ones."""
     with torch.no_grad():
         states = model(torch.randint(VOCABULARY, (1, read)), use_cache=True).cache
     token = torch.randint(VOCABULARY, (1, 1))
@@ -44,7 +44,7 @@ def token_step(model: ComplexRecurrentLMForCausalLM, read: int) -> Step:
 
 
 def case(rounds: int) -> Outcome:
-    """Stored width 256 and 10,000 words: a token behind 2,000 and behind 20; a step on 16 texts of 35 words."""
+    """Stored width 256 and 10,000 tokens: a token after 2,000 and after 20; a step on 16 sequences of 35 tokens."""
     rows = []
     models = {name: make(**fields) for name, fields in MODELS.items()}
     late, early = f"token {LATE:,}", f"token {EARLY}"

@@ -40,25 +40,25 @@ NETWORKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "spectral-scaled": ({"feature_type": "frames"}, {"variant": "spectral_scaled"}),
     "real twin": ({"feature_type": "log_mel"}, {"number_field": "real", "attention_normalization": "softmax"}),
 }
-# Text is read in chunks that overlap on either side: n of them read CHUNK + (n - 1) (CHUNK - 2 STRIDE) seconds. Where
-# every chunk takes the same, time is linear in the length; 38 of them are ten minutes.
+# Chunks overlap on both sides: n of them cover CHUNK + (n - 1) (CHUNK - 2 STRIDE) seconds. If
+# every chunk takes the same time, time is linear in the length; 38 chunks are ten minutes.
 CHUNK, STRIDE = 20, 2
 SHORT, LONG = 4, 38
 _TOKENIZER = build_ctc_tokenizer(["abcdefghijklmnopqrstuvwxyz' "])
 
 
 def audio(seconds: float) -> np.ndarray:
-    """Noise."""
+    """Return noise."""
     return np.random.default_rng(0).standard_normal(int(seconds * RATE)).astype(np.float32)
 
 
 def extractor(name: str) -> SpectralFeatureExtractor:
-    """Windows of 25 ms every 10 ms; the loudness stays, so that chunks have the features of the whole."""
+    """Windows of 25 ms every 10 ms, without loudness normalisation: chunks have the features of the whole."""
     return SpectralFeatureExtractor(sampling_rate=RATE, normalize=False, **NETWORKS[name][0])
 
 
 def network(name: str, **changes: int) -> SpectralTransformerForCTC:
-    """Six layers of stored width 512, feed-forward 2048, 8 heads; four frames become one."""
+    """Build six layers of stored width 512, feed-forward 2048, 8 heads; four frames are merged into one."""
     torch.manual_seed(0)
     sizes = {
         "hidden_size": 512,
@@ -81,14 +81,14 @@ def network(name: str, **changes: int) -> SpectralTransformerForCTC:
 
 
 def clips(name: str, count: int = 8, seconds: int = 8, symbols: int = 60) -> dict[str, Tensor]:
-    """Features of 8 clips of 8 s with 60 symbols each."""
+    """Return features of 8 clips of 8 s with 60 labels each."""
     waves = [audio(seconds + 0.001 * i)[: seconds * RATE] for i in range(count)]
     labels = torch.randint(3, len(_TOKENIZER), (count, symbols), generator=torch.Generator().manual_seed(1))
     return {**extractor(name)(waves, sampling_rate=RATE, return_tensors="pt"), "labels": labels}
 
 
 def extraction(name: str, seconds: float) -> Step:
-    """Features of a recording."""
+    """Return a step that extracts the features of a recording."""
     extract, wave = extractor(name), audio(seconds)
 
     def step() -> None:
@@ -98,18 +98,18 @@ def extraction(name: str, seconds: float) -> Step:
 
 
 def recognizer(model: SpectralTransformerForCTC, name: str) -> Any:
-    """From a waveform to text."""
+    """Return a pipeline from waveform to text."""
     parts = {"tokenizer": _TOKENIZER, "feature_extractor": extractor(name)}
     return pipeline("automatic-speech-recognition", model=model.eval(), device="cpu", **parts)
 
 
 def length(chunks: int) -> int:
-    """Seconds that so many whole chunks read."""
+    """Return the seconds covered by a number of whole chunks."""
     return CHUNK + (chunks - 1) * (CHUNK - 2 * STRIDE)
 
 
 def reading(recognize: Any, seconds: float) -> Step:
-    """Text of a recording in chunks of 20 s that overlap by 2 s on either side."""
+    """Return a step that transcribes a recording in chunks of 20 s that overlap by 2 s on both sides."""
     wave = audio(seconds)
 
     def step() -> None:
@@ -119,7 +119,7 @@ def reading(recognize: Any, seconds: float) -> Step:
 
 
 def case(rounds: int) -> Outcome:
-    """CTC models of speech (6 layers, stored width 512, feed-forward 2048): training, features, reading in chunks."""
+    """CTC models (6 layers, stored width 512, feed-forward 2048): training, features, transcription in chunks."""
     models = {name: network(name) for name in NETWORKS}
     steps = {name: loss_step(model, **clips(name)) for name, model in models.items()}
     for name, model in models.items():
@@ -129,13 +129,15 @@ def case(rounds: int) -> Outcome:
     for name, model in models.items():
         recognize = recognizer(model, name)
         short, long = length(SHORT), length(LONG)
-        features, text = f"features of {short} s", f"text of {short} s"
+        features, text = f"features of {short} s", f"transcription of {short} s"
         steps = {features: extraction(name, short), text: reading(recognize, short), "long": reading(recognize, long)}
         taken = {what: [1e3 * s for s in values] for what, values in time_rounds(steps, rounds).items()}
         lasts = [1e3 * short] * rounds
-        rows.append(row(name, Comparison(features, "the audio", 1 / 200), taken[features], lasts, "ms"))
-        rows.append(row(name, Comparison(text, "the audio", 0.05), taken[text], lasts, "ms"))
-        linear_in_length = Comparison(f"text of {long} s, a chunk", f"text of {short} s, a chunk", 1.10)
+        rows.append(row(name, Comparison(features, "audio duration", 1 / 200), taken[features], lasts, "ms"))
+        rows.append(row(name, Comparison(text, "audio duration", 0.05), taken[text], lasts, "ms"))
+        linear_in_length = Comparison(
+            f"transcription of {long} s, a chunk", f"transcription of {short} s, a chunk", 1.10
+        )
         chunk_of_long, chunk_of_short = ([ms / n for ms in taken[what]] for what, n in (("long", LONG), (text, SHORT)))
         rows.append(row(name, linear_in_length, chunk_of_long, chunk_of_short, "ms"))
     return Outcome(rows, sizes(models))

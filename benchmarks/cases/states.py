@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""States and measurements against their real twin."""
+"""Quantum-like states and measurements against their real twin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["case", "states"]
 
 
 def states(number_field: str, **changes: object) -> nn.Module:
-    """Words of 300 complex features, 128 measurements, six labels."""
+    """Build a model of 300 complex features, 128 measurements, six labels."""
     torch.manual_seed(0)
     sizes = {"vocab_size": 10_000, "hidden_size": 600, "num_measurements": 128, "num_labels": 6, **changes}
     return ComplexQuantumForSequenceClassification(
@@ -25,11 +25,11 @@ def states(number_field: str, **changes: object) -> nn.Module:
 
 
 def check_outcomes(model: nn.Module, ids: Tensor) -> None:
-    """The outcomes are those of density matrices."""
+    """Check the outcomes against density matrices."""
     with torch.no_grad():
         base = model.model
         words = base.embed_tokens(ids)
-        weights = words.new_full(ids.shape, 1.0 / ids.shape[1])  # all words begin with one weight
+        weights = words.new_full(ids.shape, 1.0 / ids.shape[1])  # initially, all tokens have equal weight
         rho = to_complex(density_matrix(base.layer(words), weights))
         basis = to_complex(base.measurement.states())
         expected = torch.einsum("ki,bij,kj->bk", basis.conj(), rho, basis).real
@@ -37,17 +37,18 @@ def check_outcomes(model: nn.Module, ids: Tensor) -> None:
 
 
 def case(rounds: int) -> Outcome:
-    """States and measurements (embedding included) on 50 texts of 24 words against real states and real words."""
+    """States and measurements (with embedding) on 50 sequences of 24 tokens against real states and embeddings."""
     ids, labels = torch.randint(1, 10_000, (50, 24)), torch.randint(0, 6, (50,))
     rows = []
     for what, changes in (("sentence", {}), ("n-grams", {"pooling": "max"})):
         models = {f"{field} states": states(field, **changes) for field in ("complex", "real")}
-        models["real words"] = states("real", embedding_type="word", **changes)
+        models["real embeddings"] = states("real", embedding_type="word", **changes)
         if not changes:
             check_outcomes(models["complex states"], ids[:4])
         contestants = model_steps(models, lambda _: {"input_ids": ids, "labels": labels})
         comparisons = [
-            Comparison("complex states", other, bar) for other, bar in (("real states", 1.5), ("real words", None))
+            Comparison("complex states", other, bar)
+            for other, bar in (("real states", 1.5), ("real embeddings", None))
         ]
         rows += race(f"training step, {what}", contestants, comparisons, rounds)
     return Outcome(rows, [])

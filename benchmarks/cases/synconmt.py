@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""SynCoNMT: both attentions over both number fields, with random weights."""
+"""SynCoNMT with both attentions in both number fields, with random weights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS, _RELATIONS, _START = 8000, 50, 1
 def translator(
     field: str, attention_type: str, hidden_size: int, words: int = _WORDS
 ) -> SynCoNMTForConditionalGeneration:
-    """One layer each way, GRU cells, 8,000 words and 50 relations on both sides."""
+    """Build a model with one layer per direction, GRU cells, 8,000 tokens and 50 relations on both sides."""
     torch.manual_seed(0)
     config = SynCoNMTConfig(
         vocab_size=words,
@@ -45,7 +45,7 @@ def translator(
 
 
 def pairs(model: SynCoNMTForConditionalGeneration, batch: int, length: int) -> dict[str, Tensor]:
-    """Sources of ``length`` words, every other one a quarter shorter, and targets of that length."""
+    """Return sources of ``length`` tokens, every other one a quarter shorter, and targets of that length."""
     generator = torch.Generator().manual_seed(1)
     source, labels = torch.randint(3, model.config.vocab_size, (2, batch, length), generator=generator)
     relations, relation_labels = torch.randint(3, _RELATIONS, (2, batch, length), generator=generator)
@@ -62,12 +62,12 @@ def _source(batch: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def search(model: SynCoNMTForConditionalGeneration, batch: dict[str, Tensor], num_beams: int) -> Step:
-    """``NEW_WORDS`` words for every source, greedily or with beams."""
+    """Return a step that generates ``NEW_WORDS`` tokens for every source, by greedy or beam search."""
     return writing_step(model, 1, NEW_WORDS, lambda: {**_source(batch), "num_beams": num_beams})
 
 
 def continuation(model: SynCoNMTForConditionalGeneration, batch: dict[str, Tensor], place: int) -> Step:
-    """``NEW_WORDS`` words, greedily, behind targets of ``place`` random words that have been read."""
+    """Return a step that generates ``NEW_WORDS`` tokens greedily after targets of ``place`` random tokens."""
     model.eval()
     begun = random_targets(len(batch["input_ids"]), place)
     decoder = {"decoder_input_ids": begun[0]}
@@ -86,7 +86,7 @@ def continuation(model: SynCoNMTForConditionalGeneration, batch: dict[str, Tenso
 
 
 def random_targets(batch: int, length: int) -> tuple[Tensor, Tensor]:
-    """Words and relations, the first word that which starts every target."""
+    """Return random words and relations; the first word is the start token."""
     generator = torch.Generator().manual_seed(2)
     words = torch.randint(3, _WORDS, (batch, length), generator=generator)
     words[:, 0] = _START
@@ -95,7 +95,7 @@ def random_targets(batch: int, length: int) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def check_twins(models: dict[str, SynCoNMTForConditionalGeneration]) -> None:
-    """Raise unless stored widths are equal, and step by step gives what one pass gives."""
+    """Raise AssertionError unless stored widths are equal and step-by-step decoding equals one pass."""
     if len({model.config.hidden_size for model in models.values()}) > 1:
         raise AssertionError("the networks have unequal widths")
     for model in models.values():
@@ -116,7 +116,7 @@ def check_twins(models: dict[str, SynCoNMTForConditionalGeneration]) -> None:
 
 
 def case(rounds: int) -> Outcome:
-    """SynCoNMT of the paper's width (512 complex features), 8,000 words, 32 x 24 words, against its real twins."""
+    """SynCoNMT of the paper's width (512 complex features), 8,000 tokens, 32 x 24 tokens, against its real twins."""
     rows, notes = [], []
     for attention in ("bahdanau", "luong"):
         models = {name: translator(name, attention, 1024) for name in FIELDS}
@@ -127,9 +127,9 @@ def case(rounds: int) -> Outcome:
         rows += race(f"{attention}, training step", steps, comparisons, rounds)
         model = models["complex"]
         batch = pairs(model, 32, 24)
-        steps = {f"behind {place} words": continuation(model, batch, place) for place in (10, 400)}
-        comparisons = [Comparison("behind 400 words", "behind 10 words", 1.10)]
-        rows += race(f"{attention}, {NEW_WORDS} words, greedily", steps, comparisons, rounds)
+        steps = {f"after {place} words": continuation(model, batch, place) for place in (10, 400)}
+        comparisons = [Comparison("after 400 words", "after 10 words", 1.10)]
+        rows += race(f"{attention}, {NEW_WORDS} words, greedy decoding", steps, comparisons, rounds)
         many = pairs(model, 160, 24)
         steps = {"5 beams, 32 sentences": search(model, batch, 5)}
         steps["greedy, 160 sentences"] = search(model, many, 1)

@@ -23,7 +23,7 @@ SEGMENT, _BATCH = 256, 8
 
 
 def language_model(name: str, **changes: int) -> ComplexTransfoXLForCausalLM:
-    """A model of ``OURS``: 4 layers, hidden 512, feed-forward 2048, 8 heads, memory 256, the 27 letters of text8."""
+    """Build a model of ``OURS``: 4 layers, hidden 512, feed-forward 2048, 8 heads, memory 256, 27 characters."""
     torch.manual_seed(0)
     fields = {"real field": {"number_field": "real", "embedding_type": "word"}}
     sizes = {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 4, "num_attention_heads": 8}
@@ -40,7 +40,7 @@ def language_model(name: str, **changes: int) -> ComplexTransfoXLForCausalLM:
 
 
 def letters(length: int = 2 * SEGMENT + 1, batch: int = _BATCH) -> Tensor:
-    """Streams ``[batch, length]`` of random letters."""
+    """Return streams ``[batch, length]`` of random characters."""
     return torch.randint(0, _VOCABULARY, (batch, length), generator=torch.Generator().manual_seed(1))
 
 
@@ -64,7 +64,7 @@ class _PlainLayer(nn.Module):
 
     @staticmethod
     def shift(x: Tensor) -> Tensor:
-        """Appendix B: ``[B, H, T, S]`` by distance S - 1, ..., 0 to scores by key."""
+        """Map ``[B, H, T, S]`` by distance S - 1, ..., 0 to scores by key (Appendix B)."""
         batch, heads, length, size = x.shape
         padded = torch.cat([x.new_zeros(batch, heads, length, 1), x], dim=-1)
         return padded.view(batch, heads, size + 1, length)[:, :, 1:].reshape(x.shape)
@@ -84,7 +84,7 @@ class _PlainLayer(nn.Module):
 
 
 class PlainTransformerXL(nn.Module):
-    """Transformer-XL as its paper describes it, with a memory of hidden states ``[B, M, width]`` for every layer.
+    """Transformer-XL as in its paper, with a memory of hidden states ``[B, M, width]`` per layer.
 
     Of the sizes of one of ours.
     """
@@ -97,7 +97,7 @@ class PlainTransformerXL(nn.Module):
         self.head = nn.Linear(width, config.vocab_size)
 
     def forward(self, ids: Tensor, memories: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        """Logits, and the hidden states that every layer has read."""
+        """Return logits and the input hidden states of every layer."""
         h = self.words(ids)
         length, size, width = ids.shape[1], memories[0].shape[1] + ids.shape[1], h.shape[-1]
         distance = torch.arange(size - 1, -1, -1.0, device=h.device)
@@ -111,7 +111,7 @@ class PlainTransformerXL(nn.Module):
         return self.head(h), read
 
     def same_parameters(self, model: ComplexTransfoXLForCausalLM) -> Iterator[tuple[Tensor, list[Tensor]]]:
-        """Each parameter, and those of our real field that are the same: here q, k and v are one."""
+        """Yield each parameter with the equal parameters of our real field; q, k and v are fused here."""
         pairs = [(self.words, model.model.embed_tokens), (self.head, model.lm_head.projection)]
         for plain, ours in zip(self.layers, model.model.layers, strict=True):
             attention = ours.self_attn
@@ -135,7 +135,7 @@ class PlainTransformerXL(nn.Module):
 
 
 def training(model: nn.Module, streams: Tensor) -> Step:
-    """Forward and backward of a segment after a full memory; the memory is that of the segment before."""
+    """Return a training step on a segment with the full memory of the previous segment."""
     half = streams.shape[1] // 2
     first, segment, following = streams[:, :half], streams[:, half:-1], streams[:, half + 1 :].contiguous()
     model.train()
@@ -174,7 +174,7 @@ def _memory_after(model: ComplexTransfoXLForCausalLM, ids: Tensor) -> MemoryCach
 
 
 def reading(model: ComplexTransfoXLForCausalLM, tokens: int, times: int) -> Step:
-    """Evaluation with a full memory: the loss of the next ``tokens`` letters of one stream, ``times`` times over."""
+    """Return an evaluation step with full memory on the next ``tokens`` characters of a stream, ``times`` times."""
     model.eval()
     ids = letters(SEGMENT + tokens + 1, batch=1)
     state = _memory_after(model, ids[:, :SEGMENT]).state_dict()
@@ -194,7 +194,7 @@ def reading(model: ComplexTransfoXLForCausalLM, tokens: int, times: int) -> Step
 
 
 def generation(model: ComplexTransfoXLForCausalLM, place: int, tokens: int) -> Step:
-    """Greedy decoding of ``tokens`` letters after ``place`` letters that have been read."""
+    """Return a step of greedy decoding of ``tokens`` characters after ``place`` characters."""
     model.eval()
     prompt = letters(place, batch=1)
     memory = _memory_after(model, prompt[:, :-1])
@@ -214,7 +214,7 @@ def generation(model: ComplexTransfoXLForCausalLM, place: int, tokens: int) -> S
 
 
 def check_plain(plain: PlainTransformerXL, model: ComplexTransfoXLForCausalLM, streams: Tensor) -> None:
-    """Raise unless the plain network has the loss and the gradients of our real field; takes its weights first."""
+    """Load our real field's weights and raise AssertionError unless loss and gradients are equal."""
     same = list(plain.same_parameters(model))
     with torch.no_grad():
         for parameter, ours in same:
@@ -222,7 +222,7 @@ def check_plain(plain: PlainTransformerXL, model: ComplexTransfoXLForCausalLM, s
     losses = [training(network, streams)() for network in (plain, model)]
     torch.testing.assert_close(*losses, rtol=1e-5, atol=1e-5)
     for parameter, ours in same:
-        # By size, not number by number: a rectifier at 0 may be open in one of them alone.
+        # Compare norms, not elements: a ReLU at 0 may be open in only one of them.
         found, expected = torch.cat([p.grad for p in ours]), parameter.grad
         if not (found - expected).norm() <= 1e-3 * expected.norm():
             raise AssertionError(f"gradients of {tuple(expected.shape)} differ by {(found - expected).norm():.2g}")
@@ -230,7 +230,7 @@ def check_plain(plain: PlainTransformerXL, model: ComplexTransfoXLForCausalLM, s
 
 @torch.no_grad()
 def check_reading(model: ComplexTransfoXLForCausalLM) -> None:
-    """Raise unless segments and single letters give the logits that one pass gives, within the memory's reach."""
+    """Raise AssertionError unless segments and single characters give the logits of one pass, within the memory."""
     model.eval()
     ids = letters(64, batch=2)
     whole = model(ids, use_cache=False).logits
@@ -241,7 +241,7 @@ def check_reading(model: ComplexTransfoXLForCausalLM) -> None:
 
 
 def case(rounds: int) -> Outcome:
-    """Transformer-XLs of 4 layers (hidden 512, feed-forward 2048, 8 heads, segment 256, memory 256) over letters."""
+    """Transformer-XLs of 4 layers (hidden 512, feed-forward 2048, 8 heads, segment 256, memory 256) on characters."""
     models = {name: language_model(name) for name in OURS}
     plain, streams = PlainTransformerXL(models["real field"].config), letters()
     check_plain(plain, models["real field"], streams)
@@ -258,7 +258,7 @@ def case(rounds: int) -> Outcome:
     for name, model in models.items():
         steps = {f"{count:,} tokens": reading(model, count, 4096 // count) for count in (1024, 4096)}
         comparisons = [Comparison("4,096 tokens", "1,024 tokens", 1.10)]
-        rows += race(f"{name}, reading 4,096 tokens in streams of that length", steps, comparisons, rounds)
+        rows += race(f"{name}, evaluation of 4,096 tokens in streams of that length", steps, comparisons, rounds)
         steps = {f"token {place:,}": generation(model, place, 64) for place in (1000, 10_000)}
         comparisons = [Comparison("token 10,000", "token 1,000", 1.10)]
         rows += race(f"{name}, generating 64 tokens", steps, comparisons, rounds)

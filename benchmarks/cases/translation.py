@@ -31,7 +31,7 @@ def translator(
     heads: int = 8,
     vocabulary: int = _VOCABULARY,
 ) -> PreTrainedModel:
-    """A model of ``MARIAN`` or ``OURS``: 6 + 6 layers, hidden 512, feed-forward 2048, 8 heads, 8,000 words."""
+    """Build a model of ``MARIAN`` or ``OURS``: 6 + 6 layers, hidden 512, feed-forward 2048, 8 heads, 8,000 tokens."""
     torch.manual_seed(0)
     tokens = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
     if name == MARIAN:
@@ -60,7 +60,7 @@ def translator(
 
 
 def texts(batch: int, length: int, vocabulary: int = _VOCABULARY) -> dict[str, Tensor]:
-    """Sources of ``length`` tokens, every other one a quarter shorter, and targets of that length."""
+    """Return sources of ``length`` tokens, every other one a quarter shorter, and targets of that length."""
     generator = torch.Generator().manual_seed(1)
     source, labels = torch.randint(3, vocabulary, (2, batch, length), generator=generator)
     mask = torch.ones_like(source)
@@ -69,13 +69,13 @@ def texts(batch: int, length: int, vocabulary: int = _VOCABULARY) -> dict[str, T
 
 
 def peak_steps(name: str) -> tuple[nn.Module, Callable[[int], Step]]:
-    """A translator, and its steps on 32 pairs of sentences of some length."""
+    """Return a model and its steps on 32 pairs of sentences of some length."""
     model = translator(name)
     return model, lambda length: loss_step(model, **texts(32, length))
 
 
 def case(rounds: int) -> Outcome:
-    """Encoder-decoders of 6 + 6 layers (hidden 512, feed-forward 2048, 8 heads, 8,000 words) against Marian's."""
+    """Encoder-decoders of 6 + 6 layers (hidden 512, feed-forward 2048, 8 heads, 8,000 tokens) against Marian's."""
     models = {name: translator(name) for name in (MARIAN, *OURS)}
     batch = texts(32, 32)
     source = {name: batch[name] for name in ("input_ids", "attention_mask")} | {"num_beams": 1}

@@ -1,3 +1,3 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a GPU takes for a training step: layers by length, and the networks of ``benchmarks.cases``."""
+"""Training steps on a GPU: layers by sequence length, and the networks of ``benchmarks.cases``."""

@@ -3,12 +3,12 @@
 """Time and peak memory of training steps on a GPU: ``make bench-gpu``.
 
     python -m benchmarks.gpu [--case attention --case dense ...] [--lengths 128 1024 ...] [--rounds N] [--results FILE]
-    python -m benchmarks.gpu --tiny     # the same code at toy sizes on the CPU, which measures nothing
+    python -m benchmarks.gpu --tiny     # the same code at toy sizes on the CPU, without meaningful times
 
-bfloat16 and float32, as they are and compiled, forward + backward without dropout. A case is a line of
+bfloat16 and float32, eager and compiled, forward + backward without dropout. A case is a line of
 ``experiments/results/bench-gpu.jsonl``, from which ``python -m experiments.tables docs/benchmarks-gpu.md`` writes its
-table. With ``TRITON_INTERPRET=1`` a tiny run takes the kernels by Triton's interpreter. What a GPU has no memory for
-is left out, and said so. A ratio is ours / theirs: below 1, ours is faster (smaller).
+table. With ``TRITON_INTERPRET=1`` a tiny run uses Triton's interpreter. Contestants that run out of memory
+are left out with a note. A ratio is ours / theirs: below 1, ours is faster (smaller).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PACKAGES = {"peers": ("complextorch", "torchcvnn")}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Command line."""
+    """Parse the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", action="append", choices=list(CASES), help="one or more (default: all)")
     parser.add_argument("--lengths", type=int, nargs="+", help="tokens of the layers (default: 128 to 16384)")
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tiny", action="store_true", help="toy sizes on the CPU; needs --results")
     args = parser.parse_args(arguments)
     if args.rounds is not None and args.rounds < 2:
-        parser.error(f"--rounds must be at least 2 to have quartiles, got {args.rounds}")
+        parser.error(f"--rounds must be at least 2, got {args.rounds}")
     if args.tiny and args.results == GPU:
         parser.error("--tiny measures nothing: give --results another file")
     if not args.tiny and not torch.cuda.is_available():
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     devices, threads = switch.DEVICES, torch.get_num_threads()
     if args.tiny and os.environ.get("TRITON_INTERPRET") == "1":
         switch.DEVICES = ("cpu",)
-    torch.set_num_threads(THREADS)  # with one, the clock would be the processor's
+    torch.set_num_threads(THREADS)  # one thread would measure CPU time
     misses: list[str] = []
     try:
         for name in args.case or CASES:

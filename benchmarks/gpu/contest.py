@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps that run in turns on one device, in each dtype, as they are and compiled: time and peak memory."""
+"""Interleaved training steps on one device, in each dtype, eager and compiled: time and peak memory."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = [
     "to",
 ]
 
-PEAK = ", peak"  # ends the group of a row of memory
+PEAK = ", peak"  # suffix of the group of a memory row
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What every case is run at."""
+    """Device, sizes and rounds of all cases."""
 
     device: str
     lengths: tuple[int, ...]
-    long: int  # the length at which attention has a bar
+    long: int  # length at which attention has a limit
     dtypes: tuple[torch.dtype, ...]
     heads: int
     head_width: int
@@ -53,13 +53,13 @@ class Setting:
 
 
 FULL = Setting("cuda", (128, 512, 2048, 8192, 16384), 8192, (torch.bfloat16, torch.float32), 8, 64, "inductor")
-# Triton's interpreter holds bfloat16 as integers and cannot multiply them: float16 is the half precision here.
+# Triton's interpreter cannot multiply bfloat16, so float16 is the half precision here.
 TINY = Setting("cpu", (8,), 8, (torch.float16, torch.float32), 2, 4, "eager", is_tiny=True)
 
 
 @dataclass(frozen=True)
 class Mode:
-    """In which dtype, and whether compiled."""
+    """Dtype, and whether the step is compiled."""
 
     dtype: torch.dtype
     compiled: bool
@@ -67,31 +67,31 @@ class Mode:
 
     @property
     def is_half(self) -> bool:
-        """True for half precision, which has the bars."""
+        """Whether this is half precision, where limits apply."""
         return self.dtype != torch.float32
 
 
 def modes(setting: Setting, compiles: bool = True) -> Iterator[Mode]:
-    """Each dtype, as it is and compiled; what was compiled before is forgotten. Of a tiny run float32 is compiled."""
+    """Yield each dtype, eager and compiled, after resetting the compiler. A tiny run compiles float32 only."""
     for dtype, compiled in product(setting.dtypes, (False, True)):
         if compiled and not (compiles and (dtype == torch.float32 or not setting.is_tiny)):
             continue
-        torch._dynamo.reset()  # one shape at a time, of more contestants than its limit of graphs
+        torch._dynamo.reset()  # there are more contestants than the compiler's recompile limit
         torch._dynamo.config.recompile_limit = 64
         yield Mode(dtype, compiled, f"{str(dtype)[6:]}{', compiled' if compiled else ''}")
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """How its training step is made, and whether kernels may run in it."""
+    """A training step, and whether Triton kernels may run in it."""
 
     make: Callable[[], Step]
     kernels: bool = True
-    is_foreign: bool = False  # of another library, and left out where it fails
+    is_foreign: bool = False  # from another library, skipped if it fails
 
 
 def to(module: nn.Module, setting: Setting, dtype: torch.dtype) -> nn.Module:
-    """In training, on the device, in ``dtype`` but for what stays in float32."""
+    """Move a model to the device and ``dtype``, in training mode; some parameters stay in float32."""
     return module.train().to(setting.device, dtype)
 
 
@@ -102,7 +102,7 @@ def _first(out: Tensor | tuple[Tensor, ...]) -> Tensor:
 def layer(
     setting: Setting, mode: Mode, call: nn.Module | Callable[[Tensor], Tensor], x: Tensor, **options: bool
 ) -> Contestant:
-    """Forward and backward of a layer, which is moved and converted, or of a function."""
+    """Return a contestant for the forward and backward step of a layer (moved and converted) or a function."""
     parameters = []
     if isinstance(call, nn.Module):
         parameters = list(to(call, setting, mode.dtype).parameters())
@@ -119,7 +119,7 @@ def layer(
 def networks(
     setting: Setting, mode: Mode, models: Mapping[str, nn.Module], batch: Callable[[nn.Module], Mapping[str, Tensor]]
 ) -> dict[str, Contestant]:
-    """Forward and backward of networks that give their loss, each on its batch."""
+    """Return contestants for training steps of networks that return their loss, each on its batch."""
 
     def contestant(name: str, model: nn.Module) -> Contestant:
         model = to(model, setting, mode.dtype)
@@ -143,7 +143,7 @@ def _like(x: Tensor, setting: Setting, mode: Mode) -> Tensor:
 
 
 def against(reference: str, names: Sequence[str], bars: Mapping[str, float] | None = None) -> list[Comparison]:
-    """Each of the names beside the reference, which may be one of them."""
+    """Return comparisons of each name with the reference, which may be one of them."""
     return [Comparison(name, reference, (bars or {}).get(name)) for name in names if name != reference]
 
 
@@ -155,9 +155,9 @@ def compete(
     rounds: int,
     peak_bar: float | None = None,
 ) -> Outcome:
-    """Milliseconds and peak memory of contestants beside each other; those that run out of memory are noted.
+    """Measure milliseconds and peak memory of contestants; those that run out of memory are noted.
 
-    Where a comparison of times has a bar, that of peak memory has ``peak_bar``.
+    If a comparison of times has a limit, the comparison of peak memory has ``peak_bar``.
     """
     steps, notes = {}, []
     for name, contestant in contestants.items():
@@ -185,7 +185,7 @@ def _reason(error: RuntimeError) -> str:
 
 
 def _step(setting: Setting, contestant: Contestant) -> Step:
-    """A training step that has ended when it returns, run once."""
+    """Return a training step that synchronizes the device, after one run."""
     with use_kernels(contestant.kernels):
         step = contestant.make()
 
@@ -200,7 +200,7 @@ def _step(setting: Setting, contestant: Contestant) -> Step:
 
 
 def _peak(step: Step) -> float:
-    """MiB that a step takes besides what is held before it."""
+    """Return the peak MiB of a step above the memory allocated before it."""
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

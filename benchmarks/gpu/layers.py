@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers on one text of each length."""
+"""Layers on one sequence of each length."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ __all__ = ["attention", "decoder", "dense", "embedding", "encoder", "peers"]
 
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 FUSED = "SDPA on halves"
-# At most so many times the time of PyTorch's attention at the long length, and the memory.
+# Limits relative to PyTorch's attention at the long length: time and memory.
 MODULUS_BAR, MODULUS_PEAK_BAR = 2.2, 2.0
-# At most so many times the time of the real twin, in half precision.
+# Limits of the time relative to the real twin, in half precision.
 ENCODER_BARS = {"score real": 1.05, "score modulus": 1.25}
 
 Calls = Mapping[str, nn.Module | Callable[[Tensor], Tensor]]
@@ -44,7 +44,7 @@ def _run(
     text: Callable[[int, torch.dtype], Tensor],
     peak_bar: float | None = None,
 ) -> Outcome:
-    """``compete`` on a text of every length in every mode; names that end in "no kernel" run without them."""
+    """Run ``compete`` on a sequence of every length in every mode; names that end in "no kernel" disable kernels."""
     whole = Outcome([])
     for length in setting.lengths:
         for mode in modes(setting):
@@ -68,7 +68,7 @@ def _numbers(setting: Setting, width: int) -> Callable[[int, torch.dtype], Tenso
 
 
 def _attend(heads: int, score: str | None, x: Tensor) -> Tensor:
-    """Attention of queries, keys and values ``[1, N, 3 H 2 d]``; PyTorch's own on the halves without a score."""
+    """Compute attention of queries, keys and values ``[1, N, 3 H 2 d]``; without a score, PyTorch's on the halves."""
     parts = x.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
     if score is None:
         return F.scaled_dot_product_attention(*parts).transpose(1, 2)
@@ -76,7 +76,7 @@ def _attend(heads: int, score: str | None, x: Tensor) -> Tensor:
 
 
 def attention(setting: Setting, rounds: int) -> Outcome:
-    """Attention (8 heads of 64 stored numbers) by each score against PyTorch's on the same halves."""
+    """Attention (8 heads of stored width 64) by each score against PyTorch's on the same halves."""
     attend = partial(partial, _attend, setting.heads)
     calls: Calls = {
         FUSED: attend(None),
@@ -118,7 +118,7 @@ def encoder(setting: Setting, rounds: int) -> Outcome:
 
 
 class _Decoder(nn.Module):
-    """The hidden states of a model without its words, which have no gradient here."""
+    """A model on input embeddings, without gradients for its embedding table."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class _Decoder(nn.Module):
 
 
 def decoder(setting: Setting, rounds: int) -> Outcome:
-    """A decoder of one layer (hidden 512, feed-forward 2048, 8 heads, 4 of keys) against LlamaModel of one layer."""
+    """A decoder layer (hidden 512, feed-forward 2048, 8 heads, 4 key/value heads) against LlamaModel of one layer."""
     sizes = {
         "vocab_size": 8,
         "hidden_size": setting.width,
@@ -154,7 +154,7 @@ def decoder(setting: Setting, rounds: int) -> Outcome:
 
 
 def dense(setting: Setting, rounds: int) -> Outcome:
-    """A dense layer (1024 stored numbers) against nn.Linear of the same stored width."""
+    """A dense layer (stored width 1024) against nn.Linear of the same stored width."""
     width = 2 * setting.width
 
     def calls() -> Calls:
@@ -165,7 +165,7 @@ def dense(setting: Setting, rounds: int) -> Outcome:
 
 
 def embedding(setting: Setting, rounds: int) -> Outcome:
-    """ComplexOrderEmbedding of 30,000 words and width 512 against nn.Embedding of the same size."""
+    """ComplexOrderEmbedding of 30,000 tokens and width 512 against nn.Embedding of the same size."""
     words = 8 if setting.is_tiny else 30_000
 
     def calls() -> Calls:
@@ -180,7 +180,7 @@ def embedding(setting: Setting, rounds: int) -> Outcome:
 
 
 def peers(setting: Setting, rounds: int) -> Outcome:
-    """Encoder layers of other libraries in complex64 (256 features, feed-forward 1024, 8 heads), where installed."""
+    """Encoder layers of other libraries in complex64 (256 features, feed-forward 1024, 8 heads), if installed."""
     whole = Outcome([])
     features = setting.width // 2
     sizes = {"hidden_size": setting.width, "intermediate_size": 4 * setting.width, **NO_DROPOUT}
@@ -205,6 +205,6 @@ def peers(setting: Setting, rounds: int) -> Outcome:
 
 
 def _native(setting: Setting, module: nn.Module, z: Tensor) -> Contestant:
-    """Another library's layer on a native complex tensor, in the dtype its authors gave it."""
+    """Return another library's layer on a native complex tensor, in its original dtype."""
     module = module.train().to(setting.device)
     return Contestant(lambda: training_step(module, list(module.parameters()), z), is_foreign=True)

@@ -47,7 +47,7 @@ def _run(
     comparisons: Sequence[Comparison],
     compiles: bool = True,
 ) -> Outcome:
-    """``compete`` in every mode; a compiler would unroll the steps of what is recurrent."""
+    """Run ``compete`` in every mode; recurrent networks are not compiled, because the compiler unrolls their steps."""
     whole = Outcome([])
     for mode in modes(setting, compiles):
         found = compete(setting, f"{group}, {mode.name}", contestants(mode), comparisons, rounds)
@@ -65,7 +65,7 @@ def _train(
     comparisons: Sequence[Comparison],
     compiles: bool = True,
 ) -> Outcome:
-    """A training step of networks, made anew for every mode."""
+    """Measure training steps of networks, built anew for every mode."""
     return _run(setting, rounds, group, lambda mode: networks(setting, mode, models(), batch), comparisons, compiles)
 
 
@@ -82,7 +82,7 @@ def images(setting: Setting, rounds: int) -> Outcome:
 
 
 def classifier(setting: Setting, rounds: int) -> Outcome:
-    """The convolutional classifier (embedding included) on 50 texts of 24 words against its real twin."""
+    """The convolutional classifier (embedding included) on 50 sequences of 24 tokens against its real twin."""
     sizes = {"hidden_size": setting.width, "num_filters": setting.width} if setting.is_tiny else {}
     sizes["vocab_size"] = _words(setting)
 
@@ -93,15 +93,15 @@ def classifier(setting: Setting, rounds: int) -> Outcome:
 
 
 def states(setting: Setting, rounds: int) -> Outcome:
-    """States and measurements (embedding included) on 50 texts of 24 words against real states and real words."""
+    """States and measurements (with embedding) on 50 sequences of 24 tokens against real states and embeddings."""
     sizes = {"hidden_size": setting.width, "num_measurements": 4} if setting.is_tiny else {}
     sizes["vocab_size"] = _words(setting)
 
     def models() -> dict[str, nn.Module]:
         found = {f"{field} states": quantum.states(field, **sizes) for field in FIELDS}
-        return found | {"real words": quantum.states("real", embedding_type="word", **sizes)}
+        return found | {"real embeddings": quantum.states("real", embedding_type="word", **sizes)}
 
-    comparisons = [Comparison("complex states", other) for other in ("real states", "real words")]
+    comparisons = [Comparison("complex states", other) for other in ("real states", "real embeddings")]
     return _classify(setting, rounds, models, comparisons)
 
 
@@ -118,7 +118,7 @@ def _classify(
 
 
 def translation(setting: Setting, rounds: int) -> Outcome:
-    """Encoder-decoders of 6 + 6 layers (hidden 512, feed-forward 2048, 8 heads, 8,000 words) against Marian's."""
+    """Encoder-decoders of 6 + 6 layers (hidden 512, feed-forward 2048, 8 heads, 8,000 tokens) against Marian's."""
     sizes = {}
     count, length = 32, 32
     if setting.is_tiny:
@@ -135,7 +135,7 @@ def translation(setting: Setting, rounds: int) -> Outcome:
 
 
 def synconmt(setting: Setting, rounds: int) -> Outcome:
-    """SynCoNMT of the paper's width (512 complex features), 8,000 words, 32 x 24 words, against its real twins."""
+    """SynCoNMT of the paper's width (512 complex features), 8,000 tokens, 32 x 24 tokens, against its real twins."""
     width, words, count, length = (8, 60, 1, 4) if setting.is_tiny else (1024, 8000, 32, 24)
     whole = Outcome([])
     for attention in ("bahdanau", "luong"):
@@ -171,7 +171,7 @@ def speech(setting: Setting, rounds: int) -> Outcome:
 
 
 def transfo_xl(setting: Setting, rounds: int) -> Outcome:
-    """Transformer-XLs of 4 layers (hidden 512, feed-forward 2048, 8 heads, segment 256, memory 256) over letters."""
+    """Transformer-XLs of 4 layers (hidden 512, feed-forward 2048, 8 heads, segment 256, memory 256) on characters."""
     sizes, segment, count = {}, streams.SEGMENT, 8
     if setting.is_tiny:
         sizes = {"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -213,13 +213,13 @@ def recurrent(setting: Setting, rounds: int) -> Outcome:
 
 
 def linear_recurrence(setting: Setting, rounds: int) -> Outcome:
-    """Blocks around a linear recurrence of stored width 256 on 16 texts of 512 words beside recurrent layers."""
+    """Blocks around a linear recurrence of stored width 256 on 16 sequences of 512 tokens beside recurrent layers."""
     steps, batch, width = (2, 1, 8) if setting.is_tiny else (512, recurrences.LANES, recurrences.WIDTH)
     block = recurrences.BLOCK
     others = [name for name in recurrences.layers(width) if name not in (block, "DiagonalRecurrence")]
     comparisons = [*(Comparison(block, name) for name in others), Comparison("DiagonalRecurrence", block)]
     return _states(
-        setting, rounds, f"{batch} texts", lambda: recurrences.layers(width), (steps, batch, width), comparisons
+        setting, rounds, f"{batch} sequences", lambda: recurrences.layers(width), (steps, batch, width), comparisons
     )
 
 
@@ -231,7 +231,7 @@ def _states(
     shape: tuple[int, ...],
     comparisons: Sequence[Comparison],
 ) -> Outcome:
-    """Recurrent layers on random numbers."""
+    """Measure recurrent layers on random inputs."""
 
     def contestants(mode: Mode) -> dict[str, Contestant]:
         x = torch.randn(shape, device=setting.device, dtype=mode.dtype)

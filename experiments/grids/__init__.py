@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of every table, as data, for ``experiments.grid``."""
+"""The rows of every table, for ``experiments.grid``."""
 
 from __future__ import annotations
 

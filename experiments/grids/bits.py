@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A checkpoint whose layers are rounded to few bits, without training and with it.
+"""A low-bit quantized checkpoint, with and without training.
 
     python -m experiments.run lift-bits
     python -m experiments.run lift-training

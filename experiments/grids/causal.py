@@ -1,8 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Complex Llamas from scratch beside the real one, at equal width (and cost) and at equal parameters.
+"""Complex and real Llamas trained from scratch, at equal width (and cost) and at equal parameters.
 
-    python -m experiments.run causal-choice      # every row with every learning rate, scored on the validation part
+    python -m experiments.run causal-choice      # every row with every learning rate, on validation
     python -m experiments.run causal             # the best of them with three other seeds
 
 The table goes to ``docs/choose.md``.
@@ -22,7 +22,7 @@ __all__ = ["GRIDS", "RATES", "ROWS", "ChosenCommands"]
 
 RATES = ("1e-3", "2e-3", "4e-3")
 FINAL_SEEDS = (1, 2, 3)
-# data -> files of its parts, tokens, and the sizes at which the real network has the parameters of the complex one
+# data -> files of its splits, tokens, and the sizes of the real network with equal parameters
 DATA = {
     "text8": (("train-5.8m", "dev-0.5m", "test-0.5m"), "--tokenizer character", (88, 266)),
     "wikitext-2": (("train", "valid", "test"), "--tokenizer bpe --vocab_size 4000", (112, 276)),
@@ -48,7 +48,7 @@ def _options(data: str) -> dict[str, str]:
 ROWS = {row: options for data in DATA for row, options in _options(data).items()}
 TRAINING: Mapping[str, Any] = {
     "script": "examples/language-modeling/run_clm.py",
-    # Options of a row come later, and of options given twice the last counts.
+    # Options of a row come later and override these.
     "common": (
         "--hidden_size 128 --intermediate_size 352 --num_hidden_layers 3 --num_attention_heads 4 --block_size 256 "
         "--per_device_train_batch_size 8 --per_device_eval_batch_size 16 --max_steps 1500 --warmup_steps 100 "
@@ -60,7 +60,7 @@ TRAINING: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class ChosenCommands(Commands):
-    """Commands with the learning rate that another grid found best on validation; the first of equally good ones."""
+    """Commands with the learning rate that was best on validation in another grid; ties go to the first."""
 
     choice: str = ""
 
@@ -68,10 +68,10 @@ class ChosenCommands(Commands):
         return [*super().command(row, seed, place), "--learning_rate", self.best(row, place)]
 
     def best(self, row: str, place: Place) -> str:
-        """The learning rate of a row; of a command that is only printed the first one, where none is chosen.
+        """Return the learning rate of a row; with ``dry_run``, the first one if none is chosen yet.
 
         Raises:
-            ValueError: not every one has been tried.
+            ValueError: some learning rates were not run.
         """
         path = place.results / f"{self.choice}.jsonl"
         losses = {line["row"]: line["validation"]["loss"] for line in read_lines(path)}
@@ -80,7 +80,7 @@ class ChosenCommands(Commands):
         if len(known) < len(RATES):
             if place.dry_run:
                 return RATES[0]
-            raise ValueError(f'{row} has no choice yet: python -m experiments.run {self.choice} "{row},*"')
+            raise ValueError(f'{row} has no learning rate yet. Run python -m experiments.run {self.choice} "{row},*".')
         return min(known, key=lambda rate: known[rate])
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which gate is the default: every gate of LSTM and GRU, judged on the validation part (decision 0004)."""
+"""Choice of the default gate: every gate of LSTM and GRU, compared on validation (decision 0004)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("lstm", "gru")
 
 
 def rows() -> dict[str, Cell]:
-    """Every gate in the protocol of Table 2, and the real network without positions."""
+    """Return every gate in the protocol of Table 2, and the real network without positions."""
     cells = [
         Cell(dataset, "LSTM", embedding, 0, options=(("rnn_type", kind), *gate))
         for dataset in DATASETS

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that are lifted and compared with themselves."""
+"""Comparison of lifted checkpoints with their originals."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the tables consist of, and what the paper (ICLR 2020) and its slides print in them."""
+"""Rows of the tables of the ComplexOrder paper (ICLR 2020) and its slides, with their printed values."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ GCN_TABLE: dict[str, dict[str, float]] = _rows(
 
 @dataclass(frozen=True)
 class Scheme:
-    """A row of ComplexOrder Table 4: what is shared, and the paper's accuracy on SST."""
+    """A row of ComplexOrder Table 4: the sharing scheme, and the paper's accuracy on SST."""
 
     name: str
     embedding: str
@@ -103,7 +103,7 @@ TABLE4: tuple[Scheme, ...] = (
 )
 
 
-# Of complex LSTMs, chosen on TREC's validation part as the other options of this table.
+# Of complex LSTMs, chosen on TREC's validation split like the other options of this table.
 GATE = (("gate", "modulus"),)
 
 
@@ -112,7 +112,7 @@ def _rows_of(cells: Iterable[Cell]) -> dict[str, Cell]:
 
 
 def table2_rows(folds: Iterable[int], datasets: Iterable[str]) -> dict[str, Cell]:
-    """Every network with every embedding."""
+    """Return every network with every embedding."""
     cells = _rows_of(
         Cell(dataset, network, embedding, 0, fold)
         for fold in folds
@@ -125,7 +125,7 @@ def table2_rows(folds: Iterable[int], datasets: Iterable[str]) -> dict[str, Cell
 
 
 def quietly(function: Callable[[Cell], dict[str, Any]]) -> Callable[[Cell, int], dict[str, Any]]:
-    """A cell with its seed on one thread, without what the Trainer prints."""
+    """Wrap ``function`` to run on one thread without the output of Trainer."""
 
     def run(cell: Cell, seed: int) -> dict[str, Any]:
         torch.set_num_threads(1)
@@ -143,7 +143,7 @@ def quietly(function: Callable[[Cell], dict[str, Any]]) -> Callable[[Cell, int],
 
 GRIDS = (
     Functions("paper-table2", table2_rows([0], DATASETS), (0, 1, 2), quietly(run_cell), settings),
-    # the other nine folds of data sets without a test part
+    # the other nine folds of data sets without a test split
     Functions("paper-table2-folds", table2_rows(range(1, FOLDS), ["subj", "mr"]), (0,), quietly(run_cell), settings),
     Functions(
         "paper-table4",

@@ -1,8 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""States and measurements on four data sets, beside their real twin and FastText, by the protocol of ``fair``.
+"""States and measurements against their real twin and FastText on four data sets, by the protocol of ``fair``.
 
-``quantum-choice`` trains each setting of a row once and scores it on the validation part; ``quantum`` trains the best
+``quantum-choice`` trains each setting of a row once and scores it on validation; ``quantum`` trains the best
 of them with three other seeds and tests it once.
 """
 
@@ -17,7 +17,7 @@ from experiments.grids.fair import COMMON, Row, deal, fair_grids
 __all__ = ["DATASETS", "GRIDS", "SHOWN"]
 
 DATASETS = ("trec", "mr", "subj", "sst2")
-# Network -> the embeddings it is shown with.
+# Network -> its embeddings.
 SHOWN = {"Quantum": ("none", "complex-vanilla", "complex-order"), "FastText": ("none",)}
 
 # Values of the four settings, as ``fair.COMMON`` has them for the networks of the paper.
@@ -31,13 +31,13 @@ STATES: dict[str, Sequence[Any]] = {
 
 @dataclass(frozen=True)
 class StateRow(Row):
-    """A row whose pool is that of states where its network has them, and else twice as large."""
+    """A row with the pool of states for ``Quantum``, and a pool twice as large for other networks."""
 
     def pool(self) -> list[dict[str, Any]]:
-        """The settings that it chooses from."""
+        """Return the settings to choose from."""
         if self.network == "Quantum":
             return deal(self.network, self.embedding, STATES, {})
-        # Values of states were taken after some runs; what rates and dropouts they showed, FastText may have, too.
+        # The pool of states was chosen after some runs; FastText may use its learning rates and dropouts, too.
         shared = {name: STATES[name] for name in ("learning_rate", "hidden_dropout_prob")}
         return [*super().pool(), *deal(self.network, self.embedding, {**COMMON, **shared}, {})]
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Spoken digits, strings of digits, synthetic speech, read sentences."""
+"""Speech: spoken digits, digit strings, synthetic speech, read sentences."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from experiments.grid import Commands, Need
 __all__ = ["GRIDS", "SPEAKERS"]
 
 SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
-SHORT = "--window_ms 12 --hop_ms 6"  # a period or two of a voice
+SHORT = "--window_ms 12 --hop_ms 6"  # one or two periods of a voice
 LONG = "--window_ms 25 --hop_ms 10"
-# Every bin on its own, means over time, positions as a rotation, scores Re(q k^H) and logits of both parts: chosen on
+# Features per bin, means over time, rotary positions, scores Re(q k^H) and `concat` logits: chosen on
 # validation, docs/decisions/0007-positions-in-speech.md.
 FILTERS = (
     "--bin_pool_size 1 --pooling average --position_phase rotate --attention_score real "
@@ -24,7 +24,7 @@ TRAINING = "--train_sampling_strategy group_by_length"
 
 
 def parts(folder: str) -> str:
-    """Options of the three tables of a folder."""
+    """Return the options of the three splits in a folder."""
     return " ".join(f"--{part}_file {folder}/{part}.csv" for part in ("train", "validation", "test"))
 
 
@@ -51,11 +51,11 @@ NETWORKS = {
 }
 
 
-# --- transcription: by CTC, and by a decoder, which begins with the encoder that CTC has trained --------------------
+# --- transcription: CTC, and a decoder on the encoder trained with CTC ---------------------------------------------
 
 
 def transcribers(grid: str, spectral: str, mel: str, write: str) -> dict[str, str]:
-    """Rows of complex networks, of real ones and of decoders with their options."""
+    """Return the rows of complex networks, real networks and decoders."""
     decoder = f"--decoder_layers 2 --label_smoothing 0.1 {write}"
     return {
         "fully_spectral": f"{FULLY_SPECTRAL} {spectral}",
@@ -80,7 +80,7 @@ GRIDS = (
         common=f"{parts(DIGITS)} {CLASSIFIER}",
         needs=[Need(DIGITS, "test.csv", f"{FSDD} {DIGITS}")],
     ),
-    Commands(  # tested on a speaker that does not train
+    Commands(  # tested on a held-out speaker
         "fsdd-leave-out",
         {
             f"{speaker}/{name}": f"{parts(f'outputs/fsdd-leave-out/{speaker}/data')} {options}"
@@ -114,7 +114,7 @@ GRIDS = (
         "espeak",
         transcribers(
             "espeak",
-            f"{LARGE} {SHORT} --time_pool_size 5",  # 30 ms, as the three frames of the twin
+            f"{LARGE} {SHORT} --time_pool_size 5",  # 30 ms, like three frames of the real twin
             f"{LARGE} {LONG} --time_pool_size 3 --num_mel_bins 80",
             "--generation_max_length 120",
         ),
@@ -132,7 +132,7 @@ GRIDS = (
             )
         ],
     ),
-    Commands(  # learned by heart: the model trains and is chosen on the same recordings
+    Commands(  # overfits on purpose: training and validation use the same recordings
         "ljspeech",
         {"fully_spectral": f"{FULLY_SPECTRAL} {SHORT} --time_pool_size 5"},
         script="examples/speech/run_ctc.py",
@@ -146,7 +146,7 @@ GRIDS = (
             Need(SENTENCES, "wav", f"-m experiments.long_recording unpack --data {SENTENCES} --archives $DATA/speech"),
         ],
     ),
-    Commands(  # reads ten of those recordings, joined into one long file, in chunks
+    Commands(  # transcribes ten of those recordings, joined into one file, in chunks
         "ljspeech-long",
         {"fully_spectral": "--model @ljspeech/fully_spectral"},
         script="-m experiments.long_recording read",

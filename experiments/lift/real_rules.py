@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Real weights of few bits, the rules that sums of units are compared with: binary, ternary, and HQQ."""
+"""Low-bit baselines for real weights: binary, ternary and HQQ."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ __all__ = [
 
 
 def binary(weight: Tensor) -> Tensor:
-    """mean|w| sign(w) with one scale for each row (Rastegari et al. 2016, XNOR-Net, Eq. 6): ``[out, in]``."""
+    """Return mean|w| sign(w) with one scale per row (Rastegari et al. 2016, XNOR-Net, Eq. 6): ``[out, in]``."""
     return weight.abs().mean(-1, keepdim=True) * torch.where(weight < 0, -1.0, 1.0)
 
 
 def residual_binary(weight: Tensor) -> Tensor:
-    """``binary`` in two stages, the second of what the first leaves (Li et al. 2017, HORQ): ``[out, in]``.
+    """Apply ``binary`` twice, the second time to the remainder (Li et al. 2017, HORQ): ``[out, in]``.
 
-    The paper does so with the inputs of a layer.
+    The paper applies it to the inputs of a layer.
     """
     first = binary(weight)
     return first + binary(weight - first)
 
 
 def ternary(weight: Tensor) -> Tensor:
-    """s clip(round(w / s), -1, 1) with s = mean|w| of each row (Ma et al. 2024, BitNet b1.58, Eq. 1-3): ``[out, in]``.
+    """Return s clip(round(w / s), -1, 1), s = mean|w| per row (Ma et al. 2024, BitNet b1.58, Eq. 1-3): ``[out, in]``.
 
     The paper has one scale for the whole matrix.
     """
@@ -50,19 +50,19 @@ RULES: dict[str, Callable[[Tensor], Tensor]] = {
     "residual_binary": residual_binary,
     "ternary": ternary,
 }
-# Bits of a weight as they are stored, where three values would need 1.58, and scales of a row.
+# Stored bits per weight (three values would need 1.58) and scales per row.
 BITS = {"binary": (1, 1), "residual_binary": (2, 2), "ternary": (2, 1)}
 
 
 def layers_to_round(model: nn.Module) -> Iterator[nn.Linear]:
-    """The dense layers of a real decoder but its head, those whose lifted form is rounded to units."""
+    """Return the dense layers of a real decoder without its head: the counterparts of the quantized complex layers."""
     for name, layer in model.named_modules():
         if isinstance(layer, nn.Linear) and not name.endswith("lm_head"):
             yield layer
 
 
 class StraightThrough(nn.Module):
-    """A rule whose gradient passes as if nothing was rounded (Bengio et al. 2013)."""
+    """Straight-through estimator of a rule (Bengio et al. 2013)."""
 
     def __init__(self, rule: str) -> None:
         super().__init__()
@@ -73,23 +73,23 @@ class StraightThrough(nn.Module):
 
 
 def bits_of_rule(model: nn.Module, rule: str) -> float:
-    """Bits of each weight of the rounded layers, with the scales of the rows in 16 bits each."""
+    """Return the bits per weight of the quantized layers, with 16-bit scales per row."""
     layers, (bits, scales) = list(layers_to_round(model)), BITS[rule]
     rows = sum(layer.out_features for layer in layers)
     return bits + 16 * scales * rows / sum(layer.in_features * layer.out_features for layer in layers)
 
 
 def round_straight_through(model: nn.Module, rule: str) -> None:
-    """Have the dense layers of a real decoder compute with rounded weights and train those that they round."""
+    """Make the dense layers of a real decoder compute with quantized weights and train the float weights."""
     for layer in list(layers_to_round(model)):
         parametrize.register_parametrization(layer, "weight", StraightThrough(rule))
 
 
 @torch.no_grad()
 def round_by_hqq(model: nn.Module, bits: int, group_size: int) -> float:
-    """Round the dense layers by HQQ (Badri and Shaji 2023), in place.
+    """Quantize the dense layers by HQQ (Badri and Shaji 2023), in place.
 
-    Returns the bits of each weight: with a scale and a zero of 16 bits for each group.
+    Returns the bits per weight, with a 16-bit scale and zero point per group.
     """
     from hqq.core.quantize import BaseQuantizeConfig, Quantizer
 

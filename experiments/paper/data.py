@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The data sets of ComplexOrder Table 2 in disjoint parts: train, validation, test."""
+"""The data sets of ComplexOrder Table 2 in disjoint splits: train, validation, test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from complex_transformers.recipes.datasets.text_files import split_by_label, tex
 
 __all__ = ["DATASETS", "FOLDS", "data_folder", "load_parts"]
 
-# Training and test file; a data set without a test part is cut into FOLDS folds, one of which is the test part.
+# Training and test file; a data set without a test split is cut into FOLDS folds, and one fold is the test split.
 DATASETS: dict[str, tuple[str, str | None]] = {
     "trec": ("trec/train.tsv.gz", "trec/test.tsv.gz"),
     "subj": ("subj/all.tsv.gz", None),
@@ -28,27 +28,27 @@ FOLDS = 10
 
 
 def data_folder() -> Path:
-    """``COMPLEX_TRANSFORMERS_DATA``, or the folder beside the repository."""
+    """Return ``COMPLEX_TRANSFORMERS_DATA``, or by default the folder beside the repository."""
     folder = Path(os.environ.get("COMPLEX_TRANSFORMERS_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
-        raise FileNotFoundError(f"no folder {folder}: name the data by COMPLEX_TRANSFORMERS_DATA")
+        raise FileNotFoundError(f"COMPLEX_TRANSFORMERS_DATA must be the data folder, got {folder}")
     return folder
 
 
 @cache
 def load_parts(name: str, fold: int = 0) -> DatasetDict:
-    """Columns ``text`` and ``label``; no text is in two parts, and a tenth of the training part is for validation.
+    """Load disjoint splits with the columns ``text`` and ``label``; a tenth of the training split is for validation.
 
-    Training rows whose text is also in the test part are dropped. ``fold`` chooses the test part of a data set
+    Training rows whose text is also in the test split are dropped. ``fold`` chooses the test split of a data set
     without one: stratified by label, copies of a text together.
     """
     if name not in DATASETS:
-        raise ValueError(f"the data set must be one of {sorted(DATASETS)}, got {name!r}")
+        raise ValueError(f"name must be one of {sorted(DATASETS)}, got {name!r}")
     folder = data_folder() / "classification"
     train_file, test_file = DATASETS[name]
     if test_file is not None:
         if fold:
-            raise ValueError(f"{name} has a test part of its own: there is no fold {fold}")
+            raise ValueError(f"fold must be 0 for {name}, which has a test split, got {fold}")
         return load_text_dataset(str(folder / train_file), test_file=str(folder / test_file), overlap="drop")
     loaded = load_text_dataset(str(folder / train_file))
     rows = concatenate_datasets([loaded["train"], loaded["validation"]])
@@ -62,9 +62,9 @@ def load_parts(name: str, fold: int = 0) -> DatasetDict:
 
 
 def check_disjoint(parts: dict[str, Dataset]) -> None:
-    """Raise when a text is in two parts."""
+    """Raise ValueError if a text is in two splits."""
     seen: dict[str, str] = {}
     for name, part in parts.items():
         for key in {text_key(text) for text in part["text"]}:
             if (other := seen.setdefault(key, name)) != name:
-                raise ValueError(f"a text is in {other} and in {name}: {key!r}")
+                raise ValueError(f"splits must be disjoint, got {key!r} in {other} and {name}")

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Figure 2 of the ComplexOrder paper: time of an epoch for every network and embedding."""
+"""Figure 2 of the ComplexOrder paper: time per epoch for every network and embedding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DATASET = "trec"
 def case(rounds: int) -> Outcome:
     """Seconds of a training epoch for every network and embedding, and the ratio to the network without positions.
 
-    One batch of 32 texts of median length, forward and backward, interleaved; an epoch is as many as it has batches.
+    Times one batch of 32 texts of median length, forward and backward, interleaved, times the number of batches.
     """
     parts, tokenizer, labels = encoded(DATASET, 0)
     rows = sorted(parts["train"], key=lambda row: len(row["input_ids"]))
@@ -51,7 +51,7 @@ def case(rounds: int) -> Outcome:
 
 
 def table(data: dict[str, Any]) -> str:
-    """A row for each network and embedding."""
+    """Write a row for each network and embedding."""
     rows = [
         [
             f"{found['network']}, {found['embedding']} ({EMBEDDINGS[found['embedding']][1]})",

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One cell of a table: a network, an embedding, a data set, a seed; trained, selected on validation, tested once."""
+"""Training of one cell (network, embedding, data set, seed): epoch chosen on validation, tested once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 
 VECTORS = "glove.6B.50d-excerpt.txt.gz"
 
-# The rows of Table 2: embedding type and number field. The paper's networks without complex words are real.
+# The rows of Table 2: embedding type and number field. The paper's networks without complex embeddings are real.
 EMBEDDINGS: dict[str, tuple[str, str]] = {
     "none": ("word", "real"),
     "PE": ("learned_position", "real"),
@@ -56,7 +56,7 @@ EMBEDDINGS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Network:
-    """A family of models with its sizes and what its training needs; equal for every embedding."""
+    """A model family with its sizes and training options; the same for every embedding."""
 
     family: str
     sizes: dict[str, Any]
@@ -64,10 +64,10 @@ class Network:
     vectors: bool = True
 
 
-# Stored width 100 is that of 50 complex features, the dimension of the word vectors; the paper gives no vectors to its
-# Transformer. Options were chosen on the validation part of TREC, one seed.
+# Stored width 100 is 50 complex features, the dimension of the word vectors; the paper uses no vectors in its
+# Transformer. Options were chosen on the validation split of TREC, one seed.
 _CLASSIC = {"hidden_size": 100, "hidden_dropout_prob": 0.3, "classifier_dropout": 0.5, "readout": "concat"}
-# Steps of about equal number on every data set.
+# About the same number of steps on every data set.
 EPOCHS = {"trec": 10, "subj": 5, "mr": 5, "sst2": 7}
 _FAST = {"learning_rate": 2e-3}
 NETWORKS: dict[str, Network] = {
@@ -86,7 +86,7 @@ NETWORKS: dict[str, Network] = {
         vectors=False,
     ),
     "GCN": Network("ComplexTextGCN", {**_CLASSIC, "intermediate_size": 128}, _FAST),
-    # Not of the paper: states of the words in place of layers.
+    # Not in the paper: quantum-like states of the words in place of layers.
     "Quantum": Network(
         "ComplexQuantum",
         {"hidden_size": 100, "num_measurements": 128, "hidden_dropout_prob": 0.1, "classifier_dropout": 0.1},
@@ -98,31 +98,31 @@ PAPER_NETWORKS = tuple(name for name in NETWORKS if name != "Quantum")
 
 @dataclass(frozen=True)
 class Cell:
-    """What is trained; two equal cells give the same result."""
+    """A training run without its seed; equal cells give the same result."""
 
     dataset: str
     network: str
     embedding: str
     seed: int
     fold: int = 0
-    options: tuple[tuple[str, Any], ...] = ()  # of the configuration
-    training: tuple[tuple[str, Any], ...] = ()  # of the Trainer
+    options: tuple[tuple[str, Any], ...] = ()  # configuration fields
+    training: tuple[tuple[str, Any], ...] = ()  # TrainingArguments fields
 
     @property
     def number_field(self) -> str:
-        """That of its embedding."""
+        """The number field of the embedding."""
         return EMBEDDINGS[self.embedding][1]
 
     @property
     def row(self) -> str:
-        """A name that is unique within a table, but for the seed."""
+        """A name that is unique within a table, without the seed."""
         options = "".join(f",{name}={value}" for name, value in (*self.options, *self.training))
         fold = f",fold={self.fold}" if self.fold else ""
         return f"{self.dataset},{self.network},{self.embedding}{options}{fold}"
 
 
 class KeepBest(TrainerCallback):
-    """Keeps the weights of the epoch with the best validation accuracy in memory."""
+    """Callback that keeps the weights of the epoch with the best validation accuracy in memory."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
@@ -130,7 +130,7 @@ class KeepBest(TrainerCallback):
         self.best: dict[str, torch.Tensor] = {}
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **kwargs: Any) -> None:
-        """The first of equally good epochs stays."""
+        """Keep the first of equally good epochs."""
         if metrics["eval_accuracy"] > max(self.accuracies, default=-1.0):
             self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
         self.accuracies.append(metrics["eval_accuracy"])
@@ -147,7 +147,7 @@ def _vectors() -> Any:
 
 @cache
 def encoded(dataset: str, fold: int) -> tuple[dict[str, Any], PreTrainedTokenizerFast, list[str]]:
-    """The parts of a data set as ids, the tokenizer of its training part, its labels."""
+    """Return the tokenized splits of a data set, the tokenizer of its training split, and its labels."""
     parts = load_parts(dataset, fold)
     tokenizer = build_tokenizer(parts["train"]["text"], "whitespace", min_frequency=2)
     labels = sorted(set(parts["train"]["label"]))
@@ -163,7 +163,7 @@ def encoded(dataset: str, fold: int) -> tuple[dict[str, Any], PreTrainedTokenize
 
 
 def training_options(cell: Cell) -> dict[str, Any]:
-    """``TrainingArguments`` that change the outcome, and rates that ``ComplexTrainer`` takes."""
+    """Return the ``TrainingArguments`` that change the result, and the learning rates for ``ComplexTrainer``."""
     return {
         "learning_rate": 1e-3,
         "warmup_steps": 0.1,
@@ -177,19 +177,19 @@ def training_options(cell: Cell) -> dict[str, Any]:
 
 
 def settings(cell: Cell) -> dict[str, Any]:
-    """What a result depends on besides its cell."""
+    """Return everything that a result depends on besides its cell."""
     network = NETWORKS[cell.network]
     training = {"num_train_epochs": EPOCHS[cell.dataset], **training_options(cell)}
     return {"sizes": network.sizes, "training": training, "vectors": network.vectors}
 
 
 def build_model(cell: Cell, vocabulary: dict[str, int], num_labels: int) -> tuple[PreTrainedModel, float | None]:
-    """The network of a cell, and the share of the vocabulary that got a word vector (None: it takes none)."""
+    """Build the network of a cell; also return the share of words with a pretrained vector, None without vectors."""
     network = NETWORKS[cell.network]
     embedding_type, _ = EMBEDDINGS[cell.embedding]
-    # A sine has size 1: words beside it are drawn as large (Vaswani et al. 2017 scale them by sqrt d).
-    spread = {"initializer_range": 1.0} if embedding_type == "sinusoidal_position" and not network.vectors else {}
-    fields = {"embedding_type": embedding_type, "number_field": cell.number_field, **network.sizes, **spread}
+    # Sinusoids have amplitude 1, so embeddings get the same scale (Vaswani et al. 2017 multiply them by sqrt d).
+    scale = {"initializer_range": 1.0} if embedding_type == "sinusoidal_position" and not network.vectors else {}
+    fields = {"embedding_type": embedding_type, "number_field": cell.number_field, **network.sizes, **scale}
     config = getattr(complex_transformers, f"{network.family}Config")(
         **{**fields, **dict(cell.options)}, vocab_size=len(vocabulary), num_labels=num_labels
     )
@@ -200,7 +200,7 @@ def build_model(cell: Cell, vocabulary: dict[str, int], num_labels: int) -> tupl
 
 
 def train_cell(cell: Cell) -> tuple[ComplexTrainer, dict[str, Any]]:
-    """Train a cell and put back the epoch that is best on the validation part; the test part is not looked at."""
+    """Train a cell and restore its best epoch on validation; the test split is not used."""
     parts, tokenizer, labels = encoded(cell.dataset, cell.fold)
     set_seed(cell.seed)
     model, coverage = build_model(cell, tokenizer.get_vocab(), len(labels))
@@ -243,12 +243,12 @@ def train_cell(cell: Cell) -> tuple[ComplexTrainer, dict[str, Any]]:
 
 
 def validate_cell(cell: Cell) -> dict[str, Any]:
-    """Train a cell and score it on the validation part alone: the test part is for what has been chosen."""
+    """Train a cell and score it on validation only, for tuning."""
     return train_cell(cell)[1]
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:
-    """Train a cell; the epoch is chosen on the validation part, the test part is scored once."""
+    """Train a cell, choose the epoch on validation, and score the test split once."""
     trainer, result = train_cell(cell)
     parts, _, _ = encoded(cell.dataset, cell.fold)
     prediction = trainer.predict(parts["test"])
@@ -258,5 +258,5 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         "test_accuracy": float(correct.mean()),
         **result,
         "rows": {name: len(part) for name, part in parts.items()},
-        "correct": np.packbits(correct).tobytes().hex(),  # of each test text, in order: for the signed-rank test
+        "correct": np.packbits(correct).tobytes().hex(),  # one bit per test text, for the signed-rank test
     }

@@ -1,10 +1,10 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Write every table of the documentation and of the examples' READMEs from ``experiments/results``.
+"""Write the tables of the documentation and of the examples' READMEs from ``experiments/results``.
 
-    python -m experiments.tables [PAGE ...]        # a page, or a part of its path; default: all
+    python -m experiments.tables [PAGE ...]        # a page, or a substring of its path; default: all
 
-A table stands between ``<!-- name:start -->`` and ``<!-- name:end -->``, which the page must hold once.
+A table replaces the text between ``<!-- name:start -->`` and ``<!-- name:end -->``; a page has each marker once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.reporting import RESULTS, ROOT, write_part
 
-# Page -> the modules that have its tables, imported when they are asked for.
+# Page -> the modules of its tables, imported on demand.
 PAGES: dict[str, tuple[str, ...]] = {
     "docs/benchmarks.md": ("cases",),
     "docs/benchmarks-gpu.md": ("cases",),
@@ -25,6 +25,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/decisions/0002-linear.md": ("cases",),
     "docs/decisions/0003-blocked-attention.md": ("cases",),
     "docs/export.md": ("export",),
+    "docs/lift-results.md": ("bits", "lift"),
     "docs/lift.md": ("lift",),
     "docs/models/complex_quantum.md": ("quantum",),
     "docs/paper.md": ("cases", "paper"),
@@ -42,7 +43,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 
 
 def tables_of(page: str, results: Path) -> dict[str, str]:
-    """The tables of a page by the names of their markers."""
+    """Return the tables of a page by marker name."""
     modules = [importlib.import_module(f"experiments.tables.{name}") for name in PAGES[page]]
     return {name: table(results) for module in modules for name, table in module.TABLES[page].items()}
 
@@ -54,7 +55,7 @@ def write_tables(page: str, root: Path, results: Path) -> None:
     for name, table in tables_of(page, results).items():
         for marker in (f"<!-- {name}:start -->", f"<!-- {name}:end -->"):
             if (count := text.count(marker)) != 1:
-                raise ValueError(f"{page} must hold the marker {marker} once, found {count}")
+                raise ValueError(f"{page} must have the marker {marker} once, found {count}")
         text = write_part(text, name, table)
     path.write_text(text, encoding="utf-8")
 
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments).page or [""]
     for part in asked:
         if not any(part in page for page in PAGES):
-            parser.error(f"no page {part} with tables; there are: {', '.join(PAGES)}")
+            parser.error(f"PAGE must be part of one of {', '.join(PAGES)}, got {part}")
     for page in PAGES:
         if any(part in page for part in asked):
             write_tables(page, ROOT, RESULTS)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Chapter 4.4 of the thesis, run again: the tables of bAbI in ``docs/thesis.md``."""
+"""Reproduction of chapter 4.4 of the thesis: the tables of bAbI in ``docs/thesis.md``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from benchmarks.reporting import markdown_table, read_lines
 from scipy.stats import binomtest
 
 from experiments.grids.thesis_memory import SENTENCE_ROWS, WORD_ROWS, WORD_TASKS
-from experiments.tables.runs import MISSING, spread
+from experiments.tables.runs import MISSING, mean_std
 
 __all__ = ["TABLES", "mcnemar"]
 
 Run = dict[str, Any]
 Found = Mapping[str, Mapping[int, Sequence[Run]]]  # row -> task -> seeds
 SOLVED = 0.95
-# Thesis Table 4.4: the best of ten runs with relu, chosen on the test part.
+# Thesis, Table 4.4: the best of ten runs with relu, chosen on the test split.
 PRINTED = {
     "R32": (0.7650, 0.8010, 0.8530, 0.9000, 0.9390, 0.5940, 0.6360, 0.1180),
     "C21": (0.5380, 0.8090, 0.8500, 0.8960, 0.7090, 0.6060, 0.6560, 0.1380),
@@ -30,9 +30,14 @@ PRINTED = {
 
 
 def mcnemar(first: str, second: str) -> tuple[int, int, float]:
-    """Questions that only the first and only the second network has wrong, and the exact p of such a difference.
+    """Compare the errors of two networks by McNemar's exact test.
 
-    The arguments are numbers in base 16 whose bits say which questions are wrong.
+    Args:
+        first: errors of the first network, a bit per question, as a hexadecimal number.
+        second: errors of the second network.
+
+    Returns:
+        questions that only the first and only the second network answers wrongly, and p.
     """
     one, other = int(first, 16), int(second, 16)
     only = (one & ~other).bit_count(), (other & ~one).bit_count()
@@ -49,12 +54,12 @@ def _find(results: Path, grid: str, prefix: str) -> Found:
 
 
 def _best(runs: Sequence[Run]) -> Run:
-    """Of several restarts the one with the least loss on the training part (Sukhbaatar et al. 2015, 4.2)."""
+    """Return the restart with the lowest training loss (Sukhbaatar et al. 2015, 4.2)."""
     return min(runs, key=lambda run: run.get("train_loss", float("inf")))
 
 
 def summary_table(folder: str, results: Path) -> str:
-    """All tasks of a folder: a row of networks with the restart of least training loss, one a task."""
+    """Write the mean over the tasks of a folder; each task counts its restart with the lowest training loss."""
     found = _find(results, "thesis-babi", f"{folder},")
     rows = []
     for name in SENTENCE_ROWS:
@@ -77,29 +82,49 @@ def summary_table(folder: str, results: Path) -> str:
                 f"{statistics.median(run['seconds'] for run in best.values()):.0f} s",
             ]
         )
-    header = ["network", "tasks", "restarts", "mean error", "of unseen questions", "solved", "hits Q1", "hits Q2"]
-    return markdown_table([*header, "weights", "training"], rows) if rows else MISSING
+    header = [
+        "network",
+        "tasks",
+        "restarts",
+        "mean error",
+        "error on unseen questions",
+        "solved",
+        "hits Q1",
+        "hits Q2",
+    ]
+    return markdown_table([*header, "parameters", "training"], rows) if rows else MISSING
 
 
 def task_table(folder: str, results: Path) -> str:
-    """Every task of a folder: errors of the chosen restart of both fields, and whether they can be told apart."""
+    """Write the error of each task in both number fields, with the p-value of their difference."""
     found = _find(results, "thesis-babi", f"{folder},")
     rows = []
     for task in sorted(found.get("real", {}).keys() & found.get("complex", {}).keys()):
         best = [_best(found[field][task]) for field in ("real", "complex")]
-        spreads = [
-            spread((1.0 - run["test"] for run in found[field][task] if "test" in run), 1, 100)
+        restarts = [
+            mean_std((1.0 - run["test"] for run in found[field][task] if "test" in run), 1, 100)
             for field in ("real", "complex")
         ]
         only_real, only_complex, p = mcnemar(*(run["wrong"] for run in best))
         errors = [f"{100 * (1.0 - run['test']):.1f}" for run in best]
-        rows.append([str(task), *errors, *spreads, f"{only_real} / {only_complex}", f"{p:.3f}"])
-    header = ["task", "real", "complex", "real, all restarts", "complex, all restarts", "only one is wrong", "p"]
+        rows.append([str(task), *errors, *restarts, f"{only_real} / {only_complex}", f"{p:.3f}"])
+    header = [
+        "task",
+        "real",
+        "complex",
+        "real, all restarts",
+        "complex, all restarts",
+        "wrong in one only",
+        "p",
+    ]
     return markdown_table(header, rows) if rows else MISSING
 
 
 def plateau(curve: Sequence[float], height: float = 0.1) -> int | None:
-    """The first epoch whose validation accuracy is ``height`` above the median of the five or more before, or None."""
+    """Return the first epoch whose validation accuracy exceeds the median of all earlier ones by ``height``.
+
+    At least five epochs must precede it; None if no epoch qualifies.
+    """
     for epoch in range(5, len(curve)):
         if curve[epoch] > statistics.median(curve[:epoch]) + height:
             return epoch + 1
@@ -107,7 +132,7 @@ def plateau(curve: Sequence[float], height: float = 0.1) -> int | None:
 
 
 def word_table(results: Path) -> str:
-    """The networks of words: accuracy at the epoch of least validation loss, the best run on the test part, a jump."""
+    """Write the word-level networks: accuracy at the lowest validation loss, best test score, epoch of a jump."""
     found = _find(results, "thesis-babi-words", "")
     rows = []
     for task, *printed in zip(WORD_TASKS, *PRINTED.values(), strict=True):
@@ -117,12 +142,12 @@ def word_table(results: Path) -> str:
             best = f"{100 * max(run['test'] for run in runs):.1f}"
             left = " ".join(str(plateau(run["curve"]) or "-") for run in runs)
             said = dict(zip(PRINTED, printed, strict=True)).get(name)
-            cells = [f"{spread((run[part] for run in runs), 1, 100)}" for part in ("test", "unseen")]
+            cells = [f"{mean_std((run[part] for run in runs), 1, 100)}" for part in ("test", "unseen")]
             p = ""
             if name != "R32" and (other := [run for run in found.get("R32", {}).get(task, ()) if "test" in run]):
                 p = f"{mcnemar(_best(other)['wrong'], _best(runs)['wrong'])[2]:.3f}"
             rows.append([str(task), name, *cells, best, left, p, f"{100 * said:.1f}" if said else "", str(len(runs))])
-    header = ["task", "network", "test", "unseen questions", "best of these", "jump in epoch", "p against R32"]
+    header = ["task", "network", "test", "test, unseen questions", "best test", "epoch of jump", "p against R32"]
     return markdown_table([*header, "thesis", "seeds"], rows) if rows else MISSING
 
 

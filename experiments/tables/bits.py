@@ -1,10 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A lifted checkpoint of few bits beside rules for real weights, without training and with it."""
+"""Low-bit lifted checkpoints against rules for real weights, with and without training."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ from experiments.tables.runs import MISSING
 __all__ = ["TABLES", "bits_table", "training_table"]
 
 
-def bits_table(results: Path) -> str:
-    """Perplexities by bits; rows that were not run are left out."""
-    lines = read_lines(results / "lift-bits.jsonl")
+GUIDE = ("float", "hqq-4-bit", "calibrated-row-3", "hqq-2-bit", "calibrated-row-2", "residual_binary", "ternary")
+
+
+def bits_table(results: Path, chosen: Collection[str] | None = None) -> str:
+    """Write perplexities by bits per weight; rows that were not run, or are not in ``chosen``, are left out."""
+    lines = [line for line in read_lines(results / "lift-bits.jsonl") if chosen is None or line["row"] in chosen]
     rows = [
         [
             what(line["settings"]),
@@ -28,12 +32,12 @@ def bits_table(results: Path) -> str:
         ]
         for line in sorted(lines, key=lambda line: (-line["bits"], line["perplexity"]))
     ]
-    header = ["layers", "bits of a weight", "all weights, computed", "perplexity", "processor time"]
+    header = ["layers", "bits per weight", "model size (computed)", "perplexity", "CPU time"]
     return _with_machine(header, rows, lines)
 
 
 def training_table(results: Path) -> str:
-    """Perplexities before and after the training with rounded weights."""
+    """Write perplexities before and after quantization-aware training."""
     lines = read_lines(results / "lift-training.jsonl")
     rows = [
         [
@@ -46,7 +50,7 @@ def training_table(results: Path) -> str:
         ]
         for line in sorted(lines, key=lambda line: (line["bits"], line["row"]))
     ]
-    header = ["layers", "bits of a weight", "perplexity before", "after", "learning rate", "processor time"]
+    header = ["layers", "bits per weight", "perplexity before", "after", "learning rate", "CPU time"]
     return _with_machine(header, rows, lines)
 
 
@@ -58,21 +62,22 @@ RULE_NAMES = {"residual_binary": "binary, 2 stages"}
 
 
 def what(settings: dict[str, Any]) -> str:
-    """How the layers of a row are rounded."""
+    """Return how the layers of a row are quantized."""
     rule = settings["rule"]
     if rule in ("float", "lifted"):
         return f"{'original' if rule == 'float' else rule}, float32"
     if rule == "hqq":
         return f"original, HQQ, {settings['hqq_bits']} bits, groups of {settings['hqq_group']}"
     if rule != "units":
-        return f"original, {RULE_NAMES.get(rule, rule)}, scales of the row"
+        return f"original, {RULE_NAMES.get(rule, rule)}, per-row scales"
     stages = f"{settings['stages']} stage{'s' * (settings['stages'] > 1)}"
     if "calibrated" not in settings:
-        return f"lifted, {stages}, scales of the row"
+        return f"lifted, {stages}, per-row scales"
     rounding = "calibrated" if settings["calibrated"] else "nearest"
-    return f"lifted, {rounding}, {stages}, scales of the {settings['granularity']}"
+    return f"lifted, {rounding}, {stages}, per-{settings['granularity']} scales"
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
-    "docs/quantization.md": {"lift-bits": bits_table, "lift-training": training_table}
+    "docs/lift-results.md": {"lift-bits": bits_table},
+    "docs/quantization.md": {"lift-bits-guide": partial(bits_table, chosen=GUIDE), "lift-training": training_table},
 }

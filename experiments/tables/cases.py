@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of what ``benchmarks.bench`` has measured."""
+"""Tables of the measurements of ``benchmarks.bench``."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ MEASURED = {**CASES, "paper-figure2": FIGURE2}
 
 
 def case_table(results: Path, name: str) -> str:
-    """The table of one case."""
+    """Return the table of one case."""
     found = {line["row"]: line for line in read_lines(results / BENCH.name)}
     if name not in found:
-        raise ValueError(f"{BENCH.name} has no {name}: run python -m benchmarks.bench --case {name}")
+        raise ValueError(f"{BENCH.name} has no case {name}. Run python -m benchmarks.bench --case {name}.")
     return MEASURED[name].table(found[name])
 
 
 def gpu_tables(results: Path) -> str:
-    """The tables of all cases that a GPU has measured."""
+    """Return the tables of all cases measured on a GPU."""
     lines = read_lines(results / "bench-gpu.jsonl")
     if not lines:
-        return "No GPU has measured them yet."
+        return "Not measured on a GPU yet."
     return "\n\n".join(map(gpu_table, lines))
 
 
 def gpu_table(line: dict[str, Any]) -> str:
-    """The table of a case: time and, beside it, peak memory."""
-    columns = ["", "ours", "reference", "ratio (quartiles)", "at most", "peak memory", "reference", "ratio", "at most"]
+    """Return the table of a case: time and peak memory."""
+    columns = ["", "ours", "reference", "ratio (quartiles)", "limit", "peak memory", "reference", "ratio", "limit"]
     peaks = {(r["group"], r["ours"], r["reference"]): race_cells(r)[1:] for r in line["rows"] if is_peak(r)}
     rows = []
     for found in line["rows"]:
         if not is_peak(found):
-            memory = peaks.get((f"{found['group']}{PEAK}", found["ours"], found["reference"]), [""] * 4)  # no GPU
+            memory = peaks.get((f"{found['group']}{PEAK}", found["ours"], found["reference"]), [""] * 4)  # CPU
             ours, theirs, ratio, bar = memory
-            rows.append([*race_cells(found), ours, theirs, ratio.partition(" ")[0], bar])  # which has no quartiles
+            rows.append([*race_cells(found), ours, theirs, ratio.partition(" ")[0], bar])  # memory has no quartiles
     return race_text(line, columns, rows)
 
 
 def is_peak(found: dict[str, Any]) -> bool:
-    """Whether a row is of memory."""
+    """Return whether a row is about peak memory."""
     return found["group"].endswith(PEAK)
 
 

@@ -19,7 +19,7 @@ from experiments.paper.protocol import EMBEDDINGS, PAPER_NETWORKS
 from experiments.tables.babi import (
     summary_table as memory_table,
 )
-from experiments.tables.runs import MISSING, SIZE, Runs, find_runs, run_table, score, seeds, spread
+from experiments.tables.runs import MISSING, SIZE, Runs, find_runs, mean_std, run_table, score, seeds
 from experiments.thesis.protocol import ACTIVATIONS
 
 __all__ = ["TABLES", "TASKS", "Task"]
@@ -40,34 +40,34 @@ class Task:
     lower_is_better: bool = False
 
     def table(self, results: Path) -> str:
-        """The networks that were run: quality with its spread, weights, time."""
+        """Write a row for each network that was run: score with its standard deviation, seeds, parameters, time."""
         found = find_runs(results / f"{self.grid}.jsonl", self.rows)
         columns = {self.measure: score(self.place, self.digits, self.scale), "seeds": seeds, **SIZE}
-        return run_table(["network", "numbers"], columns, self.rows, found) if found else MISSING
+        return run_table(["network", "comparison"], columns, self.rows, found) if found else MISSING
 
 
 _STREAMS = {
     "complex_order": ("complex-order", COMPLEX),
     "complex_vanilla": ("complex-vanilla", COMPLEX),
-    "real": ("words", WIDTH),
-    "real-equal-parameters": ("words", EQUAL),
+    "real": ("plain embedding", WIDTH),
+    "real-equal-parameters": ("plain embedding", EQUAL),
 }
 _CAUSAL = {
     "rotary": ("rotary", COMPLEX),
-    "rotary_word": ("rotary, each word at its own speed", COMPLEX),
-    "complex_order": ("waves in the embedding", COMPLEX),
-    "complex_order-slow": ("waves that begin a hundred times slower", COMPLEX),
+    "rotary_word": ("rotary, frequencies per token", COMPLEX),
+    "complex_order": ("ComplexOrder embedding", COMPLEX),
+    "complex_order-slow": ("ComplexOrder embedding, initial frequencies / 100", COMPLEX),
     "real": ("rotary (Llama)", WIDTH),
     "real-equal-parameters": ("rotary (Llama)", EQUAL),
 }
 _RECURRENT = {
     "LM-C": ("LSTM", COMPLEX),
-    "causal-Z": ("LSTM that reads a causal Z-transform of real words", COMPLEX),
+    "causal-Z": ("LSTM on a causal Z-transform of real embeddings", COMPLEX),
     "LM-R": ("LSTM", WIDTH),
     "LM-R-equal-parameters": ("LSTM", EQUAL),
-    "LRU": ("linear recurrences", COMPLEX),
-    "LRU-real": ("linear recurrences", WIDTH),
-    "LRU-real-equal-parameters": ("linear recurrences", EQUAL),
+    "LRU": ("linear recurrence", COMPLEX),
+    "LRU-real": ("linear recurrence", WIDTH),
+    "LRU-real-equal-parameters": ("linear recurrence", EQUAL),
 }
 _SPEECH = {
     "fully_spectral": ("Fully Spectral, complex bins", COMPLEX),
@@ -90,12 +90,12 @@ def _causal(data: str, measure: str, place: str, digits: int) -> Task:
 
 TASKS = {
     "text8": Task("long-text8", "bits per character", "test/bits_per_token", _STREAMS, 3, lower_is_better=True),
-    "wikitext-2": Task("long-wikitext-2", "perplexity of words", "test/perplexity", _STREAMS, lower_is_better=True),
+    "wikitext-2": Task("long-wikitext-2", "perplexity per word", "test/perplexity", _STREAMS, lower_is_better=True),
     "causal-text8": _causal("text8", "bits per character", "test/bits_per_token", 3),
     "recurrent": Task(
-        "thesis-language-models", "perplexity of words", "test/perplexity", _RECURRENT, lower_is_better=True
+        "thesis-language-models", "perplexity per word", "test/perplexity", _RECURRENT, lower_is_better=True
     ),
-    "causal-wikitext-2": _causal("wikitext-2", "perplexity of tokens", "test/perplexity", 1),
+    "causal-wikitext-2": _causal("wikitext-2", "perplexity per token", "test/perplexity", 1),
     "translation": Task(
         "multi30k-en-de",
         "BLEU",
@@ -114,23 +114,23 @@ TASKS = {
         "BLEU",
         "test/bleu",
         {
-            "synconmt-b": ("SynCoNMT-B as in the paper", COMPLEX),
-            "synconmt-b-concat": ("SynCoNMT-B, gates that close, heads `concat`", COMPLEX),
-            "synconmt-b-own-relations": ("SynCoNMT-B, its own relations fed back, too", COMPLEX),
-            "synconmt-b-alpha": ("SynCoNMT-B, alpha 0.9, too", COMPLEX),
-            "synconmt-b-projected": ("SynCoNMT-B, gates `projected`, too", COMPLEX),
-            "bahdanau": ("words alone", WIDTH),
-            "bahdanau-equal-parameters": ("words alone", EQUAL),
-            "bahdanau-relations": ("words and relations as ours at its best", WIDTH),
-            "synconmt-l": ("SynCoNMT-L as in the paper", COMPLEX),
-            "synconmt-l-concat": ("SynCoNMT-L, gates that close, heads `concat`", COMPLEX),
-            "synconmt-l-alpha": ("SynCoNMT-L, its own relations fed back and alpha 0.9, too", COMPLEX),
-            "synconmt-l-projected": ("SynCoNMT-L, gates `projected`, too", COMPLEX),
-            "synconmt-l-lstm": ("SynCoNMT-L of LSTMs, gates `real_part`, the rest the same", COMPLEX),
-            "synconmt-l-lstm-projected": ("SynCoNMT-L of LSTMs, gates `projected`", COMPLEX),
-            "luong": ("words alone, Luong", WIDTH),
-            "luong-equal-parameters": ("words alone, Luong", EQUAL),
-            "luong-relations": ("words and relations as ours at its best, Luong", WIDTH),
+            "synconmt-b": ("SynCoNMT-B, as in the paper", COMPLEX),
+            "synconmt-b-concat": ("SynCoNMT-B, gates `real_part`, heads `concat`", COMPLEX),
+            "synconmt-b-own-relations": ("SynCoNMT-B, also own relations fed back", COMPLEX),
+            "synconmt-b-alpha": ("SynCoNMT-B, also alpha 0.9", COMPLEX),
+            "synconmt-b-projected": ("SynCoNMT-B, the same with gates `projected`", COMPLEX),
+            "bahdanau": ("Bahdanau, without relations", WIDTH),
+            "bahdanau-equal-parameters": ("Bahdanau, without relations", EQUAL),
+            "bahdanau-relations": ("Bahdanau, with relations, settings of the best complex network", WIDTH),
+            "synconmt-l": ("SynCoNMT-L, as in the paper", COMPLEX),
+            "synconmt-l-concat": ("SynCoNMT-L, gates `real_part`, heads `concat`", COMPLEX),
+            "synconmt-l-alpha": ("SynCoNMT-L, `real_part`, `concat`, own relations fed back, alpha 0.9", COMPLEX),
+            "synconmt-l-projected": ("SynCoNMT-L, the same with gates `projected`", COMPLEX),
+            "synconmt-l-lstm": ("SynCoNMT-L with LSTMs, gates `real_part`, otherwise the same", COMPLEX),
+            "synconmt-l-lstm-projected": ("SynCoNMT-L with LSTMs, gates `projected`", COMPLEX),
+            "luong": ("Luong, without relations", WIDTH),
+            "luong-equal-parameters": ("Luong, without relations", EQUAL),
+            "luong-relations": ("Luong, with relations, settings of the best complex network", WIDTH),
         },
     ),
     "digits": Task("fsdd", "accuracy", "test/accuracy", _SPEECH, scale=100),
@@ -193,7 +193,7 @@ def image_table(results: Path) -> str:
 
 
 def _whole(found: dict[str, Runs]) -> list[tuple[str, Runs]]:
-    """The rows with as many seeds as any."""
+    """Keep the rows that have all seeds."""
     most = max((len(runs) for runs in found.values()), default=0)
     return [(name, runs) for name, runs in found.items() if len(runs) == most]
 
@@ -203,7 +203,7 @@ def _best(found: list[tuple[str, Runs]], suffix: str = "_accuracy") -> str:
         return ""
     name, runs = max(found, key=lambda one: statistics.mean(run[f"validation{suffix}"] for run in one[1]))
     seconds = min(run["seconds"] for run in runs)
-    accuracy = spread((run[f"test{suffix}"] for run in runs), 1, 100)
+    accuracy = mean_std((run[f"test{suffix}"] for run in runs), 1, 100)
     return f"{accuracy} ({name}, {runs[0]['parameters'] / 1e6:.2f} M, {seconds:.0f} s)"
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The table of exported models, from what ``benchmarks.export`` has measured."""
+"""The table of exported models, measured by ``benchmarks.export``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {
 
 
 def latency_table(results: Path) -> str:
-    """Milliseconds, ratios to PyTorch, sizes and differences: a line for every model and way."""
+    """Write time, ratio to PyTorch, file size and difference for each model and backend."""
     rows, lines = [], read_lines(results / EXPORT.name)
     for line in lines:
         size, length = line["batch"]
@@ -42,13 +42,13 @@ def latency_table(results: Path) -> str:
                 ]
             )
     header = [
-        "model, parameters, rows x length",
-        "computed by",
-        "a batch",
+        "model, parameters, batch x length",
+        "backend",
+        "time per batch",
         "/ PyTorch",
-        "file",
-        "difference",
-        "same answers",
+        "file size",
+        "relative difference",
+        "same predictions",
     ]
     return f"{markdown_table(header, rows)}\n\n{machine_line(lines[-1]['machine'])}"
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lifted checkpoints beside their originals."""
+"""Lifted checkpoints against their originals."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ DIFFERENCES = {
 }
 ROW = "smollm2-135m-instruct"
 ENCODER = "all-minilm-l6-v2"
-WHAT = "Time of the lifted network beside the original, processor time of one thread, in turns:"
+WHAT = "CPU time of the lifted model and of the original, one thread, interleaved:"
 
 
 def _result(results: Path, name: str = "lift", row: str = ROW) -> dict[str, Any]:
-    """A run of a checkpoint."""
+    """Return the result of a checkpoint."""
     return next(line for line in read_lines(results / f"{name}.jsonl") if line["row"] == row)
 
 
 def logits_table(results: Path) -> str:
-    """Differences of the logits at every length, and what else is equal."""
+    """Write the differences of the logits at each length, and other comparisons with the original."""
     found = _result(results)
     columns = _result(results, "lift-logits")["logits"]
     rows = [
@@ -46,24 +46,24 @@ def logits_table(results: Path) -> str:
     ]
     texts, process, share = found["texts"], found["new_process"], found["conjugate_share"]
     notes = [
-        f"weights of the feed-forward layers that come back bit for bit: {100 * found['equal_weights']:.4g} %",
-        f"greedy texts of {texts['prompts']} prompts, {texts['tokens']} tokens each, the same token by token: "
+        f"feed-forward weights recovered bit for bit: {100 * found['equal_weights']:.4g} %",
+        f"greedy decoding of {texts['prompts']} prompts, {texts['tokens']} tokens each, identical: "
         f"{texts['identical']} of {texts['prompts']}",
-        f"saved, loaded and written from in a new process, the same text: {'yes' if process['same'] else '**no**'}",
-        f"share of the conjugate of a layer: {share['least']:.3f} to {share['largest']:.3f}, mean {share['mean']:.3f}",
-        f"parameters: {found['parameters']['lifted']:,} lifted, {found['parameters']['original']:,} of the original",
+        f"saved and loaded in a new process, same generated text: {'yes' if process['same'] else '**no**'}",
+        f"conjugate share per layer: {share['least']:.3f} to {share['largest']:.3f}, mean {share['mean']:.3f}",
+        f"parameters: {found['parameters']['lifted']:,} lifted, {found['parameters']['original']:,} original",
     ]
     table = markdown_table(["", *(column["texts"] for column in columns)], rows)
     return table + "\n\n" + "\n".join(f"- {note}" for note in notes)
 
 
 def _perplexity(column: dict[str, Any], name: str) -> str:
-    """Of a column of one text; prompts have none."""
+    """Return the perplexity of a column; prompts have none."""
     return f"{column['perplexity'][name]:.4f}" if "perplexity" in column else ""
 
 
 def times_table(results: Path) -> str:
-    """Medians of interleaved rounds, lifted / original."""
+    """Write the medians of interleaved rounds, lifted / original."""
     found = _result(results)
     more = {line["row"]: line["times"] for line in read_lines(results / "lift-longer.jsonl")}
     training, writing = found["times"]
@@ -72,38 +72,38 @@ def times_table(results: Path) -> str:
 
 
 def _race_table(found: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    """The table of these rows, measured as a run was."""
+    """Write the table of these rows, measured with the settings of ``found``."""
     facts = {"what": WHAT, "notes": [], "rounds": found["settings"]["rounds"], "machine": found["machine"]}
     return race_table({**facts, "rows": rows})
 
 
 def sentences_table(results: Path) -> str:
-    """Differences of the sentence vectors, and what else is equal."""
+    """Write the differences of the sentence embeddings, and other comparisons with the original."""
     found = _result(results, "lift-sentences", ENCODER)
     rows = [
-        [f"largest difference of vectors, {name.replace(', float64', ' in float64')}", f"{difference:.1e}"]
+        [f"largest difference of embeddings, {name.replace(', float64', ' in float64')}", f"{difference:.1e}"]
         for name, difference in found["vectors"].items()
     ]
-    rows.append(["largest number of a vector", f"{found['largest']:.2f}"])
+    rows.append(["largest element", f"{found['largest']:.2f}"])
     process, parameters = found["new_process"], found["parameters"]
     notes = [
-        f"weights of the feed-forward layers that come back bit for bit: {100 * found['equal_weights']:.4g} %",
-        f"saved, loaded in a new process, vectors of {process['sentences']} sentences: largest difference "
+        f"feed-forward weights recovered bit for bit: {100 * found['equal_weights']:.4g} %",
+        f"saved and loaded in a new process, embeddings of {process['sentences']} sentences: largest difference "
         f"{process['difference']:.1e}",
-        f"parameters: {parameters['lifted']:,} lifted, {parameters['original']:,} of the original",
+        f"parameters: {parameters['lifted']:,} lifted, {parameters['original']:,} original",
     ]
     table = markdown_table(["", f"{found['sentences']} sentences"], rows)
     return table + "\n\n" + "\n".join(f"- {note}" for note in notes)
 
 
 def sentence_times_table(results: Path) -> str:
-    """Medians of interleaved rounds, lifted / original."""
+    """Write the medians of interleaved rounds, lifted / original."""
     found = _result(results, "lift-sentences", ENCODER)
     return _race_table(found, found["times"])
 
 
 def families_table(results: Path) -> str:
-    """Return one line for each family: what was tried, and how far the lift is from the original."""
+    """Write a row for each family: its settings, and the differences from the original."""
     lines = read_lines(results / "lift-families.jsonl")
     rows = [
         [
@@ -116,7 +116,7 @@ def families_table(results: Path) -> str:
         for line in lines
     ]
     header = [
-        "settings tried",
+        "model and settings",
         "largest difference",
         "largest output",
         "cached - uncached",
@@ -126,11 +126,11 @@ def families_table(results: Path) -> str:
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {
+    "docs/lift-results.md": {"lift-families": families_table},
     "docs/lift.md": {
-        "lift-families": families_table,
         "lift-logits": logits_table,
         "lift-times": times_table,
         "lift-sentences": sentences_table,
         "lift-sentence-times": sentence_times_table,
-    }
+    },
 }

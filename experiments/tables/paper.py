@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Results as the tables of ``docs/paper.md``: mean, spread over seeds, significance, and the paper's value."""
+"""The tables of ``docs/paper.md``: mean and standard deviation over seeds, significance, and the paper's value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scipy.stats import wilcoxon
 from experiments.grids.fair import FINAL_SEEDS
 from experiments.grids.paper import GCN_TABLE, TABLE2, TABLE4
 from experiments.paper.protocol import EMBEDDINGS, NETWORKS
-from experiments.tables.runs import MISSING, spread
+from experiments.tables.runs import MISSING, mean_std
 
 __all__ = ["TABLES", "accuracy_table", "signed_rank", "whole_rows"]
 
@@ -32,12 +32,12 @@ Groups = dict[tuple[str, ...], list[Result]]
 
 
 def percent(values: Sequence[float]) -> str:
-    """Mean and standard deviation over the seeds."""
-    return spread(values, 1, 100)
+    """Return mean and standard deviation over seeds, in percent."""
+    return mean_std(values, 1, 100)
 
 
 def _hits(results: Iterable[Result]) -> np.ndarray:
-    """How many of the seeds answer each test text rightly; folds one after the other."""
+    """Return the share of seeds with a correct answer for each test text, fold by fold."""
     by_fold: dict[int, list[np.ndarray]] = defaultdict(list)
     for result in results:
         bits = np.unpackbits(np.frombuffer(bytes.fromhex(result["correct"]), np.uint8))
@@ -46,9 +46,9 @@ def _hits(results: Iterable[Result]) -> np.ndarray:
 
 
 def signed_rank(ours: Sequence[Result], other: Sequence[Result]) -> tuple[float, int]:
-    """p of Wilcoxon's signed-rank test over the test texts, two-sided, and the sign of the difference.
+    """Return p of the two-sided Wilcoxon signed-rank test over test texts, and the sign of the difference.
 
-    A text counts by the share of seeds that answer it rightly; texts without a difference are left out.
+    The value of a text is the share of seeds with a correct answer; texts without a difference are dropped.
     """
     difference = _hits(ours) - _hits(other)
     if not difference.any():
@@ -64,7 +64,7 @@ def _group(results: Iterable[Result], *fields: str) -> Groups:
 
 
 def _marks(groups: Groups, dataset: str, network: str) -> str:
-    """Marks of the rows that complex-order beats; in brackets those that beat it."""
+    """Return marks of the rows that complex-order outperforms; in brackets, of those that outperform it."""
     ours = groups[dataset, network, "complex-order"]
     better, worse = "", ""
     for embedding, mark in MARKS.items():
@@ -77,12 +77,12 @@ def _marks(groups: Groups, dataset: str, network: str) -> str:
 
 
 def table2(results: Iterable[Result], networks: Sequence[str], paper: dict[str, dict[str, dict[str, float]]]) -> str:
-    """Networks x embeddings x data sets; each cell is ours and, in brackets, the paper's."""
+    """Write networks x embeddings x data sets; the paper's value is in brackets."""
     return accuracy_table(_group(results, "dataset", "network", "embedding"), networks, FIELDS, paper)
 
 
 def fair_table(results: Path) -> str:
-    """As Table 2, with real rows of as many parameters, and which setting of the pool each data set chose."""
+    """Write Table 2 with real rows of equal parameters, and the setting chosen for each data set."""
     whole = whole_rows(results / "fair.jsonl")
     equal = {f"{embedding},equal": field for embedding, field in FIELDS.items() if field == "real"}
     networks = [name for name in NETWORKS if any(key[1] == name for key in whole)]
@@ -90,7 +90,7 @@ def fair_table(results: Path) -> str:
 
 
 def whole_rows(path: Path) -> Groups:
-    """The rows of a grid of choices that have all their seeds, by data set, network and embedding."""
+    """Return the rows of a tuned grid that have all seeds, by data set, network and embedding."""
     groups: Groups = defaultdict(list)
     for line in read_lines(path):
         dataset, network, label = line["row"].split(",", 2)
@@ -101,7 +101,7 @@ def whole_rows(path: Path) -> Groups:
 def accuracy_table(
     groups: Groups, networks: Sequence[str], labels: dict[str, str], paper: dict[str, dict[str, dict[str, float]]]
 ) -> str:
-    """Networks x embeddings with their fields x data sets; in square brackets what ``paper`` has printed."""
+    """Write networks x embeddings x data sets; values of ``paper`` are in square brackets."""
     datasets = [name for name in ("mr", "subj", "sst2", "trec") if any(key[0] == name for key in groups)]
     rows = []
     for network in networks:
@@ -144,7 +144,7 @@ def accuracy_table(
 
 
 def table4(results: Iterable[Result]) -> str:
-    """Sharing schemes of the Transformer's embedding and projections."""
+    """Write the sharing schemes of the Transformer's embedding and projections."""
     groups = _group(results, "dataset", "embedding", "options")
     blocks = []
     for dataset in sorted({key[0] for key in groups}):
@@ -163,7 +163,7 @@ def table4(results: Iterable[Result]) -> str:
 
 
 def wins(results: Iterable[Result]) -> str:
-    """In how many rows complex-order has the largest mean."""
+    """Count the rows where complex-order has the largest mean."""
     groups = _group(results, "dataset", "network", "embedding")
     means = {key: statistics.mean(result["test_accuracy"] for result in cell) for key, cell in groups.items()}
     columns = {key[:2] for key in means if all((*key[:2], embedding) in means for embedding in EMBEDDINGS)}
@@ -172,7 +172,7 @@ def wins(results: Iterable[Result]) -> str:
 
 
 def table7(results: Path) -> str:
-    """Words of the greatest and the smallest mean absolute frequency."""
+    """Write the words with the largest and the smallest mean absolute frequency."""
     (found,) = read_lines(results / "paper-table7.jsonl")
     words, summary = found["words"], found["periods"]
     half = len(words) // 2

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The table of ``docs/models/complex_quantum.md``: states and measurements beside their real twin and FastText."""
+"""The table of ``docs/models/complex_quantum.md``: states and measurements against their real twin and FastText."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRINTED = {"complex-vanilla": {"mr": 0.801, "subj": 0.927, "sst2": 0.839, "trec"
 
 
 def quantum_table(results: Path) -> str:
-    """Test accuracies by network and embedding, and which setting of the pool each data set chose."""
+    """Write test accuracies by network and embedding, with the setting chosen for each data set."""
     whole = whole_rows(results / "quantum.jsonl")
     if not whole:
         return MISSING

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the tables of training runs share: a row is the seeds of one network, a column a function of them."""
+"""Shared by tables of training runs: a row is the seeds of one network, a column a function of its runs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
     "each",
     "figures",
     "find_runs",
+    "mean_std",
     "parameters",
     "read_runs",
     "run_table",
     "score",
     "seeds",
-    "spread",
 ]
 
 MISSING = "not measured yet"
@@ -33,38 +33,38 @@ Column = Callable[[Runs], str]
 
 
 def read_runs(path: Path, row: str) -> Runs:
-    """The results of one network, in the order of their seeds.
+    """Read the runs of one network, ordered by seed.
 
     Raises:
-        ValueError: the runs are of unequal networks or lengths.
+        ValueError: the runs differ in parameters or steps.
     """
     runs = [run for run in read_lines(path) if run["row"] == row]
     for key in ("parameters", "steps"):
         if len(values := {run[key] for run in runs if key in run}) > 1:
-            raise ValueError(f"{path.stem}, {row}: seeds with unequal {key} do not fit one row: {sorted(values)}")
+            raise ValueError(f"{path.stem}, {row}: all seeds must have equal {key}, got {sorted(values)}")
     return sorted(runs, key=lambda run: run["seed"])
 
 
 def find_runs(path: Path, names: Iterable[str]) -> dict[str, Runs]:
-    """The networks that were run, and their results."""
+    """Return the networks that were run, with their runs."""
     return {name: runs for name in names if (runs := read_runs(path, name))}
 
 
 def run_table(
     labels: Sequence[str], columns: Mapping[str, Column], rows: Mapping[str, Sequence[str]], found: Mapping[str, Runs]
 ) -> str:
-    """A row for each network that was found: its labels, then every column."""
+    """Format a row for each network with runs: its labels, then every column."""
     cells = [[*rows[name], *(column(runs) for column in columns.values())] for name, runs in found.items()]
     return markdown_table([*labels, *columns], cells)
 
 
 def seeds(runs: Runs) -> str:
-    """The seeds."""
+    """Return the seeds."""
     return " ".join(str(run["seed"]) for run in runs)
 
 
-def spread(values: Iterable[float], digits: int, scale: float = 1.0) -> str:
-    """Mean and standard deviation, times ``scale``; one value has no deviation."""
+def mean_std(values: Iterable[float], digits: int, scale: float = 1.0) -> str:
+    """Format mean and standard deviation, times ``scale``; the mean only for a single value."""
     values = [scale * value for value in values]
     deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):.{digits}f}{deviation}"
@@ -76,27 +76,27 @@ def figures(runs: Runs, place: str) -> list[Any]:
 
 
 def score(place: str, digits: int = 1, scale: float = 100) -> Column:
-    """Mean and deviation of a figure, ``test/accuracy`` or the like; empty where the runs have none."""
+    """Return a column of mean and standard deviation of a value such as ``test/accuracy``; empty if missing."""
 
     def cell(runs: Runs) -> str:
         values = figures(runs, place)
-        return "" if None in values else spread(values, digits, scale)
+        return "" if None in values else mean_std(values, digits, scale)
 
     return cell
 
 
 def each(place: str, digits: int = 1, scale: float = 100) -> Column:
-    """A figure of every seed."""
+    """Return a column with the value of every seed."""
     return lambda runs: " ".join(f"{scale * value:.{digits}f}" for value in figures(runs, place))
 
 
 def parameters(runs: Runs) -> str:
-    """Millions of parameters."""
+    """Return the parameters in millions."""
     return f"{runs[0]['parameters'] / 1e6:.2f} M"
 
 
 def training_time(runs: Runs) -> str:
-    """Seconds of the quickest run that was not stopped in between: others may have shared the machine."""
+    """Return the seconds of the fastest uninterrupted run: slower ones may have shared the machine."""
     seconds = [run["seconds"] for run in runs if not run["resumed"]]
     return f"{min(seconds):,.0f} s" if seconds else "stopped and resumed"
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words as quantum states: the tables of ``docs/semantics.md``."""
+"""Tables of ``docs/semantics.md``: words as quantum states."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ def _rho(value: float | None) -> str:
 
 
 def _scores(run: Mapping[str, Any], name: str, how: str, variant: str = "modulus") -> dict[str, float | None]:
-    """The three conventions of a set."""
+    """Return the scores of a set by convention."""
     scores: dict[str, float | None] = run["sets"][name]["words" if name in WORD_SETS else how][variant]
     return scores
 
 
 def _thesis_convention(run: Mapping[str, Any], name: str, how: str) -> float | None:
-    """By participant where they are known, else against single ratings."""
+    """Return the score per participant if participants are known, else against single ratings."""
     return _scores(run, name, how)["participants" if name in RATED_BY_PERSON else "single_ratings"]
 
 
 def _spaces(found: Runs, window: int) -> dict[str, dict[str, Any]]:
-    """Rows of a table that were run; topics have no window and stand with the smaller one."""
+    """Return the rows of a table that were run; topics have no window and are listed with the smaller one."""
     rows = {name: f"w{window},{name}" for name in COUNT_SPACES}
     if window == min(CONTEXTS):
         rows |= {f"{name},{number}": f"{name},{number}" for number in TOPICS for name in TOPIC_SPACES}
@@ -71,7 +71,7 @@ def _spaces(found: Runs, window: int) -> dict[str, dict[str, Any]]:
 
 
 def words_table(results: Path) -> str:
-    """Table 4.5: single words."""
+    """Write Table 4.5: single words."""
     found = _found(results)
     small, large = (_spaces(found, window) for window in CONTEXTS)
     rows = []
@@ -84,11 +84,11 @@ def words_table(results: Path) -> str:
         printed = [_rho(PRINTED_WORDS.get((name, column))) for column in ("simlex", "wordsim")]
         rows.append([name, *cells, f"{of_set['covered']} / {of_set['pairs']}", *printed])
     windows = [f"window {window}" for window in CONTEXTS]
-    return markdown_table(["space", *windows, "pairs", "T, SimLex", "T, WordSim"], rows) if rows else MISSING
+    return markdown_table(["space", *windows, "pairs", "thesis, SimLex", "thesis, WordSim"], rows) if rows else MISSING
 
 
 def phrases_table(how: str, window: int, results: Path) -> str:
-    """Tables 4.6 and 4.7: phrases by one composition, each set beside the figure of the thesis."""
+    """Write Tables 4.6 and 4.7: phrases by one composition, with the thesis's values in brackets."""
     rows = []
     for name, run in _spaces(_found(results), window).items():
         cells = []
@@ -101,7 +101,7 @@ def phrases_table(how: str, window: int, results: Path) -> str:
 
 
 def conventions_table(results: Path) -> str:
-    """The same similarities against mean ratings, single ratings, and by participant."""
+    """Write the scores against mean ratings, single ratings, and per participant."""
     columns = [
         (name, kind) for name in PHRASES for kind in CONVENTIONS if kind != "participants" or name in RATED_BY_PERSON
     ]
@@ -114,7 +114,7 @@ def conventions_table(results: Path) -> str:
 
 
 def coverage_table(results: Path) -> str:
-    """Pairs whose words all have a vector."""
+    """Write the number of pairs whose words all have a vector."""
     found = _found(results)
     rows = []
     for label, row in {"counts": "w2,npmi_b", "topics": f"topics,{TOPICS[0]}"}.items():
@@ -123,11 +123,11 @@ def coverage_table(results: Path) -> str:
             rows.append(
                 [label, f"{found[row]['words']:,}", *(f"{sets[n]['covered']} / {sets[n]['pairs']}" for n in LABELS)]
             )
-    return markdown_table(["spaces of", "words", *LABELS.values()], rows) if rows else MISSING
+    return markdown_table(["model", "words", *LABELS.values()], rows) if rows else MISSING
 
 
 def variants_table(results: Path) -> str:
-    """Modulus or real part of the inner product, compositions of norm 1, mixtures."""
+    """Write variants: modulus or real part of the inner product, compositions of norm 1, mixtures."""
     variants = [(how, kind) for how in ("add", "multiply") for kind in ("modulus", "real", "renormalized")]
     variants.append(("mixture", "modulus"))
     found = _spaces(_found(results), 2)
@@ -141,13 +141,13 @@ def variants_table(results: Path) -> str:
 
 
 def _interval(found: Mapping[str, Any]) -> str:
-    """A difference; one whose interval leaves 0 out is bold."""
+    """Format a difference; bold if its interval excludes 0."""
     text = f"{found['difference']:+.3f} [{found['low']:+.3f}, {found['high']:+.3f}]"
     return f"**{text}**" if found["low"] > 0 or found["high"] < 0 else text
 
 
 def differences_table(pairs: Iterable[Mapping[str, str]], how: str, results: Path) -> str:
-    """How much better one space is than another, with the interval of the bootstrap."""
+    """Write differences between spaces with bootstrap intervals."""
     found = _found(results)
     columns = (*WORD_SETS, *PHRASES) if how == "add" else PHRASES
     rows = []
@@ -162,7 +162,7 @@ def differences_table(pairs: Iterable[Mapping[str, str]], how: str, results: Pat
 
 
 def dropped_table(results: Path) -> str:
-    """Contexts with and without the most frequent words."""
+    """Write the scores with and without the most frequent words as contexts."""
     found = _found(results)
     rows = []
     for name in WITHOUT_DROPPED:
@@ -174,7 +174,7 @@ def dropped_table(results: Path) -> str:
 
 
 def senses_table(results: Path) -> str:
-    """In how many phrases of GS2011 the better landmark becomes likelier, and is the likelier one."""
+    """Write in how many GS2011 phrases the better landmark becomes likelier, and is the likelier one."""
     found = _found(results)
     rows = []
     for window in CONTEXTS:
@@ -191,7 +191,7 @@ def senses_table(results: Path) -> str:
 
 
 def phases_table(results: Path) -> str:
-    """States that learned their contexts, by their phases."""
+    """Write the learned states, by kind of phases."""
     found = _found(results, "thesis-semantics-phases")
     rows = []
     for name, cell in phase_rows().items():
@@ -205,16 +205,18 @@ def phases_table(results: Path) -> str:
                 f"{run['losses'][-1]:.3f}",
                 f"{mean:.2f} ± {deviation:.2f}",
             ]
-            rows.append([name, *facts, *cells, f"{run['seconds']:.0f} s"])
-    header = ["phases", "d", "weights", "loss", "sum of p", *LABELS.values()]
+            rows.append(
+                [name.replace("twice the numbers", "twice the width"), *facts, *cells, f"{run['seconds']:.0f} s"]
+            )
+    header = ["phases", "d", "parameters", "loss", "sum of p", *LABELS.values()]
     header += [f"{LABELS[name]}, product" for name in PHRASES]
     return markdown_table([*header, "training"], rows) if rows else MISSING
 
 
 def evolution_table(results: Path) -> str:
-    """Phrases whose words evolved: held-out rho, in brackets how much more than without; bold where 0 is left out.
+    """Write held-out rho of phrases with evolution, in brackets the difference to no evolution.
 
-    Means over the seeds of the folds; bold where the interval of each leaves 0 out.
+    Means over the seeds of the folds; bold if the interval of every seed excludes 0.
     """
     runs: dict[str, list[dict[str, Any]]] = {}
     for run in read_lines(results / "thesis-semantics-evolution.jsonl"):
@@ -228,7 +230,7 @@ def evolution_table(results: Path) -> str:
                 sets[column]["on_what_was_fitted"] for sets in found for column in PHRASES if sets[column]["chosen"]
             ]
             rows.append([cell.how, cell.states, cell.evolution, *cells, _rho(fmean(seen) if seen else None)])
-    header = ["composed by", "states", "evolution", *(LABELS[name] for name in PHRASES), "on what it was fitted to"]
+    header = ["composed by", "states", "evolution", *(LABELS[name] for name in PHRASES), "on its training pairs"]
     return markdown_table(header, rows) if rows else MISSING
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of speech: spoken digits, strings of digits, synthetic speech. Rows that were not run are left out."""
+"""Tables of speech: spoken digits, digit strings, synthetic speech. Rows that were not run are left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.reporting import markdown_table
 
 from experiments.grids.speech import SPEAKERS
-from experiments.tables.runs import MISSING, SIZE, each, find_runs, read_runs, run_table, score, seeds, spread
+from experiments.tables.runs import MISSING, SIZE, each, find_runs, mean_std, read_runs, run_table, score, seeds
 
 __all__ = ["TABLES", "leave_out_table", "official_table", "phase_table", "transcription_table"]
 
@@ -25,7 +25,8 @@ NETWORKS = {  # name of a run -> network and features
     "real-mfcc": ("real", "MFCC"),
 }
 WINDOWS = {"fully_spectral": "12 ms", "fully_spectral-25ms": "25 ms"}
-PHASE = {"": "modulus and phase", "-modulus": "modulus alone", "-phase": "phase alone"}  # what is left of the bins
+# row suffix -> features
+PHASE = {"": "modulus and phase", "-modulus": "modulus only", "-phase": "phase only"}
 TRANSCRIBERS = {  # name of a run -> network and form
     "fully_spectral": ("Fully Spectral", "CTC"),
     "fully_spectral-modulus": ("Fully Spectral, moduli of bins", "CTC"),
@@ -38,26 +39,26 @@ OFFICIAL = {
     "seeds": seeds,
     "validation": score("validation/accuracy"),
     "test": score("test/accuracy"),
-    "test, seed by seed": each("test/accuracy"),
+    "test, per seed": each("test/accuracy"),
     **SIZE,
 }
 TRANSCRIPTION = {
     "seeds": seeds,
     "validation": score("validation/label_error_rate"),
     "test": score("test/label_error_rate"),
-    "sequences without an error": score("test/sequence_accuracy"),
+    "sequence accuracy": score("test/sequence_accuracy"),
     **SIZE,
 }
 
 
 def official_table(results: Path) -> str:
-    """The official split of the spoken digits: speakers that the network knows."""
+    """Write the official split of the spoken digits, with the same speakers in training and test."""
     found = find_runs(results / "fsdd.jsonl", NETWORKS)
     return run_table(["network", "features"], OFFICIAL, NETWORKS, found)
 
 
 def leave_out_table(results: Path) -> str:
-    """A speaker that the network does not know."""
+    """Write the test accuracy on held-out speakers."""
     rows = []
     for name, words in NETWORKS.items():
         if scores := _by_speaker(results, name):
@@ -67,7 +68,7 @@ def leave_out_table(results: Path) -> str:
 
 
 def phase_table(results: Path) -> str:
-    """One network on bins, on their moduli and on their phases, for short and long windows."""
+    """Write one network on complex bins, moduli or phases, for short and long windows."""
     rows = []
     for network, window in WINDOWS.items():
         for features, words in PHASE.items():
@@ -80,20 +81,20 @@ def phase_table(results: Path) -> str:
 
 
 def transcription_table(results: Path, data: str) -> str:
-    """Label error rates of CTC and of decoders, in %."""
+    """Write label error rates of CTC and decoders, in %."""
     found = find_runs(results / f"{data}.jsonl", TRANSCRIBERS)
-    return run_table(["network", "form"], TRANSCRIPTION, TRANSCRIBERS, found)
+    return run_table(["network", "method"], TRANSCRIPTION, TRANSCRIBERS, found)
 
 
 def _by_speaker(results: Path, name: str) -> dict[str, float]:
-    """Mean test accuracy over the seeds, for each speaker that was left out."""
+    """Return mean test accuracy over seeds, for each held-out speaker."""
     runs = {speaker: read_runs(results / "fsdd-leave-out.jsonl", f"{speaker}/{name}") for speaker in SPEAKERS}
     return {speaker: statistics.mean(run["test"]["accuracy"] for run in of) for speaker, of in runs.items() if of}
 
 
 def _over_speakers(scores: dict[str, float]) -> str:
-    """Mean and standard deviation over the speakers, once all are measured."""
-    return spread(scores.values(), 1, 100) if len(scores) == len(SPEAKERS) else MISSING
+    """Return mean and standard deviation over speakers if all are measured."""
+    return mean_std(scores.values(), 1, 100) if len(scores) == len(SPEAKERS) else MISSING
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {

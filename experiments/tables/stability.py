@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which settings fail to train, and how often."""
+"""The table of diverged runs by setting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["TABLES", "stability_table"]
 
 
 def stability_table(results: Path) -> str:
-    """Failures, losses and gradients of every setting that was run."""
+    """Write divergence, losses and gradients of every setting that was run."""
     runs = read_lines(results / "stability.jsonl")
     by_row = defaultdict(list)
     for run in runs:
@@ -33,7 +33,7 @@ def stability_table(results: Path) -> str:
         diverged = sum(run["diverged"] is not None for run in mine)
         idle = sum(run["did_not_learn"] for run in mine)
         final = sorted(run["final_loss"] for run in mine if run["final_loss"] is not None)
-        spread = f"{statistics.median(final):.3f} ({final[0]:.3f} to {final[-1]:.3f})" if final else "none"
+        loss = f"{statistics.median(final):.3f} ({final[0]:.3f} to {final[-1]:.3f})" if final else "none"
         gradient = statistics.median(run["largest_gradient_norm"] for run in mine)
         rows.append(
             [
@@ -41,7 +41,7 @@ def stability_table(results: Path) -> str:
                 str(len(mine)),
                 str(diverged),
                 str(idle),
-                spread,
+                loss,
                 f"{gradient:.3g}",
             ]
         )

@@ -20,11 +20,11 @@ from experiments.tables.runs import (
     Runs,
     each,
     find_runs,
+    mean_std,
     parameters,
     run_table,
     score,
     seeds,
-    spread,
 )
 
 __all__ = ["TABLES", "multi30k_table", "stream_table", "synconmt_length_table", "synconmt_table", "trec_table"]
@@ -32,7 +32,7 @@ __all__ = ["TABLES", "multi30k_table", "stream_table", "synconmt_length_table", 
 FIELDS = (("complex", ""), ("real", "-real"))
 TREC = ("complex_order", "complex_vanilla", "word", "learned_position", "sinusoidal_position")
 MULTI30K = ("complex_order", "complex_vanilla", "sinusoidal_position", "learned_position")
-SYNCONMT = {  # name of a run -> network, field, what it reads and writes
+SYNCONMT = {  # name of a run -> network, number field, inputs and outputs
     "synconmt-b": ("SynCoNMT-B, as in the paper", "complex", "words, relations"),
     "synconmt-b-gates": ("SynCoNMT-B, gates `real_part`", "complex", "words, relations"),
     "synconmt-b-scaled": ("SynCoNMT-B, gates `real_part`, heads `scaled_modulus`", "complex", "words, relations"),
@@ -57,7 +57,7 @@ SYNCONMT = {  # name of a run -> network, field, what it reads and writes
     "synconmt-l-alpha": ("SynCoNMT-L, `real_part`, `concat`, own relations, alpha 0.9", "complex", "words, relations"),
     "synconmt-l-projected": ("the same with gates `projected`", "complex", "words, relations"),
     "synconmt-l-modulus": ("the same with gates `modulus`", "complex", "words, relations"),
-    "synconmt-l-lstm": ("SynCoNMT-L of LSTMs, `real_part`, the rest the same", "complex", "words, relations"),
+    "synconmt-l-lstm": ("SynCoNMT-L with LSTMs, `real_part`, otherwise the same", "complex", "words, relations"),
     "synconmt-l-lstm-projected": ("the same with gates `projected`", "complex", "words, relations"),
     "luong": ("Luong, equal stored width", "real", "words"),
     "luong-equal-parameters": ("Luong, equal parameters", "real", "words"),
@@ -66,7 +66,7 @@ SYNCONMT = {  # name of a run -> network, field, what it reads and writes
 TREC_COLUMNS = {
     "validation": score("validation_accuracy"),
     "test": score("test_accuracy"),
-    "test, seed by seed": each("test_accuracy"),
+    "test, per seed": each("test_accuracy"),
     "parameters": parameters,
     "training": lambda runs: f"{statistics.mean(run['seconds'] for run in runs):.0f} s",
 }
@@ -74,56 +74,56 @@ TRANSLATION = {
     "seeds": seeds,
     "validation BLEU": score("validation/bleu", 2, 1),
     "test BLEU": score("test/bleu", 2, 1),
-    "test, seed by seed": each("test/bleu", 2, 1),
+    "test, per seed": each("test/bleu", 2, 1),
     "test chrF": score("test/chrf", 2, 1),
 }
-ACCURACIES = {  # networks of words alone have none of relations
-    "words right": score("test_accuracy/word_accuracy"),
-    "relations right": score("test_accuracy/relation_accuracy"),
-    "both right": score("test_accuracy/both_accuracy"),
+ACCURACIES = {  # networks without relations have no relation accuracy
+    "word accuracy": score("test_accuracy/word_accuracy"),
+    "relation accuracy": score("test_accuracy/relation_accuracy"),
+    "joint accuracy": score("test_accuracy/both_accuracy"),
 }
 
 
 def _in_both_fields(embeddings: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Name of a run -> its embedding and field."""
+    """Return name of a run -> its embedding and number field."""
     return {f"{name}{suffix}": (f"`{name}`", field) for name in embeddings for field, suffix in FIELDS}
 
 
 def trec_table(results: Path) -> str:
-    """Accuracy of each embedding in both fields; a row that has not been run says so."""
+    """Write the accuracy of each embedding in both number fields; rows that were not run are marked."""
     rows = _in_both_fields(TREC)
     found = find_runs(results / "trec.jsonl", rows)
     missing = [MISSING, *[""] * (len(TREC_COLUMNS) - 1)]
     cells = {name: [column(runs) for column in TREC_COLUMNS.values()] for name, runs in found.items()}
     table = [[*labels, *cells.get(name, missing)] for name, labels in rows.items()]
-    return markdown_table(["embedding", "field", *TREC_COLUMNS], table)
+    return markdown_table(["embedding", "number field", *TREC_COLUMNS], table)
 
 
 def multi30k_table(results: Path, direction: str) -> str:
-    """BLEU and chrF of the networks that were run, and the signatures of the scores."""
+    """Write BLEU and chrF of the networks that were run, and the sacreBLEU signatures."""
     equal = ("sinusoidal_position", "learned_position")
     rows = _in_both_fields(MULTI30K)
     rows |= {f"{name}-equal-parameters": (f"`{name}`", "real, equal parameters") for name in equal}
     found = find_runs(results / f"multi30k-{direction}.jsonl", rows)
-    table = run_table(["embedding", "field"], TRANSLATION | SIZE, rows, found)
+    table = run_table(["embedding", "number field"], TRANSLATION | SIZE, rows, found)
     return f"{table}\n\n{_one_signature(found.values())}"
 
 
 def synconmt_table(results: Path) -> str:
-    """BLEU, chrF and accuracies of SynCoNMT and its twins that were run."""
+    """Write BLEU, chrF and accuracies of SynCoNMT and its real twins that were run."""
     found = find_runs(results / "synconmt.jsonl", SYNCONMT)
     columns = TRANSLATION | ACCURACIES | SIZE
-    table = run_table(["network", "field", "reads and writes"], columns, SYNCONMT, found)
+    table = run_table(["network", "number field", "inputs and outputs"], columns, SYNCONMT, found)
     return f"{table}\n\n{_one_signature(found.values())}"
 
 
 def synconmt_length_table(results: Path) -> str:
-    """Test BLEU by the number of words of the source, and how many sentences have so many."""
+    """Write test BLEU by the source length in words, with the number of sentences of each length."""
     found = find_runs(results / "synconmt.jsonl", SYNCONMT)
     groups = next(iter(found.values()))[0]["bleu_by_length"] if found else []
     header = ["network", *(f"{group['shortest']} to {group['longest']} ({group['sentences']})" for group in groups)]
     rows = [
-        [f"`{name}`", *(spread((run["bleu_by_length"][i]["bleu"] for run in runs), 2) for i in range(len(groups)))]
+        [f"`{name}`", *(mean_std((run["bleu_by_length"][i]["bleu"] for run in runs), 2) for i in range(len(groups)))]
         for name, runs in found.items()
     ]
     return markdown_table(header, rows)
@@ -132,12 +132,12 @@ def synconmt_length_table(results: Path) -> str:
 def _one_signature(networks: Iterable[Runs]) -> str:
     signatures = {(run["signatures"]["bleu"], run["signatures"]["chrf"]) for runs in networks for run in runs}
     if len(signatures) > 1:
-        raise ValueError(f"scores with unequal signatures do not fit one table: {sorted(signatures)}")
+        raise ValueError(f"all runs of a table must have one sacreBLEU signature, got {sorted(signatures)}")
     return "\n".join(f"BLEU: `{bleu}`; chrF: `{chrf}`." for bleu, chrf in signatures)
 
 
 def stream_table(results: Path, data: str) -> str:
-    """Language models on a stream, a row for each network that was run: bits per character, or perplexity of words."""
+    """Write stateful language models: bits per character, or perplexity per word."""
     words = data == "wikitext-2"
     figure, unit, digits = ("perplexity", "perplexity", 1) if words else ("bits_per_token", "bits per character", 3)
     columns = {

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Chapter 3 of the thesis, run again: the tables of ``docs/thesis.md``."""
+"""Reproduction of chapter 3 of the thesis: the tables of ``docs/thesis.md``."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from experiments.tables.runs import (
     Column,
     Runs,
     find_runs,
+    mean_std,
     parameters,
     run_table,
     score,
     seeds,
-    spread,
 )
 from experiments.thesis.printed import PRINTED
 from experiments.thesis.protocol import ACTIVATIONS, RECIPES
@@ -44,7 +44,7 @@ from experiments.thesis.protocol import ACTIVATIONS, RECIPES
 __all__ = ["TABLES"]
 
 Found = Mapping[str, Sequence[dict[str, Any]]]
-TEN = 10  # runs, of which the thesis prints the best
+TEN = 10  # the thesis reports the best of ten runs
 LEARNED = 0.5  # accuracy of MNIST and R52 above which a run has learned
 
 
@@ -56,12 +56,12 @@ def _runs(results: Path, grid: str) -> Found:
 
 
 def _mean(runs: Sequence[dict[str, Any]], name: str = "test") -> str:
-    """Mean and deviation of the honest statistic, per cent."""
-    return spread((run[name] for run in runs), 1, 100) if runs else ""
+    """Return mean and standard deviation at the epoch chosen on validation, in percent."""
+    return mean_std((run[name] for run in runs), 1, 100) if runs else ""
 
 
 def _cell(runs: Sequence[dict[str, Any]]) -> str:
-    """The honest statistic, the best of all runs in brackets, and how many failed."""
+    """Return the mean at the epoch chosen on validation, the best run in brackets, and the number of failed runs."""
     if not runs:
         return ""
     failed = sum(run["diverged"] is not None or run["dead"] for run in runs)
@@ -75,7 +75,7 @@ def _printed(layout: str, *key: Any) -> str:
 
 
 def accuracy_table(grid: str, data: str, layout: str, depths: Sequence[int], results: Path) -> str:
-    """One data set: depths and activations, both fields, beside what the thesis prints."""
+    """Write one data set: depths and activations in both fields, with the thesis's values."""
     found = _runs(results, grid)
     rows = []
     for k in depths:
@@ -91,7 +91,7 @@ def accuracy_table(grid: str, data: str, layout: str, depths: Sequence[int], res
 
 
 def ahead_table(results: Path) -> str:
-    """How far the complex network is ahead where both train, least and most over the depths, for claim A-1."""
+    """Write the smallest and largest lead of the complex network over the depths, for claim A-1."""
     grids = {"1": ("mlp", ",1"), "2": ("mlp", ",2"), "3": ("cnn", "")}  # layouts of thesis-mlp; convolutions have one
     trained = {key: name for key, name in ACTIVATIONS.items() if name in ("split_relu", "modulus")}
     rows = []
@@ -111,7 +111,7 @@ def ahead_table(results: Path) -> str:
 
 
 def batch_norm_table(results: Path) -> str:
-    """Convolutions on the cut of CIFAR-10 with what the thesis does without; validation beside the test part."""
+    """Write convolutional networks on cut CIFAR-10 with batch norm and dropout: validation and test."""
     found = _runs(results, "cnn")
     rows = []
     for label, suffix in (("none", ""), ("batch", ",batch norm,dropout 0"), ("batch", ",batch norm,dropout 0.3")):
@@ -124,7 +124,7 @@ def batch_norm_table(results: Path) -> str:
 
 
 def recipe_table(results: Path) -> str:
-    """Convolutions on the cut of CIFAR-10 by recipes that the thesis does without, in both fields."""
+    """Write convolutional networks on cut CIFAR-10 with other training recipes, in both fields."""
     found = _runs(results, "cnn-recipes")
     rows = []
     for name, recipe in itertools.product(("split_relu", "modulus"), RECIPES):
@@ -148,7 +148,7 @@ def _failed(runs: Sequence[dict[str, Any]]) -> str:
 
 
 def failures_table(results: Path) -> str:
-    """Many seeds of every activation and depth, with and without a norm."""
+    """Write the failures over many seeds of every activation and depth, with and without a norm."""
     found = _runs(results, "failures")
     rows = []
     for norm in ("none", "layer"):
@@ -157,12 +157,12 @@ def failures_table(results: Path) -> str:
                 runs = [found.get(f"{norm},{name},{k},{field}", ()) for k in DEPTHS]
                 if any(runs):
                     rows.append([norm, field, f"`{name}`", str(max(map(len, runs))), *map(_failed, runs)])
-    header = ["norm", "numbers", "activation", "seeds", *(f"k = {k}" for k in DEPTHS)]
+    header = ["norm", "number field", "activation", "seeds", *(f"k = {k}" for k in DEPTHS)]
     return markdown_table(header, rows) if rows else MISSING
 
 
 def best_of_ten_table(results: Path) -> str:
-    """What the best of ten runs says, beside the mean of twenty: complex networks without a norm, last epoch."""
+    """Write the mean of twenty runs and the best of ten: complex networks without a norm, last epoch."""
     found = _runs(results, "failures")
     rows = []
     for name in FAILING:
@@ -176,7 +176,7 @@ def best_of_ten_table(results: Path) -> str:
 
 
 def causes_table(data: str, results: Path) -> str:
-    """Input scale, initialiser and norm: mean accuracy, and how many runs learned."""
+    """Write mean accuracy and the number of runs that learned, by input scale, initialiser and norm."""
     found = _runs(results, "causes")
     settings = Counter(tuple(row.split(",")[4:]) for row in found if row.startswith(f"{data},"))
     rows = []
@@ -189,12 +189,12 @@ def causes_table(data: str, results: Path) -> str:
                     learned = sum(run["test"] > LEARNED for run in runs)
                     cells.append(f"{_mean(runs)}, {learned}/{len(runs)}" if runs else "")
                 rows.append([*setting, f"`{name}`", field, *cells])
-    header = ["pixels", "initialiser", "norm", "activation", "numbers", *(f"k = {k}" for k in DEPTHS)]
+    header = ["input scale", "initialiser", "norm", "activation", "number field", *(f"k = {k}" for k in DEPTHS)]
     return markdown_table(header, rows) if rows else MISSING
 
 
 def inputs_table(results: Path) -> str:
-    """The same network on pixels, their spectrum and their phases."""
+    """Write the same network on pixels, their spectrum and their phases."""
     found = _runs(results, "inputs")
     rows = []
     for transform in ("none", "fft2", "phase"):
@@ -203,7 +203,7 @@ def inputs_table(results: Path) -> str:
             if all(name in found for name in names):
                 cells = [f"{_mean(found[name])} ({found[name][0]['parameters']:,})" for name in names]
                 rows.append([transform, str(k), *cells, _seeds(found, names)])
-    header = ["`input_transform`", "k", "real (weights)", "complex (weights)", "seeds"]
+    header = ["`input_transform`", "k", "real (parameters)", "complex (parameters)", "seeds"]
     return markdown_table(header, rows) if rows else MISSING
 
 
@@ -212,18 +212,22 @@ def _seeds(found: Found, names: Sequence[str]) -> str:
 
 
 def labels_table(results: Path) -> str:
-    """Heads for several labels."""
+    """Write the multi-label heads."""
     found = _runs(results, "labels")
     rows = []
     for row, runs in found.items():
         field, head = row.split(",")
         figures = [_mean(runs, name) for name in ("train", "validation", "test")]
         rows.append([field, f"`{head}`", *figures, str(len(runs))])
-    return markdown_table(["numbers", "`readout`", "train", "validation", "test", "seeds"], rows) if rows else MISSING
+    return (
+        markdown_table(["number field", "`readout`", "train", "validation", "test", "seeds"], rows)
+        if rows
+        else MISSING
+    )
 
 
 def synthetic_table(results: Path) -> str:
-    """The quadrant task with complex and with real inputs."""
+    """Write the quadrant task with complex and with real inputs."""
     found = _runs(results, "synthetic")
     rows = []
     for kind in ("complex", "real"):
@@ -237,7 +241,7 @@ def synthetic_table(results: Path) -> str:
 
 
 def dynamics_table(results: Path) -> str:
-    """Does the imaginary part of the first weight follow its real part?"""
+    """Write the correlation of the imaginary and real parts of the first weight over training."""
     found = _runs(results, "dynamics")
     rows = []
     for row, runs in found.items():
@@ -254,34 +258,34 @@ _DATA = ("mnist", "r52", "cifar10-cut")
 
 
 def _exponential(part: str) -> Column:
-    """e to the loss of a part, whatever it is called: no perplexity, where a network sees words to come."""
-    return lambda runs: spread((math.exp(run[part]["loss"]) for run in runs), 1)
+    """Return a column of exp(loss) of a split; not a perplexity if the network sees future tokens."""
+    return lambda runs: mean_std((math.exp(run[part]["loss"]) for run in runs), 1)
 
 
 def _place(places: slice) -> Column:
-    """The mean over places in a window of what ``perplexity_by_position`` gives: geometric, as loss is."""
+    """Return a column of the geometric mean of ``perplexity_by_position`` over positions in a window."""
 
     def column(runs: Runs) -> str:
         curves = [run["perplexity_by_position"][places] for run in runs if "perplexity_by_position" in run]
-        return spread((statistics.geometric_mean(curve) for curve in curves), 1) if curves else ""
+        return mean_std((statistics.geometric_mean(curve) for curve in curves), 1) if curves else ""
 
     return column
 
 
 def language_model_table(results: Path) -> str:
-    """Language models on WikiText-2: perplexity, and the score of what reads ahead, marked."""
+    """Write language models on WikiText-2; models that see future tokens are marked."""
     columns = {
         "seeds": seeds,
         "validation": _exponential("validation"),
         "test": _exponential("test"),
         "bits per character": score("test/bits_per_character", 3, 1),
-        "words 1 to 5": _place(slice(None, 5)),
-        "words 31 to 35": _place(slice(-5, None)),
+        "positions 1 to 5": _place(slice(None, 5)),
+        "positions 31 to 35": _place(slice(-5, None)),
         "parameters": parameters,
         "training": SIZE["training"],
     }
     labels = {
-        row: [f"{row} (**sees words to come**)" if row in READS_AHEAD else row, f"`{options}`" if options else "none"]
+        row: [f"{row} (**sees future tokens**)" if row in READS_AHEAD else row, f"`{options}`" if options else "none"]
         for row, options in LANGUAGE_MODELS.items()
     }
     found = find_runs(results / "thesis-language-models.jsonl", LANGUAGE_MODELS)
@@ -289,39 +293,39 @@ def language_model_table(results: Path) -> str:
 
 
 def language_gates_table(results: Path) -> str:
-    """Complex LSTM language models after 500 steps: perplexity on validation by gate and size of the first words."""
+    """Write complex LSTM language models after 500 steps: validation perplexity by gate and embedding scale."""
     found = find_runs(results / "thesis-language-gates.jsonl", GATE_ROWS)
     column = _exponential("validation")
     rows = [
         [f"`{gate}`", *(column(found[row]) if (row := f"{gate},{scale}") in found else "" for scale in SCALES)]
         for gate in GATES
     ]
-    return markdown_table(["gate", *(f"words of {scale}" for scale in SCALES)], rows) if found else MISSING
+    return markdown_table(["gate", *(f"embedding scale {scale}" for scale in SCALES)], rows) if found else MISSING
 
 
 def language_parts_table(results: Path) -> str:
-    """The complex LSTM language model with one part of the printed form each, after 500 steps."""
+    """Write the ablation of the printed complex LSTM language model after 500 steps."""
     found = find_runs(results / "thesis-language-printed.jsonl", PRINTED_PARTS)
     labels = {row: [row, f"`{options}`" if options else "none"] for row, options in PRINTED_PARTS.items()}
     columns = {"validation": _exponential("validation"), "parameters": parameters, "training": SIZE["training"]}
-    return run_table(["as printed", "options"], columns, labels, found) if found else MISSING
+    return run_table(["settings as printed", "options"], columns, labels, found) if found else MISSING
 
 
 def language_states_table(results: Path) -> str:
-    """A text read from empty states, and from those that training ended with: perplexity, and how large states are."""
+    """Write perplexity and largest state, evaluated from zero states and from training states."""
     found = find_runs(results / "thesis-language-states.jsonl", STATES)
 
     def perplexity(start: str) -> Column:
-        return lambda runs: spread((math.exp(run[f"loss_from_{start}"]) for run in runs), 1)
+        return lambda runs: mean_std((math.exp(run[f"loss_from_{start}"]) for run in runs), 1)
 
     columns = {
         "seeds": seeds,
-        "from empty states": perplexity("empty"),
-        "from those of training": perplexity("training"),
-        "largest state of training": score("largest_of_training", 0, 1),
-        "after the text, from empty ones": score("largest_from_empty", 0, 1),
+        "from zero states": perplexity("empty"),
+        "from training states": perplexity("training"),
+        "largest training state": score("largest_of_training", 0, 1),
+        "largest state after the text, from zero": score("largest_from_empty", 0, 1),
     }
-    return run_table(["as printed"], columns, {row: [row] for row in STATES}, found) if found else MISSING
+    return run_table(["settings as printed"], columns, {row: [row] for row in STATES}, found) if found else MISSING
 
 
 TABLES: dict[str, dict[str, Callable[[Path], str]]] = {

@@ -14,7 +14,7 @@ from benchmarks.reporting import markdown_table, read_lines
 from experiments.grids.fair import DATASETS
 from experiments.paper.protocol import PAPER_NETWORKS
 from experiments.tables.choose import COMPLEX, EQUAL, TASKS, WIDTH, Task, classification_groups, image_groups
-from experiments.tables.runs import MISSING, Runs, figures, find_runs, spread
+from experiments.tables.runs import MISSING, Runs, figures, find_runs, mean_std
 
 __all__ = ["TABLES", "Pair", "verdict", "verdict_table"]
 
@@ -38,12 +38,12 @@ class Pair:
         if not real:
             return ""
         found = verdict(self.scores[COMPLEX], real, self.lower_is_better)
-        return f"{found} ({spread(real, self.digits)})"
+        return f"{found} ({mean_std(real, self.digits)})"
 
     def row(self) -> list[str]:
         """Return the cells of the table."""
         seeds = " / ".join(str(len(self.scores.get(kind, ()))) for kind in KINDS)
-        score = spread(self.scores[COMPLEX], self.digits)
+        score = mean_std(self.scores[COMPLEX], self.digits)
         return [self.label, self.unit, score, self.against(EQUAL), self.against(WIDTH), seeds]
 
 
@@ -62,7 +62,7 @@ def verdict(scores: Sequence[float], baseline: Sequence[float], lower_is_better:
 
 
 def best_on_validation(rows: Iterable[Runs], measure: Callable[[Runs], Scores], lower_is_better: bool = False) -> Runs:
-    """Return the runs with the best mean on validation; none where there are no rows."""
+    """Return the runs with the best mean on validation; an empty list without rows."""
     sign = -1 if lower_is_better else 1
     return max(rows, key=lambda runs: sign * statistics.mean(measure(runs)), default=[])
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One run on a bAbI task: a memory network and a seed, scored after every epoch."""
+"""Training of a memory network on a bAbI task with one seed, scored after every epoch."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from complex_transformers.recipes import load_babi, repeated_questions
 __all__ = ["BabiCell", "run", "settings"]
 
 ARCHIVE = "qa/babi/tasks_1-20_v1-2.tar.gz"
-MEMORY_SIZE = 50  # sentences; older ones are forgotten (Sukhbaatar et al. 2015, 4.2)
+MEMORY_SIZE = 50  # most recent sentences that are kept (Sukhbaatar et al. 2015, 4.2)
 VALIDATION_SHARE = 0.1
 BATCH_SIZE = 32
 RECIPES: dict[str, dict[str, Any]] = {
-    # As in the paper, with the mean of 32 losses in place of their sum: a rate of 0.01 (0.005 of the linear network),
+    # As in the paper, with the mean of 32 losses, not their sum: learning rate 0.01 (0.005 during linear start),
     # gradients clipped at 40.
     "sentence_memory": {
         "optimizer": "SGD",
@@ -43,7 +43,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "halvings": 3,
         "clip": 40.0 / BATCH_SIZE,
     },
-    # Dropout as in the example that the thesis's counts are of (Thesis Table 4.3).
+    # Dropout of the example whose parameter counts the thesis gives (Thesis, Table 4.3).
     "word_memory": {
         "optimizer": "Adam",
         "learning_rate": 1e-3,
@@ -55,9 +55,9 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class BabiCell:
-    """What is trained; two equal cells give the same result.
+    """A training run without its seed; equal cells give the same result.
 
-    ``width`` counts stored numbers of a sentence or a word, ``units`` those of the state of ``word_memory``.
+    ``width`` is the stored width of a sentence or word, ``units`` the stored width of the state of ``word_memory``.
     """
 
     task: int
@@ -66,26 +66,26 @@ class BabiCell:
     folder: str = "en-10k"
     variant: str = "sentence_memory"
     epochs: int = 40
-    linear_epochs: int = 0  # of the epochs, the first ones without a softmax over the memories
+    linear_epochs: int = 0  # number of first epochs without a softmax over the memories
     units: int | None = None
-    options: tuple[tuple[str, Any], ...] = ()  # of the configuration
-    word_answers: bool = False  # answers are words of the last table, no head beside it
+    options: tuple[tuple[str, Any], ...] = ()  # configuration fields
+    word_answers: bool = False  # the answer head is tied to the last embedding
 
 
 @dataclass(frozen=True)
 class Stories:
-    """Inputs and answers of a part; an answer that the training part does not have is -1."""
+    """Inputs and answers of a split; an answer that is not in the training split is -1."""
 
     inputs: dict[str, Tensor]
     answers: Tensor
-    supporting: tuple[tuple[int, ...], ...]  # places among the sentences that are kept
+    supporting: tuple[tuple[int, ...], ...]  # indices among the kept sentences
     repeated: Tensor
 
     def __len__(self) -> int:
         return len(self.answers)
 
     def rows(self, rows: Tensor) -> dict[str, Tensor]:
-        """Some questions, without the padding that only others need."""
+        """Return some questions, without padding that only others need."""
         chosen = {name: value[rows] for name, value in self.inputs.items()}
         if chosen["input_ids"].dim() == 3:
             count = int(chosen["attention_mask"].any(-1).sum(-1).max())
@@ -97,7 +97,7 @@ class Stories:
 def load_stories(
     folder: str, task: int, variant: str, word_answers: bool
 ) -> tuple[dict[str, Stories], dict[str, Any]]:
-    """The parts, and what the configuration must know of them; validation is the end of the training part."""
+    """Return the splits and their configuration fields; validation is the end of the training split."""
     parts = load_babi(Path(os.environ.get("COMPLEX_TRANSFORMERS_DATA", "../shared/data")) / ARCHIVE, task, folder)
     texts = [text for row in parts["train"] for text in (*row["story"], row["question"])]
     tokenizer = build_tokenizer(texts, "word")
@@ -137,7 +137,7 @@ def load_stories(
 
 
 def settings(cell: BabiCell) -> dict[str, Any]:
-    """Whatever changes the outcome of a run and is not in the name of its row."""
+    """Return everything that changes a result and is not in the name of its row."""
     return {
         **RECIPES[cell.variant],
         "batch_size": BATCH_SIZE,
@@ -150,7 +150,7 @@ def settings(cell: BabiCell) -> dict[str, Any]:
 
 
 def build(cell: BabiCell, sizes: dict[str, Any]) -> ComplexMemoryNetworkForSequenceClassification:
-    """The network of a cell."""
+    """Build the network of a cell."""
     units = {} if cell.units is None else {"recurrent_size": cell.units}
     config = ComplexMemoryNetworkConfig(
         variant=cell.variant,
@@ -165,7 +165,7 @@ def build(cell: BabiCell, sizes: dict[str, Any]) -> ComplexMemoryNetworkForSeque
 
 @torch.no_grad()
 def score(model: ComplexMemoryNetworkForSequenceClassification, part: Stories) -> dict[str, Any]:
-    """Accuracy, cross entropy; of each question whether it is right, and the sentence of most weight in each hop."""
+    """Return accuracy, cross entropy, correctness of each question, and the sentence of largest weight in each hop."""
     model.eval()
     logits, looked_at = [], []
     for rows in torch.arange(len(part)).split(500):
@@ -181,7 +181,7 @@ def score(model: ComplexMemoryNetworkForSequenceClassification, part: Stories) -
 
 
 def train(cell: BabiCell, parts: dict[str, Stories], model: Any, seed: int) -> dict[str, Any]:
-    """Train a network; the epoch of least validation loss counts, of those after the linear start."""
+    """Train a network and score the epoch of lowest validation loss after the linear start."""
     recipe = RECIPES[cell.variant]
     optimizer = getattr(torch.optim, recipe["optimizer"])(model.parameters(), lr=recipe["learning_rate"], fused=True)
     generator = torch.Generator().manual_seed(seed)
@@ -216,12 +216,12 @@ def train(cell: BabiCell, parts: dict[str, Stories], model: Any, seed: int) -> d
 
 
 def hexadecimal(questions: Tensor) -> str:
-    """Bit 2^i of a number in base 16 is that of question i: two rows are compared question by question."""
+    """Pack one bit per question into a hexadecimal number; bit 2^i is question i."""
     return f"{sum(1 << place for place in questions.nonzero().flatten().tolist()):x}"
 
 
 def run(cell: BabiCell, seed: int) -> dict[str, Any]:
-    """A cell with one seed: weights and order of the batches follow from it."""
+    """Train a cell; the seed determines weights and the order of the batches."""
     torch.set_num_threads(1)
     parts, sizes = load_stories(cell.folder, cell.task, cell.variant, cell.word_answers)
     torch.manual_seed(seed)

@@ -4,12 +4,12 @@
 
     p(c | w) = |<c|w>|^2,   |w> = sum_j r_j exp(i theta_j) |j> of norm 1,   |c> = sqrt(q(c)) times any row
 
-Noise-contrastive estimation (Gutmann & Hyvarinen 2012): is a pair one of the text, or is its context one of k that
-were drawn from q? The probability of the text is p / (p + k q(c)). So p comes to sum to 1 over contexts by itself: the
-|c><c| become a general measurement.
+Trained by noise-contrastive estimation (Gutmann & Hyvarinen 2012): is a pair from the text, or is its context one of k
+drawn from q? The probability of the text is p / (p + k q(c)), so p learns to sum to 1 over contexts: the
+|c><c| become a generalised measurement.
 
-It is the recipe of one question of the thesis, whether learned phases help, and its outcome is a table of figures: so
-it stands beside the other recipes and not in the package, whose ``semantics`` does without torch.
+It answers one question of the thesis, whether learned phases help, so it is an experiment and not part of the package;
+the package's ``semantics`` does not depend on torch.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ RECIPE: dict[str, Any] = {
     "pairs": 4_000_000,
     "batch_size": 1024,
     "noise": 8,  # k
-    "drawn": 128,  # contexts that a batch draws together, each of weight k / 128
-    "learning_rate": 0.05,  # of Adagrad: words of a few pairs take few steps, but not small ones
+    "drawn": 128,  # noise contexts shared by a batch, each of weight k / 128
+    "learning_rate": 0.05,  # learning rate of Adagrad: rare words take few steps, but large ones
     "subsampling": 1e-4,  # t of Mikolov et al. 2013
     "power": 0.75,  # of the noise
-    "spread": 0.3,  # of the first phases around 0 and pi
+    "mean_std": 0.3,  # standard deviation of initial phases around 0 and pi
 }
 PHASES = ("learned", "zero", "signs", "arccos", "random")
 
 
 @dataclass(frozen=True)
 class BornCell:
-    """``phases``: learned, zero, signs (0 or pi: real states), arccos npmi_b of the first contexts, or random ones."""
+    """Words with ``phases``: learned, zero, signs (0 or pi: real states), arccos npmi_b of contexts, or random."""
 
     phases: str
     size: int
 
 
 def _rows(table: Tensor, ids: Tensor | None) -> Tensor:
-    """Some rows, whose gradient is sparse, or all."""
+    """Return some rows, with a sparse gradient, or all."""
     return table if ids is None else nn.functional.embedding(ids, table, sparse=True)
 
 
 class BornStates(nn.Module):
-    """States of words and rows of contexts, as halves ``[real | imag]``.
+    """States of words and vectors of contexts, as halves ``[real | imag]``.
 
     Args:
-        start: first amplitudes of words and of contexts, ``[rows, d]``; their signs are phases of 0 or pi where phases
-            are learned or signs, and are left out where phases are given.
+        start: initial amplitudes of words and of contexts, ``[rows, d]``; their signs are phases of 0 or pi if phases
+            are learned or signs, and are dropped if phases are given.
         phases: as in ``BornCell``.
-        noise: q, by context.
-        fixed: theta of words and of contexts, for phases that are given.
+        noise: q of each context.
+        fixed: theta of words and of contexts, for given phases.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class BornStates(nn.Module):
         super().__init__()
         self.phases, self.scale = phases, 1.0
         self.amplitudes = nn.ParameterList([rows.clone() for rows in start])
-        if phases == "learned":  # a phase of exactly 0 or pi would stay: its gradient is 0
-            turned = [torch.pi * (rows < 0) + RECIPE["spread"] * torch.randn_like(rows) for rows in start]
+        if phases == "learned":  # a phase of exactly 0 or pi has gradient 0
+            turned = [torch.pi * (rows < 0) + RECIPE["mean_std"] * torch.randn_like(rows) for rows in start]
             self.angles = nn.ParameterList(turned)
         elif phases in ("arccos", "random"):
             drawn = [torch.empty_like(rows).uniform_(-torch.pi, torch.pi) for rows in start]
@@ -83,7 +83,7 @@ class BornStates(nn.Module):
         self.scale = 1.0 / total_probability(self, noise)[0]
 
     def rows(self, table: int, ids: Tensor | None = None) -> Tensor:
-        """Words (table 0, of norm 1) or contexts over sqrt(q(c)) (1): ``[rows, 2 d]``."""
+        """Return words (table 0, norm 1) or contexts divided by sqrt(q(c)) (table 1): ``[rows, 2 d]``."""
         amplitude = _rows(self.amplitudes[table], ids)
         if self.phases != "signs":
             amplitude = amplitude.abs()
@@ -95,7 +95,7 @@ class BornStates(nn.Module):
         return torch.cat([amplitude * angle.cos(), amplitude * angle.sin()], dim=-1)
 
     def ratios(self, words: Tensor, contexts: Tensor) -> Tensor:
-        """|<c|w>|^2 / q(c) of every word with every context, of halves: ``[B, C]``."""
+        """Compute |<c|w>|^2 / q(c) of every word with every context: ``[B, C]``."""
         if self.phases in ("zero", "signs"):
             half = words.shape[-1] // 2
             return self.scale * (words[:, :half] @ contexts[:, :half].T).square()
@@ -104,20 +104,20 @@ class BornStates(nn.Module):
         return self.scale * products
 
     def pair_ratios(self, words: Tensor, contexts: Tensor) -> Tensor:
-        """|<c|w>|^2 / q(c) of pairs: ``[B]``."""
+        """Compute |<c|w>|^2 / q(c) of pairs: ``[B]``."""
         real, imag = contexts.chunk(2, dim=-1)
         turned = torch.cat([-imag, real], dim=-1)
         return self.scale * ((words * contexts).sum(-1).square() + (words * turned).sum(-1).square())
 
     def states(self) -> numpy.ndarray:
-        """|w> of all words, complex ``[words, d]``."""
+        """Return |w> of all words, complex ``[words, d]``."""
         with torch.no_grad():
             real, imag = self.rows(0).double().chunk(2, dim=-1)
         return (real + 1j * imag).numpy()
 
 
 def phases_of_npmi(counts: Cooccurrences, size: int) -> tuple[Tensor, Tensor]:
-    """arccos npmi_b beside each of the first ``size`` contexts, of words and of contexts; pi/2 where npmi is 0."""
+    """Compute arccos npmi_b with each of the first ``size`` contexts, for words and contexts; pi/2 where npmi is 0."""
     space = SemanticSpace("npmi_b", normalize=False).fit(counts)
     values = numpy.clip(space.vectors_[:, :size].toarray(), -1.0, 1.0)
     angles = torch.from_numpy(numpy.arccos(values)).float()
@@ -126,10 +126,10 @@ def phases_of_npmi(counts: Cooccurrences, size: int) -> tuple[Tensor, Tensor]:
 
 
 def spectral_start(pairs: Pairs, size: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Amplitudes of the best real states, by least squares: the first singular vectors of sqrt(p(c | w)).
+    """Compute the least-squares real states: the first singular vectors of sqrt(p(c | w)).
 
-    With p the shares of a word's pairs, sqrt(p) = U S V^T: |w> is the row of U S, and |c> that of V, here over
-    sqrt(q(c)), both times a number that makes their mean square 1.
+    With p the shares of a word's pairs, sqrt(p) = U S V^T: |w> is a row of U S and |c> a row of V, divided by
+    sqrt(q(c)), both scaled to mean square 1.
     """
     sums = numpy.asarray(pairs.table.sum(axis=1)).ravel()
     roots = sparse.csr_matrix(sparse.diags(1.0 / numpy.maximum(sums, 1e-12)) @ pairs.table).sqrt()
@@ -141,7 +141,7 @@ def spectral_start(pairs: Pairs, size: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 class Pairs:
-    """Pairs as a text with fewer of its most frequent words would give them, and contexts as noise."""
+    """Sampler of pairs, with frequent words subsampled, and of noise contexts."""
 
     def __init__(self, counts: Cooccurrences, generator: torch.Generator) -> None:
         frequencies = (counts.word_frequencies, counts.context_frequencies)
@@ -156,7 +156,7 @@ class Pairs:
         self.generator = generator
 
     def draw(self, number: int) -> tuple[Tensor, Tensor]:
-        """Words and contexts."""
+        """Draw words and contexts."""
         places = torch.searchsorted(self.sums, torch.rand(number, dtype=torch.float64, generator=self.generator))
         places = places.clamp(max=len(self.words) - 1)
         return self.words[places], self.contexts[places]
@@ -167,7 +167,7 @@ class Pairs:
 
 
 def contrast(model: BornStates, words: Tensor, contexts: Tensor, drawn: Tensor) -> Tensor:
-    """The mean of -ln P(text) of pairs, and of -ln P(drawn) of k contexts that were drawn."""
+    """Compute the mean of -ln P(text) over pairs plus the mean of -ln P(drawn) over k noise contexts."""
     k = RECIPE["noise"]
     w = model.rows(0, words)
     of_text = model.pair_ratios(w, model.rows(1, contexts)).clamp(min=1e-30)
@@ -176,7 +176,7 @@ def contrast(model: BornStates, words: Tensor, contexts: Tensor, drawn: Tensor) 
 
 
 def train(cell: BornCell, counts: Cooccurrences, seed: int) -> tuple[BornStates, Pairs, list[float]]:
-    """Learned states, what they learned from, and the mean loss of each twentieth of the pairs."""
+    """Train states; also return their pair sampler and the mean loss of each twentieth of the pairs."""
     torch.manual_seed(seed)
     fixed = phases_of_npmi(counts, cell.size) if cell.phases == "arccos" else None
     pairs = Pairs(counts, torch.Generator().manual_seed(seed))
@@ -195,13 +195,13 @@ def train(cell: BornCell, counts: Cooccurrences, seed: int) -> tuple[BornStates,
 
 
 def settings(cell: BornCell) -> dict[str, Any]:
-    """Whatever changes the outcome of a run and is not in the name of its row."""
+    """Return everything that changes a result and is not in the name of its row."""
     return {**RECIPE, "window": WINDOW, "contexts": CONTEXTS[WINDOW], "min_count": MIN_COUNT, "size": cell.size}
 
 
 @torch.no_grad()
 def total_probability(model: BornStates, noise: Tensor, number: int = 2_000) -> list[float]:
-    """Mean and deviation of sum_c p(c | w) over the most frequent words: 1 where |c><c| are a measurement."""
+    """Return mean and standard deviation of sum_c p(c | w) over the most frequent words; 1 for a measurement."""
     sums = model.ratios(model.rows(0)[:number], model.rows(1)) @ noise.float()
     return [round(sums.mean().item(), 4), round(sums.std().item(), 4)]
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The data sets of chapter 3 as tensors: inputs of a model by name, and labels, of three parts."""
+"""The data sets of chapter 3 as tensors: model inputs by name, and labels, in three splits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from experiments.paper.data import data_folder
 
 __all__ = ["DATASETS", "Part", "Task", "load_task"]
 
-WORDS = 10_000  # of the vocabulary, as in the thesis
+WORDS = 10_000  # vocabulary size, as in the thesis
 
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one part: what a model reads, by the names of its arguments, and the labels."""
+    """One split: model inputs by argument name, and labels."""
 
     inputs: dict[str, Tensor]
     labels: Tensor
@@ -34,7 +34,7 @@ class Part:
 
     def __getitem__(self, rows: Tensor) -> Part:
         inputs = {name: values[rows] for name, values in self.inputs.items()}
-        if "attention_mask" in inputs:  # no columns that all rows leave empty
+        if "attention_mask" in inputs:  # drop columns that are empty in all rows
             longest = int(inputs["attention_mask"].sum(dim=1).max())
             inputs = {name: values[:, :longest] for name, values in inputs.items()}
         return Part(inputs, self.labels[rows])
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Task:
-    """Parts of a data set, and the fields of a configuration that say what it looks like."""
+    """Splits of a data set, and the configuration fields of its shape."""
 
     train: Part
     validation: Part
@@ -52,7 +52,7 @@ class Task:
 
 
 def _images(name: str, held_out: int) -> Task:
-    """Pixels in [0, 1]; the validation part is drawn from the training part, for every run the same."""
+    """Return pixels in [0, 1]; the validation split is drawn from the training split, the same for every run."""
     files = find_image_files(data_folder() / "vision" / name)
     parts = {}
     for part in ("train", "test"):
@@ -66,7 +66,7 @@ def _images(name: str, held_out: int) -> Task:
 
 
 def _texts(name: str) -> Task:
-    """Bags of the most frequent words of the training part."""
+    """Return bags of the most frequent words of the training split."""
     folder = data_folder() / "classification" / "reuters"
     files = {f"{part}_file": str(folder / f"{name}-{part}.tsv.gz") for part in ("train", "test")}
     loaded = load_text_dataset(**files, overlap="drop")
@@ -92,7 +92,7 @@ def _texts(name: str) -> Task:
 
 
 def _mnist_small() -> Task:
-    """The first 5,000 images, for many seeds."""
+    """Return the first 5,000 images, for runs with many seeds."""
     task = _images("mnist", 5_000)
     return Task(task.train[torch.arange(5_000)], task.validation, task.test, task.sizes)
 
@@ -107,7 +107,7 @@ DATASETS: dict[str, Callable[[], Task]] = {
 
 
 def _quadrants(kind: str, seed: int) -> Task:
-    """8,000, 1,000 and 1,000 rows of the synthetic task, drawn anew for every seed; a row is an image of one line."""
+    """Draw 8,000, 1,000 and 1,000 examples of the synthetic task, as images of one line."""
     numbers, labels = quadrant_data(kind=kind, seed=seed)
     parts = 2 if kind == "complex" else 1
     whole = Part({"pixel_values": numbers.view(len(numbers), parts, 1, -1)}, labels)
@@ -120,7 +120,7 @@ def _quadrants(kind: str, seed: int) -> Task:
 
 @cache
 def load_task(name: str, seed: int = 0) -> Task:
-    """A data set by its name; ``seed`` is that of numbers that are drawn."""
+    """Load a data set by name; ``seed`` is used by synthetic tasks."""
     if name.startswith("quadrant-"):
         return _quadrants(name.removeprefix("quadrant-"), seed)
     return DATASETS[name]()

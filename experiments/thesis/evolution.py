@@ -1,14 +1,14 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Composition by evolution: each word of a phrase goes through the unitary map of its grammatical role first (T 4.63).
+"""Composition by evolution: a unitary map of its grammatical role is applied to each word of a phrase first (T 4.63).
 
     |s> = sum_i U_i |w_i>   or   rho = 1/n sum_i U_i |w_i><w_i| U_i^H,   similarity |<s|s'>| or sqrt(tr(rho rho'))
 
-The U_i are fitted to ratings of phrases, and scored on ratings that they were not fitted to: nested folds, of which
-the inner ones choose how far the maps go from the identity. The folds hold whole groups of pairs: those of one first
-phrase, or of one verb where the phrases differ in nothing else. Words are states of ``born.py``, and
-for control states that were drawn: what maps of those score is what ratings say of words and not of their meanings,
-as the words of a pair that is held out stand in other pairs, too.
+The U_i are fitted to ratings of phrases and scored on held-out ratings in nested folds;
+the inner folds choose the number of steps. Folds hold whole groups of pairs: all pairs with the same first
+phrase, or with the same verb if the phrases differ in the verb only. Words are states of ``born.py``, and,
+as a control, random states: their score shows how far the maps learn word identity instead of meaning,
+because the words of a held-out pair also occur in other pairs.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from experiments.thesis.semantics import MIN_COUNT, WORD_SETS, counts_of, figure
 
 __all__ = ["EVOLUTIONS", "STATES", "Evolution", "EvolutionCell", "cross_validated", "phrases_of", "run", "settings"]
 
-# Complex states, real ones of as many stored numbers, and the control.
+# Complex states, real ones of the same stored width, and the control.
 STATES = {"learned": born.BornCell("learned", 50), "signs": born.BornCell("signs", 100), "drawn": None}
 EVOLUTIONS = ("none", "roles", "phase_shift", "unitary")
 FITTED = EVOLUTIONS[2:]
 RECIPE: dict[str, Any] = {
     "folds": 6,
     "inner_folds": 3,
-    "learning_rate": 0.01,  # of Adam
-    "steps": (10, 40),  # of which the inner folds choose one
-    "penalties": (0.0, 1e-3, 1e-2),  # of the squares of the numbers that make a map, and one
+    "learning_rate": 0.01,  # learning rate of Adam
+    "steps": (10, 40),  # the inner folds choose one
+    "penalties": (0.0, 1e-3, 1e-2),  # weight of the squared parameters of the maps
 }
 
 
 @dataclass(frozen=True)
 class EvolutionCell:
-    """States of words, how phrases are composed (``add`` or ``mixture``) and how words evolve before."""
+    """States of words, composition of phrases (``add`` or ``mixture``), and evolution of the words before it."""
 
     states: str
     how: str
@@ -57,19 +57,19 @@ class EvolutionCell:
 
     @property
     def number_field(self) -> str:
-        """Real states are turned by rotations."""
+        """The number field of the states: real states evolve by rotations."""
         return "real" if self.states == "signs" else "complex"
 
 
 @dataclass(frozen=True)
 class Phrases:
-    """Pairs of phrases of one length whose words all have states.
+    """Pairs of phrases of one length; all words have states.
 
     Attributes:
-        words: states ``[pairs, 2, n, 2d]``, halves, or ``[pairs, 2, n, d]`` of real ones.
-        ratings: the mean one of each pair.
-        groups: pairs that stay together in folds.
-        places: of the pairs in their set.
+        words: states as halves ``[pairs, 2, n, 2d]``, or real states ``[pairs, 2, n, d]``.
+        ratings: mean rating of each pair.
+        groups: group of each pair; a group stays in one fold.
+        places: index of each pair in its set.
     """
 
     words: Tensor
@@ -78,15 +78,15 @@ class Phrases:
     places: NDArray[numpy.int64]
 
     def take(self, rows: NDArray[numpy.int64]) -> Phrases:
-        """Some of the pairs."""
+        """Return some of the pairs."""
         return Phrases(self.words[rows], self.ratings[rows], self.groups[rows], self.places[rows])
 
 
 class Evolution(nn.Module):
-    """U_i |w_i> of the n words of a phrase, ``[..., n, width]``; the identity at first.
+    """Map the n words of a phrase to U_i |w_i>, ``[..., n, width]``; U_i is initially the identity.
 
     ``phase_shift`` is R_theta = diag(exp(i theta_j)) (T 4.38), ``unitary`` any rotation of the field (T 4.36);
-    ``roles`` is |i> tensor |w_i> (T 4.39), ``[..., n, n width]``: words of two roles have nothing in common,
+    ``roles`` is |i> tensor |w_i> (T 4.39), ``[..., n, n width]``: words of different roles are orthogonal,
     and nothing is fitted.
     """
 
@@ -109,7 +109,7 @@ class Evolution(nn.Module):
 
 
 def similarities(words: Tensor, how: str, number_field: str) -> Tensor:
-    """|<s|s'>| of sums, sqrt(tr(rho rho')) of mixtures: ``[pairs, 2, n, width] -> [pairs]``."""
+    """Compute |<s|s'>| of sums or sqrt(tr(rho rho')) of mixtures: ``[pairs, 2, n, width] -> [pairs]``."""
     x, y = (words.sum(-2, keepdim=True) if how == "add" else words).unbind(1)
     squares = (x @ y.mT).square()
     if number_field == "complex":
@@ -119,13 +119,13 @@ def similarities(words: Tensor, how: str, number_field: str) -> Tensor:
 
 
 def phrases_of(space: WordSpace, rated: RatedPairs, number_field: str) -> Phrases:
-    """The pairs of a set that a space covers."""
+    """Return the pairs of a set whose words all have states."""
     places = [place for place, pair in enumerate(rated.pairs) if all(word in space for side in pair for word in side)]
     pairs = [rated.pairs[place] for place in places]
     dense = {word: space.vector(word).toarray()[0] for pair in pairs for side in pair for word in side}
     vectors = numpy.array([[[dense[word] for word in side] for side in pair] for pair in pairs])
     parts = [vectors.real] if number_field == "real" else [vectors.real, vectors.imag]
-    # GS2011 pairs a sentence with the same one of another verb; the rest pair phrases with several others.
+    # GS2011 pairs a sentence with the same sentence and another verb; other sets pair a phrase with several others.
     same = all(sum(a != b for a, b in zip(*pair, strict=True)) == 1 for pair in pairs)
     keys = [pair[0][1] if same and len(pair[0]) == 3 else pair[0] for pair in pairs]
     names = {key: number for number, key in enumerate(sorted(set(keys)))}
@@ -138,7 +138,7 @@ def phrases_of(space: WordSpace, rated: RatedPairs, number_field: str) -> Phrase
 
 
 def folds(groups: NDArray[numpy.int64], count: int, seed: int) -> Iterator[tuple[NDArray[numpy.int64], ...]]:
-    """Places to fit and to score, by groups that chance deals to the folds."""
+    """Return indices to fit and to score; groups are assigned to folds at random."""
     names = numpy.unique(groups)
     dealt = numpy.random.default_rng(seed).permutation(len(names)) % count
     of_pair = dealt[numpy.searchsorted(names, groups)]
@@ -149,7 +149,7 @@ def folds(groups: NDArray[numpy.int64], count: int, seed: int) -> Iterator[tuple
 def fitted(
     cell: EvolutionCell, phrases: Phrases, penalty: float, scored: Phrases
 ) -> dict[int, NDArray[numpy.float64]]:
-    """Similarities of ``scored`` after each number of steps on ``phrases``: Pearson's r with the ratings grows."""
+    """Fit maps to ``phrases`` by Pearson's r; return similarities of ``scored`` after each number of steps."""
     model = Evolution(cell.evolution, *phrases.words.shape[2:], cell.number_field)
     found = {}
     ratings = phrases.ratings - phrases.ratings.mean()
@@ -172,7 +172,7 @@ def _rho(first: NDArray[numpy.float64], second: Tensor) -> float:
 
 
 def cross_validated(cell: EvolutionCell, phrases: Phrases, seed: int) -> tuple[NDArray[numpy.float64], list[Any]]:
-    """Similarities of all pairs by maps that were fitted without them, and what the inner folds chose each time."""
+    """Return the held-out similarities of all pairs, and the choice of the inner folds in each outer fold."""
     if cell.evolution not in FITTED:
         words = Evolution(cell.evolution, *phrases.words.shape[2:], cell.number_field)(phrases.words)
         return similarities(words, cell.how, cell.number_field).double().numpy(), []
@@ -193,7 +193,7 @@ def cross_validated(cell: EvolutionCell, phrases: Phrases, seed: int) -> tuple[N
 
 @cache
 def states_of(name: str) -> WordSpace:
-    """The words of the corpus, trained or drawn once for all rows."""
+    """Return the states of the words, trained or drawn once for all rows."""
     counts, cell = counts_of(born.WINDOW), STATES[name]
     if cell is not None:
         return WordSpace(counts.words, born.train(cell, counts, 0)[0].states())
@@ -203,12 +203,12 @@ def states_of(name: str) -> WordSpace:
 
 
 def settings(cell: EvolutionCell) -> dict[str, Any]:
-    """Whatever changes the outcome of a run and is not in the name of its row."""
+    """Return everything that changes a result and is not in the name of its row."""
     return {**RECIPE, "states": born.RECIPE, "window": born.WINDOW, "min_count": MIN_COUNT}
 
 
 def run(cell: EvolutionCell, seed: int) -> dict[str, Any]:
-    """The scores of a cell on the sets of phrases, and how far they are from those of words that do not evolve."""
+    """Score a cell on the sets of phrases, and its difference to words without evolution."""
     torch.set_num_threads(1)
     space = states_of(cell.states)
     start = time.perf_counter()

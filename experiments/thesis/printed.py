@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Test accuracies that the thesis prints in Tables 3.1 to 3.11: the best of ten runs, chosen on the test part."""
+"""Test accuracies printed in Tables 3.1 to 3.11 of the thesis: the best of ten runs, chosen on the test split."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _EXPERIMENT_3 = """
 
 
 def _read(text: str) -> dict[tuple[str, str, int, str], float]:
-    """(data, activation, k, field) -> accuracy."""
+    """Return (data, activation, k, field) -> accuracy."""
     found = {}
     for line in text.split("\n")[1:-1]:
         k, name, *values = line.split()
@@ -77,5 +77,5 @@ def _read(text: str) -> dict[tuple[str, str, int, str], float]:
     return found
 
 
-# By the layout of a cell: Experiments 1, 2 and 3.
+# Keys are layouts of a cell: Experiments 1, 2 and 3.
 PRINTED = {"1": _read(_EXPERIMENT_1), "2": _read(_EXPERIMENT_2), "cnn": _read(_EXPERIMENT_3)}

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Spearman's rho as the thesis prints it in Tables 4.5 to 4.7, from Gigaword and Wikipedia."""
+"""Spearman's rho printed in Tables 4.5 to 4.7 of the thesis, from Gigaword and Wikipedia."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ quantum topics,200 .40309 -.01800 .26000 .01534
 
 
 def _read(text: str, columns: tuple[str, ...]) -> dict[tuple[str, str], float]:
-    """Space and column -> rho; names hold spaces, the figures stand last."""
+    """Return (space, column) -> rho; names may contain blanks, figures come last."""
     rows = [line.rsplit(maxsplit=len(columns)) for line in text.strip().split("\n")]
     return {(row[0], name): float(value) for row in rows for name, value in zip(columns, row[1:], strict=True)}
 

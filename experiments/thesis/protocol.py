@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One run of chapter 3: a network, a data set, a seed; scored on three parts after every epoch."""
+"""Training of chapter 3: a network, a data set, a seed; scored on three splits after every epoch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from experiments.thesis.data import (
 
 __all__ = ["ACTIVATIONS", "PROTOCOL", "Cell", "build", "run", "settings", "trace_run"]
 
-# Names of the thesis's tables.
+# Names in the thesis's tables.
 ACTIVATIONS = {
     "identity": "identity",
     "tanh": "tanh",
@@ -37,8 +37,8 @@ ACTIVATIONS = {
 }
 # Nothing else: no weight decay, no schedule, no clipping, no dropout (Thesis 3.4).
 PROTOCOL: dict[str, Any] = {"optimizer": "Adam", "learning_rate": 1e-3, "batch_size": 128}
-# What the thesis does without; the same for every row: a rate that falls to zero in a line, images that are mirrored
-# or not by chance, dropout before every layer but the first. The training part is scored on its first images.
+# Not in the thesis; the same for every row: linear learning rate decay to zero, images mirrored
+# at random, dropout before every layer but the first. The training split is scored on its first images.
 RECIPES: dict[str, dict[str, Any]] = {
     "regularised": {"decay": True, "mirrored": True, "dropout": 0.2, "scored": 1_000},
     "mirrored": {"decay": True, "mirrored": True, "dropout": 0.0, "scored": 1_000},
@@ -47,18 +47,18 @@ RECIPES: dict[str, dict[str, Any]] = {
 WIDTHS = {"cifar10-cut": 128}
 FILTERS = 128
 BUDGET = 500_000
-SCORED = 10_000  # rows of the training part
-CHANCE_SHARE = 0.99  # of one class among the answers: the network is dead
+SCORED = 10_000  # examples of the training split
+CHANCE_SHARE = 0.99  # share of one class among the predictions: the network is dead
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is trained; two equal cells give the same result.
+    """A training run without its seed; equal cells give the same result.
 
     ``layout``: ``1`` equal parameters by alternating widths, ``2`` equal parameters by a budget, ``cnn`` Experiment 3,
-    or stored widths. ``scale`` is what pixels in [0, 1] are multiplied by, ``init="fan"`` multiplies Glorot's weights
-    until their deviation is 1 / (fan_in + fan_out), as the code that the thesis cites does. ``recipe`` names one of
-    ``RECIPES``; without it training is the thesis's.
+    or stored widths. ``scale`` multiplies pixels in [0, 1]; ``init="fan"`` multiplies Glorot's weights
+    to a standard deviation of 1 / (fan_in + fan_out), as in the code that the thesis cites. ``recipe`` is one of
+    ``RECIPES``; the default is the thesis's training.
     """
 
     data: str
@@ -69,11 +69,11 @@ class Cell:
     epochs: int = 10
     scale: float = 1.0
     init: str = "glorot"
-    options: tuple[tuple[str, Any], ...] = ()  # of the configuration
+    options: tuple[tuple[str, Any], ...] = ()  # configuration fields
     recipe: str | None = None
 
     def widths(self, task: Task) -> list[int]:
-        """Stored widths of the layers."""
+        """Return the stored widths of the layers."""
         if isinstance(self.layout, tuple):
             return list(self.layout)
         if self.layout == "2":
@@ -86,17 +86,17 @@ class Cell:
 
 
 def settings(cell: Cell) -> dict[str, Any]:
-    """Whatever changes the outcome of a run and is not in the name of its row."""
+    """Return everything that changes a result and is not in the name of its row."""
     return {**PROTOCOL, "epochs": cell.epochs, **recipe(cell)}
 
 
 def recipe(cell: Cell) -> dict[str, Any]:
-    """What a cell's training adds to the thesis's: nothing, or one of ``RECIPES``."""
+    """Return the training options of a cell beyond the thesis's: none, or one of ``RECIPES``."""
     return {} if cell.recipe is None else RECIPES[cell.recipe]
 
 
 def build(cell: Cell, task: Task) -> PreTrainedModel:
-    """The network of a cell."""
+    """Build the network of a cell."""
     is_cnn = cell.layout == "cnn"
     family = "ComplexConvNet" if is_cnn else "ComplexMLP"
     head = "ForSequenceClassification" if "vocab_size" in task.sizes else "ForImageClassification"
@@ -117,7 +117,7 @@ def build(cell: Cell, task: Task) -> PreTrainedModel:
 
 @torch.no_grad()
 def shrink_to_fan(model: PreTrainedModel) -> None:
-    """Weights of Rayleigh scale 1 / (fan_in + fan_out) instead of its root (``docs/errata.md``)."""
+    """Scale weights to Rayleigh scale 1 / (fan_in + fan_out) instead of its square root (``docs/errata.md``)."""
     for layer in model.modules():
         if isinstance(layer, Initialized):
             parts = layer.weight_parts()
@@ -128,7 +128,7 @@ def shrink_to_fan(model: PreTrainedModel) -> None:
 
 @torch.no_grad()
 def score(model: PreTrainedModel, part: Part, multi_label: bool) -> dict[str, float]:
-    """Accuracy, or micro-F1 of several labels, and the share of the most frequent answer."""
+    """Return accuracy (multi-label: micro-F1), and the share of the most frequent prediction."""
     model.eval()
     logits = torch.cat([model(**part[rows].inputs).logits for rows in torch.arange(len(part)).split(500)])
     model.train()
@@ -146,14 +146,14 @@ def _scaled(part: Part, scale: float) -> Part:
 
 
 def mirror(part: Part, generator: torch.Generator) -> Part:
-    """Every image is mirrored left to right, or not, with a chance of one half."""
+    """Mirror each image left to right with probability 1/2."""
     images = part.inputs["pixel_values"]
     chosen = torch.rand(len(images), 1, 1, 1, generator=generator) < 0.5
     return Part({"pixel_values": torch.where(chosen, images.flip(-1), images)}, part.labels)
 
 
 def train(cell: Cell, task: Task, seed: int, model: PreTrainedModel, after_epoch: Any = None) -> dict[str, Any]:
-    """Train a network; scores of every epoch and the step at which a loss or a gradient was not finite."""
+    """Train a network; return the scores of every epoch and the step of the first non-finite loss or gradient."""
     parts = {name: _scaled(getattr(task, name), cell.scale) for name in ("train", "validation", "test")}
     some = torch.arange(min(len(task.train), recipe(cell).get("scored", SCORED)))
     scored = {"train": parts["train"][some], "validation": parts["validation"], "test": parts["test"]}
@@ -183,15 +183,15 @@ def train(cell: Cell, task: Task, seed: int, model: PreTrainedModel, after_epoch
         epochs.append({**{name: found["score"] for name, found in scores.items()}, **scores["test"]})
         if after_epoch is not None:
             after_epoch(model, epoch + 1)
-        if diverged is not None:  # weights that are no numbers stay so
+        if diverged is not None:  # NaN weights stay NaN
             break
     return {"epochs": epochs, "diverged": diverged}
 
 
 def summary(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tables need: the test score at the epoch that validation chose, and that of the last epoch."""
+    """Return the test score at the best epoch on validation, and at the last epoch."""
     epochs = found["epochs"]
-    best = max(range(len(epochs)), key=lambda epoch: epochs[epoch]["validation"])  # the first of equal ones
+    best = max(range(len(epochs)), key=lambda epoch: epochs[epoch]["validation"])  # ties go to the first
     return {
         **{name: round(epochs[best][name], 5) for name in ("test", "validation", "train")},
         "last_test": round(epochs[-1]["test"], 5),
@@ -210,7 +210,7 @@ def _begin(cell: Cell, seed: int) -> tuple[Task, PreTrainedModel]:
 
 
 def run(cell: Cell, seed: int) -> dict[str, Any]:
-    """A cell with one seed: weights, order of the batches, and the numbers of a synthetic task follow from it."""
+    """Train a cell; the seed determines weights, the order of the batches, and the data of a synthetic task."""
     task, model = _begin(cell, seed)
     start = time.perf_counter()
     found = train(cell, task, seed, model)
@@ -223,7 +223,7 @@ def run(cell: Cell, seed: int) -> dict[str, Any]:
 
 
 def trace_run(cell: Cell, seed: int) -> dict[str, Any]:
-    """As ``run``, with the means of the parts of the first weight after every epoch."""
+    """Train like ``run``, and record the mean absolute parts of the first weight after every epoch."""
     task, model = _begin(cell, seed)
     trace = WeightTrace()
     trace.record(model, 0)

@@ -1,10 +1,10 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Semantic spaces of chapter 4.5 of the thesis on three million words, scored on similarities that people rated.
+"""Semantic spaces of chapter 4.5 of the thesis on three million words, scored on human similarity ratings.
 
-    python -m experiments.thesis.semantics wordsim353.csv      # any file of pairs, in all spaces of counts
+    python -m experiments.thesis.semantics wordsim353.csv      # any file of pairs, in all count spaces
 
-The tables of ``docs/semantics.md`` are those of ``python -m experiments.run thesis-semantics``.
+``python -m experiments.run thesis-semantics`` runs the tables of ``docs/semantics.md``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ __all__ = [
 
 MIN_COUNT = 5
 CONTEXTS = {2: 20_000, 5: 5_000}  # by window
-LINE_OF_TEXT8 = 1_000  # words that are one unit: text8 has no lines
+LINE_OF_TEXT8 = 1_000  # words per line, because text8 has no lines
 SETS = {
     "simlex": "simlex999.tsv",
     "noun-noun": "ml2010-noun-noun.tsv",
@@ -69,10 +69,10 @@ SETS = {
     "gs2011": "gs2011.tsv",
     "ks2014": "ks2014.tsv",
 }
-WORD_SETS = ("simlex",)  # the others are of phrases
-SENSE_GAP = 2.0  # of mean ratings
+WORD_SETS = ("simlex",)  # the other sets are phrases
+SENSE_GAP = 2.0  # difference of mean ratings
 COMPOSED = ("add", "multiply", "mixture")
-# Name of a row -> weighting, normalize, phases.
+# Row name -> weighting, normalize, phases.
 COUNT_SPACES: dict[str, tuple[str, bool, str]] = {
     **{name: (name, False, "none") for name in ("raw", "probability", "pmi_a", "pmi_b", "pmi_c")},
     "cos raw": ("raw", True, "none"),
@@ -88,7 +88,7 @@ TOPIC_OPTIONS = {"method": "lda", "max_share": 0.1, "epochs": 5}
 
 @dataclass(frozen=True)
 class SpaceCell:
-    """A space of counts; the ``dropped`` most frequent words are no contexts."""
+    """A space of counts; the ``dropped`` most frequent words are not used as contexts."""
 
     space: str
     window: int
@@ -105,14 +105,14 @@ class TopicCell:
 
 @dataclass(frozen=True)
 class SenseCell:
-    """Whether phrases tell the senses of their verbs in a space of counts."""
+    """Verb sense disambiguation by phrases in a space of counts."""
 
     space: SpaceCell
 
 
 @dataclass(frozen=True)
 class DifferenceCell:
-    """How much better one space of counts is than another."""
+    """The difference between two spaces of counts."""
 
     first: SpaceCell
     second: SpaceCell
@@ -122,7 +122,7 @@ Cell: TypeAlias = SpaceCell | TopicCell | DifferenceCell | SenseCell
 
 
 def data_folder() -> Path:
-    """Where the corpora and the rated pairs lie."""
+    """Return the folder of the corpora and rated pairs."""
     return Path(os.environ.get("COMPLEX_TRANSFORMERS_DATA", "../shared/data"))
 
 
@@ -132,7 +132,7 @@ def _text(path: str) -> str:
 
 
 def corpus() -> Iterator[list[str]]:
-    """Lines of WikiText-2 in small letters without unknown words, then text8 in lines of 1,000 words."""
+    """Yield lines of WikiText-2, lower-cased and without unknown words, then text8 in lines of 1,000 words."""
     for line in _text("lm/wikitext-2/train.txt.gz").split("\n"):
         yield [word for word in line.lower().split() if word != "<unk>"]
     words = _text("lm/text8/train-5.8m.txt.gz").split()
@@ -141,7 +141,7 @@ def corpus() -> Iterator[list[str]]:
 
 
 def documents() -> Iterator[list[str]]:
-    """What topics are of: lines of WikiText-2, and the training part of Reuters (ModApte)."""
+    """Return the documents for topics: lines of WikiText-2, and the training split of Reuters (ModApte)."""
     for line in _text("lm/wikitext-2/train.txt.gz").split("\n"):
         if len(words := line.lower().split()) > 10:  # no headings
             yield words
@@ -152,46 +152,46 @@ def documents() -> Iterator[list[str]]:
 
 @cache
 def vocabulary() -> tuple[str, ...]:
-    """Words that the corpus has five times."""
+    """Return the words that occur at least five times."""
     return tuple(build_vocabulary(corpus(), MIN_COUNT))
 
 
 @cache
 def counts_of(window: int, dropped: int = 0) -> Cooccurrences:
-    """Counts of the corpus beside its most frequent words."""
+    """Return co-occurrence counts with the most frequent words of the corpus."""
     words = vocabulary()
     return count_cooccurrences(corpus(), words, window, words[dropped : CONTEXTS[window]])
 
 
 @cache
 def topics_of(number: int) -> Topics:
-    """Topics of the documents."""
+    """Return the topics of the documents."""
     return find_topics(documents(), vocabulary(), number, **TOPIC_OPTIONS)  # type: ignore[arg-type]
 
 
 @cache
 def rated_sets() -> dict[str, RatedPairs]:
-    """The rated pairs by name."""
+    """Return the rated pairs by name."""
     folder = data_folder() / "semantics"
     return {name: read_rated_pairs(folder / file, lowercase=True) for name, file in SETS.items()}
 
 
 def space_of(cell: SpaceCell | TopicCell) -> WordSpace:
-    """The space of a cell."""
+    """Return the space of a cell."""
     if isinstance(cell, TopicCell):
         return TopicSpace(*TOPIC_SPACES[cell.space]).fit(topics_of(cell.topics))
     return SemanticSpace(*COUNT_SPACES[cell.space]).fit(counts_of(cell.window, cell.dropped))
 
 
 def figures_of(similarities: NDArray[numpy.float64], rated: RatedPairs) -> dict[str, Any]:
-    """Figures of a page: to five digits, and none where nothing is ranked."""
+    """Round scores to five digits; None for scores that are not finite."""
     found = asdict(score_pairs(similarities, rated))
     values = {name: found[name] for name in ("mean_rating", "single_ratings", "participants")}
     return {name: None if v is None or math.isnan(v) else round(v, 5) for name, v in values.items()}
 
 
 def score_space(space: WordSpace, sets: Mapping[str, RatedPairs] | None = None) -> dict[str, Any]:
-    """Spearman's rho of a space by set and composition: as printed, by real parts, and of compositions of norm 1."""
+    """Return Spearman's rho by set and composition: modulus, real part, and normalised compositions."""
     result: dict[str, Any] = {}
     for name, rated in (rated_sets() if sets is None else sets).items():
         words = all(len(phrase) == 1 for pair in rated.pairs for phrase in pair)
@@ -211,7 +211,7 @@ def score_space(space: WordSpace, sets: Mapping[str, RatedPairs] | None = None) 
 
 
 def _differences(cell: DifferenceCell) -> dict[str, Any]:
-    """Differences with their intervals, by set and composition."""
+    """Return differences with their intervals, by set and composition."""
     first, second = space_of(cell.first), space_of(cell.second)
     result = {}
     for name, rated in rated_sets().items():
@@ -226,7 +226,7 @@ def _differences(cell: DifferenceCell) -> dict[str, Any]:
 
 
 def _sense_cases() -> list[tuple[tuple[str, ...], str, str]]:
-    """Subject, verb and object of GS2011, and two landmarks: the first is rated higher by ``SENSE_GAP`` or more."""
+    """Return GS2011 phrases with two landmarks; the first is rated higher by at least ``SENSE_GAP``."""
     rated = rated_sets()["gs2011"]
     landmarks: dict[tuple[str, ...], list[tuple[float, str]]] = {}
     for (phrase, other), rating in zip(rated.pairs, rated.mean_ratings(), strict=True):
@@ -241,7 +241,7 @@ def _sense_cases() -> list[tuple[tuple[str, ...], str, str]]:
 
 
 def _better(space: WordSpace, senses: Sequence[str], phrase: Sequence[str], how: str = "mixture") -> float:
-    """The probability of the first sense; NaN where the composition has nothing in common with either."""
+    """Return the probability of the first sense; NaN if the composition is orthogonal to both."""
     try:
         return float(sense_probabilities(space, senses, space.compose(phrase, how))[0])
     except ValueError:
@@ -249,7 +249,7 @@ def _better(space: WordSpace, senses: Sequence[str], phrase: Sequence[str], how:
 
 
 def sense_shares(space: WordSpace) -> dict[str, Any]:
-    """In how many phrases the better landmark is likelier than for the verb alone, and likelier than the other one."""
+    """Count phrases whose better landmark is likelier than for the verb alone, and likelier than the other one."""
     cases = _sense_cases()
     known = [case for case in cases if all(word in space for word in (*case[0], *case[1:]))]
     alone = [_better(space, senses, phrase[1:2]) for phrase, *senses in known]
@@ -265,7 +265,7 @@ def sense_shares(space: WordSpace) -> dict[str, Any]:
 
 
 def settings(cell: Cell) -> dict[str, Any]:
-    """What the counts are of."""
+    """Return the settings of the counts."""
     if isinstance(cell, TopicCell):
         return {"corpus": "wikitext-2 + reuters modapte", "min_count": MIN_COUNT, **TOPIC_OPTIONS}
     return {
@@ -276,7 +276,7 @@ def settings(cell: Cell) -> dict[str, Any]:
 
 
 def run(cell: Cell, seed: int) -> dict[str, Any]:
-    """The scores of a cell; nothing of it but topics and draws is by chance, which have seed 0."""
+    """Score a cell; only topics and bootstrap draws are random, with seed 0."""
     start = time.perf_counter()
     result: dict[str, Any] = {}
     if isinstance(cell, DifferenceCell):

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Perplexity and bits as a module of evaluate: ``complex_transformers.LanguageModelMetric``."""
+"""Perplexity and bits as an ``evaluate`` module: ``complex_transformers.LanguageModelMetric``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ComplexLanguageModeling"]
 
 
 class ComplexLanguageModeling(evaluate.Metric):
-    """Scores, options and errors are those of ``LanguageModelMetric``; one row is one token."""
+    """``LanguageModelMetric`` as an ``evaluate.Metric``; one row is one token."""
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Label error rate as a module of evaluate: ``complex_transformers.TranscriptionMetric``."""
+"""Label error rate as an ``evaluate`` module: ``complex_transformers.TranscriptionMetric``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ComplexTranscription"]
 
 
 class ComplexTranscription(evaluate.Metric):
-    """Scores and errors are those of ``TranscriptionMetric``, of strings or of lists of labels."""
+    """``TranscriptionMetric`` as an ``evaluate.Metric``, for strings or lists of labels."""
 
     def _info(self) -> evaluate.MetricInfo:
         kinds = Value("string"), Sequence(Value("string"))

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Corpus BLEU and chrF as a module of evaluate: ``complex_transformers.TranslationMetric``."""
+"""Corpus BLEU and chrF as an ``evaluate`` module: ``complex_transformers.TranslationMetric``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ComplexTranslation"]
 
 
 class ComplexTranslation(evaluate.Metric):
-    """Scores, options and errors are those of ``TranslationMetric``; one reference each, or equally many."""
+    """``TranslationMetric`` as an ``evaluate.Metric``; all examples have the same number of references."""
 
     def _info(self) -> evaluate.MetricInfo:
         kinds = Value("string"), Sequence(Value("string"))

@@ -1,10 +1,10 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Registration with Transformers of what the model folders and ``pipelines`` declare.
+"""Registration of the models, pipelines, quantizer and adapters with Transformers and PEFT.
 
-Transformers builds its Auto classes when they are first used, which takes seconds. So does registration, which needs
-our model classes: it waits until their modules have been imported. It never runs inside an import, where modules of
-either side can be half done, but when the outermost import has ended (``docs/decisions/0001-import.md``).
+Transformers builds its Auto classes on first use, which takes seconds. Registration needs them and
+our model classes, so it waits until their modules have been imported. It never runs inside an import, where modules of
+either side can be incomplete, but after the outermost import (``docs/decisions/0001-import.md``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["register_all", "register_when_imported"]
 _PIPELINES = "transformers.pipelines"
 _QUANTIZERS = "transformers.quantizers.auto"
 _PEFT, _OLDEST_PEFT = "peft", "0.21"
-# The modules that have been registered with. Registering twice does no harm, but takes time.
+# Modules of Transformers and PEFT already registered with. Registering twice is harmless, but takes time.
 _registered: set[str] = set()
 
 
@@ -44,7 +44,7 @@ def _register_kind(kind: str) -> None:
                 key = model_type if kind == "configuration" else config
                 getattr(auto, auto_class).register(key, family_class(model_type, auto_class), exist_ok=True)
         if kind == "modeling" and (name := classes.get("AutoModelForCausalLM")) is not None:
-            # `Trainer` shifts the labels that it smooths for classes of this table alone.
+            # With label smoothing, `Trainer` shifts labels only for classes in this table.
             auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[model_type] = name
 
 
@@ -58,8 +58,8 @@ def _register_pipelines() -> None:
     modeling_auto = importlib.import_module("transformers.models.auto.modeling_auto")
     for task, (module, name, auto_class, kind) in PIPELINES.items():
         implementation = getattr(importlib.import_module(f"{__package__}.pipelines.{module}"), name)
-        # Not register_pipeline(): it marks the class as one whose file save_pretrained() copies, and such a folder
-        # then asks for trust_remote_code.
+        # Not register_pipeline(): it makes save_pretrained() copy the file of the class, and such a folder
+        # then requires trust_remote_code.
         tasks[task] = {
             "impl": implementation,
             "pt": (getattr(modeling_auto, auto_class),),
@@ -71,13 +71,13 @@ def _register_quantizer() -> None:
     from .quantization import METHOD, ComplexQuantizationConfig, ComplexQuantizer
 
     quantizers = sys.modules[_QUANTIZERS]
-    if METHOD not in quantizers.AUTO_QUANTIZER_MAPPING:  # which refuses a name that is there already
+    if METHOD not in quantizers.AUTO_QUANTIZER_MAPPING:  # registering a name twice raises
         quantizers.register_quantization_config(METHOD)(ComplexQuantizationConfig)
         quantizers.register_quantizer(METHOD)(ComplexQuantizer)
 
 
 def _register_adapters() -> None:
-    from packaging.version import Version  # which Transformers depends on
+    from packaging.version import Version  # a dependency of Transformers
 
     if Version(found := importlib.metadata.version(_PEFT)) < Version(_OLDEST_PEFT):
         warnings.warn(f"peft must be {_OLDEST_PEFT} or later to adapt complex layers, got {found}.", stacklevel=2)
@@ -87,7 +87,7 @@ def _register_adapters() -> None:
     register()
 
 
-# Module of Transformers, or PEFT -> what registers with it.
+# Module of Transformers, or PEFT -> its registration function.
 _REGISTER = {
     f"transformers.models.auto.{kind}_auto": partial(_register_kind, kind)
     for kind in ("configuration", "feature_extraction", "image_processing", "modeling", "processing", "tokenization")
@@ -103,20 +103,20 @@ def _register_imported() -> None:
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Registers whenever the outermost import of a module of Transformers, PEFT or this package has ended."""
+    """Meta path finder that registers after the outermost import of a module of Transformers, PEFT or this package."""
 
     def __init__(self) -> None:
         self.running = threading.local()
 
     @property
     def depth(self) -> int:
-        """How many imports of this thread are under way, one inside the other."""
+        """The number of nested imports in progress in this thread."""
         return getattr(self.running, "depth", 0)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """What the other finders find, with a loader that counts how deep the import is; None for other packages."""
+        """Return the spec of the other finders with a loader that counts nested imports; None for other packages."""
         if fullname.partition(".")[0] not in ("transformers", _PEFT, __package__):
             return None
         others = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
@@ -130,7 +130,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
             try:
                 execute(module)
                 if self.depth == 1:
-                    # Still inside, so that the imports of registration do not register once more.
+                    # Still counted, so that imports during registration do not register again.
                     _register_imported()
             finally:
                 self.running.depth -= 1
@@ -140,7 +140,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 
 def register_when_imported() -> None:
-    """Register with what Transformers has imported so far, and with the rest as soon as it is imported."""
+    """Register with the modules imported so far, and with the rest as soon as they are imported."""
     if not any(isinstance(finder, _AfterImport) for finder in sys.meta_path):
         sys.meta_path.insert(0, _AfterImport())
     _register_imported()
@@ -148,7 +148,7 @@ def register_when_imported() -> None:
 
 def register_all() -> None:
     """Import Transformers' Auto classes and pipelines, and register everything now. Safe to call twice."""
-    for module in _REGISTER.keys() - {_PEFT}:  # an extra, which registers when it is imported
+    for module in _REGISTER.keys() - {_PEFT}:  # an optional extra, registered on import
         importlib.import_module(module)
     _registered.clear()
     _register_imported()

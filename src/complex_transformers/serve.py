@@ -19,7 +19,7 @@ __all__ = ["main"]
 def main() -> None:
     """Start the server with the options of ``transformers serve``.
 
-    The server looks a model's class up in the ``transformers`` module, so the classes are put there first.
+    The server looks up model classes in the ``transformers`` module, so they are added to it first.
     """
     for family, classes in model_families().items():
         if "AutoModelForCausalLM" in classes:

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmark of exported models compares."""
+"""Outputs compared by the benchmark of exported models."""
 
 from __future__ import annotations
 

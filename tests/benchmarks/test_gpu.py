@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark of a GPU, at toy sizes on the CPU."""
+"""The GPU benchmark at toy sizes on the CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from complex_transformers.kernels.accelerator import switch
 
 ATTENTION = {"attention_kernels.forward", "attention_kernels.backward_query", "attention_kernels.backward_key"}
 WAVES = {"wave_kernels.forward", "wave_kernels.backward"}
-# What runs in the cases of layers.
+# Kernels that run in the cases of layers.
 KERNELS: dict[str, set[str]] = {
     "attention": ATTENTION,
     "encoder": ATTENTION,
@@ -32,7 +32,7 @@ KERNELS: dict[str, set[str]] = {
 
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The kernels that were run, by Triton's interpreter."""
+    """Record the kernels run by Triton's interpreter."""
     if not interpreter.HAS_TRITON:
         pytest.skip('Triton is not installed: pip install -e ".[kernels]"')
     if interpreter.DEVICE != "cpu":
@@ -50,7 +50,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def tiny(case: str, folder: Path) -> dict[str, Any]:
-    """The line of a tiny run, which leaves everything as it was."""
+    """Return the line of a tiny run, and check that global state is unchanged."""
     path = folder / "bench-gpu.jsonl"
     before = switch.DEVICES, torch.get_num_threads()
     main(["--tiny", "--case", case, "--results", str(path)])
@@ -65,7 +65,7 @@ def tiny(case: str, folder: Path) -> dict[str, Any]:
 
 
 def marked(cases: Iterable[str], quick: Iterable[str]) -> list[Any]:
-    """Cases that take a few seconds are in the full set, the others in the slow one."""
+    """Mark cases of a few seconds for the full set, longer ones as slow."""
     return [pytest.param(case, marks=pytest.mark.full if case in quick else pytest.mark.slow) for case in cases]
 
 
@@ -88,7 +88,7 @@ def test_layers_by_the_interpreter(case: str, launched: set[str], tmp_path: Path
 
 @pytest.mark.parametrize("case", marked((name for name in CASES if name not in KERNELS), ("recurrent", "peers")))
 def test_networks(case: str, tmp_path: Path) -> None:
-    """Without kernels: the interpreter would take minutes for them."""
+    """Run without kernels, because the interpreter would take minutes."""
     line = tiny(case, tmp_path)
     assert all(row["ours_value"]["median"] > 0.0 for row in line["rows"])
 
@@ -96,7 +96,7 @@ def test_networks(case: str, tmp_path: Path) -> None:
 UNROLLED = {"float16", "float32"}
 NO_PEERS: set[str] = set() if find_spec("complextorch") is None and find_spec("torchcvnn") is None else {""}
 MODES = {"peers": NO_PEERS, "recurrent": UNROLLED, "linear_recurrence": UNROLLED, "synconmt": UNROLLED}
-# Every bar that a GPU has to meet, by both contestants; those of the encoder in half precision alone.
+# Every limit of the GPU, by both contestants; the encoder's in half precision only.
 BARS = {
     "attention": {("score modulus", "SDPA on halves"): {2.2}},
     "encoder": {("score real", "real twin"): {1.05, None}, ("score modulus", "real twin"): {1.25, None}},
@@ -111,7 +111,7 @@ def bars(line: dict[str, Any]) -> dict[tuple[str, str], set[float | None]]:
 
 
 def test_without_results_the_page_says_so(tmp_path: Path) -> None:
-    assert gpu_tables(tmp_path) == "No GPU has measured them yet."
+    assert gpu_tables(tmp_path) == "Not measured on a GPU yet."
 
 
 @pytest.mark.parametrize("arguments", [["--tiny"], ["--rounds", "1"], ["--case", "sparse"]])

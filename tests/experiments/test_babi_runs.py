@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on bAbI and their tables: a task is learned and repeated, the chosen restart, McNemar's test."""
+"""Runs on bAbI and their tables: learning, reproducibility, choice of the restart, McNemar's test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZES = {"vocab_size": 20, "num_labels": 3, "memory_size": 5}
 
 
 def stories(number: int, seed: int) -> Stories:
-    """Five sentences of a person and a place; the question names the person, the answer is the place."""
+    """Return stories of five sentences (person, place); the question is a person, the answer the place."""
     generator = torch.Generator().manual_seed(seed)
     order = torch.stack([torch.randperm(5, generator=generator) for _ in range(number)])
     places = torch.randint(0, 3, (number, 5), generator=generator)
@@ -61,7 +61,7 @@ def test_a_run_repeats(parts):
 
 def test_wrong_questions_of_two_networks():
     first, second = (hexadecimal(torch.tensor(wrong)) for wrong in ([1, 1, 1, 1, 1, 0, 0], [1, 0, 0, 0, 0, 1, 0]))
-    # Of five questions one alone is wrong in the second: twice the probability of at most one head in five.
+    # Of five differing questions only one is wrong in the second: twice the probability of at most one head in five.
     assert mcnemar(first, second) == (4, 1, pytest.approx(2 * 6 / 32))
     assert mcnemar(first, first) == (0, 0, 1.0)
 
@@ -106,7 +106,7 @@ def test_the_digits_of_the_thesis():
 def test_a_plateau_is_left():
     assert plateau([0.5] * 20 + [0.7] * 5) == 21
     assert plateau([0.5] * 20) is None
-    assert plateau([0.5] * 20 + [0.5 + 0.03 * step for step in range(10)]) == 25  # by and by
+    assert plateau([0.5] * 20 + [0.5 + 0.03 * step for step in range(10)]) == 25  # gradually
     assert plateau([0.1, 0.9, 0.9, 0.9, 0.9, 0.9]) is None
 
 

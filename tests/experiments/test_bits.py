@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Real weights of few bits against their formulas, and a small Llama rounded and trained by every rule."""
+"""Low-bit rules for real weights against their formulas, and a small Llama quantized and trained by every rule."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def small_llama() -> LlamaForCausalLM:
 
 @pytest.fixture
 def on_a_small_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Llama and texts of random tokens in place of a package and WikiText-2."""
+    """Replace the package and WikiText-2 by a small Llama and random tokens."""
     ids = torch.randint(3, 40, (64, 16), generator=torch.Generator().manual_seed(0))
     monkeypatch.setattr(bits, "load", lambda checkpoint: (small_llama(), None))
     monkeypatch.setattr(bits, "wikitext", lambda tokenizer, part, count, length=16: ids[: max(2, count // length)])
@@ -39,7 +39,7 @@ def test_rules_are_their_formulas() -> None:
     assert torch.allclose(binary(weight), torch.tensor([[1.05, -1.05, 1.05, 1.05], [0.1, 0.1, -0.1, -0.1]]))
     assert torch.allclose(ternary(weight), torch.tensor([[0.0, -1.05, 0.0, 1.05], [0.1, 0.1, -0.1, -0.1]]))
     assert not ternary(torch.zeros(1, 4)).any()
-    # What the first stage leaves of the first row is -0.85, 0.05, -1.05, 1.95: units of 0.975.
+    # The remainder of the first row is -0.85, 0.05, -1.05, 1.95: scale 0.975.
     two = torch.tensor([[0.075, -0.075, 0.075, 2.025], [0.1, 0.1, -0.1, -0.1]])
     assert torch.allclose(residual_binary(weight), two)
 
@@ -91,6 +91,6 @@ def test_training_with_rounded_weights(on_a_small_model: None, tmp_path: Path) -
         with (tmp_path / "lift-training.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
     table = training_table(tmp_path)
-    assert "lifted, 1 stage, scales of the row" in table
-    assert "original, ternary, scales of the row" in table
+    assert "lifted, 1 stage, per-row scales" in table
+    assert "original, ternary, per-row scales" in table
     assert bits_table(tmp_path) == "not measured yet"

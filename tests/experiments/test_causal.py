@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every row of the causal decoders takes the learning rate that is best on validation; equal rows are equal."""
+"""Causal decoders: every row uses the learning rate that is best on validation; parameters are equal where claimed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_best_rate_on_validation_is_taken(tmp_path: Path) -> None:
         line = {"row": f"text8,rotary,{rate}", "seed": 0, "validation": {"loss": loss}}
         with (tmp_path / "causal-choice.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
-    with pytest.raises(ValueError, match="text8,rotary has no choice yet"):
+    with pytest.raises(ValueError, match="text8,rotary has no learning rate yet"):
         FINAL.command("text8,rotary", 1, Place(tmp_path))
     with (tmp_path / "causal-choice.jsonl").open("a") as file:
         file.write(json.dumps({"row": f"text8,rotary,{RATES[2]}", "seed": 0, "validation": {"loss": 1.2}}) + "\n")
@@ -42,7 +42,7 @@ def test_rows_of_equal_parameters_have_them(data: str, words: int) -> None:
     counts = {}
     for name in (*NETWORKS, "real-equal-parameters"):
         options = FINAL.command(f"{data},{name}", 1, Place(dry_run=True))
-        given = dict(pairwise(options))  # of options given twice the last counts
+        given = dict(pairwise(options))  # later options override earlier ones
         sizes = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
         values = {size: int(given[f"--{size}"]) for size in sizes}
         field, positions = given.get("--number_field", "complex"), given.get("--position_type", "rotary")

@@ -52,7 +52,7 @@ def test_similarities_are_those_of_evolved_words(row):
     model = evolution.Evolution(cell.evolution, 2, phrases.words.shape[-1], cell.number_field)
     with torch.no_grad():
         before = evolution.similarities(phrases.words, cell.how, cell.number_field)
-        if cell.evolution != "roles":  # the others begin with the identity
+        if cell.evolution != "roles":  # the others start at the identity
             torch.testing.assert_close(model(phrases.words), phrases.words)
         np.testing.assert_allclose(before, words.similarities(pairs.pairs, cell.how), atol=1e-6)
         for parameter in model.parameters():
@@ -73,7 +73,7 @@ def test_similarities_are_those_of_evolved_words(row):
 
 def test_folds_hold_whole_groups():
     groups = evolution.phrases_of(space("complex"), rated(), "complex").groups
-    assert len(set(groups)) < len(groups)  # a first phrase stands in several pairs
+    assert len(set(groups)) < len(groups)  # a first phrase occurs in several pairs
     scored = []
     for fit, score in evolution.folds(groups, 4, 0):
         assert not set(groups[fit]) & set(groups[score])

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The runner of the tables' rows: what it runs, what it leaves out, and what the grids say."""
+"""The runner of grids: what runs, what is skipped, and the definitions of the grids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from experiments.run import main, run_grid
 
 from refusals import refused
 
-# Writes its results where the scripts of the examples do, and says what it was called with.
+# Writes its results like the scripts of the examples, with its arguments.
 SCRIPT = """
 import json, pathlib, sys
 folder = pathlib.Path(sys.argv[sys.argv.index("--output_dir") + 1])
@@ -31,7 +31,7 @@ results = {"seed": seed, "score": 0.5, "evaluations": [1], "called": sys.argv[1:
 (folder / "results.json").write_text(json.dumps(results))
 """
 COMMANDS = {name: grid for name, grid in GRIDS.items() if isinstance(grid, Commands)}
-# What a run was called with besides its row: where it wrote, its seed, and how often it was started.
+# Arguments of a run besides its row: output folder, seed, restarts.
 OWN = ("output_dir", "output_json", "seed", "seeds", "disable_tqdm", "resume_from_checkpoint")
 
 
@@ -50,7 +50,7 @@ def table(tmp_path: Path) -> Commands:
 
 
 def options(words: list[str]) -> dict[str, list[str]]:
-    """Options and their values; the last of equal options counts, as it does for argparse."""
+    """Return options and their values; later ones override earlier ones, as in argparse."""
     found: dict[str, list[str]] = {}
     for word in words:
         if word.startswith("--"):
@@ -66,24 +66,24 @@ def test_every_row_and_seed_runs_once_and_decoders_last(table: Commands, tmp_pat
     lines = read_lines(tmp_path / "results" / "table.jsonl")
     order = [("ctc", 3), ("decoder", 3), ("ctc", 10), ("decoder", 10)]
     assert [(line["row"], line["seed"]) for line in lines] == order
-    assert all("evaluations" not in line and line["score"] == 0.5 for line in lines)  # logs of epochs are no results
+    assert all("evaluations" not in line and line["score"] == 0.5 for line in lines)  # logs of epochs are not results
     called = options(lines[1]["called"])
     assert (called["layers"], called["seed"], called["epochs"]) == (["2"], ["3"], ["5"])
     assert ROOT / called["model"][0] == tmp_path / "results" / "table" / "ctc-seed-3"
     assert ROOT / called["output_dir"][0] == tmp_path / "results" / "table" / "decoder-seed-3"
-    assert capfd.readouterr().out.count("make.py") == 1  # what is read was made once
+    assert capfd.readouterr().out.count("make.py") == 1  # the input was created once
 
     run_grid(table, ["ctc", "other"], [3], place)
-    assert "left out, as it has a result: ctc, seed 3" in capfd.readouterr().out
+    assert "skipped, has a result: ctc, seed 3" in capfd.readouterr().out
     lines = read_lines(tmp_path / "results" / "table.jsonl")
     assert [line["row"] for line in lines if line["seed"] == 3] == ["ctc", "decoder", "other"]
     assert options(lines[-1]["called"])["network"] == ["a b"]
 
 
 def test_a_row_that_begins_with_a_missing_model_names_it(table: Commands, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"begins with .*ctc-seed-3, which is not there: run ctc"):
+    with pytest.raises(FileNotFoundError, match=r"starts from .*ctc-seed-3, which does not exist. Run ctc"):
         run_grid(table, ["decoder"], [3], Place(tmp_path / "results"))
-    assert not (tmp_path / "data").exists()  # nothing was made
+    assert not (tmp_path / "data").exists()  # nothing was created
 
 
 def test_a_stopped_or_failed_run_leaves_no_result(table: Commands, tmp_path: Path) -> None:
@@ -106,18 +106,18 @@ def test_results_of_other_settings_are_refused(tmp_path: Path) -> None:
 
     run_grid(grid(0.1), ["a", "b"], [5], Place(tmp_path))
     path = tmp_path / "cells.jsonl"
-    assert len(path.read_text().splitlines()) == 3  # what both share stands once
+    assert len(path.read_text().splitlines()) == 3  # shared fields are written once
     shared = {"settings": {"rate": 0.1}}
     assert read_lines(path) == [{**shared, "row": r, "seed": 5, "value": v} for r, v in (("a", 6), ("b", 7))]
-    refused("a was measured under other settings", run_grid, grid(0.2), ["a"], [4, 5], Place(tmp_path))
+    refused("a was measured with other settings", run_grid, grid(0.2), ["a"], [4, 5], Place(tmp_path))
     assert len(read_lines(path)) == 2  # before anything ran
-    refused("they take no --options", run_grid, grid(0.1), ["a"], [6], Place(tmp_path, "--epochs 5"))
+    refused("--options must be empty", run_grid, grid(0.1), ["a"], [6], Place(tmp_path, "--epochs 5"))
 
 
 def test_unknown_rows_are_named_before_anything_runs(tmp_path: Path, capsys: Any) -> None:
     with pytest.raises(SystemExit):
         main(["fsdd", "real", "reall", "--results", str(tmp_path)])
-    assert "no row reall in fsdd; there are: fully_spectral; " in capsys.readouterr().err
+    assert "ROW must match a row of fsdd, got reall. Rows: fully_spectral; " in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
     main(["fsdd", "real*", "--list"])
     listed = capsys.readouterr().out.splitlines()
@@ -129,12 +129,12 @@ def test_unknown_rows_are_named_before_anything_runs(tmp_path: Path, capsys: Any
     main(["fsdd-leave-out", "theo/real", "--dry-run", "--seeds", "7", "--results", str(tmp_path)])
     out = capsys.readouterr().out
     assert "--leave_out theo" in out
-    assert "george" not in out  # what the row does not read is not made
+    assert "george" not in out  # inputs that the row does not use are not created
     assert not list(tmp_path.iterdir())
 
 
 class Parsed(Exception):
-    """The command line was read to its end."""
+    """Raised after parsing the command line."""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -162,7 +162,7 @@ def test_commands_fit_their_scripts(name: str, monkeypatch: pytest.MonkeyPatch) 
             run()
 
 
-# What rows name since the defaults changed, or a default was always.
+# Options added to rows after defaults changed, or equal to the default.
 ONCE_DEFAULT = (
     {"number_field": ["complex"]},
     {"gate": ["modulus"], "lm_readout": ["modulus"]},
@@ -177,8 +177,8 @@ ONCE_CALLED = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_results_are_those_of_the_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recorded command of every result is that of its row, wherever its data and outputs lie."""
-    monkeypatch.delenv("COMPLEX_TRANSFORMERS_DATA", raising=False)  # those that are recorded name the default
+    """Check that the recorded command of every result is the command of its row, apart from folders."""
+    monkeypatch.delenv("COMPLEX_TRANSFORMERS_DATA", raising=False)  # recorded commands name the default
     grid = COMMANDS[name]
     for line in read_lines(RESULTS / f"{name}.jsonl"):
         assert line["row"] in grid.rows
@@ -189,7 +189,7 @@ def test_results_are_those_of_the_rows(name: str, monkeypatch: pytest.MonkeyPatc
         }
         now = options(grid.command(line["row"], line["seed"], Place(dry_run=True)))
         if "decoder_layers" not in recorded:
-            recorded.pop("generation_max_length", None)  # once given to CTC, which has no use for it
+            recorded.pop("generation_max_length", None)  # once passed to CTC, which does not use it
         for own in OWN:
             recorded.pop(own, None)
             now.pop(own, None)
@@ -198,7 +198,7 @@ def test_results_are_those_of_the_rows(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_file_of_results_belongs_to_something_that_runs() -> None:
-    # The commands of all but the first are in the pages that show them.
+    # The commands of all but the first are shown in the pages.
     others = {"bench", "bench-gpu", "bench-xeon", "export", "synconmt-pud"}
     assert {path.stem for path in RESULTS.iterdir()} <= {*GRIDS, *others}
     for page in (ROOT / "README.md", *ROOT.glob("examples/*/README.md"), *ROOT.glob("docs/**/*.md")):

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the paper: cells, splits, significance, a stopped run that goes on, the page."""
+"""The tables of the paper: cells, splits, significance, resuming an interrupted run, the page."""
 
 import json
 
@@ -68,7 +68,7 @@ def test_grids_have_the_rows_of_the_paper():
 
 @pytest.mark.parametrize(("grid", "gate"), [("paper-table2", "modulus"), ("fair-choice", "real_part")])
 def test_results_say_which_gate_their_complex_lstms_have(grid, gate):
-    """They are older than the default."""
+    """The results are older than the default."""
     for row, cell in GRIDS[grid].rows.items():
         gated = cell.network == "LSTM" and cell.number_field == "complex"
         assert dict(cell.options).get("gate") == (gate if gated else None), row
@@ -98,7 +98,7 @@ def test_a_cell_is_selected_on_validation_and_is_the_same_twice(small_data):
     cell = Cell("mr", "FastText", "complex-order", 0)
     one, two = protocol.run_cell(cell), protocol.run_cell(cell)
     assert {**one, "seconds": 0} == {**two, "seconds": 0}
-    assert one["test_accuracy"] == one["validation_accuracy"] > 0.9  # the parts of this test are equal
+    assert one["test_accuracy"] == one["validation_accuracy"] > 0.9  # the splits of this test are equal
     bits = np.unpackbits(np.frombuffer(bytes.fromhex(one["correct"]), np.uint8))[:40]
     assert bits.mean() == pytest.approx(one["test_accuracy"])
 
@@ -107,7 +107,7 @@ def test_settings_of_the_results_are_those_of_the_cells():
     for name in ("paper-table2", "paper-table4", "fair-choice", "fair", "quantum-choice", "quantum"):
         for line in read_lines(RESULTS / f"{name}.jsonl"):
             GRIDS[name].check(line["row"], line)
-    refused("under other settings", GRIDS["paper-table4"].check, "trec,Transformer,TPE", {"settings": {}})
+    refused("with other settings", GRIDS["paper-table4"].check, "trec,Transformer,TPE", {"settings": {}})
 
 
 def test_signed_rank_is_that_of_the_shares_of_seeds():
@@ -143,10 +143,10 @@ def test_page_shows_means_marks_and_what_is_missing():
 
 def test_a_text_in_two_parts_is_found():
     parts = {"train": Dataset.from_dict({"text": ["A  film"]}), "test": Dataset.from_dict({"text": ["a film"]})}
-    refused("in train and in test: 'a film'", data.check_disjoint, parts)
+    refused("splits must be disjoint, got 'a film'", data.check_disjoint, parts)
 
 
-# One with a test part of its own; the others are cut by the same lines, into folds or not.
+# One data set with its own test split; the others are split by the same lines, into folds or not.
 @pytest.mark.parametrize(
     "name", [name if name == "trec" else pytest.param(name, marks=pytest.mark.slow) for name in data.DATASETS]
 )
@@ -162,7 +162,7 @@ def test_real_parts_are_disjoint(name):
     refused("must be one of", data.load_parts, "imdb")
 
 
-# --- the same budget of choices for every row ----------------------------------------------------------------------
+# --- the same tuning budget for every row --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("network", PAPER_NETWORKS)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of words as quantum states on a corpus of some sentences, and states that learn a table of counts."""
+"""Words as quantum states: tables on a small corpus, and states that learn a table of counts."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_what_the_thesis_prints():
 
 
 def table_of(p, total=1e6):
-    """Counts of known p(c | w)."""
+    """Return counts with known p(c | w)."""
     p = numpy.asarray(p)
     counts = sparse.csr_matrix(numpy.round(p * total))
     names = tuple("abcd"[: p.shape[1]])
@@ -175,7 +175,7 @@ def small_recipe(monkeypatch, **changes):
 
 
 def test_the_start_is_the_best_real_state(monkeypatch):
-    """With d contexts of d, sqrt(p(c | w)) itself; with fewer its best approximation of rank d, by rows of norm 1."""
+    """Check sqrt(p(c | w)) with all contexts, and with fewer its best approximation of rank d, rows of norm 1."""
     small_recipe(monkeypatch, power=1.0)
     pairs = born.Pairs(table_of(P), torch.Generator())
     words, contexts = (rows.double().numpy() for rows in born.spectral_start(pairs, 2, 0))

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the documentation and of the examples' READMEs: those of the committed results, two by hand."""
+"""Tables of the documentation and of the examples' READMEs: from committed results, and two by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.grids import GRIDS
 from experiments.grids.speech import SPEAKERS
 from experiments.tables import speech, text
 from experiments.tables.__main__ import PAGES, tables_of, write_tables
-from experiments.tables.runs import spread
+from experiments.tables.runs import mean_std
 
 from benchmarks import bench
 from refusals import refused
@@ -49,7 +49,7 @@ def test_translation_table(tmp_path: Path) -> None:
     assert len(lines) == 5  # rows that were not run are left out
     signatures = {"bleu": "nrefs:2", "chrf": "nc:6"}
     write_result(tmp_path, "multi30k-en-de/complex_vanilla", 0, {"bleu": 1.0, "chrf": 1.0}, signatures=signatures)
-    refused("scores with unequal signatures", text.multi30k_table, tmp_path, "en-de")
+    refused("must have one sacreBLEU signature", text.multi30k_table, tmp_path, "en-de")
 
 
 def test_means_over_speakers(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_means_over_speakers(tmp_path: Path) -> None:
     lines = speech.leave_out_table(tmp_path).splitlines()
     assert lines[2:] == [  # rows that were not run are left out
         "| Fully Spectral | complex bins | 60.0 | 70.0 | 60.0 | 70.0 | 60.0 | 70.0 | 65.0 ± 5.5 |",
-        "| real | log-mel |  |  |  |  | 25.0 |  | not measured yet |",  # one speaker is no mean
+        "| real | log-mel |  |  |  |  | 25.0 |  | not measured yet |",  # one speaker is not a mean over speakers
     ]
 
 
@@ -83,8 +83,8 @@ def test_unequal_runs_are_refused_and_interrupted_ones_have_no_time(tmp_path: Pa
     write_result(tmp_path, "fsdd/real", 0, {"accuracy": 0.9}, resumed=True)
     assert "stopped and resumed" in speech.official_table(tmp_path)
     write_result(tmp_path, "fsdd/real", 1, {"accuracy": 0.9}, parameters=1)
-    refused(r"real: seeds with unequal parameters do not fit one row: \[1, 1500000\]", speech.official_table, tmp_path)
-    assert spread([0.25], 1, 100) == "25.0"
+    refused(r"real: all seeds must have equal parameters, got \[1, 1500000\]", speech.official_table, tmp_path)
+    assert mean_std([0.25], 1, 100) == "25.0"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -102,11 +102,11 @@ def test_pages_are_what_the_results_give(page: str, tmp_path: Path, monkeypatch:
     write_tables(page, tmp_path, RESULTS)
     assert copy.read_text(encoding="utf-8") == committed
     copy.write_text(without.replace(":start -->", ":begin -->"), encoding="utf-8")
-    refused(rf"{page} must hold the marker .*:start --> once, found 0", write_tables, page, tmp_path, RESULTS)
+    refused(rf"{page} must have the marker .*:start --> once, found 0", write_tables, page, tmp_path, RESULTS)
 
 
 def test_every_table_of_a_page_is_written_by_the_command() -> None:
-    # Images of networks that are trained for them, and the table that `make test-tools` writes.
+    # Images of networks trained for them, and the table of `make test-tools`.
     drawn = {"figure1", "figure3", "tools"}
     for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")):
         if markers := set(re.findall(r"<!-- (.*):start -->", path.read_text(encoding="utf-8"))) - drawn:

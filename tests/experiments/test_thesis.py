@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments of the thesis: what a row is, what a run says, what a table shows."""
+"""The experiments of the thesis: rows, runs and tables."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def write(results, grid, row, seed, **figures):
 
 
 def test_how_far_the_complex_network_is_ahead(tmp_path):
-    """Least and most of the depths that both fields have; one depth is one number."""
+    """Check the smallest and largest lead over the depths of both fields; one depth gives one value."""
     for k, theirs, ours in ((0, 0.90, 0.93), (2, 0.91, 0.92), (4, 0.95, 0.90)):
         write(tmp_path, "mlp", f"r52,2,|z|,{k},real", 0, test=theirs)
         write(tmp_path, "mlp", f"r52,2,|z|,{k},complex", 0, test=ours - 0.01)
@@ -226,7 +226,7 @@ def test_language_models_that_see_words_to_come_are_marked(tmp_path):
         write(tmp_path, "language-models", row, 0, **figures, **curve)
     rows = TABLES["docs/thesis.md"]["thesis-language-models"](tmp_path).splitlines()[2:]
     assert rows[0] == "| LM-R | `--number_field real` | 0 | 2.7 | 7.4 | 1.500 | 4.0 | 4.7 | 0.00 M | 7 s |"
-    assert rows[1].startswith("| Fourier-sequence (**sees words to come**) | ")
+    assert rows[1].startswith("| Fourier-sequence (**sees future tokens**) | ")
     assert rows[1].endswith(" | 0 | 2.7 | 7.4 | 1.500 |  |  | 0.00 M | 7 s |")
 
 
@@ -250,7 +250,7 @@ def test_states_of_the_printed_language_model(tmp_path):
 
 
 def test_a_symmetry_of_real_inputs():
-    """Exchanged parts of the first weight and conjugated later ones: what makes both means move alike."""
+    """Exchange the parts of the first weight and conjugate later ones: this makes both means move alike."""
     torch.manual_seed(0)
     model, other = build(CELL, IMAGES), build(CELL, IMAGES)
     state = model.state_dict()
