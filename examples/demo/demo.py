@@ -346,7 +346,7 @@ def main() -> None:
         raise SystemExit("the page needs gradio: run `make demo`, or install gradio in an environment of its own")
     folder = Path(args.models)
     if missing := [page.task for page in PAGES if not (folder / FOLDERS.get(page.task, page.task)).is_dir()]:
-        raise SystemExit(f"no model for {missing[0]} in {folder}: run python examples/demo/demo.py-models")
+        raise SystemExit(f"no model for {missing[0]} in {folder}: run python examples/demo/train_demo_models.py")
     limit_progress_bars()
     logging.set_verbosity_error()
     theme = gr.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train the small models of the demo, one per pipeline task, and save them where ``demo.py`` loads them.
 
-    python examples/demo/demo.py-models                      # all missing models, about two minutes
-    python examples/demo/demo.py-models --tasks fill-mask    # this model, even if it exists
+    python examples/demo/train_demo_models.py                      # all missing models, about two minutes
+    python examples/demo/train_demo_models.py --tasks fill-mask    # this model, even if it exists
 
 The data come from ``demo_data.py``. The command prints the accuracy of each saved model's pipeline on held-out items.
 """

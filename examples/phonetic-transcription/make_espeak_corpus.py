@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make a corpus of speech and its phonetic transcription from any text, spoken by espeak-ng.
 
-    python examples/phonetic-transcription/espeak.py-corpus --text_files sentences.txt --utterances 3000 \
+    python examples/phonetic-transcription/make_espeak_corpus.py --text_files sentences.txt --utterances 3000 \
         --max_words 8 --output_dir outputs/espeak
 
 It replaces manually transcribed recordings such as Babble (``--babble``).

@@ -36,7 +36,9 @@ def load_example(path: str) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up here
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.syspath_prepend((EXAMPLES / path).parent)  # as for a script
+        spec.loader.exec_module(module)
     return sys.modules[module.main.__module__] if hasattr(module, "main") else module
 
 

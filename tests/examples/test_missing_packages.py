@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from example_runs import EXAMPLES, load_example
+from example_runs import load_example
 
 from complex_transformers.conversion.onnx_graph import open_graph, quantize_graph
 from complex_transformers.data.extras import names_extras
@@ -34,7 +34,6 @@ def test_scripts(script: str, package: str, message: str, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, package, None)
     for name in [name for name in sys.modules if name.startswith("complex_transformers.recipes.commands.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.syspath_prepend((EXAMPLES / script).parent)  # as for a script
     with pytest.raises(ImportError, match=re.escape(message)):
         load_example(script)
 

@@ -101,6 +101,7 @@ class ComplexLlamaConfig(TextConfig):
     positive_sizes: ClassVar[tuple[str, ...]] = ("vocab_size", "num_hidden_layers", "num_attention_heads")
     complex_only: ClassVar[dict[str, Any]] = {
         **TextConfig.complex_only,
+        "complex_layers": None,
         "gate_product": None,
         "linear_type": None,
         "norm_scale": None,
