@@ -104,5 +104,5 @@ def test_feature_extraction(saved):
 
 @pytest.mark.parametrize("task", [task for task in TASKS if task != "fill-mask"])
 def test_nothing_but_empty_text_is_a_clear_error(saved, task):
-    with pytest.raises(ValueError, match="Remove empty texts"):
+    with pytest.raises(ValueError, match="Leave out empty texts"):
         saved(task)[0]("")

@@ -214,9 +214,15 @@ def encode_syntax_dataset(parts: DatasetDict, processor: SynCoNMTProcessor) -> D
         processor: the processor of both sides.
 
     Raises:
-        KeyError: splits that are not parsed.
-        ValueError: a relation that the vocabulary does not know.
+        ValueError: splits that are not parsed, or a relation that the vocabulary does not know.
     """
+    needed = {f"{side}_{column}" for side in SIDES for column in ("tokens", "relations")}
+    for name, part in parts.items():
+        if missing := needed - set(part.column_names):
+            raise ValueError(
+                f"{name} must have columns {sorted(missing)}, got {part.column_names}. "
+                "Parse it with parse_parallel_dataset."
+            )
 
     def encode(row: dict[str, Any]) -> dict[str, Any]:
         features = dict(processor(_sentence(row, "source"), _sentence(row, "target")))

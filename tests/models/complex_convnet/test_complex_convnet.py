@@ -180,9 +180,9 @@ def test_configurations_that_are_none(changes, words):
 def test_images_that_are_none():
     model, pixels = build(), torch.rand(PIXELS)
     for wrong, error, words in (
-        ((255 * pixels).to(torch.uint8), TypeError, "got torch.uint8: use ComplexImageProcessor"),
+        ((255 * pixels).to(torch.uint8), TypeError, r"got torch.uint8\. Use ComplexImageProcessor"),
         (pixels[:, :1], ValueError, r"\[batch, 2, 10, 11\], got \[5, 1, 10, 11\]"),
-        (pixels[:0], ValueError, "hold no image: the batch is 0"),
+        (pixels[:0], ValueError, r"got \[0, 2, 10, 11\]"),
     ):
         with pytest.raises(error, match=words):
             model(wrong)

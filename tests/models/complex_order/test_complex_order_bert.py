@@ -164,5 +164,5 @@ def test_configurations_that_there_are_not():
 
 def test_an_encoder_is_not_pruned():
     model = LIFTED.build()
-    refused("a ComplexOrderConfig cannot say which layers have no V", prune_conjugate, model, ["model.pooler.dense"])
+    refused("must be a complex_llama, got ComplexOrderConfig", prune_conjugate, model, ["model.pooler.dense"])
     assert isinstance(model.model.pooler.dense, WidelyLinear)

@@ -451,10 +451,7 @@ def test_states_go_into_a_model_of_another_precision(changes):
         ({**REAL, "transform": "z"}, ["transform='z' needs number_field='complex'"]),
         ({**REAL, "word_parts": "real"}, ["word_parts='real' needs number_field='complex'"]),
         ({**SLOTS, "num_slots": 0}, ["num_slots must be positive, got 0"]),
-        (
-            {**SLOTS, "num_slots": 6, "position_length": 5},
-            ["num_slots=6 is more than", "position_length=5"],
-        ),
+        ({**SLOTS, "num_slots": 6, "position_length": 5}, ["num_slots must be at most position_length=5, got 6"]),
         ({**SLOTS, "position_length": "text"}, ["or 'sentence', got 'text'"]),
         ({**PHASES, "position_length": 0}, ["positive number of words", "got 0"]),
         ({"tie_word_embeddings": True}, ["hidden_size=6", "got 'both' and 8"]),

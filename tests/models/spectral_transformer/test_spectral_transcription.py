@@ -256,13 +256,7 @@ def test_ctc_vocabulary():
     for text, what in (("ba|dá", "|"), ("ba<pad>dá", "<pad>"), ("ba\tdá", "\t"), ("<unk>", "<unk>")):
         with pytest.raises(ValueError, match=re.escape(repr(what))):
             both(text=text)  # it would stand for a space or a blank
-    with pytest.raises(ValueError, match=r"a transcript spells out <unk>, a special token: replace it in 'b<unk>'"):
+    with pytest.raises(ValueError, match="must not contain the special token <unk>, got 'b<unk>'"):
         build_ctc_tokenizer(["ba", "b<unk>"])
     bars = build_ctc_tokenizer(["a|b", "a b"])
     assert bars.decode(bars("a|b a").input_ids) == "a|b a"
-    with pytest.raises(ValueError, match=r"both '\|' and '␣'"):
-        build_ctc_tokenizer(["a|b", "a␣b"])
-    with pytest.raises(ValueError, match="no symbol was found"):
-        build_ctc_tokenizer(["", " "])
-    with pytest.raises(TypeError, match="text 1 is not a string but int: 3"):
-        build_ctc_tokenizer(["a", 3])

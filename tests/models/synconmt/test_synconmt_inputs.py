@@ -91,7 +91,10 @@ def test_bad_inputs_are_refused_with_the_remedy():
             r"relation_labels must have shape None, got \(1, 3\)",
         ),
         ({**source, **labels, "relation_labels": halves}, r"relation_labels must have shape \(1, 3\), got \(1, 2\)"),
-        ({**source, **target, "relation_ids": relations[:, :3]}, r"the shape of input_ids, \(1, 4\), got \(1, 3\)"),
+        (
+            {**source, **target, "relation_ids": relations[:, :3]},
+            r"relation_ids must have shape \(1, 4\), got",
+        ),
         (
             {"inputs_embeds": embeds, "relation_ids": relations, **target},
             "^relation_ids must be None with inputs_embeds",

@@ -185,10 +185,10 @@ def test_errors_count_all_rows():
     language = spacy.blank("en")
     language.add_pipe("every_word_a_root")
     processor = build_syntax_processor(SOURCE, TARGET, source_parser=language)
-    for text, message in ((" ", "source 2 is empty"), ("Dogs bark", "source 2 is split into 2 sentences")):
+    for text, message in ((" ", "source 2 must not be blank"), ("Dogs bark", "source 2 must be one sentence, got 2")):
         with pytest.raises(ValueError, match=message):
             processor([*SOURCE, text])
-    with pytest.raises(ValueError, match="source is empty"):
+    with pytest.raises(ValueError, match="source must not be blank"):
         processor(" ")
 
 
@@ -228,7 +228,7 @@ def test_data_sets_are_encoded(processor):
     assert all(rows[name] == features[name] for name in features)
     assert rows["target"] == TEXTS
     texts = DatasetDict(train=Dataset.from_dict({"source": ["a"], "target": ["b"]}))
-    with pytest.raises(ValueError, match=r"train data has no columns \['source_relations', .*parse it first"):
+    with pytest.raises(ValueError, match=r"train must have columns \['source_relations', .* Parse it"):
         encode_syntax_dataset(texts, processor)
 
 

@@ -47,5 +47,5 @@ def test_the_real_twin_of_words_is_evaluated_on_its_labels(tmp_path):
 
 
 def test_smoothed_labels_are_those_of_the_configuration(tmp_path):
-    with pytest.raises(ValueError, match=r"loss of labels and relation_labels: .* set config\.label_smoothing"):
+    with pytest.raises(ValueError, match=r"label_smoothing_factor must be 0 .* Set config\.label_smoothing"):
         trainer(build(), tmp_path, label_smoothing_factor=0.1)

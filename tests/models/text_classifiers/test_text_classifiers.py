@@ -24,17 +24,17 @@ def test_inputs_no_text_model_can_use(family):
     cases = [
         ({}, ValueError, "exactly one of input_ids and inputs_embeds"),
         ({"input_ids": ids, "inputs_embeds": embeds}, ValueError, "exactly one of input_ids and inputs_embeds"),
-        ({"input_ids": ids[0]}, ValueError, r"\[batch, length\], got shape \(4,\)"),
+        ({"input_ids": ids[0]}, ValueError, r"\[batch, length\] and not empty, got \(4,\)"),
         ({"input_ids": ids.float()}, TypeError, "integers .*, got dtype torch.float32"),
         ({"input_ids": torch.tensor([[5, -1]])}, ValueError, rf"\[0, {WORDS}\), got -1.*resize_token_embeddings"),
-        ({"input_ids": ids[:, :0]}, ValueError, r"empty.*\(2, 0\).*leave out empty texts"),
+        ({"input_ids": ids[:, :0]}, ValueError, r"empty.*\(2, 0\).*Leave out empty texts"),
         ({"input_ids": ids[:0]}, ValueError, r"empty.*\(0, 4\)"),
-        ({"inputs_embeds": embeds[:, :0]}, ValueError, r"empty.*\(2, 0\).*leave out empty texts"),
-        ({"inputs_embeds": embeds[..., :8]}, ValueError, r"hidden_size=16\], got \(2, 4, 8\)"),
-        ({"inputs_embeds": embeds[0]}, ValueError, r"hidden_size=16\], got \(4, 16\)"),
-        ({"inputs_embeds": halves}, TypeError, r"halves, got dtype torch.complex64.*from_complex"),
-        ({"input_ids": text(7)}, ValueError, "max_position_embeddings=6.*7.*shorter text"),
-        ({"input_ids": ids, "position_ids": torch.tensor([[-1, 1, 2, 3]])}, ValueError, r"\[1, max_position"),
+        ({"inputs_embeds": embeds[:, :0]}, ValueError, r"empty.*\(2, 0, 16\).*Leave out empty texts"),
+        ({"inputs_embeds": embeds[..., :8]}, ValueError, r"hidden_size=16\] and not empty, got \(2, 4, 8\)"),
+        ({"inputs_embeds": embeds[0]}, ValueError, r"hidden_size=16\] and not empty, got \(4, 16\)"),
+        ({"inputs_embeds": halves}, TypeError, r"halves, got torch.complex64.*from_complex"),
+        ({"input_ids": text(7)}, ValueError, "got 7; truncate to max_position_embeddings=6"),
+        ({"input_ids": ids, "position_ids": torch.tensor([[-1, 1, 2, 3]])}, ValueError, r"\[1, 7\), got -1"),
     ]
     for inputs, error, message in cases:
         with pytest.raises(error, match=message):

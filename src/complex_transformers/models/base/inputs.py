@@ -44,7 +44,8 @@ def check_text_inputs(
     assert given is not None
     if given.dim() != 2 + len(width) or given.shape[2:] != width or 0 in given.shape:
         layout = "[batch, length]" if inputs_embeds is None else f"[batch, length, hidden_size={hidden_size}]"
-        raise ValueError(f"{name} must be {layout} and not empty, got {tuple(given.shape)}. Remove empty texts.")
+        remedy = " Leave out empty texts." if 0 in given.shape else ""
+        raise ValueError(f"{name} must be {layout} and not empty, got {tuple(given.shape)}.{remedy}")
     check_mask(attention_mask, tuple(given.shape[:2]))
 
 

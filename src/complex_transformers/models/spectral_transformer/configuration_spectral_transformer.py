@@ -69,6 +69,7 @@ class SpectralTransformerConfig(LayersConfig):
         decoder: decoder configuration of an encoder-decoder model, a ``ComplexSeq2SeqConfig`` or a dictionary of its
             fields. Fields in ``DECODER_FIELDS`` that a dictionary leaves out are copied from the encoder, and for
             ``fully_spectral`` also ``attention_score``. The decoder's encoder fields are not used.
+        tie_word_embeddings: always False; the decoder has its own.
 
     Example:
         >>> from complex_transformers import SpectralTransformerConfig
@@ -115,6 +116,7 @@ class SpectralTransformerConfig(LayersConfig):
     ctc_loss_reduction: str = "sum"
     ctc_zero_infinity: bool = False
     decoder: Any = None  # __post_init__ makes a dictionary a configuration
+    tie_word_embeddings: bool = False
 
     def __post_init__(self, **kwargs: Any) -> None:
         if self.number_field is None:
@@ -185,7 +187,9 @@ class SpectralTransformerConfig(LayersConfig):
         return super().real_twin(**changes)
 
     def validate_decoder(self) -> None:
-        """Validate that the decoder has the width and the number field of the encoder."""
+        """Validate that the decoder has the width and the number field of the encoder, and that tying is set in it."""
+        if self.tie_word_embeddings:
+            raise ValueError("tie_word_embeddings must be False, got True. Set it in decoder={...}.")
         for name in ("hidden_size", "number_field"):
             own = getattr(self, name)
             if self.decoder is not None and getattr(self.decoder, name) != own:

@@ -77,9 +77,11 @@ class SpectralTransformerProcessor(ReaderHubMixin, ProcessorMixin):
                 ``return_tensors`` padding is on by default; labels are padded with -100 on the right.
 
         Raises:
-            ValueError: a text without tokens or with characters outside the vocabulary; see also
-                ``SpectralFeatureExtractor``.
+            ValueError: neither audio nor text, a text without tokens or with characters outside the vocabulary; see
+                also ``SpectralFeatureExtractor``.
         """
+        if audio is None and text is None:
+            raise ValueError("audio or text must be given, got None.")
         batch = BatchFeature()
         if audio is not None:  # Transformers would truncate and pad audio by the settings of the tokenizer
             options = self._merge_kwargs(self.valid_processor_kwargs, **kwargs)["audio_kwargs"]
