@@ -30,6 +30,9 @@ from transformers import HfArgumentParser, Pipeline, pipeline
 from transformers.pipelines import PipelineException
 from transformers.utils import logging
 
+from complex_transformers import (
+    read_audio,
+)
 from complex_transformers.analysis import (
     AttentionMap,
     plot_attention,
@@ -38,8 +41,9 @@ from complex_transformers.analysis import (
     plot_spectrum,
     plot_waves,
 )
-from complex_transformers.data.audio import read_audio
-from complex_transformers.recipes.run import limit_progress_bars
+from complex_transformers.recipes import (
+    limit_progress_bars,
+)
 
 MAX_CHARACTERS, MAX_SECONDS = 1000, 10.0
 NEPERS = 4.0  # range of a spectrum plot: the clips are noisy

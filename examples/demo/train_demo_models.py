@@ -17,48 +17,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import demo_data as data
 import soundfile
 import torch
 from transformers import HfArgumentParser, PreTrainedModel, pipeline, set_seed
 
-from complex_transformers.data.tokenization import build_ctc_tokenizer, build_tokenizer
-from complex_transformers.models.base.hub import write_model_card
-from complex_transformers.models.complex_convnet.configuration_complex_convnet import ComplexConvNetConfig
-from complex_transformers.models.complex_convnet.modeling_complex_convnet import ComplexConvNetForImageClassification
-from complex_transformers.models.complex_llama.configuration_complex_llama import ComplexLlamaConfig
-from complex_transformers.models.complex_llama.modeling_complex_llama import ComplexLlamaForCausalLM
-from complex_transformers.models.complex_memory_network.configuration_complex_memory_network import (
+from complex_transformers import (
+    ComplexConvNetConfig,
+    ComplexConvNetForImageClassification,
+    ComplexImageProcessor,
+    ComplexLlamaConfig,
+    ComplexLlamaForCausalLM,
     ComplexMemoryNetworkConfig,
-)
-from complex_transformers.models.complex_memory_network.modeling_complex_memory_network import (
     ComplexMemoryNetworkForSequenceClassification,
-)
-from complex_transformers.models.complex_memory_network.processing_complex_memory_network import MemoryProcessor
-from complex_transformers.models.complex_mlp.image_processing_complex_mlp import ComplexImageProcessor
-from complex_transformers.models.complex_order.configuration_complex_order import ComplexOrderConfig
-from complex_transformers.models.complex_order.modeling_complex_order import (
+    ComplexOrderConfig,
     ComplexOrderForMaskedLM,
     ComplexOrderForSequenceClassification,
     ComplexOrderForTokenClassification,
-)
-from complex_transformers.models.complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
-from complex_transformers.models.complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqForConditionalGeneration
-from complex_transformers.models.spectral_transformer.configuration_spectral_transformer import (
-    SpectralTransformerConfig,
-)
-from complex_transformers.models.spectral_transformer.feature_extraction_spectral_transformer import (
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    MemoryProcessor,
     SpectralFeatureExtractor,
-)
-from complex_transformers.models.spectral_transformer.modeling_spectral_transformer import (
+    SpectralTransformerConfig,
     SpectralTransformerForAudioClassification,
     SpectralTransformerForConditionalGeneration,
     SpectralTransformerForCTC,
-)
-from complex_transformers.models.spectral_transformer.processing_spectral_transformer import (
     SpectralTransformerProcessor,
+    build_ctc_tokenizer,
+    build_tokenizer,
+    write_model_card,
 )
-from complex_transformers.recipes.commands import demo_data as data
-from complex_transformers.recipes.run import limit_progress_bars
+from complex_transformers.recipes import (
+    limit_progress_bars,
+)
 
 T = TypeVar("T")
 

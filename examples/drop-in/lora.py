@@ -18,14 +18,20 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification, HfArgumentParser, set_seed
 
-from complex_transformers.data.extras import require
-from complex_transformers.data.tokenization import build_tokenizer
-from complex_transformers.models.complex_order.configuration_complex_order import ComplexOrderConfig
-from complex_transformers.models.complex_order.modeling_complex_order import ComplexOrderForSequenceClassification
-from complex_transformers.recipes.arguments import RunArguments
-from complex_transformers.recipes.datasets.word_order import word_order_dataset
-from complex_transformers.recipes.run import limit_progress_bars
-from complex_transformers.training.trainer import ComplexTrainer
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForSequenceClassification,
+    ComplexTrainer,
+    build_tokenizer,
+)
+from complex_transformers.data.extras import (
+    require,
+)
+from complex_transformers.recipes import (
+    RunArguments,
+    limit_progress_bars,
+    word_order_dataset,
+)
 
 peft = require("peft", "LoRA needs PEFT", "train", "peft")
 

@@ -28,12 +28,16 @@ from transformers import (
 )
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from complex_transformers.data.tokenization import build_tokenizer
-from complex_transformers.nn.embedding import ComplexOrderEmbedding
-from complex_transformers.recipes.arguments import RunArguments
-from complex_transformers.recipes.datasets.word_order import word_order_dataset
-from complex_transformers.recipes.run import limit_progress_bars
-from complex_transformers.training.trainer import ComplexTrainer
+from complex_transformers import (
+    ComplexOrderEmbedding,
+    ComplexTrainer,
+    build_tokenizer,
+)
+from complex_transformers.recipes import (
+    RunArguments,
+    limit_progress_bars,
+    word_order_dataset,
+)
 
 if TYPE_CHECKING:
     from datasets import DatasetDict

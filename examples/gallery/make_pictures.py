@@ -15,11 +15,20 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, HfArgumentParser, set_seed
 
-from complex_transformers.analysis import AttentionMap, plot_attention, plot_spectrum, plot_waves
-from complex_transformers.data.audio import read_audio
-from complex_transformers.models.complex_seq2seq.configuration_complex_seq2seq import ComplexSeq2SeqConfig
-from complex_transformers.models.complex_seq2seq.modeling_complex_seq2seq import ComplexSeq2SeqForConditionalGeneration
-from complex_transformers.recipes.run import limit_progress_bars
+from complex_transformers import (
+    ComplexSeq2SeqConfig,
+    ComplexSeq2SeqForConditionalGeneration,
+    read_audio,
+)
+from complex_transformers.analysis import (
+    AttentionMap,
+    plot_attention,
+    plot_spectrum,
+    plot_waves,
+)
+from complex_transformers.recipes import (
+    limit_progress_bars,
+)
 
 RATE = 8000
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

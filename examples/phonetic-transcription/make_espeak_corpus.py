@@ -30,11 +30,19 @@ from espeak import PITCHES, SPEEDS, Espeak
 from tqdm import tqdm
 from transformers import HfArgumentParser
 
-from complex_transformers.data.extras import install_command
-from complex_transformers.data.files import read_lines
-from complex_transformers.recipes.datasets.babble import write_babble_tasks
-from complex_transformers.recipes.datasets.ipa import ipa_category
-from complex_transformers.recipes.records import invocation
+from complex_transformers.data.extras import (
+    install_command,
+)
+from complex_transformers.data.files import (
+    read_lines,
+)
+from complex_transformers.recipes import (
+    ipa_category,
+    write_babble_tasks,
+)
+from complex_transformers.recipes.records import (
+    invocation,
+)
 
 try:
     import soundfile

@@ -9,7 +9,9 @@ import sys
 
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from complex_transformers.recipes.run import limit_progress_bars
+from complex_transformers.recipes import (
+    limit_progress_bars,
+)
 
 
 def main() -> None:

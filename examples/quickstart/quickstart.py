@@ -24,16 +24,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from transformers import EvalPrediction, HfArgumentParser, PreTrainedTokenizerFast, set_seed
 
-from complex_transformers.analysis import plot_waves
-from complex_transformers.data.tokenization import build_tokenizer
-from complex_transformers.models.base.hub import write_model_card
-from complex_transformers.models.complex_order.configuration_complex_order import ComplexOrderConfig
-from complex_transformers.models.complex_order.modeling_complex_order import ComplexOrderForSequenceClassification
-from complex_transformers.recipes.arguments import RunArguments, arguments_of
-from complex_transformers.recipes.datasets.text_files import load_text_dataset
-from complex_transformers.recipes.datasets.word_order import word_order_dataset
-from complex_transformers.recipes.run import limit_progress_bars
-from complex_transformers.training.trainer import ComplexTrainer
+from complex_transformers import (
+    ComplexOrderConfig,
+    ComplexOrderForSequenceClassification,
+    ComplexTrainer,
+    build_tokenizer,
+    write_model_card,
+)
+from complex_transformers.analysis import (
+    plot_waves,
+)
+from complex_transformers.recipes import (
+    RunArguments,
+    arguments_of,
+    limit_progress_bars,
+    load_text_dataset,
+    word_order_dataset,
+)
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict

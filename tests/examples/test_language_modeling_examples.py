@@ -245,7 +245,7 @@ def test_states_of_training_go_on_where_it_ended(run: Callable[..., Any], tmp_pa
     assert found["loss_from_empty"] == pytest.approx(results["validation"]["loss"], abs=1e-5)
     assert found["loss_from_training"] != found["loss_from_empty"]
     assert min(found[f"largest_{states}"] for states in ("of_training", "from_empty", "from_training")) > 0
-    with pytest.raises(FileNotFoundError, match="has no checkpoint"):
+    with pytest.raises(FileNotFoundError, match="without checkpoint"):
         measure(tmp_path, {}, 8)
 
 

@@ -108,7 +108,7 @@ def test_translation_learns_and_translates(
     tokenizer = AutoTokenizer.from_pretrained(out)
     tokenizer.model_max_length = 4
     tokenizer.save_pretrained(out)
-    with pytest.raises(ValueError, match=r"^line 3 has \d+ tokens, but tokenizer.model_max_length is 4"):
+    with pytest.raises(ValueError, match=r"^line 3 must have at most 4 tokens \(tokenizer.model_max_length\)"):
         translate(monkeypatch, out, "one\n\none two three four five six", "--empty", "keep")
 
 
