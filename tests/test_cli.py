@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import gzip
 import json
 import subprocess
 import sys
@@ -129,19 +130,30 @@ def test_a_recipe_records_its_command(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_lift_quantize_and_evaluate(llama: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lifted, packed, text = (str(tmp_path / name) for name in ("lifted", "packed", "text.txt"))
     Path(text).write_text(" . ".join(TEXTS * 4))
+    file = tmp_path / "scores.json"
+    compressed = f"{text}.gz"
+    Path(compressed).write_bytes(gzip.compress(Path(text).read_bytes()))
     cli.main(["lift", "--model", str(llama), "--output", lifted])
-    cli.main(["quantize", "--model", lifted, "--output", packed, "--calibration_file", text, "--segment", "8"])
+    cli.main(["quantize", "--model", lifted, "--output", packed, "--calibration_file", compressed, "--segment", "8"])
     model = AutoModelForCausalLM.from_pretrained(packed)
     assert model.config.quantization_config.stages == 2
     assert "2 stages (calibrated rounding)" in (Path(packed) / "README.md").read_text()
     scores = {}
     for folder in (str(llama), lifted, packed):
-        file = tmp_path / "scores.json"
-        cli.main(["evaluate", "--model", folder, "--eval_file", text, "--segment", "9", "--output_file", str(file)])
+        cli.main(
+            ["evaluate", "--model", folder, "--eval_file", compressed, "--segment", "9", "--output_file", str(file)]
+        )
         scores[folder] = json.loads(file.read_text())
     assert scores[str(llama)]["perplexity"] == pytest.approx(scores[lifted]["perplexity"], rel=1e-4)
     assert scores[packed]["tokens"] == scores[lifted]["tokens"] > 50
     assert "perplexity: " in capsys.readouterr().out
+    with pytest.raises(ValueError, match="--model must not be quantized already"):
+        cli.main(["quantize", "--model", packed, "--output", str(tmp_path / "again"), "--stages", "3"])
+    with pytest.raises(ValueError, match=r"--model must not be quantized, .*dequantize"):
+        cli.main(["export", "--model", packed, "--output_dir", str(tmp_path / "onnx")])
+    Path(text).write_text("")
+    with pytest.raises(ValueError, match="--eval_file must contain text"):
+        cli.main(["evaluate", "--model", lifted, "--eval_file", text])
 
 
 def test_a_real_model_is_not_quantized(llama: Path, tmp_path: Path) -> None:
@@ -161,7 +173,7 @@ def test_a_classifier_is_evaluated(tmp_path: Path) -> None:
     with torch.no_grad():
         classes = [model(**tokenizer(text, return_tensors="pt")).logits.argmax().item() for text in TEXTS]
     rows = [(text, "ab"[label]) for text, label in zip(TEXTS, classes, strict=True)]
-    rows[0] = (TEXTS[0], "other")
+    rows[0] = (TEXTS[0], "ba"[classes[0]])
     with (tmp_path / "test.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("text", "label"), *rows])
     output = tmp_path / "scores.json"
@@ -169,6 +181,15 @@ def test_a_classifier_is_evaluated(tmp_path: Path) -> None:
         ["evaluate", "--model", str(tmp_path), "--eval_file", str(tmp_path / "test.csv"), "--output_file", str(output)]
     )
     assert json.loads(output.read_text()) == {"accuracy": 0.75, "rows": 4}
+    table = tmp_path / "wrong.csv"
+    for lines, message in (
+        ("good,1\n", r"must be labels of the model, \['a', 'b'\], got \['1'\]"),
+        ("good\n", "label must be a string or number, got '' in row 0"),
+        ("", "must have rows, got the empty table"),
+    ):
+        table.write_text("text,label\n" + lines)
+        with pytest.raises(ValueError, match=message):
+            cli.main(["evaluate", "--model", str(tmp_path), "--eval_file", str(table)])
 
 
 def test_translations_are_evaluated(tmp_path: Path) -> None:

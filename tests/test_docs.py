@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,14 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedConfig, TrainingArguments
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedConfig,
+    TrainingArguments,
+)
 
 import complex_transformers
 from complex_transformers import (
@@ -37,6 +45,7 @@ from complex_transformers import (
 )
 from complex_transformers.data import extras
 from complex_transformers.recipes import GivenArguments
+from complex_transformers.recipes.datasets.splits import read_table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -143,6 +152,8 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "... packed": lambda: quantize(small_decoder(), ComplexQuantizationConfig(2)).train(),
     "cannot be lifted": lambda: lift(GPT2LMHeadModel(GPT2Config(vocab_size=10, n_embd=8, n_layer=1, n_head=1))),
     "cache already covers": lambda: generate_twice(small_decoder()),
+    "Couldn't instantiate the backend tokenizer": lambda: load_tokenizer_of_model_alone(),
+    "must have one column": lambda: read_table(str(ROOT / "experiments/results/bench.jsonl"), ["text"]),
 }
 # Raised in a process that has not imported complex_transformers.
 RAISED_ELSEWHERE = {"contains custom code which must be executed"}
@@ -157,6 +168,13 @@ def small_classifier(**options: Any) -> ComplexOrderForSequenceClassification:
 def small_decoder() -> ComplexLlamaForCausalLM:
     """Return a decoder with a vocabulary of ten tokens."""
     return ComplexLlamaForCausalLM(ComplexLlamaConfig(**SIZES, num_attention_heads=2)).eval()
+
+
+def load_tokenizer_of_model_alone() -> None:
+    """Load a tokenizer from a folder that has only a model."""
+    with tempfile.TemporaryDirectory() as folder:
+        small_decoder().save_pretrained(folder)
+        AutoTokenizer.from_pretrained(folder)
 
 
 def generate_twice(model: ComplexLlamaForCausalLM) -> None:

@@ -192,7 +192,9 @@ def test_parquet_tables_are_read(tmp_path: Path) -> None:
         ("a.csv", b"text,label\ngood,yes,indeed\n", ValueError, "Expected 2 fields in line 2, saw 3"),
         ("a.csv", b"", ValueError, "No columns to parse"),
         ("a.csv", b"text,label\nsch\xf6n,yes\n", UnicodeDecodeError, "utf-8"),
-        ("a.csv", b"text,other\ngood,yes\n", KeyError, "label"),
+        ("a.csv", b"text,other\ngood,yes\n", KeyError, r"must have one column 'label', got \['text', 'other'\]"),
+        ("a.csv", b"text;label\ngood;yes\n", KeyError, r"must have one column 'text', got \['text;label'\]"),
+        ("a.csv", b"text,label,text\ngood,yes,bad\n", KeyError, "must have one column 'text'"),
         ("a.txt", b"good\n", ValueError, r"the ending of .*a\.txt must be one of \['csv', 'json', 'jsonl', 'parquet'"),
         (
             "a.tsv",

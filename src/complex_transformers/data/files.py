@@ -19,7 +19,16 @@ from fsspec.core import OpenFile
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.utils import infer_compression
 
-__all__ = ["check_own_files", "decode_lines", "named", "open_file", "read_lines", "uncompressed_name", "whole_file"]
+__all__ = [
+    "check_own_files",
+    "decode_lines",
+    "named",
+    "open_file",
+    "read_lines",
+    "read_text",
+    "uncompressed_name",
+    "whole_file",
+]
 
 
 @contextmanager
@@ -81,6 +90,11 @@ def read_lines(path: str | os.PathLike[str], keep_linebreaks: bool = False) -> I
     """
     with named(path), open_file(path) as file:
         yield from decode_lines(file, keep_linebreaks)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return the text of a file, compressed or not, as ``read_lines`` reads it."""
+    return "".join(read_lines(path, keep_linebreaks=True))
 
 
 @contextmanager

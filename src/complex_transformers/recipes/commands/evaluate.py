@@ -7,21 +7,22 @@
 
 A causal language model scores a text file; a text classifier a table with the columns ``text`` and ``label``; an
 encoder-decoder a table with the columns ``source`` and ``target``. Tables are csv, tsv, json, jsonl or parquet.
+Files may be compressed (.gz, .bz2, .xz).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import AutoTokenizer, HfArgumentParser, PreTrainedModel, pipeline
 
+from ...data.files import read_text
 from ...metrics.language_modeling import language_model_scores
 from ...metrics.translation import TranslationMetric
-from ..datasets.splits import read_table
+from ..datasets.splits import read_table, strings_of
 from ..records import rounded, write_results
 from ..run import limit_progress_bars
 from ..saved_models import load_model
@@ -46,7 +47,9 @@ class Arguments:
 @torch.no_grad()
 def score_text(args: Arguments, model: PreTrainedModel) -> dict[str, Any]:
     """Return the perplexity of a text, cut into segments that are scored independently without their first token."""
-    text = Path(args.eval_file).read_text(encoding="utf-8")
+    text = read_text(args.eval_file)
+    if not text:
+        raise ValueError(f"--eval_file must contain text, got the empty file {args.eval_file}.")
     tokenizer = AutoTokenizer.from_pretrained(args.model)
     ids = tokenizer(text, return_tensors="pt", verbose=False).input_ids.to(args.device)
     total, tokens = 0.0, 0
@@ -60,9 +63,16 @@ def score_text(args: Arguments, model: PreTrainedModel) -> dict[str, Any]:
 def score_labels(args: Arguments, model: PreTrainedModel) -> dict[str, Any]:
     """Return the accuracy of a text classifier."""
     table = read_table(args.eval_file, [args.text_column, args.label_column])
+    if not len(table):
+        raise ValueError(f"--eval_file must have rows, got the empty table {args.eval_file}.")
+    texts = strings_of("evaluation", table, args.text_column, "text")
+    labels = strings_of("evaluation", table, args.label_column, "label")
+    known = sorted(model.config.id2label.values())
+    if unknown := sorted(set(labels).difference(known)):
+        raise ValueError(f"labels of {args.eval_file} must be labels of the model, {known}, got {unknown}.")
     classify = _pipeline("text-classification", args, model, truncation=True)
-    answers = [answer["label"] for answer in classify(list(table[args.text_column]))]
-    hits = [str(label) == answer for label, answer in zip(table[args.label_column], answers, strict=True)]
+    answers = [answer["label"] for answer in classify(texts)]
+    hits = [label == answer for label, answer in zip(labels, answers, strict=True)]
     return {"accuracy": sum(hits) / len(hits), "rows": len(hits)}
 
 

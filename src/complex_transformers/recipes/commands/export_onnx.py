@@ -34,6 +34,7 @@ from ...conversion.onnx_graph import (
     run_graph,
     without_cache,
 )
+from ...data.files import read_lines
 from ...nn import WidelyLinear, folded
 from ..records import write_results
 from ..run import limit_progress_bars
@@ -64,6 +65,8 @@ class Arguments:
 def load(folder: str) -> PreTrainedModel:
     """Load the model of a folder with the class it was saved as."""
     config = AutoConfig.from_pretrained(folder)
+    if hasattr(config, "quantization_config"):
+        raise ValueError(f"--model must not be quantized, got {folder}. Save a copy after model.dequantize().")
     return getattr(complex_transformers, config.architectures[0]).from_pretrained(folder).eval()
 
 
@@ -72,7 +75,7 @@ def batches(args: Arguments, model: PreTrainedModel) -> list[dict[str, Tensor]]:
     if args.text_file is None:
         sizes = [(args.batch_size, args.length), (args.batch_size + 1, max(2, args.length // 2))]
         return [example_inputs(model, *size, seed=seed) for seed, size in enumerate(sizes)]
-    texts = [line for line in Path(args.text_file).read_text(encoding="utf-8").splitlines() if line.strip()]
+    texts = [line for line in read_lines(args.text_file) if line.strip()]
     if not texts:
         raise ValueError(f"--text_file must contain one text per line, got the empty file {args.text_file}.")
     if more := sorted(example_inputs(model).keys() - {"input_ids", "attention_mask"}):

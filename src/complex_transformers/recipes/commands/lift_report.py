@@ -26,6 +26,7 @@ from ...analysis import conjugate_share
 from ...conversion.lift import network_of
 from ...conversion.lift_checkpoint import lift_checkpoint
 from ...conversion.lift_families import FAMILIES
+from ...data.files import read_text
 from ...models.base.hub import write_model_card
 from ...quantization.configuration import ComplexQuantizationConfig
 from ..datasets.word_order import docstring_sentences
@@ -73,7 +74,7 @@ class Arguments:
 def read_texts(args: Arguments) -> tuple[str, str | None]:
     """Return the evaluation text, and the calibration text if it has its own file."""
     files = args.eval_file, args.calibration_file
-    evaluated, calibrating = (None if file is None else Path(file).read_text(encoding="utf-8") for file in files)
+    evaluated, calibrating = (None if file is None else read_text(file) for file in files)
     if evaluated is not None and not evaluated.strip():
         raise ValueError(f"--eval_file must contain text, got the empty file {args.eval_file}.")
     return evaluated or ". ".join(docstring_sentences()[:1000]), calibrating

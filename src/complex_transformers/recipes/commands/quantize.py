@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub.repocard import metadata_load
-from transformers import AutoProcessor, AutoTokenizer, HfArgumentParser
+from transformers import AutoConfig, AutoProcessor, AutoTokenizer, HfArgumentParser
 
+from ...data.files import read_text
 from ...models.base.hub import write_model_card
 from ...quantization.configuration import ComplexQuantizationConfig
 from ..run import limit_progress_bars
@@ -39,7 +40,7 @@ def calibration_of(args: Arguments) -> list[Any] | None:
     """Return token ids ``[1, T]`` of the calibration text, or None without one."""
     if args.calibration_file is None:
         return None
-    text = Path(args.calibration_file).read_text(encoding="utf-8")
+    text = read_text(args.calibration_file)
     tokenizer = AutoTokenizer.from_pretrained(args.model)
     ids = tokenizer(text, return_tensors="pt", verbose=False).input_ids[:, : args.calibration_tokens]
     return list(ids.split(args.segment, dim=1))
@@ -58,6 +59,8 @@ def main() -> None:
     """Parse the command line, quantize the model and save it with its tokenizer and card."""
     (args,) = HfArgumentParser(Arguments, description=__doc__).parse_args_into_dataclasses()
     limit_progress_bars()
+    if hasattr(AutoConfig.from_pretrained(args.model), "quantization_config"):
+        raise ValueError(f"--model must not be quantized already, got {args.model}. Pass the model it was made from.")
     config = ComplexQuantizationConfig(args.stages, args.granularity, calibration=calibration_of(args))
     model = load_model(args.model, quantization_config=config)
     model.save_pretrained(args.output)

@@ -51,7 +51,7 @@ def read_table(path: str, columns: Sequence[str]) -> Dataset:
     object per line.
 
     Raises:
-        KeyError: a missing column.
+        KeyError: a column that is missing or occurs twice.
         ValueError: another ending.
     """
     import pandas  # a dependency of datasets
@@ -59,7 +59,11 @@ def read_table(path: str, columns: Sequence[str]) -> Dataset:
     kind = uncompressed_name(path).rsplit(".", 1)[-1]
     check_option(f"the ending of {path}", kind, _READERS)
     with named(path), open_file(path) as file:
-        frame = _READERS[kind](pandas, file)[list(columns)]
+        frame = _READERS[kind](pandas, file)
+        found = list(frame.columns)
+        if wrong := [name for name in columns if found.count(name) != 1]:
+            raise KeyError(f"{path} must have one column {wrong[0]!r}, got {found}. Name yours or add a header line.")
+        frame = frame[list(columns)]
         frame = frame.astype(object).where(frame.notna(), None)
         return require_datasets().Dataset.from_dict({name: frame[name].tolist() for name in columns})
 
