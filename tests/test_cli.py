@@ -210,5 +210,5 @@ def test_translations_are_evaluated(tmp_path: Path) -> None:
 def test_what_cannot_be_evaluated(tmp_path: Path) -> None:
     sizes = {"hidden_size": 8, "num_attention_heads": 1, "num_hidden_layers": 1}
     ComplexOrderModel(ComplexOrderConfig(vocab_size=9, **sizes)).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=r"evaluate scores text models .*got ComplexOrderModel"):
+    with pytest.raises(ValueError, match=r"model must be a text model .*got ComplexOrderModel"):
         cli.main(["evaluate", "--model", str(tmp_path), "--eval_file", "text.txt"])

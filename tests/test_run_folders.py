@@ -83,9 +83,7 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
     ):
         for resume in ("last", None):
             other, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint=resume, **changes)
-            message = (
-                rf"checkpoint-\d is of run {mark['run']}, with other {what}. Choose another output_dir, or remove"
-            )
+            message = rf"checkpoint-\d of run {mark['run']}, with other {what}. Choose another, or remove"
             with pytest.raises(ValueError, match=message):
                 other.run(checkpoint)
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.safetensors")) == before
@@ -120,7 +118,7 @@ def test_a_checkpoint_given_by_path_must_be_of_the_same_run(tmp_path: Path) -> N
         [({"learning_rate": 0.5}, "training"), ({"texts": 13}, "data"), ({"hidden_size": 6}, "configuration")]
     ):
         other, given = classifier_run(tmp_path / f"other{number}", resume_from_checkpoint=checkpoint, **changes)
-        refused(rf"resume_from_checkpoint must be of the same run, .* with other {what}", other.run, given)
+        refused(rf"resume_from_checkpoint must be a checkpoint of this run, .* with other {what}", other.run, given)
     (tmp_path / "empty").mkdir()
     nothing, given = classifier_run(tmp_path / "new", resume_from_checkpoint=str(tmp_path / "empty"))
     refused("got .*empty of an unknown run", nothing.run, given)
@@ -282,5 +280,5 @@ def test_the_best_epoch_of_another_run_is_not_loaded(tmp_path: Path) -> None:
                 write_mark(path, {**run.trainer.mark, "run": "elsewhere"})
 
     run.trainer.add_callback(Overwrite())
-    with pytest.raises(ValueError, match="is of run elsewhere, which started in the same folder"):
+    with pytest.raises(ValueError, match=r"must be of this run, got .* of run elsewhere"):
         run.run()

@@ -271,7 +271,7 @@ def test_evaluation_that_cannot_be_is_refused_before_training(tmp_path):
 
 @pytest.mark.parametrize("changes", [{"label_smoothing_factor": 0.1}, {"compute_loss_func": torch.nn.MSELoss()}])
 def test_losses_that_do_not_see_the_following_tokens_are_refused(tmp_path, changes):
-    with pytest.raises(ValueError, match=r"label_smoothing_factor and compute_loss_func get unshifted labels"):
+    with pytest.raises(ValueError, match=r"label_smoothing_factor and compute_loss_func must be left out"):
         trainer(tmp_path, **changes)
 
 
@@ -282,9 +282,9 @@ def checkpoint(tmp_path) -> Path:
 
 
 def test_a_checkpoint_of_other_lanes_segments_or_processes(tmp_path, checkpoint):
-    with pytest.raises(ValueError, match=r"features \(4, 16\), the segment \(2, 16\)"):
+    with pytest.raises(ValueError, match=r"of the memory, \(4, 16\), got \(2, 16\)"):
         trainer(tmp_path, per_device_train_batch_size=2, lanes=2).train(resume_from_checkpoint=str(checkpoint))
-    with pytest.raises(ValueError, match="ignore_data_skip must be False on resume"):
+    with pytest.raises(ValueError, match="ignore_data_skip must be False to resume"):
         trainer(tmp_path, ignore_data_skip=True, num_train_epochs=3).train(resume_from_checkpoint=str(checkpoint))
     other = trainer(tmp_path)
     other.train_dataset = StreamDataset(tokens(4 * 38 + 3), LANES, SEGMENT + 1)

@@ -176,7 +176,7 @@ def test_bad_audio_data_is_refused(run: Callable[..., Any], tmp_path: Path, tabl
     other = write(tmp_path / "data" / "other.csv", [("clips/test-0-low.wav", "middle")], ("path", "label"))
     assert_refused(
         lambda *arguments: run(CLASSIFICATION, *arguments),
-        ([*tables, "--data_dir", clips], "give one of train_file, data_dir and dataset_name"),
+        ([*tables, "--data_dir", clips], "one of train_file, data_dir and dataset_name must be given"),
         ([*tables, "--network", "fourier"], r"network must be one of .* got 'fourier'"),
         (
             ["--data_dir", tmp_path / "empty"],
@@ -252,7 +252,7 @@ def test_spoken_digits_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ValueError, match="must have recordings of every split, got none for train"):
         split(archive=make_archive(tmp_path / "half.tar.gz", ["fsdd/0_ann_0.wav"]))
     for name, kind in (("../0_ann_0.wav", tarfile.REGTYPE), ("/0_ann_0.wav", tarfile.REGTYPE), ("0_a_0.wav", b"2")):
-        with pytest.raises(ValueError, match=rf"bad\.tar\.gz must have files inside of its folder, got '{name}'"):
+        with pytest.raises(ValueError, match=rf"bad\.tar\.gz must not contain paths outside its folder, got '{name}'"):
             split(archive=make_archive(tmp_path / "bad.tar.gz", [name], kind))
     assert not (tmp_path / "0_ann_0.wav").exists()
     with pytest.raises(FileNotFoundError, match=r"absent\.tar\.gz\. Set --archive"):

@@ -182,7 +182,7 @@ def test_bad_classification_data_is_refused(run: Callable[..., Any], tmp_path: P
     classes = write(tmp_path / "classes.csv", rows, ("text", "class"))
     assert_refused(
         lambda *arguments: run(CLASSIFICATION, *arguments),
-        ([], "either dataset_name or train_file"),
+        ([], "exactly one of dataset_name and train_file"),
         (["--train_file", write(tmp_path / "train.txt", rows)], r"ending of .*train\.txt must be one of \['csv'"),
         (["--train_file", empty], "text must be a string or number, got '  ' in row 5 of the train data"),
         (["--train_file", train, "--validation_file", other], r"validation data has labels \['dull'\]"),

@@ -172,7 +172,7 @@ def test_prompts_that_cannot_be_read_are_found_before_training(run: Callable[...
 
 def test_prompts_of_what_reads_ahead_are_refused_before_training(run: Callable[..., Any], tmp_path: Path) -> None:
     ahead = ["--transform", "fourier", "--max_steps", "2"]
-    with pytest.raises(ValueError, match="--prompt needs a causal model, got 'the cat'"):
+    with pytest.raises(ValueError, match="--prompt must be left out for a model that is not causal, got 'the cat'"):
         run(RNN, *character_files(tmp_path), *TINY_RNN, *ahead, "--prompt", "the cat")
     assert not (tmp_path / "out").exists()
 

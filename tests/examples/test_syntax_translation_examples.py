@@ -165,8 +165,14 @@ def test_bad_treebanks_and_languages(tmp_path: Path) -> None:
             ["en", *train, *dev, "--test_file", circle],
             r"(?s)must form a tree, got a cycle above word 1.*circle\.conllu",
         ),
-        (["en", *train, *dev, "--segmenter", "jieba"], "--segmenter is for --language zh .*got 'jieba' for 'en'"),
-        (["zh", *train, *dev, "--segmenter", "words"], "--segmenter is for --language zh .*got 'words' for 'zh'"),
+        (
+            ["en", *train, *dev, "--segmenter", "jieba"],
+            "--segmenter must be one of .* with --language zh, got 'jieba' for 'en'",
+        ),
+        (
+            ["zh", *train, *dev, "--segmenter", "words"],
+            "--segmenter must be one of .* with --language zh, got 'words' for 'zh'",
+        ),
         (
             ["en", *train, "--validation_split", 1],
             r"--validation_split must leave sentences on both sides, got 1\.0 of 3",
@@ -177,7 +183,7 @@ def test_bad_treebanks_and_languages(tmp_path: Path) -> None:
         ),
         (["en", *train, *dev, "--epochs", 0], "--epochs must be at least 1, got 0"),
         (["en", *train, *dev, "--sentences_per_text", 0], "--sentences_per_text must be at least 1, got 0"),
-        (["en", *train, "--validation_file", empty], r"no sentences in .*empty.conllu"),
+        (["en", *train, "--validation_file", empty], r"at least one sentence, got none in .*empty.conllu"),
     )
     with pytest.raises(ImportError, match=r"--language qq: .*--language xx splits"):
         run("train_parser", "--language", "qq", *train, *dev)

@@ -33,13 +33,13 @@ def test_batches_add_up_token_by_token_and_are_forgotten_afterwards():
     metric.add_batch(predictions=[[-1.0, -2.0], [-4.0, -99.0]], references=[[3, 4], [5, -100]])
     metric.add(prediction=-5.0, reference=6)
     assert metric.compute()["loss"] == pytest.approx(3.0)
-    refused("nothing to score", metric.compute)
+    refused("must have at least one", metric.compute)
 
 
 def test_an_unknown_option_is_named_and_nothing_is_lost():
     metric = LanguageModelMetric()
     metric.add(prediction=-1.0, reference=1)
-    refused(r"has no option foo, only \['num_characters'\]", metric.compute, error=TypeError, foo=1)
+    refused(r"must be among \['num_characters'\], got foo", metric.compute, error=TypeError, foo=1)
     assert metric.compute(num_characters=2)["tokens"] == 1
 
 
@@ -62,7 +62,7 @@ def test_no_tokens_have_no_scores():
         ({"predictions": [math.nan], "references": [1]}, "0 or less, got nan"),
         ({"predictions": [-1.0]}, "must be given together"),
         ({"predictions": [-1.0], "references": [1], "num_characters": 0}, "1 or more, got 0"),
-        ({"predictions": [-1.0], "references": [-100]}, "nothing to score"),
+        ({"predictions": [-1.0], "references": [-100]}, "must have at least one"),
     ],
 )
 def test_wrong_scores_are_refused(arguments, message):

@@ -58,7 +58,7 @@ def test_batches_make_one_corpus() -> None:
     metric.add_batch(predictions=PREDICTIONS[1:2], references=REFERENCES[1:2])
     whole = TranslationMetric().compute(predictions=PREDICTIONS, references=REFERENCES)
     assert metric.compute(predictions=PREDICTIONS[2:], references=REFERENCES[2:]) == whole
-    with pytest.raises(ValueError, match="nothing to score"):  # empty after a score
+    with pytest.raises(ValueError, match="must have at least one translation"):  # empty after a score
         metric.compute()
 
 
@@ -73,8 +73,8 @@ def test_several_references() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"predictions": ["a", "b"], "references": ["a"]}, ValueError, "must have one length, got 2 and 1"),
-        ({"predictions": [], "references": []}, ValueError, "nothing to score"),
+        ({"predictions": ["a", "b"], "references": ["a"]}, ValueError, "must have equal lengths, got 2 and 1"),
+        ({"predictions": [], "references": []}, ValueError, "must have at least one translation"),
         ({"predictions": ["a"]}, ValueError, "must be given together"),
         ({"predictions": "a", "references": ["a"]}, TypeError, r"predictions must be a list .*Pass \[text\]"),
         ({"predictions": ["a"], "references": "a"}, TypeError, "references must be a list"),
@@ -102,13 +102,13 @@ def test_a_refused_batch_leaves_nothing_behind() -> None:
     metric = TranslationMetric()
     with pytest.raises(TypeError):
         metric.add_batch(predictions=["a", None], references=["a", "b"])  # type: ignore[list-item]
-    refused("nothing to score", metric.compute)
+    refused("must have at least one translation", metric.compute)
 
 
 def test_options_of_the_metric_are_none_of_compute() -> None:
     metric = TranslationMetric()
     metric.add(prediction="a b c d", reference="A b c d")
-    words = r"TranslationMetric has no option lowercase, tokenize, only \[\].*constructor"
+    words = r"TranslationMetric.compute\(\) must be among \[\], got lowercase, tokenize.*constructor"
     refused(words, metric.compute, error=TypeError, lowercase=True, tokenize="char")
     assert metric.compute()["sentences"] == 1  # nothing is lost
 

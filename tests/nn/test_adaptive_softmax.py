@@ -153,7 +153,7 @@ def test_clusters_are_shown():
         ({"cutoffs": (0, 3)}, "between 1 and 10"),
         ({"cutoffs": (3, 11)}, "between 1 and 10"),
         ({"div_value": 0}, "div_value must be 1 or more, got 0"),
-        ({"div_value": 3}, "div_value=3 leaves none of 16 features for tail 3"),
+        ({"div_value": 3}, "div_value must leave at least one of 16 features for tail 3, got 3"),
         ({"readout": "modulus"}, "readout must be one of .*, got 'modulus' with the adaptive softmax"),
         ({"readout": "feature_modulus", "field": "real"}, "the real field has readout='concat'"),
     ],
@@ -169,4 +169,4 @@ def test_bad_labels():
     for bad in (11, -1):
         message = rf"labels must lie in \[0, 11\), or be -100 to be ignored, got {bad}"
         assert_refused(message, head.nll, x, torch.full((2, 3), bad))
-    assert_refused("the last cluster begins at word 8, and 8 words would leave none in it", head.resize, 8)
+    assert_refused("must be larger than the last cutoff 8, got 8", head.resize, 8)

@@ -165,9 +165,9 @@ def test_many_columns_and_features_that_repeat():
 def test_what_cannot_be_told_from():
     parts, x = draw("complex")
     gram = cnn.gram_matrix(cnn.stored_gram(x), "complex")
-    refused("the calibration is empty", cnn.stored_gram, torch.zeros(0, 4))
+    refused("calibration must have at least one token", cnn.stored_gram, torch.zeros(0, 4))
     refused(r"gram must have shape \(10, 10\), got \(4, 4\)", cnn.calibrated_weights, parts, gram[:4, :4])
     for factor in (0.0, torch.nan):
         words = f"finite and not all zero, got a mean square of {factor}"
         refused(words, cnn.calibrated_weights, parts, factor * gram)
-    refused("the weights hold nan", cnn.calibrated_weights, [torch.nan * parts[0], parts[1]], gram)
+    refused("weights must fit float16 scales, got nan", cnn.calibrated_weights, [torch.nan * parts[0], parts[1]], gram)

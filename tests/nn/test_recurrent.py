@@ -431,7 +431,7 @@ def test_bad_inputs(kind):
         layer(x, mask=torch.ones(2, 5))
     with pytest.raises(ValueError, match=r"\[batch, length\] = \(5, 2\), got \(2, 5\)"):
         first(x, mask=torch.ones(2, 5))
-    with pytest.raises(ValueError, match="mask must be None for a packed sequence"):
+    with pytest.raises(ValueError, match="mask must be None for a PackedSequence"):
         layer(pack_sequence([x[:, 0]]), mask=torch.ones(5, 1))
     states = 2 if kind == "lstm" else 1
     with pytest.raises(ValueError, match=rf"hx must be {states} tensor\(s\) of shape \(1, 2, 6\), got \[\(1, 2, 4\)"):

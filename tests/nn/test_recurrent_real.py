@@ -303,7 +303,7 @@ def test_bad_inputs(kind):
     for dtype in (torch.complex64, torch.int64):
         with pytest.raises(TypeError, match=str(dtype)):
             layer(torch.zeros(5, 3, 4, dtype=dtype))
-    with pytest.raises(ValueError, match="mask must be None for a packed sequence"):
+    with pytest.raises(ValueError, match="mask must be None for a PackedSequence"):
         layer(pack_sequence([x[:, 0]]), mask=torch.ones(5, 1))
     with pytest.raises(RuntimeError, match="hidden"):
         layer(x, (torch.zeros(1, 2, 6),) * 2 if kind == "lstm" else torch.zeros(1, 2, 6))

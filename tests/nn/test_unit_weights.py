@@ -228,26 +228,26 @@ def test_packed_layers_compile():
 
 def test_what_has_no_packed_form():
     pack = cnn.PackedLinear.from_float
-    refused("expected a layer of complex weights.*got a Linear", pack, torch.nn.Linear(4, 4))
-    refused("got a RealInputLinear", pack, cnn.RealInputLinear(4, 4))
-    refused("share_parts=True makes weights that lie between", pack, cnn.ComplexLinear(4, 4, share_parts=True))
+    refused("layer must be one of .*got Linear", pack, torch.nn.Linear(4, 4))
+    refused("got RealInputLinear", pack, cnn.RealInputLinear(4, 4))
+    refused("share_parts must be False to quantize", pack, cnn.ComplexLinear(4, 4, share_parts=True))
     layer = cnn.ComplexLinear(4, 4)
     refused("stages must be 1, 2 or 3, got 0", pack, layer, 0)
     refused("stages must be 1, 2 or 3, got 4", pack, layer, 4)
     refused("granularity must be one of .* got 'column'", pack, layer, 1, "column")
     refused("must be even, got 5", cnn.PackedLinear, 5, 4)
     refused("linear_type must be one of", cnn.PackedLinear, 4, 4, "real")
-    refused("expected halves of width 4", pack(layer), torch.zeros(1, 6))
+    refused("must be halves of width 4", pack(layer), torch.zeros(1, 6))
     with torch.no_grad():
         layer.real.weight[0, 0] = torch.nan
-    refused("the weights hold nan", pack, layer)
+    refused("weights must fit float16 scales, got nan", pack, layer)
     torch.nn.init.constant_(layer.real.weight, 1e6)
-    refused("the weights hold 1e.06, which float16 scales cannot represent", pack, layer)
+    refused("weights must fit float16 scales, got 1e.06", pack, layer)
     layer.real = torch.nn.Sequential(layer.real)
-    refused("packing needs plain sub-layers, .* replaced or hooked.*merge_and_unload", pack, layer)
+    refused("packing needs sub-layers without hooks or replacements, .*merge_and_unload", pack, layer)
     rounded = cnn.RoundedLinear(4, 4)
     rounded.imag.register_forward_hook(lambda *_: None)
-    refused("replaced or hooked", rounded, torch.zeros(1, 4))
+    refused("hooks or replacements", rounded, torch.zeros(1, 4))
     packed = cnn.PackedLinear(4, 4)
     other = cnn.PackedLinear.from_float(cnn.ComplexLinear(6, 4))
     weights = [(cnn.unpack_codes(other.codes, 3), other.scales)]
@@ -264,7 +264,7 @@ def test_weights_below_the_least_scale(linear_type):
     for part in layer.weight_parts():
         torch.nn.init.uniform_(part, 0.5e-8, 2e-8)
     assert not any(np.float16(part.detach().numpy()).any() for part in layer.weight_parts())
-    words = r"the weights hold (1\.\d+|2)e-08, which float16 scales cannot represent"
+    words = r"weights must fit float16 scales, got (1\.\d+|2)e-08"
     refused(words, pack, layer)
     refused(words, cnn.calibrated_weights, layer.weight_parts(), torch.eye(8 if "wide" in linear_type else 4))
     assert not cnn.RoundedLinear.from_float(layer)(torch.ones(1, 8)).any()

@@ -146,7 +146,7 @@ def test_trained_models_take_another_rounding():
     torch.nn.init.constant_(rounded(broken)[3].real.weight, torch.nan)
     without = ComplexQuantizationConfig(modules_to_not_convert=["q_proj"])
     for config in (None, without):
-        refused("the weights hold nan", quantize, broken, config)
+        refused("weights must fit float16 scales, got nan", quantize, broken, config)
         assert len(rounded(broken)) == 14
 
 

@@ -91,11 +91,11 @@ def test_vocabulary_by_frequency_then_place():
 def test_refusals():
     refused("one string. Pass text.splitlines", count_cooccurrences, "a b", ["a", "b"], error=TypeError)
     refused("window must be at least 1, got 0", count_cooccurrences, ["a b"], ["a", "b"], 0)
-    refused("vocabulary must hold a word, got none", count_cooccurrences, ["a b"], [])
-    refused("each word once, got 'a' twice", count_cooccurrences, ["a b"], ["a", "b", "a"])
+    refused("vocabulary must have at least one word, got none", count_cooccurrences, ["a b"], [])
+    refused("must not repeat words, got 'a' twice", count_cooccurrences, ["a b"], ["a", "b", "a"])
     refused("contexts must be at least 1, got 0", count_cooccurrences, ["a b"], ["a", "b"], 2, 0)
     refused("in the vocabulary, got 'c' and 0 more", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "c"])
-    refused("contexts must hold each word once", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "a"])
+    refused("contexts must not repeat words", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "a"])
     for lines in ([], ["", "a"], ["a x x"], ["x y"]):
         refused("vocabulary words within 2 words of each other, got none", count_cooccurrences, lines, ["a", "b"])
     refused("lines must hold a word 2 times, got 1 rarer", build_vocabulary, ["a"], 2)

@@ -184,7 +184,7 @@ def test_many_pairs_at_once(how, phases, counts):
 
 
 def test_refusals(counts):
-    refused("is not fitted: call fit", SemanticSpace().vector, "cat")
+    refused("must be fitted first", SemanticSpace().vector, "cat")
     assert "cat" not in SemanticSpace()
     for options, words in (
         ({"weighting": "tfidf"}, "weighting must be one of .*, got 'tfidf'"),
@@ -203,7 +203,7 @@ def test_refusals(counts):
     refused("weights must be None for how='add'", space.compose, ["cat"], weights=[1.0])
     refused("2 probabilities of sum 1", space.compose, ["cat", "dog"], "mixture", weights=[1, 1])
     refused("kind must be one of", space.similarity, "cat", "dog", "cosine")
-    refused("one size, got 11 and 121", space.similarity, "cat", space.compose(["cat", "dog"], "tensor"))
+    refused("equal sizes, got 11 and 121", space.similarity, "cat", space.compose(["cat", "dog"], "tensor"))
     refused(
         "must be 'modulus' for mixtures", space.similarity, "cat", space.compose(["cat", "dog"], "mixture"), "real"
     )
@@ -251,16 +251,16 @@ def test_a_space_in_a_folder(phases, counts, tmp_path):
 
 def test_folders_that_are_no_space(counts, tmp_path):
     SemanticSpace().fit(counts).save(tmp_path)
-    refused("it holds a SemanticSpace; use SemanticSpace.load", WordSpace.load, tmp_path)
+    refused("got a saved SemanticSpace. Use SemanticSpace.load", WordSpace.load, tmp_path)
     facts = json.loads((tmp_path / "space.json").read_text())
     for broken in ({**facts, "size": 1}, {**facts, "words": facts["words"][:-1]}, {"class": "SemanticSpace"}, []):
         (tmp_path / "space.json").write_text(json.dumps(broken))
-        refused("must hold a saved SemanticSpace", SemanticSpace.load, tmp_path)
+        refused("must contain a saved SemanticSpace", SemanticSpace.load, tmp_path)
     (tmp_path / "space.json").write_text(json.dumps(facts))
     numpy.savez(tmp_path / "space.npz", data=numpy.array([{}], dtype=object))  # a pickle
-    refused("must hold a saved SemanticSpace", SemanticSpace.load, tmp_path)
+    refused("must contain a saved SemanticSpace", SemanticSpace.load, tmp_path)
     (tmp_path / "space.npz").write_bytes(b"PK")
-    refused("must hold a saved SemanticSpace", SemanticSpace.load, tmp_path)
+    refused("must contain a saved SemanticSpace", SemanticSpace.load, tmp_path)
     refused("space.json", SemanticSpace.load, tmp_path / "nowhere", error=FileNotFoundError)
     refused("is not fitted", SemanticSpace().save, tmp_path / "new")
 
@@ -280,7 +280,7 @@ def test_indices_outside_the_arrays(name, values, counts, tmp_path):
     arrays = dict(numpy.load(tmp_path / "space.npz"))
     changed = numpy.resize(numpy.array(values, arrays[name].dtype), arrays[name].shape)
     numpy.savez(tmp_path / "space.npz", **{**arrays, name: changed})
-    refused("must hold a saved SemanticSpace: (indptr|indices)", SemanticSpace.load, tmp_path)
+    refused("must contain a saved SemanticSpace: (indptr|indices)", SemanticSpace.load, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["similarity", "_rows", "__class__"])

@@ -272,7 +272,7 @@ def test_no_states():
     refused("must have trace 1, got 2", purity, numpy.eye(2))
     refused("must be square, got shape \\(1, 2\\)", density, [[1, 0]])
     refused("states must not be empty", mixture, [])
-    refused("must have one size, got \\[2, 3\\]", mixture, [[1, 0], [1, 0, 0]])
+    refused("must have equal sizes, got \\[2, 3\\]", mixture, [[1, 0], [1, 0, 0]])
     for weights in ([0.5, 0.4], [1.5, -0.5], [1.0], [math.nan, 1]):
         refused("2 probabilities of sum 1, got .*", mixture, [[1, 0], [0, 1]], weights)
     refused("must be all vectors or all matrices, got \\[\\(2,\\), \\(2, 2\\)\\]", tensor, [1, 0], numpy.eye(2))
@@ -293,7 +293,7 @@ def test_no_evolution():
 def test_no_measurement():
     up, down = numpy.diag([1.0, 0.0]), numpy.diag([0.0, 1.0])
     refused("projectors must sum to the identity, got .* by 1. Add the missing outcome", measure, [1, 0], [up])
-    refused("must be its own square, got P P that differs from P by 0.25", measure, [1, 0], [up / 2, down + up / 2])
+    refused("must satisfy P P = P, got a difference of 0.25", measure, [1, 0], [up / 2, down + up / 2])
     refused("a projector must be Hermitian", measure, [1, 0], [LOPSIDED, numpy.eye(2) - LOPSIDED])
     refused("must sum to the identity", measure_general, [1, 0], [up, up])
     refused("must sum to the identity", after_unread_measurement, [1, 0], [up])

@@ -107,8 +107,9 @@ class ComplexLora(WidelyLora):
         layer = self.get_base_layer()
         if getattr(layer, "share_parts", False):
             raise ValueError(
-                "target_modules must name 'real' for layers with share_parts=True, got the layer itself. Its weight "
-                "(1 + i) A takes no other update."
+                "target_modules must name the sub-layer 'real' for layers with share_parts=True, got the layer "
+                "itself. "
+                "Use target_modules=['real']."
             )
         super().update_layer(adapter_name, r, lora_alpha, config, **kwargs)
         self.lora_A[adapter_name] = _with_parameters(_down(layer), self.lora_A[adapter_name])

@@ -73,12 +73,17 @@ def attention_maps(
             translations are asked for, or the processor raises.
     """
     if model.training:
-        raise ValueError("model must be in evaluation mode: call model.eval() first")
+        raise ValueError("model must be in evaluation mode, got training mode. Call model.eval().")
     for name, rows in (("sources", sources), ("targets", targets)):
         if isinstance(rows, (str, Mapping)):
-            raise TypeError(f"{name} must be a list of texts or parsed sentences, got one {type(rows).__name__}")
+            raise TypeError(
+                f"{name} must be a list of strings or parsed sentences, got one {type(rows).__name__}. Put it into a "
+                "list."
+            )
     if targets is not None and generate_kwargs:
-        raise ValueError(f"targets must be None with arguments of generate(), got {sorted(generate_kwargs)}")
+        raise ValueError(
+            f"targets must be None with arguments of generate(), got {sorted(generate_kwargs)}. Pass one of the two."
+        )
     batch = dict(
         processor(list(sources), None if targets is None else list(targets), padding=True, return_tensors="pt").to(
             model.device

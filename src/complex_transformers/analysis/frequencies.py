@@ -73,7 +73,9 @@ def frequency_table(
     """
     delta = _frequencies(model).mean(dim=-1)
     if complex_order_embedding(model).frequency_sharing == "word":
-        raise ValueError("frequency_sharing must not be 'word': all words have the same frequencies")
+        raise ValueError(
+            "frequency_sharing must not be 'word', got 'word'. Train a model with frequency_sharing='none'."
+        )
     vocabulary = tokenizer.get_vocab()
     if words is not None and (unknown := [word for word in words if word not in vocabulary]):
         raise ValueError(f"words must be in the vocabulary, got {unknown[:10]}")

@@ -84,7 +84,7 @@ def _network(model: Any) -> ComplexQuantumModel:
     if getattr(getattr(base, "config", None), "model_type", None) != "complex_quantum":
         raise ValueError(f"model must be a complex_quantum model, got {type(model).__name__}")
     if base.training:
-        raise ValueError("model must be in evaluation mode: call model.eval() first")
+        raise ValueError("model must be in evaluation mode, got training mode. Call model.eval().")
     return base
 
 
@@ -164,7 +164,7 @@ def text_states(model: Any, tokenizer: Any, texts: Sequence[str]) -> list[TextSt
     for text in texts:
         ids = torch.tensor([tokenizer(text)["input_ids"]], device=base.device)
         if not ids.numel():
-            raise ValueError(f"texts must hold a token, got {text!r}")
+            raise ValueError(f"texts must have at least one token each, got {text!r}. Remove empty texts.")
         words = base.embed_tokens(ids)
         states, weights = base.layer(words), mixture_weights(words, None, base.config.mixture)
         field = base.config.number_field

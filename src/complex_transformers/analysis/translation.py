@@ -93,7 +93,7 @@ def token_accuracy(model: nn.Module, batches: Iterable[Mapping[str, Tensor]]) ->
     finally:
         model.train(training)
     if not counted or not all(counted.values()):
-        raise ValueError("batches must hold a label other than -100, for words and for relations")
+        raise ValueError("batches must have labels and relation_labels other than -100, got none. Add labels.")
     return {name: number / counted[name] for name, number in right.items()}
 
 
@@ -116,5 +116,5 @@ def _hits(model: nn.Module, inputs: Mapping[str, Tensor]) -> dict[str, tuple[Ten
 
 def _labels(inputs: Mapping[str, Tensor], name: str) -> Tensor:
     if name not in inputs:
-        raise ValueError(f"batches must have {name}, got {sorted(inputs)}")
+        raise ValueError(f"batches must have the key {name!r}, got {sorted(inputs)}. Build them with the processor.")
     return inputs[name]

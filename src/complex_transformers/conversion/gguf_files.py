@@ -53,7 +53,9 @@ def read_gguf(path: Path) -> Checkpoint:
     if config.tie_word_embeddings:
         del weights["lm_head.weight"]
     if other := weights.keys() ^ {_name_in_transformers(tensor.name) for tensor in reader.tensors}:
-        raise ValueError(f"{path} must hold the tensors of {config.model_type}, differs in {sorted(other)}. {REMEDY}")
+        raise ValueError(
+            f"{path} must have the tensors of {config.model_type}, missing or unexpected: {sorted(other)}. {REMEDY}"
+        )
     return Checkpoint(
         name=path.stem,
         kind=config.model_type,

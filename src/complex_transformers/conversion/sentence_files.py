@@ -36,7 +36,7 @@ def sentence_files(folder: str | Path) -> list[Path]:
 
 
 def copy_sentence_files(folder: str | Path, output: str | Path, files: Sequence[Path]) -> None:
-    """Copy files of one folder to the same places in another."""
+    """Copy ``files``, relative to ``folder``, to the same relative paths in ``output``."""
     for file in files:
         target = Path(output) / file
         target.parent.mkdir(parents=True, exist_ok=True)

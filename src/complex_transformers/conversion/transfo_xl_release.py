@@ -89,7 +89,7 @@ class Release:
         return self.widths[cluster if len(self.widths) > 1 else 0]
 
     def check(self) -> None:
-        """Raise unless tensors and settings belong to one network; tensors without use would be ignored silently."""
+        """Raise unless the tensors are exactly the tensors of a network with these settings."""
         optional = {"pos_emb.inv_freq"}
         if self.own_biases:  # Transformers stores shared biases in every layer and once more
             optional |= {name for name in ("r_w_bias", "r_r_bias") if self._equals_the_layers(name)}

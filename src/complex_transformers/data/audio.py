@@ -137,7 +137,10 @@ class ClipDataset(Dataset[dict[str, Any]]):
         keep_items: bool = False,
     ) -> None:
         if len(clips) != len(targets):
-            raise ValueError(f"each clip needs a target, got {len(clips)} clips and {len(targets)} targets")
+            raise ValueError(
+                f"clips and targets must have equal lengths, got {len(clips)} and {len(targets)}. Pass one target "
+                "per clip."
+            )
         self.clips, self.targets, self.prepare = clips, targets, prepare
         self.sampling_rate, self.mix_channels = sampling_rate, mix_channels
         self.kept: dict[int, dict[str, Any]] | None = {} if keep_items else None
@@ -222,7 +225,7 @@ class ConcatenatedClips(ClipDataset):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         if not 0 <= index < self.size:
-            raise IndexError(f"string {index} of {self.size}")
+            raise IndexError(f"index must lie in [0, {self.size}), got {index}")
         drawn = self.draw(index)
         wave = np.concatenate([self.waveform(clip) for clip in drawn])
         return self.prepare(wave, "".join(self.targets[clip] for clip in drawn))

@@ -44,7 +44,7 @@ def named(name: str | os.PathLike[str]) -> Iterator[None]:
 def check_own_files(paths: Mapping[str, str | os.PathLike[str]]) -> None:
     """Raise if two splits are the same file."""
     if len({Path(path).resolve() for path in paths.values()}) < len(paths):
-        raise ValueError(f"each split needs its own file, got {paths}")
+        raise ValueError(f"splits must be different files, got {paths}. Pass one file per split.")
 
 
 def uncompressed_name(path: str | os.PathLike[str]) -> str:

@@ -202,7 +202,7 @@ class StreamDataset(Dataset[dict[str, Tensor]]):
 
     def __getitem__(self, segment: int) -> dict[str, Tensor]:
         if not 0 <= segment < len(self):
-            raise IndexError(f"segment {segment} of {len(self)}")
+            raise IndexError(f"segment must lie in [0, {len(self)}), got {segment}")
         start = segment * self.segment_length
         stop = min(start + self.segment_length, self.lane_length)
         lanes = torch.stack([self._read(first + start, first + stop + 1) for first in self.lane_starts[:-1]])

@@ -87,7 +87,9 @@ def _ranges(sentence: Sequence[dict[str, Any]], num_words: int) -> list[dict[str
     ranges = [token for token in sentence if isinstance(token["id"], tuple) and token["id"][1] == "-"]
     bounds = [0, *(bound for token in ranges for bound in token["id"][::2])]
     if bounds != sorted(set(bounds)) or bounds[-1] > num_words:
-        raise ValueError(f"ranges must be separate ranges of the {num_words} words, got the bounds {bounds[1:]}")
+        raise ValueError(
+            f"multiword tokens must be disjoint ranges of the {num_words} words, got the bounds {bounds[1:]}"
+        )
     return ranges
 
 
@@ -204,7 +206,10 @@ class SyntaxParser:
             if self.load_error is not None:
                 raise ValueError(self.load_error)
             if self.name is None:
-                raise ValueError("a copied parser needs a pipeline with a folder. Save it with to_disk() first.")
+                raise ValueError(
+                    "pipeline must be a name or folder to load in another process, got an object. Save it with "
+                    "to_disk()."
+                )
             self._pipeline = _import_spacy().load(self.name)
         return self._pipeline
 

@@ -69,7 +69,9 @@ def _read_text(file: BinaryIO) -> tuple[list[str], array[float], int]:
             raise ValueError(f"vector {len(words)} must have {dimension} numbers, got {line[:80]!r}")
         line = file.readline()
     if len(words) < count:
-        raise ValueError(f"the file must have the {count} vectors of its header, got {len(words)}. Copy it again.")
+        raise ValueError(
+            f"the file must have {count} vectors according to its header, got {len(words)}. Download it again."
+        )
     return words, values, dimension
 
 
@@ -94,5 +96,7 @@ def vector_rows(
             if rows[index].dim() != 1 or not bool(torch.isfinite(rows[index]).all()):
                 raise ValueError(f"the vector of {word!r} must be one-dimensional and finite, got {rows[index]}")
     if not rows:
-        raise ValueError("no word of the vocabulary has a vector. Use lower case or a tokenizer of whole words.")
+        raise ValueError(
+            "vocabulary must have at least one word with a vector, got none. Use lower case or a word-level tokenizer."
+        )
     return rows

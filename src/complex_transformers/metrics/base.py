@@ -45,15 +45,18 @@ class Metric(ABC):
         """
         if unknown := sorted(options.keys() - set(self.options)):
             raise TypeError(
-                f"compute() of {type(self).__name__} has no option {', '.join(unknown)}, only {list(self.options)}. "
+                f"arguments of {type(self).__name__}.compute() must be among {list(self.options)}, got "
+                f"{', '.join(unknown)}. "
                 "Pass other options to the constructor."
             )
         if (predictions is None) != (references is None):
-            raise ValueError("predictions and references must be given together")
+            raise ValueError("predictions and references must be given together, got only one. Pass both or neither.")
         if predictions is not None:
             self.add_batch(predictions=predictions, references=references)
         if not self._kept:
-            raise ValueError(f"there is nothing to score: add a {self.noun} first")
+            raise ValueError(
+                f"predictions must have at least one {self.noun}, got none. Call add() or add_batch() first."
+            )
         kept, self._kept = self._kept, []
         return self._score(kept, **options)
 
@@ -64,5 +67,5 @@ class Metric(ABC):
                 raise TypeError(f"{name} must be a list of {self.noun}s, got one string. Pass [text].")
         if len(predictions) != len(references):
             raise ValueError(
-                f"predictions and references must have one length, got {len(predictions)} and {len(references)}"
+                f"predictions and references must have equal lengths, got {len(predictions)} and {len(references)}"
             )

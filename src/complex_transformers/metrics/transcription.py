@@ -67,9 +67,9 @@ class TranscriptionMetric(Metric):
         for row, pair in enumerate(pairs):
             for name, labels in zip(("prediction", "reference"), pair, strict=True):
                 if not all(isinstance(label, str) for label in labels):
-                    raise TypeError(f"{name} {row} must have strings as labels, got {labels!r}")
+                    raise TypeError(f"{name} {row} must be a string or a list of strings, got {labels!r}")
                 if not all(labels):
-                    raise ValueError(f"{name} {row} must have labels that are not empty, got {labels!r}")
+                    raise ValueError(f"{name} {row} must not contain empty strings, got {labels!r}")
         self._kept += [(_labels(prediction), _labels(reference)) for prediction, reference in pairs]
 
     def _score(self, kept: list[tuple[list[str], list[str]]], **_: Any) -> dict[str, Any]:
@@ -82,7 +82,10 @@ class TranscriptionMetric(Metric):
             labels += len(reference)
             right += not any(edits.values())
         if not labels:
-            raise ValueError(f"references must hold a label, got {len(kept)} empty references")
+            raise ValueError(
+                f"references must have at least one label, got {len(kept)} empty references. Add references with "
+                "labels."
+            )
         return {
             "label_error_rate": sum(counts.values()) / labels,
             **counts,

@@ -137,7 +137,7 @@ class ModReLU(_Quotient):
     def __init__(self, num_features: int | None = None, number_field: str = "complex") -> None:
         super().__init__(num_features, number_field)
         if num_features is None:
-            raise ValueError("modrelu has a bias for each feature: pass num_features, the stored width of its input")
+            raise ValueError("num_features must be given for modrelu, got None. Pass the stored width of its input.")
         self.bias = nn.Parameter(torch.zeros(self.numbers.num_features(num_features)))
 
     def reset_parameters(self) -> None:

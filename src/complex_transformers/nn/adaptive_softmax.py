@@ -44,7 +44,10 @@ def check_adaptive_softmax(
     if div_value < 1:
         raise ValueError(f"div_value must be 1 or more, got {div_value}")
     if features // div_value ** len(cutoffs) == 0:
-        raise ValueError(f"div_value={div_value} leaves none of {features} features for tail {len(cutoffs)}")
+        raise ValueError(
+            f"div_value must leave at least one of {features} features for tail {len(cutoffs)}, got {div_value}. "
+            "Reduce it."
+        )
     check_choice(field, readout, ("concat", "feature_modulus"), " with the adaptive softmax; or leave out the cutoffs")
 
 
@@ -147,8 +150,10 @@ class AdaptiveReadout(Readout):
             ValueError: the last cluster would have no word.
         """
         if out_features <= self.cutoffs[-1]:
-            left = f"{out_features} words would leave none in it; keep more words"
-            raise ValueError(f"the last cluster begins at word {self.cutoffs[-1]}, and {left}")
+            raise ValueError(
+                f"out_features must be larger than the last cutoff {self.cutoffs[-1]}, got {out_features}. Keep more "
+                "words."
+            )
         if not self.tails:
             super().resize(out_features, mean_resizing)
             return

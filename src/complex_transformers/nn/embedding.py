@@ -353,7 +353,7 @@ class ComplexOrderEmbedding(TableEmbedding):
 
     def _vector_target(self, dimension: int) -> Tensor:
         if self.amplitude_sharing != "none":
-            raise ValueError(f"pretrained vectors need amplitude_sharing='none', got {self.amplitude_sharing!r}")
+            raise ValueError(f"amplitude_sharing must be 'none' to load vectors, got {self.amplitude_sharing!r}")
         self._check_dimension(dimension, self.num_features)
         return self.amplitude
 

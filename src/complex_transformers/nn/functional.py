@@ -80,7 +80,7 @@ def check_halves(x: Tensor, dim: int = -1) -> None:
     if not x.is_floating_point():
         remedy = "from_complex(z)" if dim == -1 else f"torch.cat([z.real, z.imag], dim={dim})"
         raise TypeError(
-            f"expected a floating-point tensor of halves, got dtype {x.dtype}; convert complex z by {remedy}"
+            f"x must be a real floating-point tensor of halves, got dtype {x.dtype}; convert complex z by {remedy}"
         )
     if x.dim() == 0 or x.shape[dim] % 2:
         raise ValueError(f"the axis of [real | imag] halves (dim={dim}) must be even, got shape {tuple(x.shape)}")
@@ -424,7 +424,7 @@ def parameter_budget_width(
         width = round(-half + (half**2 + parameters / num_hidden_layers) ** 0.5)
     if width < 1:
         least = factors[number_field] * (input_size + num_hidden_layers + num_classes)
-        raise ValueError(f"budget={budget} is too small: one neuron per layer has {least} parameters")
+        raise ValueError(f"budget must be at least {least}, the parameters of one neuron per layer, got {budget}")
     return width
 
 

@@ -112,7 +112,7 @@ def check_width(x: Tensor, width: int) -> None:
     if x.is_complex():
         CF.check_halves(x)
     if x.shape[-1] != width:
-        raise ValueError(f"expected halves of width {width}, got shape {tuple(x.shape)}; use 2 x complex features")
+        raise ValueError(f"x must be halves of width {width}, twice the complex features, got shape {tuple(x.shape)}")
 
 
 PLAIN_LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d)
@@ -138,8 +138,8 @@ def check_plain(layers: Iterable[nn.Module], action: str) -> None:
     """Raise if a layer has been replaced or hooked: its weight then does not define its output."""
     if not all(is_plain(layer) for layer in layers):
         raise ValueError(
-            f"{action} needs plain sub-layers, and one has been replaced or hooked. For adapters call "
-            "merge_and_unload() first"
+            f"{action} needs sub-layers without hooks or replacements, got a changed one. For adapters call "
+            "merge_and_unload() first."
         )
 
 

@@ -32,7 +32,9 @@ def make_window(name: str, length: int, dtype: torch.dtype = torch.float32) -> T
 def num_frames(num_samples: int, window_length: int, hop_length: int, pad_end: bool = False) -> int:
     """Return the number of full frames, or with ``pad_end`` of frames that cover every sample."""
     if num_samples < window_length:
-        raise ValueError(f"the signal must have {window_length} samples or more, got {num_samples}; pad it with zeros")
+        raise ValueError(
+            f"num_samples must be at least window_length={window_length}, got {num_samples}. Pad with zeros."
+        )
     rest = num_samples - window_length
     return 1 + (-(-rest // hop_length) if pad_end else rest // hop_length)
 
@@ -108,7 +110,9 @@ def inverse_short_time_dft(x: Tensor, window: Tensor, hop_length: int, length: i
         raise ValueError(f"length must lie in [1, {count}], the samples of {x.shape[-2]} frames, got {length}")
     if not torch.compiler.is_compiling() and (unseen := (weight[:length] < 1e-8).nonzero().flatten()).numel():
         remedy = f"use a hamming window and a hop_length of at most {len(window)} (got {hop_length})"
-        raise ValueError(f"sample {int(unseen[0])} has no weight in any frame and cannot be restored; {remedy}")
+        raise ValueError(
+            f"window must cover every sample to invert the frames, got weight 0 at sample {int(unseen[0])}; {remedy}"
+        )
     return CF.narrow(total[..., :length] / weight[:length], x.dtype)
 
 

@@ -38,7 +38,8 @@ def check_spectral_attention(score: str, normalization: str) -> None:
     check_attention(score, normalization)
     if normalization == "split_softmax":
         raise ValueError(
-            "attention_normalization='split_softmax' makes complex weights; use 'probability_amplitude' or 'softmax'"
+            "attention_normalization must be 'probability_amplitude' or 'softmax' for real weights, got "
+            "'split_softmax'"
         )
 
 

@@ -155,7 +155,9 @@ def drop_conjugate(module: nn.Module, names: Iterable[str]) -> None:
     """
     layers = {name: layer for name, layer in module.named_modules() if isinstance(layer, WidelyLinear)}
     if unknown := sorted(set(names) - layers.keys()):
-        raise ValueError(f"no widely linear layer is called {unknown}; there are: {', '.join(layers) or 'none'}")
+        raise ValueError(
+            f"names must be widely linear layers, got {unknown}. Choose from: {', '.join(layers) or 'none'}."
+        )
     for name in names:
         module.set_submodule(name, layers[name].to_complex())
 

@@ -54,10 +54,10 @@ class _ResampledPipeline(_Pipeline):
 
 
 class ResampledAudioClassificationPipeline(_ResampledPipeline, AudioClassificationPipeline):
-    """``pipeline("audio-classification")`` with resampling; models of other packages are treated as before."""
+    """``pipeline("audio-classification")`` with resampling for models of this package; other models are unchanged."""
 
 
 class ResampledSpeechRecognitionPipeline(_ResampledPipeline, AutomaticSpeechRecognitionPipeline):
-    """``pipeline("automatic-speech-recognition")`` with resampling; other packages' models are treated as before."""
+    """``pipeline("automatic-speech-recognition")`` with resampling for models of this package only."""
 
     mix_channels = True  # as Transformers does it

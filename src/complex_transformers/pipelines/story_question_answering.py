@@ -69,7 +69,7 @@ class StoryQuestionAnsweringPipeline(Pipeline):
 
     def _sanitize_parameters(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         if kwargs:
-            raise TypeError(f"{QUESTION_ANSWERING_TASK!r} has no argument {sorted(kwargs)[0]!r}")
+            raise TypeError(f"arguments of {QUESTION_ANSWERING_TASK!r} must be {_INPUTS}, got {sorted(kwargs)[0]!r}")
         return {}, {}, {}
 
     def __call__(self, inputs: Any = None, story: Any = None, question: Any = None, **kwargs: Any) -> Any:
@@ -85,7 +85,7 @@ class StoryQuestionAnsweringPipeline(Pipeline):
         if not isinstance(input_, Mapping):
             raise TypeError(f"inputs must be a mapping of {_INPUTS}, got {input_!r:.80}")
         if missing := [name for name in _INPUTS if input_.get(name) is None]:
-            raise ValueError(f"{' and '.join(missing)} must be given")
+            raise ValueError(f"{' and '.join(missing)} must be given, got None")
         story, question = (input_[name] for name in _INPUTS)
         if not isinstance(question, str):
             raise TypeError(

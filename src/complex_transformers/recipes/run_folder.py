@@ -68,7 +68,10 @@ def _check_folder(folder: Path, mark: Mapping[str, Any], resumes: bool) -> None:
     for path in filter(is_complete, sorted_checkpoints(folder)):
         is_finished = before == {**read_mark(path), "finished": True}
         if (other := _other_run(path, mark)) and (resumes or not is_finished):
-            raise ValueError(f"{path} is of {other}. Choose another output_dir, or remove those in {folder}.")
+            raise ValueError(
+                f"output_dir must not have checkpoints of another run, got {path} of {other}. Choose another, or "
+                f"remove them from {folder}."
+            )
 
 
 @contextmanager
@@ -93,7 +96,7 @@ def run_folder(output_dir: str | Path, mark: Mapping[str, Any], checkpoint: str 
             for path in sorted_checkpoints(folder):
                 clear_checkpoint(path)
         elif other := _other_run(checkpoint, mark):
-            raise ValueError(f"resume_from_checkpoint must be of the same run, got {checkpoint} of {other}")
+            raise ValueError(f"resume_from_checkpoint must be a checkpoint of this run, got {checkpoint} of {other}")
         else:
             mark = {**mark, "run": read_mark(checkpoint)["run"]}
         write_mark(folder, mark)

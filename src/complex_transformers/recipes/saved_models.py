@@ -26,6 +26,8 @@ def load_model(path: str, **options: Any) -> PreTrainedModel:
     """
     names = AutoConfig.from_pretrained(path).architectures
     if not names:
-        raise ValueError(f"the config of {path} must name a class in architectures: save a model there first")
+        raise ValueError(
+            f"architectures in the config of {path} must name a class, got none. Save a model there first."
+        )
     model_class = getattr(complex_transformers, names[0], None) or getattr(transformers, names[0])
     return model_class.from_pretrained(path, **options).eval()

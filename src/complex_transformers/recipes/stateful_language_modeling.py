@@ -204,7 +204,7 @@ def train_stream(
 
     model = make_model(tokenizer)
     if prompts and getattr(model.config, "reads_ahead", False):
-        raise ValueError(f"--prompt needs a causal model, got {next(iter(prompts))!r} for one that reads ahead")
+        raise ValueError(f"--prompt must be left out for a model that is not causal, got {next(iter(prompts))!r}")
     run = StreamRun(model, data, args, processing=tokenizer, eval_mem_len=eval_mem_len)
     if not by_character:  # line breaks count
         run.characters = {

@@ -136,10 +136,10 @@ def _numbered(name: str, words: Sequence[str]) -> dict[str, int]:
     """Return word -> index."""
     ids = {word: index for index, word in enumerate(words)}
     if not ids:
-        raise ValueError(f"{name} must hold a word, got none")
+        raise ValueError(f"{name} must have at least one word, got none")
     if len(ids) < len(words):
         twice = next(word for word, count in Counter(words).items() if count > 1)
-        raise ValueError(f"{name} must hold each word once, got {twice!r} twice")
+        raise ValueError(f"{name} must not repeat words, got {twice!r} twice. Remove the copy.")
     return ids
 
 
@@ -154,7 +154,8 @@ def _columns(
         return numpy.arange(min(number, len(vocabulary)))
     if missing := [word for word in _numbered("contexts", contexts) if word not in ids]:
         raise ValueError(
-            f"contexts must be in the vocabulary, got {missing[0]!r} and {len(missing) - 1} more outside it"
+            f"contexts must be in the vocabulary, got {len(missing)} other words, the first: {missing[0]!r}. Remove "
+            "them."
         )
     return numpy.array([ids[word] for word in contexts])
 

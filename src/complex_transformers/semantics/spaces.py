@@ -119,7 +119,8 @@ class SemanticSpace(BaseEstimator, WordSpace):
         self._fitted()
         if counts.contexts != self.contexts_:
             raise ValueError(
-                f"counts must have the {len(self.contexts_)} contexts of fit, got {len(counts.contexts)} others. "
+                f"counts must have the {len(self.contexts_)} contexts of fit, got {len(counts.contexts)} different "
+                "ones. "
                 "Pass contexts to count_cooccurrences."
             )
         return self._vectors(counts)[0]

@@ -91,11 +91,11 @@ def _state(values: ArrayLike) -> Array:
     state = _finite("a state", values, (1, 2))
     if state.ndim == 1:
         if abs((norm := numpy.linalg.norm(state)) - 1.0) > _TOLERANCE:
-            raise ValueError(f"a pure state must have norm 1, got {norm:.10g}. Use ket.")
+            raise ValueError(f"state must have norm 1, got {norm:.10g}. Normalize it with ket().")
         return state
     _positive("a density matrix", state)
     if abs((trace := numpy.trace(state)) - 1.0) > _TOLERANCE:
-        raise ValueError(f"a density matrix must have trace 1, got {trace:.10g}. Divide by it.")
+        raise ValueError(f"density matrix must have trace 1, got {trace:.10g}. Divide it by its trace.")
     return state
 
 
@@ -113,7 +113,7 @@ def _same_size(name: str, matrix: Array, size: int) -> None:
 def _pair(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
     matrices = _density(first), _density(second)
     if matrices[0].shape != matrices[1].shape:
-        raise ValueError(f"states must have one size, got {len(matrices[0])} and {len(matrices[1])}")
+        raise ValueError(f"states must have equal sizes, got {len(matrices[0])} and {len(matrices[1])}")
     return matrices
 
 
@@ -180,7 +180,7 @@ def mixture(states: Sequence[ArrayLike], weights: ArrayLike | None = None) -> Ar
     if not matrices:
         raise ValueError("states must not be empty")
     if len(sizes := {len(matrix) for matrix in matrices}) > 1:
-        raise ValueError(f"states must have one size, got {sorted(sizes)}")
+        raise ValueError(f"states must have equal sizes, got {sorted(sizes)}")
     given = numpy.full(len(matrices), 1 / len(matrices)) if weights is None else numpy.asarray(weights, dtype=float)
     if given.shape != (len(matrices),) or not (given >= 0).all() or abs(given.sum() - 1.0) > _TOLERANCE:
         raise ValueError(f"weights must be {len(matrices)} probabilities of sum 1, got {given.tolist()}")
@@ -316,7 +316,7 @@ def measure(state: ArrayLike, projections: Sequence[ArrayLike]) -> NDArray[numpy
         raise ValueError("projections must not be empty")
     for matrix in matrices:
         if (deviation := abs(matrix @ matrix - matrix).max()) > _TOLERANCE:
-            raise ValueError(f"a projector must be its own square, got P P that differs from P by {deviation:.3g}")
+            raise ValueError(f"projections must satisfy P P = P, got a difference of {deviation:.3g}")
     # Projectors that sum to the identity are orthogonal to each other.
     _complete("projectors", matrices, len(matrices[0]))
     return _probabilities(state, matrices)

@@ -113,7 +113,7 @@ class WordSpace:
 
     def _fitted(self) -> sparse.csr_matrix:
         if not hasattr(self, "vectors_"):
-            raise ValueError(f"{type(self).__name__} is not fitted: call fit, or load a saved one")
+            raise ValueError(f"{type(self).__name__} must be fitted first. Call fit(), or load a saved space.")
         return self.vectors_
 
     def __contains__(self, word: object) -> bool:
@@ -188,7 +188,7 @@ class WordSpace:
         check_option("kind", kind, SIMILARITIES)
         x, y = (self.vector(value) if isinstance(value, str) else value for value in (first, second))
         if x.shape[1] != y.shape[1]:
-            raise ValueError(f"vectors must have one size, got {x.shape[1]} and {y.shape[1]}")
+            raise ValueError(f"vectors must have equal sizes, got {x.shape[1]} and {y.shape[1]}")
         products = (x.conj() @ y.T).toarray()
         if kind == "modulus":
             return float(numpy.linalg.norm(products))
@@ -261,7 +261,7 @@ class WordSpace:
             with numpy.load(path / "space.npz", allow_pickle=False) as opened:
                 arrays = {name: opened[name] for name in opened.files}
             if facts["class"] != cls.__name__:
-                raise ValueError(f"it holds a {facts['class']}; use {facts['class']}.load")
+                raise ValueError(f"got a saved {facts['class']}. Use {facts['class']}.load().")
             rows = (arrays.pop("data"), arrays.pop("indices"), arrays.pop("indptr"))
             vectors = sparse.csr_matrix(rows, shape=(len(facts["words"]), facts["size"]))
             vectors.check_format()  # raises for columns beyond the size
@@ -277,5 +277,5 @@ class WordSpace:
                 value = arrays[name] if name in arrays else facts[name]
                 setattr(space, name, tuple(value) if isinstance(value, list) else value)
         except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, EOFError) as error:
-            raise ValueError(f"{path} must hold a saved {cls.__name__}: {error}") from error
+            raise ValueError(f"{path} must contain a saved {cls.__name__}: {error}") from error
         return space

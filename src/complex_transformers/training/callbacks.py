@@ -174,7 +174,7 @@ class RelationSchedule(TrainerCallback):
         if not getattr(config, "use_relations", False):
             raise ValueError(f"RelationSchedule needs a model with use_relations=True, got a {config.model_type}")
         if self.own_relations is not None and config.relation_feedback != "mixed":
-            raise ValueError(f"own_relations needs relation_feedback='mixed', got {config.relation_feedback!r}")
+            raise ValueError(f"relation_feedback must be 'mixed' with own_relations, got {config.relation_feedback!r}")
 
     def on_step_begin(self, args: Any, state: TrainerState, control: Any, model: Any = None, **kwargs: Any) -> None:
         """Set share and alpha for the next step."""

@@ -49,7 +49,9 @@ class ComplexStreamTrainer(ComplexTrainer):
         if self.args.n_gpu > 1:
             raise ValueError(f"n_gpu must be 1 per process, got {self.args.n_gpu}. Start the script with torchrun.")
         if self.label_smoother is not None or self.compute_loss_func is not None:
-            raise ValueError("label_smoothing_factor and compute_loss_func get unshifted labels. Leave them out.")
+            raise ValueError(
+                "label_smoothing_factor and compute_loss_func must be left out: they would get unshifted labels."
+            )
         self.model.new_memory(mem_len=eval_mem_len)  # raises before training if it does not fit
         self.eval_mem_len = eval_mem_len
         self.memory: StreamCache | None = None
@@ -141,7 +143,9 @@ class ComplexStreamTrainer(ComplexTrainer):
         if checkpoint is None:
             return
         if self.args.ignore_data_skip:
-            raise ValueError("ignore_data_skip must be False on resume, since the memory belongs to a segment")
+            raise ValueError(
+                "ignore_data_skip must be False to resume, got True: the saved memory belongs to the next segment."
+            )
         state = load_file(Path(checkpoint) / self._memory_file)
         self.memory = memory = self.model.new_memory(for_training=True)
         memory.load_state_dict({name: value.to(self.args.device) for name, value in state.items()})

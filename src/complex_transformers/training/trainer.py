@@ -239,7 +239,10 @@ class ComplexTrainer(Trainer):
         best = self.state.best_model_checkpoint
         found = read_mark(best)
         if self.mark is not None and found and found["run"] != self.mark["run"]:
-            raise ValueError(f"{best} is of run {found['run']}, which started in the same folder. Train again.")
+            raise ValueError(
+                f"best checkpoint must be of this run, got {best} of run {found['run']}. Train again in another "
+                "output_dir."
+            )
         super()._load_best_model()
 
 

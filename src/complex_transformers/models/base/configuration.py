@@ -256,7 +256,7 @@ class TextConfig(ComplexConfig):
             )
 
     def validate_windows(self) -> None:
-        """Raise for fields that make Transformers' caches drop keys, which attention here does not mask."""
+        """Raise for fields that make Transformers' caches drop keys: attention here has no mask for dropped keys."""
         for name in ("sliding_window", "attention_chunk_size", "layer_types"):
             if (value := getattr(self, name, None)) is not None:
                 raise ValueError(f"{name} must be None, got {value!r}. A token attends to all tokens before it.")

@@ -77,7 +77,7 @@ class EncoderDecoderModel(ComplexPreTrainedModel):
             ValueError: the target is missing.
         """
         if target["input_ids"] is None and target["inputs_embeds"] is None:
-            raise ValueError("The target is missing. Pass decoder_input_ids, decoder_inputs_embeds or labels.")
+            raise ValueError("decoder_input_ids must be given, got None. Or pass decoder_inputs_embeds or labels.")
         encoded = (
             self.encoder(**source, return_dict=True, **kwargs)
             if encoder_outputs is None

@@ -92,7 +92,7 @@ class ImageConfig(ComplexConfig):
         super().validate_sizes()
         widths = self.layer_widths
         if not widths or min(widths) < 1:
-            raise ValueError(f"{self.widths} must be positive, at least one, got {widths}.")
+            raise ValueError(f"{self.widths} must be a non-empty list of positive widths, got {widths}.")
         if self.number_field == "complex" and (odd := [width for width in widths if width % 2]):
             raise ValueError(
                 f"{self.widths} (the last is hidden_size) hold [real | imag] halves and must be even, got {odd[0]} in "

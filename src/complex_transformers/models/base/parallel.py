@@ -46,7 +46,7 @@ class Divided(TensorParallelLayer):
         module._parameters[param] = nn.Parameter(part, requires_grad=whole.requires_grad)
 
     def install_forward(self, module: nn.Module, mesh: Any) -> nn.Module:
-        """Divide the sizes.
+        """Divide the size attributes of ``module`` by the number of processes.
 
         Raises:
             ValueError: the number of processes does not divide a size.

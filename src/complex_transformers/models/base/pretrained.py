@@ -124,7 +124,7 @@ class ComplexPreTrainedModel(PreTrainedModel):
         return self.loss_function(labels=labels, pooled_logits=logits, config=self.config, **more)
 
     def post_init(self) -> None:
-        """Finish construction; keep only existing tensors in float32 and set the tags of the model card."""
+        """Finish construction; limit ``_keep_in_fp32_modules_strict`` to existing tensors, set the model card tags."""
         ends = {name.rpartition(".")[2] for name, _ in (*self.named_parameters(), *self.named_buffers())}
         self._keep_in_fp32_modules_strict = set(type(self)._keep_in_fp32_modules_strict) & ends
         super().post_init()

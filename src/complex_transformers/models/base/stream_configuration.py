@@ -11,7 +11,7 @@ __all__ = ["check_stream"]
 
 
 def check_stream(config: Any) -> None:
-    """Raise for a period of positions, or an adaptive softmax, that the embedding and the head cannot have."""
+    """Raise if ``position_period`` exceeds learned positions, or the adaptive softmax does not fit the head."""
     check_positive_field(config, "position_period", "div_value")
     longest, period = config.max_position_embeddings, config.position_period
     if config.embedding_type == "learned_position" and period is not None and period > longest:

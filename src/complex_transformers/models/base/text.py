@@ -308,7 +308,7 @@ def make_recurrent(config: Any, input_size: int, hidden_size: int, bidirectional
 def run_recurrent(
     rnn: nn.Module, hidden_states: Tensor, mask: Tensor | None, first: tuple[Tensor, ...] | None = None
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Run a recurrent layer of ``nn`` over ``[B, N, width]``; return all states and the last ones (and LSTM cells).
+    """Run a recurrent layer of ``nn`` over ``[B, N, width]``; return the states of all steps and of the last one.
 
     ``first`` are the initial states, ``[layers, B, width]`` each, default zeros; a row without tokens keeps its own.
     """

@@ -91,7 +91,10 @@ class ComplexConvNetConfig(ImageConfig):
                 raise ValueError(f"{name} must be a positive integer or [height, width], got {value}.")
         if min(self.feature_shape[1:]) < 1:
             layers = self.num_hidden_layers
-            raise ValueError(f"image_size must be larger for {layers} layers, got {self.image_size}. Or pad images.")
+            raise ValueError(
+                f"image_size must be larger for {layers} layers, got {self.image_size}. Use larger images or fewer "
+                "layers."
+            )
 
     def validate_names(self) -> None:
         """Validate named choices and their combination with the number field."""

@@ -92,7 +92,7 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
                 memory, a question longer than ``question_length``.
         """
         if question is None:
-            raise ValueError("question must be a text or a list of texts, got None.")
+            raise ValueError("question must be a string or a list of strings, got None.")
         single = isinstance(question, str)
         questions = [question] if single else list(question)
         stories: list[Any] = [story] if single or isinstance(story, str) else list(story)
@@ -144,7 +144,7 @@ class MemoryProcessor(ReaderHubMixin, ProcessorMixin):
             ValueError: an answer is empty, or two have the same token; the vocabulary is then unchanged.
         """
         if isinstance(answers, str):  # a string is a sequence of one-letter answers
-            raise TypeError(f"answers must be a list of texts, got {answers!r}. Pass [{answers!r}].")
+            raise TypeError(f"answers must be a list of strings, got {answers!r}. Pass [{answers!r}].")
         known = [self._known_word(answer) for answer in answers]
         if len(set(known)) < len(known):
             raise ValueError(f"answers must be different tokens, got {list(answers)}.")

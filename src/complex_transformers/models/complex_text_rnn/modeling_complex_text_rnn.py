@@ -23,7 +23,7 @@ class RecurrentLayer(GradientCheckpointingLayer):
         self.rnn = make_recurrent(config, input_size, config.recurrent_size, config.bidirectional)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return all states, ``[B, N, directions * recurrent_size]``, and the last ones."""
+        """Return the states of all steps, ``[B, N, directions * recurrent_size]``, and the state of the last step."""
         states, last = run_recurrent(self.rnn, hidden_states, mask)
         return states, self.concatenate(last[0].unbind(0))
 

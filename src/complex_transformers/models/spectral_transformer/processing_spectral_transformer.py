@@ -56,7 +56,9 @@ class SpectralTransformerProcessor(ReaderHubMixin, ProcessorMixin):
             return super().from_pretrained(pretrained_model_name_or_path, **kwargs)
         if kwargs.pop("_from_auto", False):
             return SpectralFeatureExtractor.from_pretrained(pretrained_model_name_or_path, **kwargs)
-        raise OSError(f"{pretrained_model_name_or_path} has no tokenizer. Load it with SpectralFeatureExtractor.")
+        raise OSError(
+            f"{pretrained_model_name_or_path} must have a tokenizer, got none. Load it with SpectralFeatureExtractor."
+        )
 
     @property
     def model_input_names(self) -> list[str]:

@@ -56,7 +56,7 @@ def check_attention(
 
 
 def check_shared_parts(share_parts: bool, linear_type: str | None) -> None:
-    """Raise for shared parts of a layer that has more weights than A and B."""
+    """Raise if ``share_parts`` is combined with a ``linear_type`` that has more matrices than A and B."""
     if share_parts and linear_type in ("conjugate", "widely_linear"):
         raise ValueError(f"share_parts=True needs linear_type='complex', got {linear_type!r}.")
 

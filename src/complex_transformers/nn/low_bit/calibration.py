@@ -32,7 +32,7 @@ def stored_gram(x: Tensor) -> Tensor:
     """
     rows = CF.wide(x).flatten(0, -2)
     if not len(rows):
-        raise ValueError("the calibration is empty: give at least one text that is not padding")
+        raise ValueError("calibration must have at least one token, got only padding. Add texts.")
     return rows.t() @ rows
 
 

@@ -35,7 +35,9 @@ LAYERS: dict[str, type[ComplexLinear]] = {
 def check_rounding(stages: int, granularity: str) -> None:
     """Raise unless ``stages`` is 1 to 3 and ``granularity`` is known."""
     if type(stages) is not int or stages not in range(1, MAX_STAGES + 1):
-        raise ValueError(f"stages must be 1, 2 or 3, got {stages!r}; leave the layer out for more bits")
+        raise ValueError(
+            f"stages must be 1, 2 or 3, got {stages!r}; name the layer in modules_to_not_convert to keep more bits"
+        )
     check_choice("granularity", granularity, GRANULARITIES)
 
 
@@ -72,8 +74,8 @@ def packable_weights(parts: Sequence[Tensor], stages: int, granularity: str) -> 
     vanish = largest > 0.0 and not any(scales.any() for _, scales in weights)
     if vanish or not largest <= torch.finfo(SCALE_DTYPE).max:
         raise ValueError(
-            f"the weights hold {largest:.3g}, which float16 scales cannot represent; rescale the weights or "
-            "leave the layer out"
+            f"weights must fit float16 scales, got {largest:.3g}. Rescale them, or name the layer in "
+            "modules_to_not_convert."
         )
     return weights
 
@@ -355,8 +357,10 @@ def check_packable(layer: nn.Module) -> str:
     """
     linear_type = complex_linear_type(layer)
     if linear_type is None or not isinstance(layer, ComplexLinear):
-        raise ValueError(f"expected a layer of complex weights, {', '.join(LAYERS)}, got a {type(layer).__name__}")
+        raise ValueError(f"layer must be one of {', '.join(LAYERS)}, got {type(layer).__name__}")
     if layer.share_parts:
-        raise ValueError("share_parts=True makes weights that lie between two units; leave the layer out")
+        raise ValueError(
+            "share_parts must be False to quantize a layer, got True. Name the layer in modules_to_not_convert."
+        )
     check_plain(layer.children(), "packing")
     return linear_type

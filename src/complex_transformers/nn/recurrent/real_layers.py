@@ -116,7 +116,9 @@ class _RealRecurrent(Stepwise):
         torch_forward = super(Stepwise, self).forward  # the torch.nn class follows Stepwise in the MRO
         if isinstance(input, PackedSequence):
             if mask is not None:
-                raise ValueError("mask must be None for a packed sequence, which has lengths")
+                raise ValueError(
+                    "mask must be None for a PackedSequence, got a mask. Pass a padded tensor with the mask instead."
+                )
             return torch_forward(input, hx)
         check_sequence(input, self.input_size, mask, self.batch_first)
         # On a CPU, torch's float16 LSTM supports packed sequences only.

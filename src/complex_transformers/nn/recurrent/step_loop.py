@@ -118,7 +118,9 @@ class Stepwise(nn.Module):
         """
         if isinstance(x, PackedSequence):
             if mask is not None:
-                raise ValueError("mask must be None for a packed sequence, which has lengths")
+                raise ValueError(
+                    "mask must be None for a PackedSequence, got a mask. Pass a padded tensor with the mask instead."
+                )
             padded, lengths = pad_packed_sequence(x)
             steps = torch.arange(padded.shape[0], device=padded.device).unsqueeze(1)
             out, last = self._run(padded, hx, steps < lengths.to(padded.device))

@@ -61,7 +61,7 @@ class DataArguments(arguments_of(load_babi)):
     def parts(self) -> DatasetDict:
         """Load ``train``, ``validation`` and ``test``."""
         if not self.archive:
-            raise ValueError("give --archive, the file tasks_1-20_v1-2.tar.gz or its folder")
+            raise ValueError("--archive must be tasks_1-20_v1-2.tar.gz or its folder, got none. Set --archive.")
         loaded = load_babi(self.archive, self.task, self.folder)
         loaded["train"], loaded["validation"] = hold_out_end(loaded["train"], self.validation_split)
         return loaded

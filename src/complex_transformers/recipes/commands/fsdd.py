@@ -48,7 +48,7 @@ def main() -> dict[str, int]:
     data = os.environ.get("COMPLEX_TRANSFORMERS_DATA", "../shared/data")
     archive, folder = Path(args.archive or f"{data}/speech/fsdd.tar.gz"), Path(args.output_dir)
     if not archive.is_file():
-        raise FileNotFoundError(f"no such file: {archive}. Set --archive.")
+        raise FileNotFoundError(f"--archive must be an existing file, got {archive}")
     folder.mkdir(parents=True, exist_ok=True)
     rows: dict[str, list[tuple[str, str, str]]] = {part: [] for part in PARTS}
     with tarfile.open(archive) as file:
@@ -61,7 +61,9 @@ def main() -> dict[str, int]:
                 raise ValueError(f"{archive} must have DIGIT_SPEAKER_INDEX.wav files, got {member.name}")
             content = file.extractfile(member) if member.isfile() else None
             if content is None or Path(member.name).is_absolute() or ".." in Path(member.name).parts:
-                raise ValueError(f"{archive} must have files inside of its folder, got {member.name!r}")
+                raise ValueError(
+                    f"{archive} must not contain paths outside its folder, got {member.name!r}. Download it again."
+                )
             target = folder / member.name  # written by hand: Python 3.10 has the filters of tarfile since 3.10.12 only
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content.read())

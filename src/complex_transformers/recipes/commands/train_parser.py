@@ -115,7 +115,7 @@ class Arguments:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
         if self.segmenter is not None and (self.language != "zh" or self.segmenter not in SEGMENTERS):
             raise ValueError(
-                f"--segmenter is for --language zh and one of {list(SEGMENTERS)}, got {self.segmenter!r} for "
+                f"--segmenter must be one of {list(SEGMENTERS)} with --language zh, got {self.segmenter!r} for "
                 f"{self.language!r}"
             )
 
@@ -137,7 +137,7 @@ def read_sentences(paths: Iterable[str], contractions: str, limit: int | None = 
     sentences = (sentence for path in paths for sentence in read_conllu(path, contractions) if sentence["tokens"])
     read = list(islice(sentences, limit))
     if not read:
-        raise ValueError(f"no sentences in {list(paths)}")
+        raise ValueError(f"files must have at least one sentence, got none in {list(paths)}")
     return read
 
 

@@ -72,7 +72,7 @@ def load_audio_dataset(
     check_option("target", target, TARGETS if data_dir is None else ("label",))
     target_column = target_column or target
     if sum(source is not None for source in (train_file, data_dir, dataset_name)) != 1:
-        raise ValueError("give one of train_file, data_dir and dataset_name")
+        raise ValueError("exactly one of train_file, data_dir and dataset_name must be given, got none or several")
     splits = {}
     if dataset_name is not None:
         hub = load_hub_splits(dataset_name, dataset_config_name, cache_dir)

@@ -87,7 +87,7 @@ def load_babble(folder: str | Path, task: int) -> DatasetDict:
         splits[split] = Dataset.from_dict({"audio_path": [str(Path(folder) / path) for path in paths], column: values})
     recordings = [path for split in splits.values() for path in split["audio_path"]]
     if missing := sorted(path for path in recordings if not Path(path).is_file()):
-        raise FileNotFoundError(f"{len(missing)} recording(s) are missing: {', '.join(missing)}")
+        raise FileNotFoundError(f"audio_path must be existing files, {len(missing)} are missing: {', '.join(missing)}")
     separate(splits, "error", ["audio_path"], "recording")  # T 5.5.4
     if task != 7:
         texts = [text for split in splits.values() for text in split["text"]]
@@ -170,7 +170,7 @@ def split_by_symbols(
 def split_by_labels(
     labels: Sequence[int], shares: Mapping[str, float] = _SHARES, seed: int = 0
 ) -> dict[str, list[int]]:
-    """Assign rows to splits; all but the first have equally many rows of either label (T 5.5.4).
+    """Assign rows to splits; all but the first have equally many rows of both labels (T 5.5.4).
 
     Raises:
         ValueError: too few rows of a label.
@@ -185,7 +185,9 @@ def split_by_labels(
         half = round(shares[split] * len(labels) / 2)
         for label, rows in rows_of.items():
             if len(rows) < half:
-                raise ValueError(f"{split} needs {half} rows of label {label}, got {len(rows)}")
+                raise ValueError(
+                    f"split {split} must have {half} rows of label {label}, got {len(rows)}. Add recordings."
+                )
             splits[split] += rows[:half]
             del rows[:half]
     splits[first] = [row for rows in rows_of.values() for row in rows]
@@ -231,7 +233,9 @@ def _read_targets(table: Path) -> list[dict[str, Any]]:
     counts = Counter(row["file_path"] for row in rows)
     for number, row in enumerate(rows, 1):
         if None in row or None in row.values() or counts[row["file_path"]] > 1:
-            raise ValueError(f"row {number} of {table} needs a path of its own and one cell per column, got {row}")
+            raise ValueError(
+                f"row {number} of {table} must have a unique file_path and one cell per column, got {row}"
+            )
     if outside := sorted(set().union(*(outside_ipa(row["full_ipa"]) for row in rows))):
         warnings.warn(
             f"{table} has characters outside the IPA chart, which the simplified tasks leave out: {outside}",

@@ -32,7 +32,7 @@ def given_files(option: str, files: Sequence[Any], dataset_name: str | None) -> 
     """Return the files given for splits; raise if the training split has two sources or none."""
     given = {name: file for name, file in zip(SPLITS, files, strict=True) if file is not None}
     if (dataset_name is None) == ("train" not in given):
-        raise ValueError(f"give either dataset_name or {option}")
+        raise ValueError(f"exactly one of dataset_name and {option} must be given, got none or both")
     return given
 
 

@@ -81,7 +81,7 @@ class MemoryLayer(CacheLayerMixin):
         kept, segment = ((*tensor.shape[:-2], tensor.shape[-1]) for tensor in (next(iter(old.values())), new[0]))
         if self.kept and kept != segment:
             raise ValueError(
-                f"the memory has the batch size and features {kept}, the segment {segment}. Select streams with "
+                f"segment must have the batch size and features of the memory, {kept}, got {segment}. Use "
                 "batch_select_indices, or start with a new memory."
             )
         whole = tuple(torch.cat(pair, dim=-2) for pair in zip(old.values(), new, strict=True))
@@ -124,8 +124,8 @@ class MemoryLayer(CacheLayerMixin):
             return
         if self.kept < self.cumulative_length:
             raise ValueError(
-                f"a memory of mem_len={self.mem_len} tokens cannot be rolled back after {self.cumulative_length}. Use "
-                "a longer mem_len."
+                f"mem_len must be at least the {self.cumulative_length} tokens read so far to crop the memory, got "
+                f"{self.mem_len}. Use a larger mem_len."
             )
         if not 0 < removed <= self.kept:
             raise ValueError(f"tokens_to_remove must lie in [-{self.kept}, 0], got {tokens_to_remove}.")

@@ -122,7 +122,9 @@ class RecurrentCache(StreamCache):
         layers = enumerate(self.state_sizes or ()) if tokens else ()
         expected = {f"layers.{index}.{name}": size for index, sizes in layers for name, size in sizes.items()}
         if (found := stored_sizes(tensors)) != expected:
-            raise ValueError(f"the saved states must have the widths {expected}, got {found}.")
+            raise ValueError(
+                f"saved states must have the widths {expected}, got {found}. Load them into the model that saved them."
+            )
 
     def _restore(self, layer: RecurrentStateLayer, tensors: dict[str, Tensor], tokens: int) -> None:
         layer.advance(tokens, **tensors)

@@ -19,7 +19,8 @@ def check_saved_names(tensors: Mapping[str, Tensor], names: set[str], tokens: in
     expected = names if tokens else set()
     if tensors.keys() != expected:
         raise ValueError(
-            f"a saved memory of {tokens} tokens must have the tensors {sorted(expected)}, got {sorted(tensors)}."
+            f"saved memory of {tokens} tokens must have the tensors {sorted(expected)}, got {sorted(tensors)}. Save "
+            "it again."
         )
 
 
@@ -57,7 +58,10 @@ class StreamCache(Cache):
         settings = self._settings()
         saved = {name: int(state[name]) for name in settings}
         if saved != settings:
-            raise ValueError(f"the saved memory must have the settings {settings}, got {saved}.")
+            raise ValueError(
+                f"saved memory must have the settings {settings}, got {saved}. Create the cache with the saved "
+                "settings."
+            )
         tokens = int(state["tokens_read"])
         tensors = {name: tensor for name, tensor in state.items() if name.startswith("layers.")}
         self._check_saved(tensors, tokens)
