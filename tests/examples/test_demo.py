@@ -99,7 +99,9 @@ def test_without_gradio_or_models_it_is_said_what_to_run(
     with pytest.raises(SystemExit, match=r"needs gradio.*run `make demo`"):
         demo.main()
     monkeypatch.setattr(demo, "gr", demo)
-    with pytest.raises(SystemExit, match=r"no model for text-classification .*run python examples/demo/train_demo_models"):
+    with pytest.raises(
+        SystemExit, match=r"no model for text-classification .*run python examples/demo/train_demo_models"
+    ):
         demo.main()
     monkeypatch.setattr(sys, "argv", ["train_demo_models.py", "--tasks", "chess"])
     with pytest.raises(ValueError, match=r"--tasks must be among .*got chess"):

@@ -279,8 +279,8 @@ def test_no_states():
     refused("the product 2, the size of the state, got", partial_trace, [1, 0], [2, 2], 0)
     refused("from 0 to 1, got 2", partial_trace, [1, 0, 0, 0], [2, 2], 2)
     refused("from 0 to 1, got \\[\\]", partial_trace, [1, 0, 0, 0], [2, 2], [])
-    refused("one size, got 2 and 3", fidelity, [1, 0], [1, 0, 0])
-    refused("one size, got 2 and 3", trace_distance, [1, 0], [1, 0, 0])
+    refused("equal sizes, got 2 and 3", fidelity, [1, 0], [1, 0, 0])
+    refused("equal sizes, got 2 and 3", trace_distance, [1, 0], [1, 0, 0])
 
 
 def test_no_evolution():
