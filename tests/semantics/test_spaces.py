@@ -262,7 +262,7 @@ def test_folders_that_are_no_space(counts, tmp_path):
     (tmp_path / "space.npz").write_bytes(b"PK")
     refused("must contain a saved SemanticSpace", SemanticSpace.load, tmp_path)
     refused("space.json", SemanticSpace.load, tmp_path / "nowhere", error=FileNotFoundError)
-    refused("is not fitted", SemanticSpace().save, tmp_path / "new")
+    refused("must be fitted first", SemanticSpace().save, tmp_path / "new")
 
 
 @pytest.mark.parametrize(

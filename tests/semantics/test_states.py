@@ -266,7 +266,7 @@ def test_no_states():
     refused("must be a vector \\[d\\], got shape \\(1, 2\\)", ket, [[1, 2]])
     refused("phases must be 2 finite numbers", ket, [1, 2], [0.5])
     refused("phases must be 2 finite numbers", ket, [1, 2], [0.5, math.nan])
-    refused("must have norm 1, got 1.41421356\\d*. Use ket", density, [1, 1])
+    refused("must have norm 1, got 1.41421356\\d*. Normalize it with ket", density, [1, 1])
     refused("must be Hermitian, got .* by 1", entropy, [[0.5, 1], [0, 0.5]])
     refused("must be positive semi-definite, got an eigenvalue of -0.5", entropy, [[1.5, 0], [0, -0.5]])
     refused("must have trace 1, got 2", purity, numpy.eye(2))
