@@ -122,12 +122,15 @@ def test_refusals():
     name = "model.layers.0.mlp.up_proj"
     before = model.get_submodule(name)
     refused(
-        r"no widely linear layer is called \['lm_head'\]; there are: model", prune_conjugate, model, [name, "lm_head"]
+        r"got \['lm_head'\]. Choose from: model",
+        prune_conjugate,
+        model,
+        [name, "lm_head"],
     )
     assert model.get_submodule(name) is before
-    refused("is called .*; there are: none", prune_conjugate, nn.Linear(2, 2), ["a"])
-    refused(r"no widely linear layer is called \['layers.9'\]", model_of, complex_layers=["layers.9"])
+    refused("must be widely linear layers, got", prune_conjugate, nn.Linear(2, 2), ["a"])
+    refused(r"must be widely linear layers, got \['layers.9'\]", model_of, complex_layers=["layers.9"])
     options = {"linear_type": "complex", "complex_layers": ["layers.0.mlp.up_proj"]}
-    words = r"no widely linear layer is called \['layers.0.mlp.up_proj'\]"
+    words = r"must be widely linear layers, got \['layers.0.mlp.up_proj'\]"
     refused(words, model_of, error=Exception, **options)
     assert model_of(complex_layers=["layers.0.mlp.up_proj"]).config.real_twin().complex_layers is None

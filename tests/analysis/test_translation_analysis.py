@@ -93,7 +93,7 @@ def test_maps_of_what_the_model_writes(processor: SynCoNMTProcessor, field: str)
 
 def test_maps_refuse(processor: SynCoNMTProcessor) -> None:
     model = small_model(processor)
-    refused(r"call model\.eval", attention_maps, copy.deepcopy(model).train(), processor, SOURCE)
+    refused(r"Call model\.eval", attention_maps, copy.deepcopy(model).train(), processor, SOURCE)
     refused(
         r"must be None with arguments of generate\(\), got \['num_beams'\]",
         attention_maps,
@@ -105,7 +105,7 @@ def test_maps_refuse(processor: SynCoNMTProcessor) -> None:
     )
     several = {"num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 2}
     refused("num_return_sequences must be 1, got 2", attention_maps, model, processor, SOURCE, **several)
-    words = "{} must be a list of texts or parsed sentences, got one {}"
+    words = "{} must be a list of strings or parsed sentences, got one {}"
     refused(words.format("sources", "str"), attention_maps, model, processor, "Dogs bark.", error=TypeError)
     targets = (SOURCE[:1], TARGET[0])
     refused(words.format("targets", "dict"), attention_maps, model, processor, *targets, error=TypeError)
@@ -170,14 +170,14 @@ def test_accuracy_word_by_word(processor: SynCoNMTProcessor, field: str) -> None
         expected["relation_accuracy"] = sum(hit[1] for hit in hits) / len(hits)
         expected["both_accuracy"] = sum(all(hit) for hit in hits) / len(hits)
     assert scores == pytest.approx(expected)
-    refused("must hold a label other than -100", token_accuracy, model, [])
+    refused("other than -100, got none", token_accuracy, model, [])
     given = collate(rows)
     for name in ("labels", *(() if field == "words" else ("relation_labels",))):
         less = {key: value for key, value in given.items() if key != name}
         if name == "relation_labels":  # no loss needs them, and yet they are to be compared with
             model.config.alpha = 1.0
             less["decoder_relation_ids"] = torch.ones_like(less["labels"])
-        refused(f"batches must have {name}, ", token_accuracy, model.train(), [given, less])
+        refused(f"batches must have the key '{name}', ", token_accuracy, model.train(), [given, less])
         assert model.training  # after an error, too
 
 
@@ -197,7 +197,7 @@ def test_accuracy_leaves_out_what_has_no_label(processor: SynCoNMTProcessor) -> 
     batch["labels"][0, 0] = -100
     assert token_accuracy(model, [batch]) == {"word_accuracy": 1.0, "relation_accuracy": 1.0, "both_accuracy": 1.0}
     batch["relation_labels"][:] = -100
-    refused("must hold a label other than -100", token_accuracy, model, [batch])
+    refused("other than -100, got none", token_accuracy, model, [batch])
 
 
 def test_accuracy_counts_what_is_right() -> None:

@@ -115,9 +115,9 @@ def test_bad_input(tmp_path):
     refused("must have 2 tokens or more, got 0", lambda: next(iter(endless)))
     plain = build_tokenizer(["ab"], "character", special_tokens="end")
     refused(r"2 symbol\(s\) outside the vocabulary: \['c', 'd'\]", lambda: list(pack_blocks(["acd"], plain, 4)))
-    refused("give either dataset_name or train_file", stream_plain_text)
+    refused("exactly one of dataset_name and train_file must be given", stream_plain_text)
     (tmp_path / "train.txt").write_text("one\n")
     refused("validation_file must be given", stream_plain_text, str(tmp_path / "train.txt"))
     refused(
-        "each split needs its own file", stream_plain_text, str(tmp_path / "train.txt"), str(tmp_path / "train.txt")
+        "splits must be different files", stream_plain_text, str(tmp_path / "train.txt"), str(tmp_path / "train.txt")
     )

@@ -137,8 +137,8 @@ def test_relations_that_do_not_fit_are_refused():
 WRONG_ROWS = [
     ({"tokens": ["a", "dog"], "heads": [2]}, r"heads must be 2 other tokens .* got \[2\]"),
     ({"tokens": ["a", "dog"], "heads": [2, 3]}, r"heads must be 2 other tokens of 1\.\.2 or 0, got \[2, 3\]"),
-    ({"tokens": ["dog", " "], "heads": [0, 1], "label": 0}, "must keep every word, but leaves out ' '"),
-    ({"tokens": ["dog", ""], "heads": [0, 1], "label": 0}, "must keep every word, but leaves out ''"),
+    ({"tokens": ["dog", " "], "heads": [0, 1], "label": 0}, "a token for every word, got none for ' '"),
+    ({"tokens": ["dog", ""], "heads": [0, 1], "label": 0}, "a token for every word, got none for ''"),
 ]
 
 

@@ -79,7 +79,7 @@ def test_files_take_the_place_of_the_parts_of_a_folder(tmp_path):
     assert np.array_equal(np.asarray(parts["test"][0]["image"]), GREY[9])
     with pytest.raises(FileNotFoundError, match="nowhere"):
         load_image_dataset(dataset_name=str(tmp_path), test_file="nowhere.npz")
-    with pytest.raises(ValueError, match="give either dataset_name or train_file"):
+    with pytest.raises(ValueError, match="exactly one of dataset_name and train_file must be given"):
         load_image_dataset(other, dataset_name=str(tmp_path))
 
 
@@ -162,7 +162,7 @@ def test_files_of_other_contents(tmp_path):
 
 
 def test_options(tmp_path):
-    with pytest.raises(ValueError, match="give either dataset_name or train_file"):
+    with pytest.raises(ValueError, match="exactly one of dataset_name and train_file must be given"):
         load_image_dataset()
     for option in ("overlap", "broken"):
         with pytest.raises(ValueError, match=f"{option} must be one of"):

@@ -138,7 +138,7 @@ def test_split(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "error", "words"),
     [
-        ((), ValueError, "either dataset_name or train_file"),
+        ((), ValueError, "exactly one of dataset_name and train_file must be given"),
         (("t.en",), ValueError, r"ending of t\.en must be one of \['csv',"),
         (("t.csv",), KeyError, "(?s)source.*while reading t.csv"),
         (("n.jsonl",), AttributeError, "'int' object has no attribute 'strip'"),

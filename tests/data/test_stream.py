@@ -74,7 +74,7 @@ def test_shards_are_the_lanes_of_the_whole_with_equally_many_segments():
 
 @pytest.mark.parametrize("segment", [-1, 4])
 def test_there_is_no_segment_beyond_the_stream(segment):
-    with pytest.raises(IndexError, match=f"segment {segment} of 4"):
+    with pytest.raises(IndexError, match=rf"must lie in \[0, 4\), got {segment}"):
         StreamDataset(torch.arange(9), 2, 1)[segment]
 
 
@@ -187,7 +187,7 @@ def test_plain_text_keeps_every_line_in_its_order(tmp_path):
 def test_plain_text_that_cannot_be_read(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("a\n", encoding="utf-8")
-    refused("either dataset_name or train_file", load_plain_text)
+    refused("exactly one of dataset_name and train_file must be given", load_plain_text)
     refused(
         r"No such file .*nowhere\.txt",
         load_plain_text,
@@ -195,7 +195,7 @@ def test_plain_text_that_cannot_be_read(tmp_path):
         "nowhere.txt",
         error=FileNotFoundError,
     )
-    refused("each split needs its own file", load_plain_text, str(file), str(file))
+    refused("splits must be different files", load_plain_text, str(file), str(file))
     refused("validation_split=0.1 of 1 rows leaves a split empty", load_plain_text, str(file))
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe\xff")
     refused(
@@ -222,4 +222,9 @@ def test_plain_text_of_a_folder(tmp_path):
     parts = load_plain_text(dataset_name=str(tmp_path), text_column="line")
     assert {name: part.to_dict() for name, part in parts.items()} == {n: {"text": lines} for n, lines in rows.items()}
     refused(r"Column name .*text.*not in the dataset.*'id', 'line'", load_plain_text, dataset_name=str(tmp_path))
-    refused("either dataset_name or train_file", load_plain_text, "a.txt", dataset_name=str(tmp_path))
+    refused(
+        "exactly one of dataset_name and train_file must be given",
+        load_plain_text,
+        "a.txt",
+        dataset_name=str(tmp_path),
+    )

@@ -149,7 +149,7 @@ BROKEN = {
     "long range": (line("1-9", "ab", "_") + line(1, "a", 0) + line(2, "b", 1), r"of the 2 words, got .* \[1, 9\]"),
     "ranges that overlap": (
         line("1-2", "ab", "_") + line(1, "a", 0) + line("2-3", "xy", "_") + line(2, "b", 1) + line(3, "c", 1),
-        r"separate ranges of the 3 words, got the bounds \[1, 2, 2, 3\]",
+        r"disjoint ranges of the 3 words, got the bounds \[1, 2, 2, 3\]",
     ),
 }
 
@@ -259,7 +259,7 @@ def test_a_component_need_not_say_that_it_parses():
 def test_copies_hold_the_name_alone(tmp_path):
     pipeline = with_heads([0], ["ROOT"])
     unnamed = copy.deepcopy(SyntaxParser(pipeline))
-    refused("needs a pipeline with a folder. Save it with to_disk", unnamed, "a")
+    refused("must be a name or folder to load in another process, got an object. Save it with to_disk", unnamed, "a")
     pipeline.to_disk(tmp_path / "fixed")
     named = SyntaxParser(str(tmp_path / "fixed"), "join")
     assert named("a")["relations"] == ["root"]

@@ -100,10 +100,10 @@ def test_vectors_that_do_not_fit():
     load = make().load_amplitudes
     refused("vectors must have 3 dimensions, got 5; use embedding_dim=10", load, five, VOCABULARY)
     refused("ids of vocabulary must be below 7, got 9", load, VECTORS, {**VOCABULARY, "late": 9})
-    refused("no word of the vocabulary has a vector", load, VECTORS, {"Cat": 1})
+    refused("at least one word with a vector, got none", load, VECTORS, {"Cat": 1})
     refused("'cat' must be one-dimensional and finite", load, {"cat": np.array([1.0, np.nan, 0.0])}, VOCABULARY)
     shared = make(amplitude_sharing="word").load_amplitudes
-    refused("amplitude_sharing='none', got 'word'", shared, VECTORS, VOCABULARY)
+    refused("amplitude_sharing must be 'none' to load vectors, got 'word'", shared, VECTORS, VOCABULARY)
     words = r"vectors must have 3 or 6 dimensions, got 5; use embedding_dim=10"
     refused(words, WordPositionEmbedding(7, 6).load_vectors, five, VOCABULARY)
 
@@ -129,7 +129,7 @@ def test_the_first_vector_of_a_word_counts(tmp_path):
 def test_files_that_are_broken(tmp_path):
     refused("nowhere", read_vectors, tmp_path / "nowhere.txt", error=FileNotFoundError)
     broken = {
-        "short.txt": (b"3 3\ncat 1 2 3\ndog 1 2 3\n", ValueError, "the 3 vectors of its header, got 2"),
+        "short.txt": (b"3 3\ncat 1 2 3\ndog 1 2 3\n", ValueError, "3 vectors according to its header, got 2"),
         "ragged.txt": (b"cat 1 2 3\ndog 1 2\n", ValueError, "vector 2 must have 3 numbers"),
         "longer.txt": (b"cat 1 2 3\ndog 1 2 3 4\n", ValueError, "vector 2 must have 3 numbers"),
         "words.txt": (b"no numbers here\n", ValueError, "vector 1 must have 0 numbers, got b'no"),

@@ -113,4 +113,4 @@ def test_refusals(train: Callable[..., Any], run: Callable[..., Any], tmp_path: 
         (["--linear_start", "true", *ONE_EPOCH], "--linear_start needs two epochs or more, got 1"),
         (["--length_margin", "0.5"], r"--length_margin 0\.5 has no effect with --variant sentence_memory"),
     )
-    assert_refused(lambda *words: run(BABI, *words), ([], "give --archive"))
+    assert_refused(lambda *words: run(BABI, *words), ([], "Set --archive"))

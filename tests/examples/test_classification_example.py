@@ -191,9 +191,12 @@ def test_bad_classification_data_is_refused(run: Callable[..., Any], tmp_path: P
     )
     assert_refused(
         lambda *arguments: run(CLASSIFICATION, *arguments),
-        (["--train_file", sentences], r"(?s)\['text'\] not in index.*while reading .*sentences\.csv"),
-        (["--train_file", classes], r"\['label'\] not in index"),
-        (["--train_file", train, "--text_column", "words"], r"\['words'\] not in index"),
+        (
+            ["--train_file", sentences],
+            r"(?s)one column 'text', got \['sentence'.*while reading .*sentences\.csv",
+        ),
+        (["--train_file", classes], r"one column 'label', got \['text'"),
+        (["--train_file", train, "--text_column", "words"], r"one column 'words', got \['text'"),
         error=KeyError,
     )
     with pytest.raises(FileNotFoundError, match=r"absent\.csv"):

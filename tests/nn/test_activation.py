@@ -160,5 +160,5 @@ def test_no_value_or_gradient_overflows_at_any_size(name, field, dtype):
 
 def test_bad_values():
     assert_refused(r"activation must be one of \['cardioid', .*'zrelu'\], got 'relu'", get_activation, "relu")
-    assert_refused("pass num_features", get_activation, "modrelu")
+    assert_refused("num_features must be given", get_activation, "modrelu")
     assert_refused(r"\['complex', 'real'\], got 'dual'", get_activation, "split_relu", number_field="dual")

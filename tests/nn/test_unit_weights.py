@@ -126,7 +126,7 @@ def test_a_packed_layer_computes_with_the_rounded_weights(linear_type, granulari
 def test_numbers_that_are_no_halves(linear_type):
     packed = cnn.PackedLinear.from_float(LAYERS[linear_type](8, 6))
     assert_refused("floating-point tensor of halves, got dtype torch.int64", packed, torch.arange(8), error=TypeError)
-    assert_refused("width 8, got shape", packed, torch.zeros(2, 6))
+    assert_refused("width 8, twice the complex features, got shape", packed, torch.zeros(2, 6))
 
 
 @every_type

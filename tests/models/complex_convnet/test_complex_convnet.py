@@ -154,7 +154,7 @@ def test_widths_sizes_and_twins():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"num_filters": []}, r"at least one, got \[\]"),
+        ({"num_filters": []}, r"non-empty list of positive widths, got \[\]"),
         ({"num_filters": [8, 7]}, "must be even, got 7"),
         (
             {"image_size": 5, "num_filters": [4, 4]},

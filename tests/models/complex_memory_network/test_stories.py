@@ -106,7 +106,7 @@ def test_what_is_no_story_is_refused():
             ask(inputs)
     with pytest.raises(ValueError, match="question must be given"):
         ask(story=STORY)
-    with pytest.raises(TypeError, match="no argument 'top_k'"):
+    with pytest.raises(TypeError, match="got 'top_k'"):
         ask({"story": STORY, "question": QUESTION}, top_k=2)
     with pytest.raises(ValueError, match="must not be given beside"):
         ask({"story": STORY, "question": QUESTION}, story=STORY)

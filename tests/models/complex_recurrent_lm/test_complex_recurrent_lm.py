@@ -405,7 +405,7 @@ def test_caches_that_do_not_fit():
     with pytest.raises(KeyError, match="tokens_read"):
         RecurrentCache(model.config).load_state_dict({"num_layers": torch.tensor(2)})
     broken = {name: value for name, value in cache.state_dict().items() if not name.startswith("layers.1")}
-    with pytest.raises(ValueError, match="the saved states must have the widths"):
+    with pytest.raises(ValueError, match="saved states must have the widths"):
         RecurrentCache(model.config).load_state_dict(broken)
     with pytest.raises(TypeError, match="must be a RecurrentCache, got tuple"):
         model(texts(), cache=(1, 2))
@@ -430,7 +430,7 @@ def test_states_of_another_cell_width_or_transform_are_refused(changes, foreign,
     with pytest.raises(ValueError, match=rf"cache must hold states .*, got .*{states}\}}.*\. Start with a new cache"):
         model(texts(), cache=cache)
     empty = RecurrentCache(model.config)
-    with pytest.raises(ValueError, match=r"the saved states must have the widths .*, got "):
+    with pytest.raises(ValueError, match=r"saved states must have the widths .*, got "):
         empty.load_state_dict(cache.state_dict())
 
 

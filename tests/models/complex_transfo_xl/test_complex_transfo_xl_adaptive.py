@@ -57,7 +57,7 @@ def test_a_larger_vocabulary_keeps_the_words_before_the_last_cluster(changes):
     after = model(ids).logits
     assert after.shape[-1] == model.config.vocab_size == 33
     torch.testing.assert_close(after[..., :last], before[..., :last])
-    with pytest.raises(ValueError, match=f"the last cluster begins at word {last}, and {last} words would leave none"):
+    with pytest.raises(ValueError, match=f"must be larger than the last cutoff {last}, got {last}"):
         model.resize_token_embeddings(last)
     assert model(ids).logits.shape[-1] == 33
 

@@ -127,7 +127,7 @@ def test_streams_can_be_chosen_repeated_and_ended(keeps):
             memory.batch_select_indices(torch.tensor(order))
         rest = model(ids[order, 6:], cache=memory).logits
         torch.testing.assert_close(rest, at_once(model, ids[order])[:, 6:], rtol=1e-5, atol=1e-5)
-    with pytest.raises(ValueError, match=r"the memory has the batch size and features \(3, .*, the segment \(2, "):
+    with pytest.raises(ValueError, match=r"batch size and features of the memory, \(3, .*, got \(2, "):
         model(ids[:2, 6:], cache=first_half())
     empty = MemoryCache(model.config, keeps=keeps)
     empty.batch_repeat_interleave(2)
@@ -205,8 +205,8 @@ def test_memories_of_other_models_are_refused():
     ids = words(6)
     for changes, message in (
         ({"num_hidden_layers": 1}, "cache must have num_hidden_layers=2 layers, got 1"),
-        ({"hidden_size": 32}, r"features \(1, 2, 16\), the segment \(1, 2, 8\)"),
-        ({"num_attention_heads": 4}, r"features \(1, 4, 4\), the segment \(1, 2, 8\)"),
+        ({"hidden_size": 32}, r"the memory, \(1, 2, 16\), got \(1, 2, 8\)"),
+        ({"num_attention_heads": 4}, r"the memory, \(1, 4, 4\), got \(1, 2, 8\)"),
         ({"mem_len": 3}, "mem_len must be 4 or more with same_length=True, got 3"),
     ):
         memory = build(**changes)(ids).cache
@@ -316,7 +316,7 @@ def test_a_memory_is_rolled_back_only_as_far_as_it_reaches(keeps):
     assert extend(steps[:, :, 2:]).flatten().tolist() == steps.flatten().tolist()
     assert all(tensor.flatten().tolist() == [2.0, 3.0, 4.0, 5.0] for tensor in layer.tensors().values())
     assert (layer.get_seq_length(), layer.get_max_length(), layer.get_mask_sizes(1)) == (6, -1, (5, 2))
-    with pytest.raises(ValueError, match="a memory of mem_len=4 tokens cannot be rolled back after 6"):
+    with pytest.raises(ValueError, match="at least the 6 tokens read so far to crop the memory, got 4"):
         layer.crop(-1)
     layer.reset()
     assert layer.get_mask_sizes(2) == (2, 0)

@@ -57,7 +57,10 @@ def test_real_twin_has_the_same_widths_and_no_complex_numbers():
         ({"number_field": "real", "position_phase": "rotate"}, "position_phase='rotate' needs number_field='complex'"),
         ({"feature_size": 401}, "feature_size must be even .*, got 401"),
         ({"input_projection": False}, "hidden_size must be 202 without projection, got 512"),
-        ({"variant": "spectral_scaled", "attention_normalization": "split_softmax"}, "makes complex weights"),
+        (
+            {"variant": "spectral_scaled", "attention_normalization": "split_softmax"},
+            "got 'split_softmax'",
+        ),
     ],
 )
 def test_bad_configuration(settings, match):

@@ -154,7 +154,7 @@ def test_bad_values():
         (
             {"relation_feedback": "gold"},
             0.5,
-            "own_relations needs relation_feedback='mixed', got 'gold'",
+            "relation_feedback must be 'mixed' with own_relations, got 'gold'",
         ),
     ],
     ids=["words", "gold"],
