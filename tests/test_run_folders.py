@@ -106,7 +106,7 @@ def test_a_run_goes_on_in_its_own_folder_alone(tmp_path: Path) -> None:
     for path in (tmp_path / "a").glob("checkpoint-*"):
         (path / "run.json").unlink()
     unknown, checkpoint = classifier_run(tmp_path / "a", resume_from_checkpoint="last")
-    with pytest.raises(ValueError, match=r"is of an unknown run\. Choose another output_dir"):
+    with pytest.raises(ValueError, match=r"of an unknown run\. Choose another"):
         unknown.run(checkpoint)
 
 
