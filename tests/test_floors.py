@@ -5,6 +5,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,21 @@ def test_imports_go_down_only(room: str) -> None:
             if module == PACKAGE.name and inside and inside[0] != room:
                 assert inside[0] in FLOOR, f"{where}: import from the room, not from the package"
                 assert FLOOR[inside[0]] < FLOOR[room], where
+
+
+def test_no_import_circle() -> None:
+    """Modules form an order in which each imports only earlier ones, also by imports inside functions."""
+    modules = {path.relative_to(PACKAGE.parent).with_suffix("").parts: path for path in PACKAGE.rglob("*.py")}
+
+    def module_of(name: tuple[str, ...]) -> tuple[str, ...]:
+        candidates = (name, (*name, "__init__"), name[:-1], (*name[:-1], "__init__"))
+        return next((candidate for candidate in candidates if candidate in modules), ())
+
+    graph = {name: {module_of(other) for other in imports(path)} - {name, ()} for name, path in modules.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"import circle: {' -> '.join('.'.join(name) for name in error.args[1])}")
 
 
 def test_what_models_share_knows_no_family() -> None:

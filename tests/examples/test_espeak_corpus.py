@@ -212,7 +212,7 @@ def test_what_espeak_cannot_say_is_reported(run: Callable[..., Any], tmp_path: P
         (["--utterances", 145], "--utterances must be at most 144, got 145: 6 sentences and there are 24 ways"),
         (
             ["--utterances", 7, "--babble"],
-            "--utterances must be at most 6, got 7: 6 sentences and --babble says each once",
+            "--utterances must be at most 6, got 7: 6 sentences and --babble",
         ),
         (["--utterances", 2], "text_files must have sentences of at least 3 lines, got 2"),
     ],

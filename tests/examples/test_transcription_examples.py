@@ -85,7 +85,7 @@ def test_tones_are_learned_by_ctc_and_served(
     assert [row["reference"] for row in predicted] == [row["text"] for row in expected]
 
     broken = tmp_path / "data" / "test" / "broken.wav"
-    broken.write_bytes((tmp_path / "data" / "test" / "0.wav").read_bytes()[:500])
+    broken.write_bytes(b"no audio")
     output = tmp_path / "out.jsonl"
     folder = tmp_path / "data" / "test"
     assert transcribe("--model", tmp_path / "out", folder, "--output_file", output) == 1

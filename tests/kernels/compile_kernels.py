@@ -16,7 +16,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from complex_transformers.kernels.accelerator import attention, attention_kernels, wave_kernels
+from complex_transformers.kernels.accelerator import attention_kernels, attention_launch, wave_kernels
 
 CAPABILITIES = (80, 90)
 POINTERS = {torch.float32: "*fp32", torch.bfloat16: "*bf16"}
@@ -37,8 +37,10 @@ def attention_variants() -> Iterator[Variant]:
     ):
         query = torch.empty(1, 1, 1, width, dtype=dtype)
         given = None if mask is None else torch.empty(1, 1, 1, 1, dtype=mask)
-        number = attention.SCORES.index(score)
-        constants = attention.Call(query, query, query, given, number, 1.0, 1, True, 0.0 if few else 0.1, 0).constants
+        number = attention_launch.SCORES.index(score)
+        constants = attention_launch.Call(
+            query, query, query, given, number, 1.0, 1, True, 0.0 if few else 0.1, 0
+        ).constants
         options = {name: constants.pop(name) for name in ("num_warps", "num_stages")}
         pointer = POINTERS[dtype]
         types = {**rows, **numbers, "mask": pointer if mask is None else "*u8" if mask == torch.bool else "*fp32"}

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from complex_transformers.kernels.accelerator import attention as accelerated, switch
+from complex_transformers.kernels.accelerator import attention as accelerated, attention_launch, switch
 from complex_transformers.nn import GroupedQueryAttention, complex_attention, use_kernels
 from interpreter import DEVICE
 from oracles import TOLERANCE, finite
@@ -189,7 +189,7 @@ def test_dropout_drops_the_same_weights_forward_backward_and_again(launched, sco
     cotangent = torch.randn(1, 9, 4, 8)
     state = torch.get_rng_state()
     seed = int(torch.randint(2**62, ()))
-    keep = accelerated.keep_factors(torch.empty(1, 4, 9, 17, device=DEVICE), 0.4, seed)
+    keep = attention_launch.keep_factors(torch.empty(1, 4, 9, 17, device=DEVICE), 0.4, seed)
     assert keep.unique().tolist() == pytest.approx([0.0, 1 / 0.6])
     assert 0.3 < (keep == 0).double().mean() < 0.5
     assert not torch.equal(keep[0, 0], keep[0, 1])

@@ -406,7 +406,7 @@ WRONG = {
         ({"cutoffs": (20,)}, r"between 1 and 19, the last of 20 words, got \[20\]"),
         ({"cutoffs": (8,), "div_value": 0}, "div_value must be positive, got 0"),
         ({"cutoffs": (8,), "div_value": 17}, "leaves none of 16 features for tail 1"),
-        ({"cutoffs": (8,), "lm_readout": "modulus"}, "'modulus' complex ones; use 'concat' or"),
+        ({"cutoffs": (8,), "lm_readout": "modulus"}, "got 'modulus' with the adaptive softmax"),
         (
             {"cutoffs": (8,), "div_value": 2, "tie_word_embeddings": True, "lm_readout": "feature_modulus"},
             "div_value must be 1 with tie_word_embeddings=True, got 2",

@@ -101,7 +101,7 @@ def test_a_place_at_the_very_end_has_a_word_in_its_window(value):
 
 
 def test_a_window_without_a_word_is_refused():
-    assert_refused("window must be 1 or more, so that there is always a word in it, got 0", LocalAttention, 8, 0)
+    assert_refused("window must be 1 or more, got 0", LocalAttention, 8, 0)
 
 
 @masks
@@ -182,7 +182,7 @@ def test_syntax_embedding_is_word_and_relation():
     embedding.resize(12)
     assert torch.equal(embedding.relation, before)
     assert embedding.weight.shape == (12, 3)
-    assert_refused("relation_ids are missing: every word has a dependency relation", embedding, ids)
-    assert_refused("words alone: leave out relation_ids", SyntaxEmbedding(9, None, 6), ids, relations)
+    assert_refused("relation_ids must be given, got None", embedding, ids)
+    assert_refused("relation_ids must be left out", SyntaxEmbedding(9, None, 6), ids, relations)
     assert_refused("must be even, got 5", SyntaxEmbedding, 9, 5, 5)
     assert SyntaxEmbedding(9, None, 5)(ids).shape == (1, 3, 5)

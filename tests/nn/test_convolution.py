@@ -242,18 +242,8 @@ def test_meta_device_and_empty_batch(groups):
     [
         ((5, 4, 3), {}, "must be even, got 5; use 6"),
         ((4, 5, 3), {}, "must be even, got 5; use 6"),
-        ((0, 4, 3), {}, "must be positive, got 0 and 4"),
         # 4 divides the stored channels, but not the complex ones.
-        ((12, 24, 3), {"groups": 4}, r"groups=4 must divide .* 6 in and 12 out .* use a divisor of 6"),
-        ((4, 4, 3), {"groups": 0}, "groups=0 must divide"),
-        ((4, 4, 0), {}, "kernel_size must be 1 or more, one for each of 1 axes, got 0"),
-        ((4, 4, (3, 3)), {}, r"kernel_size .* got \(3, 3\)"),
-        ((4, 4, 3), {"stride": 0}, "stride must be 1 or more, .* got 0"),
-        ((4, 4, 3), {"dilation": (0,)}, r"dilation must be 1 or more, .* got \(0,\)"),
-        ((4, 4, 3), {"padding": -1}, "padding must be 0 or more, .* got -1"),
-        ((4, 4, 3), {"padding": "half"}, "padding string 'half'"),
-        ((4, 4, 3), {"padding": "same", "stride": 2}, "'same' is not supported for strided"),
-        ((4, 4, 3), {"padding_mode": "mirror"}, "padding_mode='mirror'"),
+        ((12, 24, 3), {"groups": 4}, "in_channels must be divisible by groups"),
     ],
 )
 def test_bad_sizes(sizes, options, message):
@@ -265,23 +255,13 @@ def test_bad_inputs():
     native = torch.zeros(2, 4, 9, dtype=torch.complex64)
     assert_refused(r"complex64.*torch\.cat\(\[z\.real, z\.imag\], dim=1\)", layer, native, error=TypeError)
     assert_refused("int64", layer, torch.zeros(2, 4, 9, dtype=torch.int64), error=TypeError)
-    for shape in ((2, 6, 9), (4, 9), (2, 4, 9, 9)):
-        message = rf"4 channels, 1 axes\], got shape \({shape[0]}, {shape[1]}"
-        assert_refused(message, layer, torch.zeros(shape))
-    message = r"kernel of 3 \(dilation 2\) does not fit 2 steps with padding 1; pad"
-    assert_refused(message, layer, torch.zeros(2, 4, 2))
+    assert_refused("to have 4 channels, but got 6 channels", layer, torch.zeros(2, 6, 9), error=RuntimeError)
     assert layer(torch.zeros(2, 4, 3)).shape == (2, 4, 1)  # the shortest that fits
-    layer = ComplexConv2d(4, 4, (1, 3), padding="valid")
-    assert_refused(r"kernel of 3 .* does not fit 2 steps with padding 0", layer, torch.zeros(2, 4, 5, 2))
-    assert_refused(r"4 channels, 3 axes\], got shape \(2, 4, 9\)", ComplexConv3d(4, 4, 3), torch.zeros(2, 4, 9))
     layer = ComplexConvTranspose1d(4, 4, 3)
-    assert_refused(r"4 channels, 1 axes\], got shape \(2, 6, 9\)", layer, torch.zeros(2, 6, 9))
-    assert_refused("padding must be 0 or more, .* got same", ComplexConvTranspose1d, 4, 4, 3, padding="same")
-    assert_refused("output_padding must be 0 or more, .* got -1", ComplexConvTranspose1d, 4, 4, 3, output_padding=-1)
     for other in (layer, ComplexUpsample(scale_factor=2)):
         assert_refused("complex64", other, native, error=TypeError)
     assert_refused(
-        r"even number of channels on axis 1, got shape \(2, 5, 9\)",
+        r"dim=1\) must be even, got shape \(2, 5, 9\)",
         ComplexUpsample(scale_factor=2),
         torch.zeros(2, 5, 9),
     )
@@ -299,5 +279,3 @@ def test_real_input_is_a_complex_input_without_imaginary_part(padding, groups):
     layer.real = nn.Sequential(layer.real)  # as LoRA and quantisation do
     torch.testing.assert_close(layer(x), expected)
     assert RealInputConv2d(3, 8, 3, bias=False)(x).shape == (2, 8, 3, 2)
-    with pytest.raises(ValueError, match=r"expected \[batch, 3 real channels, H, W\], got \(2, 6, 5, 4\)"):
-        layer(torch.cat([x, x], dim=1))

@@ -222,7 +222,7 @@ def test_the_block_is_norm_product_recurrence_and_gate(field):
 
 def test_bad_arguments():
     for moduli in ((0.0, 0.9), (1e-30, 0.9), (0.5, 1.0 - 1e-9), (0.5, 1.0), (0.5, 1.5), (0.9, 0.5), (-0.5, 0.9)):
-        with pytest.raises(ValueError, match=rf"is not stable or cannot .*, got {moduli[0]} and {moduli[1]}"):
+        with pytest.raises(ValueError, match=rf"for stability, got {moduli[0]} and {moduli[1]}"):
             DiagonalRecurrence(4, min_modulus=moduli[0], max_modulus=moduli[1])
     with pytest.raises(ValueError, match="must be even, got 5; use 6"):
         DiagonalRecurrence(5)
@@ -231,11 +231,11 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match=r"number_field must be one of"):
         LinearRecurrentBlock(4, 4, number_field="dual")
     layer = DiagonalRecurrence(4)
-    with pytest.raises(ValueError, match=r"state must be \[batch, 4\] = \(2, 4\), got \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"state must have shape \(2, 4\), got \(3, 4\)"):
         layer(torch.zeros(5, 2, 4), torch.zeros(3, 4))
     with pytest.raises(ValueError, match=r"\[length, batch\] = \(5, 2\), got \(2, 5\)"):
         layer(torch.zeros(5, 2, 4), mask=torch.ones(2, 5))
-    with pytest.raises(ValueError, match=r"\[length, batch, 4\], got shape \(5, 4\)"):
+    with pytest.raises(ValueError, match=r"\[length, batch, 4\] .* got shape \(5, 4\)"):
         layer(torch.zeros(5, 4))
     with pytest.raises(TypeError, match="complex64"):
         layer(torch.zeros(5, 2, 4, dtype=torch.complex64))

@@ -54,7 +54,6 @@ def test_bad_layout_is_refused_by_name():
         assert_refused("even", function, torch.tensor(1.0))
     assert_refused(r"must be even, got shape \(2, 3\)", CF.concatenate, [torch.zeros(2, 4), torch.zeros(2, 3)])
     assert_refused("complex64", CF.concatenate, (torch.zeros(2, 4), native), error=TypeError)
-    assert_refused("float32", CF.from_complex, torch.zeros(4), error=TypeError)
 
 
 # --- arithmetic ------------------------------------------------------------------------------------------------------
@@ -368,7 +367,7 @@ def test_masked_mean_in_float16_does_not_overflow_in_its_sum():
 def test_complex_mse():
     x, y = randn(3, 4, 6), randn(3, 4, 6)
     assert_close(r(CF.complex_mse(x, y)), np.mean(np.abs(z(x) - z(y)) ** 2))
-    assert_refused(r"\(3, 4, 6\) and \(4, 6\)", CF.complex_mse, x, y[0])
+    assert_refused(r"target must have shape \(3, 4, 6\), got \(4, 6\)", CF.complex_mse, x, y[0])
 
 
 @given(st.integers(1, 800), st.integers(1, 50), st.integers(0, 8), st.integers(20_000, 500_000))
@@ -386,5 +385,4 @@ def test_parameter_budget_is_met(n, c, k, budget):
 def test_parameter_budget_bad_values():
     message = r"\['complex', 'real'\].*'quaternion'"
     assert_refused(message, CF.parameter_budget_width, 10, 2, 1, 1000, "quaternion")
-    for bad in ((0, 2, 1, 1000), (10, 0, 1, 1000), (10, 2, -1, 1000), (10, 2, 1, 0)):
-        assert_refused("positive", CF.parameter_budget_width, *bad)
+    assert_refused("budget=5 is too small: one neuron per layer has 26", CF.parameter_budget_width, 10, 2, 1, 5)

@@ -76,7 +76,7 @@ def test_window_follows_the_default_dtype():
 
 @pytest.mark.parametrize("window", [0, -1])
 def test_window_below_one(window):
-    assert_refused(f"window must be at least 1, got {window}", window_adjacency, torch.ones(1, 3), window)
+    assert_refused(f"window must be positive, got {window}", window_adjacency, torch.ones(1, 3), window)
 
 
 # --- normalisation --------------------------------------------------------------------------------------------------
@@ -118,13 +118,13 @@ def test_wrong_adjacency():
     for shape in [(4, 4), (2, 4), (2, 4, 3), (2, 1, 4, 4)]:
         assert_refused(r"\[batch, length, length\], got shape", normalize_adjacency, torch.rand(shape))
     for shape in [(2, 3, 3), (1, 4, 4)]:
-        message = r"for the \(2, 4\) tokens of the batch, got shape"
+        message = r"mask must have shape .*, got \(2, 4\) \(the batch and length of adjacency\)"
         assert_refused(message, normalize_adjacency, torch.rand(shape), mask)
     for value in (-0.1, float("nan"), float("inf"), -float("inf")):
         adjacency = torch.rand(2, 4, 4)
         adjacency[1, 2, 3] = value
         for keep in (None, mask):
-            assert_refused("finite and not negative", normalize_adjacency, adjacency, keep)
+            assert_refused("adjacency must hold finite, non-negative weights", normalize_adjacency, adjacency, keep)
 
 
 def test_gradient_of_the_weights():
@@ -154,8 +154,5 @@ def test_gradient_of_the_adjacency():
 
 
 def test_wrong_sizes_and_names():
-    for shape in [(2, 4, 4), (1, 3, 3), (3, 3), (2, 3, 4)]:
-        message = r"adjacency must be \(2, 3, 3\), got shape"
-        assert_refused(message, GraphConvolution(4, 6), torch.rand(2, 3, 4), torch.rand(shape))
     assert_refused("even", GraphConvolution, 3, 4)
     assert_refused(r"\['complex', 'real'\]", GraphConvolution, 4, 4, number_field="dual")

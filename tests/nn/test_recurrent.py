@@ -410,30 +410,28 @@ def test_bad_arguments(kind):
         LAYERS[kind](4, 4, gate="sigmoid")
     with pytest.raises(ValueError, match=r"\['cardioid', .* 'tanh'\], got 'modrelu'"):
         LAYERS[kind](4, 4, activation="modrelu")
-    with pytest.raises(ValueError, match=r"between 0 and 1, got 1\.5"):
-        LAYERS[kind](4, 4, dropout=1.5)
 
 
 @pytest.mark.parametrize("kind", list(LAYERS))
 def test_bad_inputs(kind):
     layer, first = LAYERS[kind](4, 6), LAYERS[kind](4, 6, batch_first=True)
     x = torch.zeros(5, 2, 4)
-    with pytest.raises(ValueError, match=r"\[length, batch, 4\], got shape \(5, 2, 6\)"):
+    with pytest.raises(ValueError, match=r"\[length, batch, 4\] .* got shape \(5, 2, 6\)"):
         layer(torch.zeros(5, 2, 6))
-    with pytest.raises(ValueError, match=r"\[batch, length, 4\], got shape \(5, 4\)"):
+    with pytest.raises(ValueError, match=r"\[batch, length, 4\] .* got shape \(5, 4\)"):
         first(torch.zeros(5, 4))
     with pytest.raises(TypeError, match=r"complex64.*from_complex"):
         layer(torch.zeros(5, 2, 4, dtype=torch.complex64))
     with pytest.raises(TypeError, match="int64"):
         layer(torch.zeros(5, 2, 4, dtype=torch.int64))
     for shape in ((0, 2, 4), (5, 0, 4)):
-        with pytest.raises(ValueError, match=r"sequence is empty.* leave out"):
+        with pytest.raises(ValueError, match="and not empty, got shape"):
             layer(torch.zeros(shape))
     with pytest.raises(ValueError, match=r"\[length, batch\] = \(5, 2\), got \(2, 5\)"):
         layer(x, mask=torch.ones(2, 5))
     with pytest.raises(ValueError, match=r"\[batch, length\] = \(5, 2\), got \(2, 5\)"):
         first(x, mask=torch.ones(2, 5))
-    with pytest.raises(ValueError, match="give it without a mask"):
+    with pytest.raises(ValueError, match="mask must be None for a packed sequence"):
         layer(pack_sequence([x[:, 0]]), mask=torch.ones(5, 1))
     states = 2 if kind == "lstm" else 1
     with pytest.raises(ValueError, match=rf"hx must be {states} tensor\(s\) of shape \(1, 2, 6\), got \[\(1, 2, 4\)"):

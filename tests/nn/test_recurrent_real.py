@@ -292,18 +292,18 @@ def test_bad_inputs(kind):
     layer, x = LAYERS[kind](4, 6), torch.zeros(5, 3, 4)
     mask = torch.ones(5, 3)
     mask[:, [0, 2]] = 0
-    with pytest.raises(ValueError, match=r"row\(s\) \[0, 2\] of the mask have no real step; leave out"):
+    with pytest.raises(ValueError, match=r"real step in every row, got none in \[0, 2\]"):
         layer(x, mask=mask)
     with pytest.raises(ValueError, match=r"\[length, batch\] = \(5, 3\), got \(3, 5\)"):
         layer(x, mask=torch.ones(3, 5))
-    with pytest.raises(ValueError, match=r"\[length, batch, 4\], got shape \(5, 4\)"):
+    with pytest.raises(ValueError, match=r"\[length, batch, 4\] .* got shape \(5, 4\)"):
         layer(torch.zeros(5, 4))
-    with pytest.raises(ValueError, match=r"sequence is empty.* leave out"):
+    with pytest.raises(ValueError, match="and not empty, got shape"):
         layer(torch.zeros(0, 3, 4))
     for dtype in (torch.complex64, torch.int64):
         with pytest.raises(TypeError, match=str(dtype)):
             layer(torch.zeros(5, 3, 4, dtype=dtype))
-    with pytest.raises(ValueError, match="give it without a mask"):
+    with pytest.raises(ValueError, match="mask must be None for a packed sequence"):
         layer(pack_sequence([x[:, 0]]), mask=torch.ones(5, 1))
     with pytest.raises(RuntimeError, match="hidden"):
         layer(x, (torch.zeros(1, 2, 6),) * 2 if kind == "lstm" else torch.zeros(1, 2, 6))

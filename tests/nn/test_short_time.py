@@ -87,20 +87,18 @@ def test_loud_narrow_samples_stay_finite():
 def test_bad_values():
     hann, hamming = (make_window(name, 8) for name in ("hann", "hamming"))
     samples, spectrum = torch.zeros(20), torch.zeros(3, 10)
-    for length, hop in ((8, 0), (0, 4), (8, -1)):
-        assert_refused(f"positive numbers of samples, got {length} and {hop}", frame, samples, length, hop)
     message = r"window must be one of \['hamming', 'hann', 'rectangular'\], got 'kaiser'"
     assert_refused(message, make_window, "kaiser", 8)
-    message = "5 samples is shorter than one window of 8; pad it with zeros to 8"
+    message = "must have 8 samples or more, got 5; pad it with zeros"
     assert_refused(message, short_time_dft, samples[:5], hann, 4)
-    assert_refused(r"a window is a vector, got shape \(1, 8\)", short_time_dft, samples, hann.unsqueeze(0), 4)
+    assert_refused(r"window must be 1-D, got shape \(1, 8\)", short_time_dft, samples, hann.unsqueeze(0), 4)
     message = r"dtype torch.int16; convert it with .float\(\)"
     assert_refused(message, short_time_dft, samples.to(torch.int16), hann, 4, error=TypeError)
     assert_refused("complex64", short_time_dft, samples.to(torch.complex64), hann, 4, error=TypeError)
-    message = "sample 0 has no weight in any frame .* use window='hamming'"
+    message = "sample 0 has no weight in any frame .* use a hamming window"
     assert_refused(message, inverse_short_time_dft, spectrum, hann, 4)
     assert_refused("sample 8 has no weight .* at most 8", inverse_short_time_dft, spectrum, hamming, 9)
-    message = "5 bins, so a spectrum is 10 wide, got 12"
+    message = "x must have width 10 for a window of 8 samples, got 12"
     assert_refused(message, inverse_short_time_dft, torch.zeros(3, 12), hann, 4)
-    message = "3 frames cover 16 samples, length=17"
+    message = r"length must lie in \[1, 16\], the samples of 3 frames, got 17"
     assert_refused(message, inverse_short_time_dft, spectrum, hamming, 4, length=17)

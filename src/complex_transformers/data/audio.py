@@ -67,7 +67,7 @@ def _decode(source: Any) -> tuple[np.ndarray, int]:
     """Return ``[samples, channels]`` and the sampling rate."""
     if isinstance(source, Mapping) and source.get("array") is not None:
         return _channels_last(np.asarray(source["array"]), audio_name(source)), int(source["sampling_rate"])
-    with require_soundfile().SoundFile(_opened(source)) as file:
+    with _opened(source) as raw, require_soundfile().SoundFile(raw) as file:
         if file.frames > _LONGEST * file.samplerate:  # before the memory for it is allocated
             raise ValueError(
                 f"{audio_name(source)} must last at most {_LONGEST // 3600} hours, got "

@@ -1,11 +1,11 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""All steps of h_t = a h_{t-1} + gain x_t, feature by feature, as one function with a gradient of its own.
+"""All steps of the diagonal recurrence h_t = a h_{t-1} + gain x_t as one autograd function.
 
-A text of N steps is cut into about sqrt(N) pieces. Every piece is run from zero, step by step but all pieces at once;
-then the last state of each is carried through the next one, times the powers of a. That is two passes over the
-numbers and 2 sqrt(N) operations to start, where one step after the other takes one pass and N operations, and doubling
-(Blelloch 1990) log N passes. The gradient is the same scan from the last step back, by the conjugate of a.
+A sequence of N steps is split into about sqrt(N) chunks. All chunks run step by step from zero in parallel; then the
+last state of each chunk is propagated through the next one with powers of a. This takes two passes over the data and
+2 sqrt(N) operations. A plain loop takes one pass and N operations, recursive doubling (Blelloch 1990) log N passes.
+The gradient is the same scan in reverse with the conjugate of a.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .exporting import scan
 
 __all__ = ["diagonal_scan", "exported_diagonal_scan"]
 
-# Up to so many steps one after the other are as fast.
+# Up to this many steps a plain loop is as fast.
 _SHORT = 16
 
 
 def diagonal_scan(x: Tensor, gain: Tensor, a: Tensor, state: Tensor) -> Tensor:
-    """h_t = a h_{t-1} + gain x_t for all steps, h_{-1} = state.
+    """Compute h_t = a h_{t-1} + gain x_t for all steps, with h_{-1} = state.
 
     Args:
         x: ``[N, B, 2d]`` halves, or ``[N, B, d]`` where ``a`` is real.
@@ -44,7 +44,7 @@ def diagonal_scan(x: Tensor, gain: Tensor, a: Tensor, state: Tensor) -> Tensor:
 
 
 def diagonal_steps(x: Tensor, gain: Tensor, a: Tensor, state: Tensor) -> tuple[Tensor]:
-    """``diagonal_scan`` by operations that autograd knows."""
+    """Compute ``diagonal_scan`` with differentiable operations."""
     parts = torch.view_as_real(a).unbind(-1) if a.is_complex() else (a,)
     h, states = state, []
     for x_t in x:
@@ -54,16 +54,16 @@ def diagonal_steps(x: Tensor, gain: Tensor, a: Tensor, state: Tensor) -> tuple[T
 
 
 def _step(x: Tensor, gain: Tensor, parts: tuple[Tensor, ...], h: Tensor) -> Tensor:
-    """a h + gain x from the parts of a."""
+    """Compute a h + gain x from the parts of a."""
     x, h = (tensor.unflatten(-1, (len(parts), -1)) for tensor in (x, h))
-    turned = parts[0] * h
+    rotated = parts[0] * h
     if len(parts) == 2:
-        turned = turned + parts[1] * torch.stack([-h[..., 1, :], h[..., 0, :]], dim=-2)
-    return (turned + gain * x).flatten(-2)
+        rotated = rotated + parts[1] * torch.stack([-h[..., 1, :], h[..., 0, :]], dim=-2)
+    return (rotated + gain * x).flatten(-2)
 
 
 def exported_diagonal_scan(x: Tensor, gain: Tensor, parts: tuple[Tensor, ...], state: Tensor) -> Tensor:
-    """``diagonal_scan`` from the parts of a, as a loop of a graph."""
+    """Compute ``diagonal_scan`` from the parts of a, as a loop in an exported graph."""
 
     def step(carry: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         h = _step(inputs[0], gain, parts, carry[0])
@@ -74,7 +74,7 @@ def exported_diagonal_scan(x: Tensor, gain: Tensor, parts: tuple[Tensor, ...], s
 
 
 class _DiagonalScan(torch.autograd.Function):
-    """``diagonal_scan`` and its states as numbers; the gradient of the gradient goes by ``diagonal_steps``."""
+    """``diagonal_scan`` and its states in the dtype of a; double backward uses ``diagonal_steps``."""
 
     @staticmethod
     def forward(x: Tensor, gain: Tensor, a: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,7 +94,7 @@ class _DiagonalScan(torch.autograd.Function):
         x, gain, a, state = tensors
         if by_formula(grad):
             return gradients_with_graph(diagonal_steps, tensors, ctx.needs_input_grad, (grad,))
-        # The conjugate of the gradient goes back by a itself.
+        # The conjugate of the gradient follows the reverse recurrence with a.
         adjoint = _load(grad, None, a, conjugate=True)
         _scan_(adjoint, a, forward=False)
         grad_x = _store(adjoint, x, gain, conjugate=True)
@@ -110,7 +110,7 @@ class _DiagonalScan(torch.autograd.Function):
 
 
 def _scan_(h: Tensor, a: Tensor, forward: bool) -> None:
-    """h_t += a h_{t-1} in place, step after step; or h_t += a h_{t+1} from the last one back."""
+    """Compute h_t += a h_{t-1} in place, or in reverse h_t += a h_{t+1}."""
     steps = len(h)
     length = steps if steps <= _SHORT else math.isqrt(steps - 1) + 1
     number, rest = divmod(steps, length)
@@ -118,7 +118,7 @@ def _scan_(h: Tensor, a: Tensor, forward: bool) -> None:
     def in_order(tensors: Iterable[Tensor]) -> list[Tensor]:
         return list(tensors) if forward else list(tensors)[::-1]
 
-    # The pieces from where the scan begins; what is left over is the end of it.
+    # Whole chunks from the start of the scan; the remainder is at its end.
     whole, left = h.split([number * length, rest] if forward else [rest, number * length])
     if not forward:
         whole, left = left, whole
@@ -136,7 +136,7 @@ def _scan_(h: Tensor, a: Tensor, forward: bool) -> None:
 
 
 def _load(x: Tensor, gain: Tensor | None, a: Tensor, conjugate: bool = False) -> Tensor:
-    """Stored parts as numbers in the dtype of ``a``, a copy in the same order of memory, times ``gain``."""
+    """Copy halves to the dtype of ``a``, in the same memory order, times ``gain``."""
     parts = x.chunk(2, dim=-1) if a.is_complex() else (x,)
     numbers = torch.empty_like(parts[0], dtype=a.dtype)
     _copy_parts(parts, _parts(numbers), gain, conjugate)
@@ -144,7 +144,7 @@ def _load(x: Tensor, gain: Tensor | None, a: Tensor, conjugate: bool = False) ->
 
 
 def _store(numbers: Tensor, like: Tensor, gain: Tensor | None = None, conjugate: bool = False) -> Tensor:
-    """Numbers as stored parts in the shape and order of ``like``, times ``gain``."""
+    """Copy values in the dtype of a to halves in the shape and memory order of ``like``, times ``gain``."""
     out, parts = torch.empty_like(like), _parts(numbers)
     _copy_parts(parts, out.chunk(len(parts), dim=-1), gain, conjugate)
     return out

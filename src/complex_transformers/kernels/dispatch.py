@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""When a gradient of our own is taken, and how it is called."""
+"""Conditions under which hand-written gradients are used, and helpers to call them."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ __all__ = [
 
 
 def run(function: type[torch.autograd.Function], *inputs: Any) -> Any:
-    """``function.apply``; where no graph is wanted its forward alone, for ``apply`` costs more than a small step."""
+    """Call ``function.apply``, or only its forward without autograd, since ``apply`` is slow for small inputs."""
     return function.apply(*inputs) if torch.is_grad_enabled() else function.forward(*inputs)
 
 
 def is_plain_cpu(x: Tensor) -> bool:
-    """True where our own gradients pay: full precision on the CPU, not compiled, no autocast."""
+    """Return whether hand-written gradients are faster: full precision on the CPU, not compiled, no autocast."""
     return is_eager_cpu(x) and x.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled("cpu")
 
 
 def is_eager_cpu(x: Tensor) -> bool:
-    """True on the CPU where nothing is compiled: for functions that compute in float32 whatever they are given."""
+    """Return whether ``x`` is on the CPU and nothing is compiled; any dtype and autocast are allowed."""
     return x.is_cpu and not torch.compiler.is_compiling() and not _in_transform()
 
 
 def is_transformed() -> bool:
-    """True within a transform of ``torch.func`` and in forward mode, which know no gradient of our own."""
+    """Return whether ``torch.func`` or forward-mode AD is active, which do not support hand-written gradients."""
     return not torch.compiler.is_compiling() and _in_transform()
 
 
 def _in_transform() -> bool:
-    # As torch.autograd.Function and forward_ad ask it: a tenth of a microsecond.
+    # The same internal flags that torch.autograd.Function and forward_ad use; reading them takes 0.1 microseconds.
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 
@@ -55,12 +55,12 @@ def shows_values(tensor: Tensor) -> bool:
 
 
 def by_formula(*grads: Tensor | None) -> bool:
-    """Whether a backward pass takes operations that autograd knows: it has a graph of its own, or many gradients."""
+    """Return whether a backward pass must use differentiable operations: double backward or batched gradients."""
     return torch.is_grad_enabled() or are_many(*grads)
 
 
 def are_many(*grads: Tensor | None) -> bool:
-    """Whether a gradient stands for many: a transform of ``torch.func``, or ``is_grads_batched`` of autograd."""
+    """Return whether gradients are batched, by ``torch.func`` or by ``is_grads_batched`` of autograd."""
     if torch.compiler.is_compiling():
         return False
     batched = torch._C._functorch.is_legacy_batchedtensor
@@ -68,13 +68,13 @@ def are_many(*grads: Tensor | None) -> bool:
 
 
 def without_autocast(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward pass in the dtypes of its forward pass, which had no autocast, wherever it is called."""
+    """Decorate a backward pass to run without autocast, like its forward pass."""
 
     @functools.wraps(backward)
     def exact(ctx: Any, *grads: Any) -> Any:
         if not torch.is_autocast_enabled("cpu"):
             return backward(ctx, *grads)
-        with torch.autocast("cpu", enabled=False):  # a new one: threads must not share what it restores
+        with torch.autocast("cpu", enabled=False):  # a new context per call: threads must not share its state
             return backward(ctx, *grads)
 
     return exact
@@ -86,13 +86,13 @@ def gradients_with_graph(
     needed: Sequence[bool],
     grads: Sequence[Tensor | None],
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of ``plain``, made of operations that autograd knows, with a graph of their own if one is wanted.
+    """Compute the gradients of ``plain``, a function of differentiable operations, with a graph for double backward.
 
-    For a backward pass ``by_formula``; None where ``needed`` is false.
+    For backward passes where ``by_formula`` is true; None where ``needed`` is false.
     """
     create_graph = torch.is_grad_enabled()
     with torch.enable_grad():
-        # Views, so that inputs that depend on each other count once.
+        # Views, so that gradients of inputs that depend on each other are not counted twice.
         inputs = [value.view_as(value) if need else value for value, need in zip(inputs, needed, strict=True)]
         results = plain(*inputs)
     given = [(out, grad) for out, grad in zip(results, grads, strict=True) if grad is not None]

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layer norm of the parts of complex features, which keeps its input alone."""
+"""Layer norm of the real and the imaginary part that saves only its input."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["SplitLayerNorm", "standardize_parts"]
 
 
 def standardize_parts(x: Tensor, eps: float) -> Tensor:
-    """Each part with mean 0 and variance 1 over the features: ``[..., 2d] -> [..., 2d]``."""
+    """Normalise the real and the imaginary part to mean 0 and variance 1: ``[..., 2d] -> [..., 2d]``."""
     return F.layer_norm(x.unflatten(-1, (2, -1)), (x.shape[-1] // 2,), eps=eps).flatten(-2)
 
 
 class SplitLayerNorm(torch.autograd.Function):
-    """``standardize_parts`` with weight and bias, which keeps its input alone for the backward pass.
+    """``standardize_parts`` with weight and bias that saves only its input for the backward pass.
 
-    Autograd would keep the standardised numbers too, for the weight's gradient: as much again for every norm.
+    Autograd would also save the normalised values for the gradient of the weight, which doubles the memory.
     """
 
     @staticmethod

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Products of complex weights: by three real products, and as one real matrix."""
+"""Products with complex weights, by three real products or by one real block matrix."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["GaussLinear", "MatrixLinear", "block_matrix", "is_finite", "widely_m
 
 
 def block_matrix(real: Tensor, imag: Tensor) -> Tensor:
-    """[[A, -B], [B, A]], the real matrix that multiplies halves by A + iB (Thesis 2.7).
+    """Build [[A, -B], [B, A]], the real matrix that multiplies halves by A + iB (Thesis 2.7).
 
-    ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``: further axes are those of a convolution's kernel.
+    ``[out, in, ...]`` parts -> ``[2 out, 2 in, ...]``, with the kernel axes of a convolution last.
     """
     return torch.cat([torch.cat([real, -imag], dim=1), torch.cat([imag, real], dim=1)], dim=0)
 
 
 def widely_matrix(real: Tensor, imag: Tensor, conj_real: Tensor, conj_imag: Tensor) -> Tensor:
-    """[[A + C, D - B], [B + D, A - C]], the real matrix of z -> U z + V conj(z) with U = A + iB and V = C + iD.
+    """Build [[A + C, D - B], [B + D, A - C]], the real matrix of U z + V conj(z) with U = A + iB and V = C + iD.
 
     ``[out, in]`` parts -> ``[2 out, 2 in]``.
     """
@@ -36,19 +36,19 @@ def widely_matrix(real: Tensor, imag: Tensor, conj_real: Tensor, conj_imag: Tens
 
 
 def _sums_of_blocks(matrix: Tensor) -> tuple[Tensor, ...]:
-    """Twice the parts A, B, C, D of a real matrix ``[2 out, 2 in]``."""
+    """Compute twice the parts A, B, C, D of a real matrix ``[2 out, 2 in]``."""
     upper, lower = matrix.chunk(2, dim=0)
     (a, b), (c, d) = upper.chunk(2, dim=1), lower.chunk(2, dim=1)
     return a + d, c - b, a - d, b + c
 
 
 def widely_parts(matrix: Tensor) -> tuple[Tensor, ...]:
-    """The parts A, B, C, D of which ``widely_matrix`` makes a real matrix ``[2 out, 2 in]``, ``[out, in]`` each."""
+    """Invert ``widely_matrix``: a real matrix ``[2 out, 2 in]`` to the parts A, B, C, D, ``[out, in]`` each."""
     return tuple(0.5 * total for total in _sums_of_blocks(matrix))
 
 
 class _WidelyMatrix(torch.autograd.Function):
-    """``widely_matrix`` in one pass: the sums are written where they belong, nothing is copied."""
+    """``widely_matrix`` in one pass without temporaries."""
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ class _WidelyMatrix(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        pass  # a linear map: nothing of its input is needed
+        pass  # a linear map needs no saved input
 
     @staticmethod
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
@@ -70,11 +70,11 @@ class _WidelyMatrix(torch.autograd.Function):
 
 
 class MatrixLinear(torch.autograd.Function):
-    """x R^T + b with the matrix R of ``widely_matrix``, of which backward makes another: none lives in between.
+    """x R^T + b with the matrix R of ``widely_matrix``, which backward builds again instead of keeping it.
 
-    ``[rows, 2 in]`` and parts ``[out, in]`` -> ``[rows, 2 out]``; the bias has ``2 out`` numbers or is None. A
-    training step takes no more memory than that of a real layer, and a second R is cheap: it is written where that of
-    another layer was, which is still in the cache.
+    ``[rows, 2 in]`` and parts ``[out, in]`` -> ``[rows, 2 out]``; the bias has ``2 out`` elements or is None. A
+    training step takes as much memory as a real layer. Building R again is cheap, because the allocator reuses memory
+    that is still in the cache.
     """
 
     @staticmethod
@@ -96,9 +96,9 @@ class MatrixLinear(torch.autograd.Function):
 
 
 def is_finite(*tensors: Tensor) -> bool:
-    """False where a number is not finite; also for finite ones whose sum leaves the range of the dtype.
+    """Return False if an element is not finite, or if the sum of finite elements overflows.
 
-    One pass over memory and nothing stored, which is why it is a sum.
+    A sum needs one pass over memory and no temporary.
     """
     return all(math.isfinite(x.sum().item()) for x in tensors)
 
@@ -107,11 +107,11 @@ class GaussLinear(torch.autograd.Function):
     """W z + b by three real products (Gauss); backward by three products for the input and three for the weight.
 
     With s = z_re + z_im, D = B - A, S = A + B:  (W z)_re = A s - S z_im,  (W z)_im = A s + D z_re.
-    Autograd finds the same nine products; written out, the additions ride on the products (`addmm`), which is what
-    brings the time from 0.85 to 0.80 of a real layer of the same width.
+    Autograd finds the same nine products; written out, additions are fused into the products (`addmm`), which reduces
+    the time from 0.85 to 0.80 of a real layer of the same width.
 
-    The sums s, S, D and the three products leave the range of a dtype before W z does. A result that is not finite is
-    therefore computed again from the parts themselves.
+    The sums s, S, D and the three products can overflow although W z does not. A result that is not finite is
+    therefore recomputed with the block matrix.
     """
 
     @staticmethod
@@ -156,10 +156,10 @@ class GaussLinear(torch.autograd.Function):
         if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:  # grad conj(z)^T
             from_difference = grad_imag.t() @ real
             from_sum = grad_real.t() @ imag
-            if not are_many(grad):  # a matrix of many samples is no matrix of ours
+            if not are_many(grad):  # a batched gradient is not 2-D: use the fallback
                 grad_a = (from_difference + from_sum).addmm_(grad_total.t(), real + imag, beta=-1)
             grad_b = from_difference - from_sum
-            if grad_a is None or not is_finite(grad_a):  # grad_b is made of no sums
+            if grad_a is None or not is_finite(grad_a):  # grad_b needs no sums that could overflow
                 grad_a = grad_real.t() @ real + grad_imag.t() @ imag
         if ctx.needs_input_grad[3]:
             grad_bias = grad.sum(0)

@@ -1,12 +1,12 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""All steps of a ``ComplexLSTM`` with real gates as one function with a gradient of its own, on the CPU.
+"""All steps of a ``ComplexLSTM`` with real gates as one autograd function, on the CPU.
 
-Autograd would keep the two dozen operations of every step and go back through them one by one. Written out, the
-gradient takes its element-wise part in place and the products of the inputs and of all weights in one call for all
-steps. A gate that reads one real number of z needs one real row of the product where a complex number needs two: five
-rows a unit in place of eight. Within the scan features come before rows, ``[rows, B]``: the products of a few dozen
-texts are fastest with the weight on the left, and the gates of a step are contiguous vectors.
+Autograd would record two dozen operations per step. The hand-written gradient computes element-wise parts in place and
+the products with inputs and weights in one call for all steps. A real gate needs one real row of the product where a
+complex value needs two, so there are five rows per unit instead of eight. Within the scan the layout is features
+first, ``[features, B]``: with small batches products are fastest with the weight on the left, and gates are
+contiguous.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["lstm_scan"]
 def lstm_scan(
     x: Tensor, h: Tensor, c: Tensor, mask: Tensor | None, weight: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, ...]:
-    """v = W [x_t; h] + b, c = f c + i tanh(g), h = o tanh(c) for all steps (Thesis 2.20).
+    """Compute v = W [x_t; h] + b, c = f c + i tanh(g), h = o tanh(c) for all steps (Thesis 2.20).
 
-    The gates i, f, o are the sigmoids of real rows of v, g is a complex number.
+    The gates i, f, o are sigmoids of real rows of v; g is complex.
 
     Args:
         x: ``[N, B, 2 in]`` halves.
-        h, c: first states, ``[B, 2d]`` halves.
-        mask: ``[N, B]``, true where a step counts; the others carry the states on.
+        h, c: initial states, ``[B, 2d]`` halves.
+        mask: ``[N, B]``, true for real steps; other steps keep the states.
         weight: ``[5d, 2 in + 2d]``, real; rows i, f, o, the real part of g and its imaginary part.
         bias: ``[5d]``.
 
@@ -44,7 +44,7 @@ def lstm_scan(
 def lstm_steps(
     x: Tensor, h: Tensor, c: Tensor, mask: Tensor | None, weight: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, ...]:
-    """``lstm_scan`` by operations that autograd knows."""
+    """Compute ``lstm_scan`` with differentiable operations."""
     outputs = []
     for t, x_t in enumerate(x):
         v = F.linear(torch.cat([x_t, h], dim=-1), weight, bias).unflatten(-1, (5, -1))
@@ -60,14 +60,14 @@ def lstm_steps(
 
 
 class _LSTMScan(torch.autograd.Function):
-    """``lstm_scan`` and what its gradient needs of every step; the gradient of the gradient goes by ``lstm_steps``."""
+    """``lstm_scan`` and the tensors saved for its gradient; double backward uses ``lstm_steps``."""
 
     @staticmethod
     def forward(
         x: Tensor, h: Tensor, c: Tensor, mask: Tensor | None, weight: Tensor, bias: Tensor | None
     ) -> tuple[Tensor, ...]:
         (steps, batch, n), d = x.shape, h.shape[-1] // 2
-        numbers = weight[:, :n] @ x.mT  # of the inputs; then v of a step; then its gates and tanh(g)
+        numbers = weight[:, :n] @ x.mT  # input products; overwritten by v and then by the gates and tanh(g)
         if bias is not None:
             numbers += bias.unsqueeze(-1)
         cells = x.new_empty(steps + 1, 2, d, batch)
@@ -103,7 +103,7 @@ class _LSTMScan(torch.autograd.Function):
 
         adjoint = weight[:, n:].t().contiguous()
         grad_out = None if grad_out is None else grad_out.mT.reshape(steps, 2, d, batch)
-        grads = x.new_empty(5 * d, steps, batch)  # steps beside rows: the products of the weights find a matrix
+        grads = x.new_empty(5 * d, steps, batch)  # steps beside batch: one product for weights
         scratch = x.new_empty(2, d, batch)
         grad_state, grad_cell = (
             x.new_zeros(2, d, batch) if grad is None else _features_first(grad) for grad in (grad_h, grad_c)
@@ -111,7 +111,7 @@ class _LSTMScan(torch.autograd.Function):
         for t in range(steps - 1, -1, -1):
             if grad_out is not None:
                 grad_state += grad_out[t]
-            if mask is not None:  # what a step carries on, and what goes through it
+            if mask is not None:  # masked steps pass gradients on unchanged
                 carried = grad_state.masked_fill(mask[t], 0.0), grad_cell.masked_fill(mask[t], 0.0)
                 grad_state.masked_fill_(~mask[t], 0.0)
                 grad_cell.masked_fill_(~mask[t], 0.0)
@@ -133,7 +133,7 @@ class _LSTMScan(torch.autograd.Function):
 
 
 def _step(v: Tensor, before: Tensor, cell: Tensor, phi_cell: Tensor) -> Tensor:
-    """From v ``[5, d, B]``, which becomes gates and phi(g), the new cell, phi(cell) and h."""
+    """Compute the new cell, phi(cell) and h from v ``[5, d, B]``, which is overwritten by gates and phi(g)."""
     i, f, o = v[:3].sigmoid_().unbind(0)
     torch.mul(f, before, out=cell).addcmul_(i, v[3:].tanh_())
     return o * torch.tanh(cell, out=phi_cell)
@@ -142,9 +142,9 @@ def _step(v: Tensor, before: Tensor, cell: Tensor, phi_cell: Tensor) -> Tensor:
 def _step_gradient(
     grad_state: Tensor, grad_cell: Tensor, v: Tensor, before: Tensor, phi_cell: Tensor, scratch: Tensor, out: Tensor
 ) -> None:
-    """The gradient of v into ``out``; that of the new cell in ``grad_cell`` becomes that of the one before.
+    """Write the gradient of v to ``out``; update ``grad_cell`` from the new cell to the cell before.
 
-    A real gate multiplies both parts: its gradient is the sum of theirs.
+    A real gate multiplies both parts, so its gradient is the sum over them.
     """
     (i, f, o), phi = v[:3].unbind(0), v[3:]
     # h = o phi(c)
@@ -163,10 +163,10 @@ def _step_gradient(
 
 
 def _features_first(x: Tensor) -> Tensor:
-    """Halves ``[B, 2d]`` as numbers ``[2, d, B]``; a copy."""
+    """Copy halves ``[B, 2d]`` to ``[2, d, B]``."""
     return x.unflatten(-1, (2, -1)).permute(1, 2, 0).clone(memory_format=torch.contiguous_format)
 
 
 def _rows_first(x: Tensor) -> Tensor:
-    """Numbers ``[2, d, B]`` as halves ``[B, 2d]``; a copy."""
+    """Copy ``[2, d, B]`` to halves ``[B, 2d]``."""
     return x.permute(2, 0, 1).clone(memory_format=torch.contiguous_format).flatten(1)

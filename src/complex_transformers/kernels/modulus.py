@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The modulus of complex numbers stored as ``[real | imag]`` halves."""
+"""Modulus of ``[real | imag]`` halves."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["modulus_of_halves"]
 
 
 def modulus_of_halves(x: Tensor) -> Tensor:
-    """|z| and its gradient z / |z|, 0 where z is 0: ``[..., 2d] -> [..., d]``."""
+    """Compute |z| with gradient z / |z|, which is 0 at z = 0: ``[..., 2d] -> [..., d]``."""
     return modulus_by_formula(x) if is_transformed() else Modulus.apply(x)
 
 
 def modulus_by_formula(x: Tensor) -> Tensor:
-    """``modulus_of_halves`` by operations that autograd and ``torch.func`` know."""
+    """Compute ``modulus_of_halves`` with operations that autograd and ``torch.func`` support."""
     real, imag = halves(x)
     is_zero = (real == 0) & (imag == 0)
     size = hypot(real.masked_fill(is_zero, 1.0), imag).masked_fill(is_zero, 0.0)
@@ -30,7 +30,7 @@ def modulus_by_formula(x: Tensor) -> Tensor:
 
 
 class Modulus(torch.autograd.Function):
-    """``modulus_of_halves`` by an operation for each direction instead of seven."""
+    """``modulus_of_halves`` with one operation forward and one backward instead of seven."""
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ class Modulus(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         x, size = ctx.saved_tensors
-        size = F.threshold(size, 0.0, math.inf)  # in place of 0, for 0 / inf is 0 and so is its slope
+        size = F.threshold(size, 0.0, math.inf)  # replaces 0, so that 0 / inf = 0 also has gradient 0
         unit = x.unflatten(-1, (2, -1)) / size.unsqueeze(-2)
         grad = grad.unsqueeze(-2)
         return (unit * grad if by_formula(grad) else unit.mul_(grad)).reshape(x.shape)

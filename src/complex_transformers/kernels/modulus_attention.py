@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The moduli of complex scores, and attention with them a block of queries at a time.
+"""Moduli of complex attention scores, and blocked attention with modulus scores.
 
 Queries and keys are ``[B, H, T, 2 d]`` with ``[real | imag]`` halves on the last axis.
 """
@@ -30,23 +30,23 @@ def _join(real: Tensor, imag: Tensor) -> Tensor:
     return torch.cat([real, imag], dim=-1)
 
 
-def turn(query: Tensor) -> Tensor:
-    """-i q, whose real products with k are the imaginary parts of q k^H: ``[..., 2d]``."""
+def rotate_back(query: Tensor) -> Tensor:
+    """Compute -i q, whose real products with k are the imaginary parts of q k^H: ``[..., 2d]``."""
     real, imag = _split(query)
     return _join(imag, -real)
 
 
 def stack(query: Tensor, bilinear: bool = False) -> Tensor:
-    """Queries whose real products with k are Re and Im of the score: ``[..., T, 2d] -> [..., 2 T, 2d]``.
+    """Stack queries whose real products with k are Re and Im of the score: ``[..., T, 2d] -> [..., 2 T, 2d]``.
 
     q k^H = ([q_re | q_im] . k) + i ([q_im | -q_re] . k), q k^T = ([q_re | -q_im] . k) + i ([q_im | q_re] . k).
     """
     real, imag = _split(query)
-    return torch.cat([_join(real, -imag), _join(imag, real)] if bilinear else [query, turn(query)], dim=-2)
+    return torch.cat([_join(real, -imag), _join(imag, real)] if bilinear else [query, rotate_back(query)], dim=-2)
 
 
 def unstack(grad: Tensor, bilinear: bool) -> Tensor:
-    """The adjoint of ``stack``: the gradient of q from that of the stacked queries, ``[..., 2 T, 2d]``."""
+    """Apply the adjoint of ``stack`` to a gradient of the stacked queries, ``[..., 2 T, 2d] -> [..., T, 2d]``."""
     (real_a, real_b), (imag_a, imag_b) = (_split(part) for part in grad.chunk(2, dim=-2))
     if bilinear:
         return _join(real_a + imag_b, imag_a - real_b)
@@ -54,18 +54,18 @@ def unstack(grad: Tensor, bilinear: bool) -> Tensor:
 
 
 def least_modulus(dtype: torch.dtype) -> float:
-    """Keeps grad / modulus finite; below it (1e-19 in float32) the gradient fades to 0 at a score of 0."""
+    """Return the modulus (1e-19 in float32) below which the gradient decreases linearly to 0."""
     return torch.finfo(dtype).tiny ** 0.5
 
 
 def modulus_gradient_(parts: Tensor, modulus: Tensor, grad: Tensor) -> Tensor:
-    """Gradient of (Re, Im), ``[..., 2 T, S]``, from that of a modulus above 0; overwrites ``parts`` and ``grad``."""
+    """Compute the gradient of (Re, Im), ``[..., 2 T, S]``, from the gradient of a positive modulus, in place."""
     parts.unflatten(-2, (2, -1)).mul_(grad.div_(modulus).unsqueeze(-3))
     return parts
 
 
 def moduli(real: Tensor, imag: Tensor) -> Tensor:
-    """|re + i im| by operations that autograd knows."""
+    """Compute |re + i im| with differentiable operations."""
     return modulus_of_halves(_join(real, imag))
 
 
@@ -74,9 +74,9 @@ def _score_moduli(query: Tensor, key: Tensor, bilinear: bool) -> tuple[Tensor]:
 
 
 class ScoreModulus(torch.autograd.Function):
-    """|q k^H| or |q k^T|: the modulus and its gradient in one pass over the scores, 0 where the score is 0.
+    """|q k^H| or |q k^T| with a gradient in one pass over the scores, which is 0 at a score of 0.
 
-    The same as ``hypot`` of ``complex_scores`` under autograd, in three quarters of the time.
+    It takes three quarters of the time of ``hypot`` of ``complex_scores`` under autograd.
     """
 
     @staticmethod
@@ -103,61 +103,60 @@ class ScoreModulus(torch.autograd.Function):
         return grad_query, grad_parts.transpose(-1, -2) @ stack(query, ctx.bilinear), None
 
 
-# Of a block: queries, so many that a product is worth its call, and scores, so few that they stay in a cache.
+# Size of a block: enough queries to amortise a call, few enough scores to stay in the cache.
 BLOCK_QUERIES = 256
 BLOCK_SCORES = 2**18
-# Heads that a thread has at least: the products of a block are shared out by heads.
+# Minimum number of heads per thread, since threads split the products of a block by heads.
 HEADS_PER_THREAD = 1
 
 
 class Group(NamedTuple):
-    """Heads that are computed together, those of some samples or some of one."""
+    """Heads that are computed together: all heads of some samples, or some heads of one sample."""
 
     samples: slice
     heads: slice
 
     def own(self, x: Tensor) -> Tensor:
-        """What belongs to these P heads, ``[B, H, ...] -> [P, ...]``: a view where they lie side by side."""
+        """Select these P heads, ``[B, H, ...] -> [P, ...]``, as a view if they are contiguous."""
         return x[self.samples, self.heads].flatten(0, 1)
 
     def masks(self, masks: Tensor | None) -> Iterator[Tensor | None]:
-        """The parts of a mask ``[B, H, T, S]`` for the blocks."""
+        """Split a mask ``[B, H, T, S]`` into blocks."""
         return repeat(None) if masks is None else blocks(masks[self.samples, self.heads])
 
 
 def groups(query: Tensor, key: Tensor) -> Iterator[Group]:
-    """The heads of queries ``[B, H, T, 2d]``, so many at a time that a block has about ``BLOCK_SCORES`` scores."""
+    """Group the heads of queries ``[B, H, T, 2d]`` so that a block has about ``BLOCK_SCORES`` scores."""
     batch, heads, length, _ = query.shape
     if not length:
         return
     scores = min(length, BLOCK_QUERIES) * key.shape[2]
     pairs = max(1, BLOCK_SCORES // max(1, scores), HEADS_PER_THREAD * torch.get_num_threads())
-    samples, some = max(1, pairs // heads), min(pairs, heads)  # whole samples, or heads of one
+    samples, some = max(1, pairs // heads), min(pairs, heads)  # whole samples, or heads of one sample
     for first, head in product(range(0, batch, samples), range(0, heads, some)):
         yield Group(slice(first, first + samples), slice(head, head + some))
 
 
 def blocks(x: Tensor) -> Iterator[Tensor]:
-    """The queries of ``[..., T, *]``, a block after another."""
+    """Split ``[..., T, *]`` into blocks of queries."""
     return iter(x.split(BLOCK_QUERIES, dim=-2))
 
 
 def whole_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
-    """A mask that is broadcast as a view ``[B, H, T, S]``."""
+    """Broadcast a mask to a view ``[B, H, T, S]``."""
     return None if mask is None else mask.expand(*query.shape[:-1], key.shape[-2])
 
 
 def softmax_gradient_(grad: Tensor, weights: Tensor) -> Tensor:
-    """w (g - sum w g), from the gradient g of the weights w, in one pass over it; overwrites it."""
+    """Compute w (g - sum w g) from the gradient g of the weights w, in place in one pass."""
     return torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, grad_input=grad)
 
 
 class Scratch:
-    """Arrays by name that all blocks compute in: memory that is new to a process is slow to touch.
+    """Named buffers that all blocks reuse, since touching fresh memory is slow.
 
-    ``squares_fit [B, H, 1, 1]``: no score is so large that its square overflows, by |<k|q>| <= |k| |q|; then some
-    passes over a block that lies in the cache take the place of ``hypot``, which is slower. Squares that vanish are
-    those of scores below 1e-19, where the gradient fades to 0 anyway.
+    ``squares_fit [B, H, 1, 1]``: no squared score can overflow, by |<k|q>| <= |k| |q|. Squaring a cached block is then
+    faster than ``hypot``. Squares underflow only for scores below 1e-19, where the gradient tends to 0 anyway.
     """
 
     def __init__(self, query: Tensor, key: Tensor) -> None:
@@ -170,34 +169,34 @@ class Scratch:
         self.all_fit = bool(self.squares_fit.all())
 
     def __call__(self, name: str, *shape: int) -> Tensor:
-        """The array of that name and shape, of any content; few shapes, for only the last blocks are smaller."""
+        """Return the buffer of this name and shape, with arbitrary content; only last blocks have other shapes."""
         if (name, shape) not in self.arrays:
             self.arrays[name, shape] = self.like.new_empty(shape)
         return self.arrays[name, shape]
 
-    def scores(self, query: Tensor, turned: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Re and Im of q k^H, ``[P, R, S]``, of queries ``[P, R, 2d]`` and the same ``turned``."""
+    def scores(self, query: Tensor, rotated: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute Re and Im of q k^H, ``[P, R, S]``, from queries ``[P, R, 2d]`` and -i q in ``rotated``."""
         shape = *query.shape[:2], key.shape[1]
         return (
             torch.bmm(query, key.mT, out=self("real", *shape)),
-            torch.bmm(turned, key.mT, out=self("imag", *shape)),
+            torch.bmm(rotated, key.mT, out=self("imag", *shape)),
         )
 
 
 class BlockedModulusAttention(torch.autograd.Function):
-    """softmax(|q k^H| + mask) v, a block of queries of a few heads at a time: memory linear in the length.
+    """softmax(|q k^H| + mask) v by blocks of queries and heads, with memory linear in the length.
 
-    Nothing of size T x S is kept: the backward pass computes the scores of a block again (Rabe & Staats 2021, with
-    whole rows of the softmax). Blocks stay in the cache, which is worth more than the second product costs. Dropout
-    draws from a generator of its own, so that both passes drop the same weights.
+    Nothing of size T x S is saved: the backward pass recomputes the scores of a block (Rabe & Staats 2021, with whole
+    rows of the softmax). Blocks stay in the cache, which saves more than the recomputation costs. Dropout draws from a
+    separate generator, so that both passes drop the same weights.
 
-    With G = G_re + i G_im, the gradient of the scores, dq = G k and dk = G^H q. Each is three real products instead of
-    four (Gauss), and both use the sum s = G_re + G_im::
+    With the gradient of the scores G = G_re + i G_im, dq = G k and dk = G^H q. Each takes three real products instead
+    of four (Gauss), and both use the sum s = G_re + G_im::
 
         G k   = s k_re - G_im (k_re + k_im)      + i (s k_re + G_re (k_im - k_re))
         G^H q = s^T q_re + G_im^T (q_im - q_re)  + i (G_re^T (q_re + q_im) - s^T q_re)
 
-    Inputs are float32 or better, and autocast is off while it is called; in the backward pass it turns it off itself.
+    Inputs must be float32 or better and the caller disables autocast; the backward pass disables it itself.
     """
 
     @staticmethod
@@ -209,15 +208,15 @@ class BlockedModulusAttention(torch.autograd.Function):
         out: Tensor,
         inverse: Tensor | None = None,
     ) -> Tensor:
-        """softmax(|s| + mask) of scores ``[P, R, S]``, in ``out``; 1 / |s|, 0 being 1e-19, in ``inverse``."""
+        """Compute softmax(|s| + mask) of scores ``[P, R, S]`` in ``out`` and 1 / max(|s|, 1e-19) in ``inverse``."""
         real, imag = scores
         exact = None if scratch.all_fit else torch.hypot(real, imag).clamp_(min=least_modulus(real.dtype))
         torch.addcmul(scratch.least_square, real, real, out=out).addcmul_(imag, imag)
         if inverse is None:
             out.sqrt_()
         else:
-            out.mul_(torch.rsqrt(out, out=inverse))  # |s|^2 / |s|, sooner than a root and a division
-        if exact is not None:  # a head is computed alike whatever the others hold
+            out.mul_(torch.rsqrt(out, out=inverse))  # |s|^2 / |s|, faster than a root and a division
+        if exact is not None:  # per head, so that heads do not affect each other
             torch.where(fit, out, exact, out=out)
             if inverse is not None:
                 torch.where(fit, inverse, exact.reciprocal_(), out=inverse)
@@ -227,7 +226,7 @@ class BlockedModulusAttention(torch.autograd.Function):
 
     @staticmethod
     def _keep(weights: Tensor, dropout: float, generator: torch.Generator) -> Tensor:
-        """Factors on the weights: 0 with probability ``dropout``, else 1 / (1 - dropout)."""
+        """Draw dropout factors: 0 with probability ``dropout``, else 1 / (1 - dropout)."""
         keep = torch.empty_like(weights).bernoulli_(1.0 - dropout, generator=generator)
         return keep if dropout == 1.0 else keep.div_(1.0 - dropout)
 
@@ -235,7 +234,7 @@ class BlockedModulusAttention(torch.autograd.Function):
     def _formula(
         query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, seed: int
     ) -> tuple[Tensor]:
-        """The same as a whole, by operations that autograd knows."""
+        """Compute the same without blocks, with differentiable operations."""
         (scores,) = _score_moduli(query, key, bilinear=False)
         weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
         if dropout:
@@ -249,15 +248,15 @@ class BlockedModulusAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, seed: int) -> Tensor:
-        """The result ``[B, H, T, d_v]`` of ``[B, H, T, 2d]``, ``[B, H, S, 2d]`` and ``[B, H, S, d_v]``."""
+        """Compute ``[B, H, T, d_v]`` from ``[B, H, T, 2d]``, ``[B, H, S, 2d]`` and ``[B, H, S, d_v]``."""
         blocked, scratch, masks = BlockedModulusAttention, Scratch(query, key), whole_mask(mask, query, key)
         generator = torch.Generator().manual_seed(seed)
         out = value.new_empty(*query.shape[:-1], value.shape[-1])
         for group in groups(query, key):
             own_out, q, k, v, fit = (group.own(x) for x in (out, query, key, value, scratch.squares_fit))
-            rows = zip(*map(blocks, (q, turn(q), own_out)), strict=True)
-            for (own_q, turned, to), own_mask in zip(rows, group.masks(masks), strict=False):
-                scores = scratch.scores(own_q, turned, k)
+            rows = zip(*map(blocks, (q, rotate_back(q), own_out)), strict=True)
+            for (own_q, rotated, to), own_mask in zip(rows, group.masks(masks), strict=False):
+                scores = scratch.scores(own_q, rotated, k)
                 weights = blocked._softmax(scores, own_mask, fit, scratch, out=scores[0])
                 if dropout:
                     weights.mul_(blocked._keep(weights, dropout, generator))
@@ -272,7 +271,7 @@ class BlockedModulusAttention(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        """Gradients of query, key and value from that of the result, ``[B, H, T, d_v]``; the mask has none."""
+        """Compute the gradients of query, key and value; the mask has none."""
         query, key, value, mask = ctx.saved_tensors
         if by_formula(grad):
             inputs = query, key, value, mask, ctx.dropout, ctx.seed
@@ -287,13 +286,13 @@ class BlockedModulusAttention(torch.autograd.Function):
             (q_real, q_imag), (k_real, k_imag) = _split(q), _split(k)
             q_sum, q_difference = q_real + q_imag, q_imag - q_real
             k_sum, k_difference = k_real + k_imag, k_imag - k_real
-            # Sums over the blocks, features before words: so the products that add to them are fast.
+            # Sums over the blocks, features before keys, for faster accumulating products.
             of_v = scratch("of v", *v.mT.shape)
             of_common, of_real, of_imag = (scratch(f"of {name}", *k_real.mT.shape) for name in ("s", "real", "imag"))
-            add = 0.0  # there is no sum yet
-            rows = zip(*map(blocks, (q, turn(q), own_grad, q_real, q_sum, q_difference, grad_q)), strict=True)
-            for (own_q, turned, own_g, *of_own, to), own_mask in zip(rows, group.masks(masks), strict=False):
-                real, imag = scratch.scores(own_q, turned, k)
+            add = 0.0  # overwrites the buffers in the first block
+            rows = zip(*map(blocks, (q, rotate_back(q), own_grad, q_real, q_sum, q_difference, grad_q)), strict=True)
+            for (own_q, rotated, own_g, *of_own, to), own_mask in zip(rows, group.masks(masks), strict=False):
+                real, imag = scratch.scores(own_q, rotated, k)
                 weights, inverse = (scratch(name, *real.shape) for name in ("weights", "inverse"))
                 kept = blocked._softmax((real, imag), own_mask, fit, scratch, out=weights, inverse=inverse)
                 of_weights = torch.bmm(own_g, v.mT, out=scratch("grad", *real.shape))

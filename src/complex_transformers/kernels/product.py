@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The product of complex numbers stored as ``[real | imag]`` halves, element by element."""
+"""Element-wise complex product of ``[real | imag]`` halves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["product_of_halves"]
 
 
 def product_of_halves(x: Tensor, y: Tensor) -> Tensor:
-    """(a + ib)(c + id) = (ac - bd) + i(ad + bc), with broadcasting: ``[..., 2d], [..., 2d] -> [..., 2d]``."""
+    """Compute (a + ib)(c + id) = (ac - bd) + i(ad + bc) with broadcasting: ``[..., 2d], [..., 2d] -> [..., 2d]``."""
     return run(Product, x, y) if x.dtype == y.dtype and is_plain_cpu(x) else _by_formula(x, y)[0]
 
 
@@ -24,7 +24,7 @@ def _by_formula(x: Tensor, y: Tensor) -> tuple[Tensor]:
 
 
 def _product(x: Tensor, y: Tensor, sign: float) -> Tensor:
-    """x (c + i sign d), in a pass for each of the four real products."""
+    """Compute x (c + i sign d) with one pass per real product."""
     (a, b), (c, d) = halves(x), halves(y)
     *shape, features = torch.broadcast_tensors(a, c)[0].shape  # broadcast_shapes is Python and slow
     out = x.new_empty(*shape, 2 * features)
@@ -35,7 +35,7 @@ def _product(x: Tensor, y: Tensor, sign: float) -> Tensor:
 
 
 class Product(torch.autograd.Function):
-    """``product_of_halves`` written where it belongs, and its gradients, products with the conjugates."""
+    """``product_of_halves`` without temporaries; the gradients are products with the conjugates."""
 
     @staticmethod
     def forward(x: Tensor, y: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class Product(torch.autograd.Function):
 
 
 def _summed(grad: Tensor, like: Tensor) -> Tensor:
-    """The gradient of what has been broadcast."""
+    """Sum a gradient over the axes along which ``like`` was broadcast."""
     if grad.shape == like.shape:
         return grad
     size = halves(like)[0].shape

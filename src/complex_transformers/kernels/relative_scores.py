@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Scores by content and by distance (Dai et al., *Transformer-XL*, ACL 2019, section 3.3), added where they stand."""
+"""Attention scores by content and by distance, added in place (Dai et al., *Transformer-XL*, ACL 2019, 3.3)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ __all__ = ["RelativeModulus", "RelativeScores", "relative_shift"]
 
 
 def relative_shift(scores: Tensor) -> Tensor:
-    """Scores by distance to scores by key: ``[..., T, S + 1] -> [..., T, S]``, a view where the input allows it.
+    """Convert scores by distance to scores by key: ``[..., T, S + 1] -> [..., T, S]``, as a view if possible.
 
-    Column c of the input belongs to distance S - c. The last query stands at the last key, so query t and key j are
-    S - T + t - j apart, and out[t, j] = in[t, T - t + j] (Dai et al., appendix B). Row by row in memory that is
-    element T + t S + j: the input without its first T elements, in rows of S. Keys after a query have no distance:
-    what stands at j > S - T + t must be masked.
+    Column c of the input belongs to distance S - c. The last query is aligned with the last key, so query t and key j
+    have distance S - T + t - j, and out[t, j] = in[t, T - t + j] (Dai et al., appendix B). In row-major memory this is
+    element T + t S + j: the input without its first T elements, in rows of S. Entries with j > S - T + t, keys after
+    the query, are meaningless and must be masked.
     """
     length, columns = scores.shape[-2:]
     return scores.flatten(-2)[..., length:].unflatten(-1, (length, columns - 1))
 
 
 def _products(content: Tensor, key: Tensor, position: Tensor, distances: Tensor) -> Tensor:
-    """content key^T + shift(position distances^T), ``[B, H, T, S]``: the first is added where the second stands."""
+    """Compute content key^T + shift(position distances^T), ``[B, H, T, S]``, with the first added in place."""
     scores = relative_shift(position @ distances.mT)
     scores.view(-1, *scores.shape[-2:]).baddbmm_(content.flatten(0, 1), key.flatten(0, 1).mT)
     return scores
 
 
 def _scores(content: Tensor, key: Tensor, position: Tensor, distances: Tensor) -> tuple[Tensor]:
-    """``_products`` by operations that autograd knows."""
+    """Compute ``_products`` with differentiable operations."""
     return (content @ key.mT + relative_shift(position @ distances.mT),)
 
 
@@ -43,15 +43,15 @@ def _score_moduli(content: Tensor, key: Tensor, position: Tensor, distances: Ten
 
 
 def _empty_gradient(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """A gradient of ``scores`` by key, not filled, and what it is by distance, in the same memory."""
+    """Allocate a gradient of ``scores`` by key and the same memory viewed by distance."""
     *batch, length, size = scores.shape
     by_distance = scores.new_empty(*batch, length, size + 1)
-    by_distance.flatten(-2)[..., :length] = 0.0  # what the shift leaves out
+    by_distance.flatten(-2)[..., :length] = 0.0  # entries that the shift skips
     return relative_shift(by_distance), by_distance
 
 
 def _gradients(by_key: Tensor, by_distance: Tensor, *inputs: Tensor, of_distances: bool) -> list[Tensor | None]:
-    """Gradients of the inputs of ``_products`` from that of the scores, by key and by distance."""
+    """Compute the gradients of the inputs of ``_products`` from the gradient of the scores, by key and by distance."""
     content, key, position, distances = inputs
     grads: list[Tensor | None] = [by_key @ key, by_key.mT @ content, by_distance @ distances, None]
     if of_distances:
@@ -60,7 +60,7 @@ def _gradients(by_key: Tensor, by_distance: Tensor, *inputs: Tensor, of_distance
 
 
 class RelativeScores(torch.autograd.Function):
-    """``_products``; the gradient too is shifted where it stands."""
+    """``_products`` whose gradient is shifted in place, too."""
 
     @staticmethod
     def forward(content: Tensor, key: Tensor, position: Tensor, distances: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ class RelativeScores(torch.autograd.Function):
 
 
 class RelativeModulus(torch.autograd.Function):
-    """Modulus of the complex sum whose parts are ``_products`` of stacked queries; gradient 0 at a score of 0."""
+    """Modulus of complex scores whose parts are ``_products`` of stacked queries; the gradient at 0 is 0."""
 
     @staticmethod
     def forward(
@@ -100,7 +100,7 @@ class RelativeModulus(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
-        """Gradients of content, key, position and distances: d|s| = Re(s* ds) / |s| of each score s."""
+        """Compute the gradients of content, key, position and distances: d|s| = Re(s* ds) / |s| for each score s."""
         content, key, position, distances, modulus, *parts = ctx.saved_tensors
         if by_formula(grad):
             given = content, key, position, distances, ctx.bilinear

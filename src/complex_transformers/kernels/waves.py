@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The phase of a wave at a position."""
+"""Phase of an embedding at a position."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["wave_phase"]
 
 
 def wave_phase(frequency: Tensor, positions: Tensor) -> Tensor:
-    """omega pos modulo 2 pi in [-pi, pi], in float32 or better: ``[..., d] x [...] -> [..., d]``.
+    """Compute omega pos modulo 2 pi in [-pi, pi], in float32 or better: ``[..., d] x [...] -> [..., d]``.
 
-    The product is taken and reduced in float64: in float32 it is off by 0.06 rad at position 1e6.
+    The product is computed and reduced in float64; in float32 the error is 0.06 rad at position 1e6.
     """
     turns = frequency.double() * (positions.double() / (2.0 * math.pi)).unsqueeze(-1)
     phase = (turns - turns.round()) * (2.0 * math.pi)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Activations of both number fields (Thesis 2.8) and their registry ``ACT2CFN``.
 
-A bounded function that is complex-differentiable everywhere is constant (Liouville), so each activation gives up
-one of the two: the docstrings say which, and where it is singular. In the real field every one of them is the same
-formula on numbers without an imaginary part.
+A bounded function that is complex-differentiable everywhere is constant (Liouville), so no activation has both
+properties: each docstring says which one it has, and where the activation is singular. In the real field the same
+formulas apply with imaginary part 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class _Activation(nn.Module):
-    """Base: ``num_features`` is the stored width (needed by activations with parameters)."""
+    """Base of activations. ``num_features`` is the stored width, needed by activations with parameters."""
 
     def __init__(self, num_features: int | None = None, number_field: str = "complex") -> None:
         super().__init__()
@@ -71,9 +71,9 @@ class Split(_Activation):
 
 
 class SplitPReLU(_Activation):
-    """re and im where they are positive, a re and a im where not, with learned a (He et al. 2015, for both parts).
+    """PReLU of the real and the imaginary part with a learned slope a for negative values (He et al. 2015).
 
-    One slope a for each feature, for both parts alike; without ``num_features`` a single one as in ``torch.nn.PReLU``.
+    Both parts of a feature share a slope; without ``num_features`` there is a single one as in ``torch.nn.PReLU``.
     Domain C, unbounded, not holomorphic; singular on the two axes. a starts at 0.25.
     """
 
@@ -86,7 +86,7 @@ class SplitPReLU(_Activation):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """a = 0.25."""
+        """Set a = 0.25."""
         torch.nn.init.constant_(self.weight, 0.25)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -97,15 +97,15 @@ class SplitPReLU(_Activation):
 
 
 class _Quotient(_Activation):
-    """Base of the activations that divide: computed in float32 or better, since fp16 has no room for quotients."""
+    """Base of activations with a division, which is computed in float32 or better."""
 
     def forward(self, x: Tensor) -> Tensor:
         wide = CF.wide(x)
-        # fp16 ends at 65504: with the smaller floor the gradient beside a singularity would be infinite.
+        # In float16 (maximum 65504) the gradient near a singularity would overflow with the smaller floor.
         return self._quotient(wide, 1e-4 if x.dtype == torch.float16 else 1e-6).to(x.dtype)
 
     def _quotient(self, x: Tensor, floor: float) -> Tensor:
-        """The activation of ``x`` with denominators kept at ``floor`` or more."""
+        """Compute the activation with denominators clamped to at least ``floor``."""
         raise NotImplementedError
 
 
@@ -113,8 +113,8 @@ class HolomorphicTanh(_Quotient):
     """tanh z = sinh z / cosh z (Thesis 2.46).
 
     Domain C without the poles i(pi/2 + k pi); holomorphic there, unbounded near the poles. Computed as
-    (t + i s c (1 - t^2)) / (c^2 + t^2 s^2) with t = tanh re, s = sin im, c = cos im; the denominator is kept at
-    1e-6 (float16: 1e-4) or more, so the value stays below 1e3 at a pole and every other value is exact.
+    (t + i s c (1 - t^2)) / (c^2 + t^2 s^2) with t = tanh re, s = sin im, c = cos im; the denominator is clamped to
+    at least 1e-6 (float16: 1e-4), which bounds the value at a pole by 1e3 and changes no other value.
     """
 
     def _quotient(self, x: Tensor, floor: float) -> Tensor:
@@ -129,7 +129,7 @@ class HolomorphicTanh(_Quotient):
 class ModReLU(_Quotient):
     """ReLU(|z| + b) z / |z| with a learned real b for each feature (Thesis 2.50; Arjovsky et al. 2016).
 
-    Domain C, unbounded, not holomorphic; keeps the phase. z / |z| is singular at 0: it is taken as
+    Domain C, unbounded, not holomorphic; keeps the phase. z / |z|, singular at 0, is computed as
     z / max(|z|, 1e-6) (float16: 1e-4), so the function and its gradient are finite everywhere. b starts at 0 (the
     identity).
     """
@@ -137,11 +137,11 @@ class ModReLU(_Quotient):
     def __init__(self, num_features: int | None = None, number_field: str = "complex") -> None:
         super().__init__(num_features, number_field)
         if num_features is None:
-            raise ValueError("modrelu has one bias for each feature: pass num_features, the width of its input")
+            raise ValueError("modrelu has a bias for each feature: pass num_features, the stored width of its input")
         self.bias = nn.Parameter(torch.zeros(self.numbers.num_features(num_features)))
 
     def reset_parameters(self) -> None:
-        """b = 0."""
+        """Set b = 0."""
         torch.nn.init.zeros_(self.bias)
 
     def _quotient(self, x: Tensor, floor: float) -> Tensor:
@@ -161,7 +161,7 @@ class HiroseTanh(_Quotient):
 
     def _quotient(self, x: Tensor, floor: float) -> Tensor:
         q = self.numbers.modulus(x) / self.m**2
-        # tanh(q) / q by its series near 0 (error 17/315 q^6 < 1e-13), where the quotient has no gradient.
+        # Series of tanh(q) / q near 0 (error 17/315 q^6 < 1e-13), where the gradient of the quotient is NaN.
         away, square = q.clamp(min=1e-2), q.clamp(max=1e-2).square()
         near = 1.0 - square / 3.0 + 2.0 * square.square() / 15.0
         factor = torch.where(q < 1e-2, near, torch.tanh(away) / away)
@@ -169,7 +169,7 @@ class HiroseTanh(_Quotient):
 
 
 class Modulus(_Activation):
-    """|z| as a number with imaginary part 0 (Thesis 2.49). Domain C, unbounded, no derivative at 0 (taken as 0)."""
+    """|z| with imaginary part 0 (Thesis 2.49). Domain C, unbounded, no derivative at 0 (gradient 0)."""
 
     def forward(self, x: Tensor) -> Tensor:
         return self.numbers.from_real(self.numbers.modulus(x))
@@ -190,7 +190,7 @@ class Cardioid(_Quotient):
 
     def _quotient(self, x: Tensor, floor: float) -> Tensor:
         r = self.numbers.modulus(x)
-        cosine = self.numbers.parts(x)[0] / r.clamp(min=1e-30)  # at most 1: needs no larger floor
+        cosine = self.numbers.parts(x)[0] / r.clamp(min=1e-30)  # at most 1, so no larger floor is needed
         return self.numbers.scale(x, 0.5 * (1.0 + cosine))
 
 
@@ -206,10 +206,10 @@ class ZReLU(_Activation):
 
 
 class SquaredReLU(_Activation):
-    """re^2 + i im^2, and 0 where both parts are negative (iFairy, Wang et al. 2025); of real numbers ReLU(x)^2.
+    """re^2 + i im^2, and 0 where both parts are negative (iFairy, Wang et al. 2025); in the real field ReLU(x)^2.
 
     Domain C, unbounded, not holomorphic, not continuous where one part is negative and the other changes its sign.
-    Parts beyond the root of the largest number of the dtype saturate.
+    Squares beyond the range of the dtype saturate.
     """
 
     def forward(self, x: Tensor) -> Tensor:
@@ -247,6 +247,6 @@ ACT2CFN: dict[str, Callable[..., nn.Module]] = {
 
 
 def get_activation(name: str, num_features: int | None = None, number_field: str = "complex") -> nn.Module:
-    """A new activation module by its name in ``ACT2CFN``; raises with the valid names."""
+    """Create an activation module by its name in ``ACT2CFN``; raise ValueError for an unknown name."""
     check_choice("activation", name, ACT2CFN)
     return ACT2CFN[name](num_features=num_features, number_field=number_field)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The adaptive softmax (Grave et al., *Efficient softmax approximation for GPUs*, ICML 2017) of both number fields."""
+"""Adaptive softmax (Grave et al., *Efficient softmax approximation for GPUs*, ICML 2017) for both number fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .checks import check_ids
+from .checks import check_choice, check_ids, check_shape
 from .linear import RealLinear, is_hooked
 from .readout import Readout, resized_layer
 
@@ -30,64 +30,53 @@ def check_adaptive_softmax(
     readout: str = "concat",
     field: str = "readout",
 ) -> None:
-    """Raise for clusters without words or features, and for readouts of complex weights.
+    """Raise for clusters without words or features, and for readouts with complex weights.
 
     Args:
-        cutoffs, div_value, out_features, readout: of an ``AdaptiveReadout``.
-        features: real numbers that its layers read.
+        cutoffs, div_value, out_features, readout: options of an ``AdaptiveReadout``.
+        features: input width of its layers.
         field: name of ``readout`` in messages.
     """
     edges = [0, *cutoffs, out_features]
     if not cutoffs or any(end <= start for start, end in pairwise(edges)):
-        raise ValueError(
-            f"cutoffs must be increasing word ids between 1 and {out_features - 1}, the last of {out_features} words, "
-            f"got {list(cutoffs)}"
-        )
+        valid = f"increasing word ids between 1 and {out_features - 1}, the last of {out_features} words"
+        raise ValueError(f"cutoffs must be {valid}, got {list(cutoffs)}")
     if div_value < 1:
-        raise ValueError(f"div_value must be 1 or more, got {div_value}; 1 gives all clusters the same features")
+        raise ValueError(f"div_value must be 1 or more, got {div_value}")
     if features // div_value ** len(cutoffs) == 0:
-        raise ValueError(
-            f"div_value={div_value} leaves none of {features} features for tail {len(cutoffs)}; use a smaller one or "
-            "fewer cutoffs"
-        )
-    if readout not in ("concat", "feature_modulus"):
-        raise ValueError(
-            f"the adaptive softmax has real weights, and {field}={readout!r} complex ones; use 'concat' or "
-            "'feature_modulus', or leave out the cutoffs"
-        )
+        raise ValueError(f"div_value={div_value} leaves none of {features} features for tail {len(cutoffs)}")
+    check_choice(field, readout, ("concat", "feature_modulus"), " with the adaptive softmax; or leave out the cutoffs")
 
 
 class AdaptiveReadout(Readout):
     """Real log-probabilities by clusters of words, ``[..., in_features] -> [..., out_features]``.
 
-    The words 0, 1, ... are sorted by frequency, most frequent first, and ``cutoffs`` divide them into clusters. A
-    softmax over the first cluster and one logit for each of the others, the tails, chooses a word of the first or a
-    tail; a softmax over the tail chooses its word (Grave et al. 2017, Eq. 4, 5):
+    Word ids are sorted by frequency, most frequent first, and ``cutoffs`` divide them into clusters. One softmax over
+    the words of the first cluster and one logit per tail (further cluster) selects a word or a tail; a second softmax
+    selects the word within the tail (Grave et al. 2017, Eq. 4, 5):
 
         log p(w) = log h(w)              for w < cutoffs[0],   h = softmax of the first cluster and the tails
         log p(w) = log h(i) + log t_i(w) for w of tail i,      t_i = softmax of the words of tail i
 
-    ``nll`` computes the tails of the words that occur alone. Softmaxes are taken in float32 or better, and so are
-    results. All layers have biases, as in Dai et al. (ACL 2019), which ``torch.nn.AdaptiveLogSoftmaxWithLoss`` has
-    not.
+    ``nll`` computes a tail only for labels that lie in it. Softmaxes and results are float32 or better. Unlike
+    ``torch.nn.AdaptiveLogSoftmaxWithLoss``, all layers have biases, as in Dai et al. (ACL 2019).
 
-    Checkpoints hold ``projection``, the layer of all words for ``div_value=1``, which has the shape of a word table
-    and can be tied to one; for more, that of the first cluster, and tail i in ``tails.i``: a projection to
-    ``features // div_value ** (i + 1)`` without a bias and the layer of its words. ``clusters`` has the logits of the
-    tails, the first tail first.
+    With ``div_value=1``, ``projection`` is the layer of all words and can be tied to the embedding table. Otherwise it
+    is the layer of the first cluster, and ``tails.i`` holds tail i: a projection to
+    ``features // div_value ** (i + 1)`` without bias and the layer of its words. ``clusters`` computes the logits of
+    the tails.
 
     Args:
         in_features: stored width of the input.
-        out_features: words.
-        cutoffs: first words of the tails, increasing.
-        div_value: a tail has this many times fewer features than the cluster before it.
-        readout: features of the input: ``concat`` (default), the stored tensor as it is, or ``feature_modulus``,
-            its moduli |z_j|.
+        out_features: number of words.
+        cutoffs: first word ids of the tails, increasing.
+        div_value: the width is divided by this factor from each cluster to the next.
+        readout: input features: ``concat`` (default), the stored tensor, or ``feature_modulus``, its moduli |z_j|.
         number_field: ``"complex"`` or ``"real"``; the real field has ``concat``.
 
     Raises:
-        ValueError: cutoffs that do not increase or leave no word for a cluster, a tail without features, other
-            readouts.
+        ValueError: cutoffs that do not increase or leave a cluster without words, a tail without features, another
+            readout.
     """
 
     def __init__(
@@ -113,7 +102,7 @@ class AdaptiveReadout(Readout):
 
     @property
     def sizes(self) -> list[int]:
-        """Words of each cluster."""
+        """The number of words of each cluster."""
         return [end - start for start, end in pairwise([0, *self.cutoffs, self.out_features])]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -126,15 +115,14 @@ class AdaptiveReadout(Readout):
         return torch.cat(pieces, dim=-1)
 
     def nll(self, x: Tensor, labels: Tensor, ignore_index: int = -100) -> Tensor:
-        """-log p of the words ``labels [...]`` after ``x [..., in_features]``, ``[...]``; 0 for ``ignore_index``.
+        """Compute -log p of ``labels [...]`` for ``x [..., in_features]``; 0 where the label is ``ignore_index``.
 
-        Every parameter gets a gradient, of zeros where its cluster has no label.
+        Every parameter gets a gradient, which is zero if its cluster has no label.
 
         Raises:
             ValueError: labels of another shape, or (on the CPU) outside the vocabulary.
         """
-        if x.shape[:-1] != labels.shape:
-            raise ValueError(f"labels must be {tuple(x.shape[:-1])}, one for each input, got {tuple(labels.shape)}")
+        check_shape("labels", labels, x.shape[:-1])
         labels = labels.to(x.device)
         given = labels != ignore_index
         words = labels[given]
@@ -146,23 +134,21 @@ class AdaptiveReadout(Readout):
         choice = torch.where(cluster == 0, words, self.cutoffs[0] + cluster - 1)
         nll = F.cross_entropy(self._head_logits(layers[0], features), choice, reduction="none")
         for index, (start, layer) in enumerate(zip(self.cutoffs, layers[1:], strict=True), start=1):
-            rows = (cluster == index).nonzero().squeeze(-1)  # none: products of no rows, gradients of zeros
+            rows = (cluster == index).nonzero().squeeze(-1)  # may be empty, with zero gradients
             logits = CF.wide(layer(features[rows]))
             nll = nll.index_add(0, rows, F.cross_entropy(logits, words[rows] - start, reduction="none"))
         return nll.new_zeros(labels.shape).masked_scatter(given, nll)
 
     @torch.no_grad()
     def resize(self, out_features: int, mean_resizing: bool = True) -> None:
-        """As in ``Readout``; the last cluster grows or shrinks, and keeps a word.
+        """Resize the last cluster, see ``Readout.resize``.
 
         Raises:
-            ValueError: the last cluster would be left without a word.
+            ValueError: the last cluster would have no word.
         """
         if out_features <= self.cutoffs[-1]:
-            raise ValueError(
-                f"the last cluster begins at word {self.cutoffs[-1]}, and {out_features} words would leave none in "
-                "it; keep more words, or make a model with other cutoffs"
-            )
+            left = f"{out_features} words would leave none in it; keep more words"
+            raise ValueError(f"the last cluster begins at word {self.cutoffs[-1]}, and {left}")
         if not self.tails:
             super().resize(out_features, mean_resizing)
             return
@@ -176,17 +162,17 @@ class AdaptiveReadout(Readout):
         return f"{super().extra_repr()}, cutoffs={list(self.cutoffs)}, div_value={self.div_value}"
 
     def _head_logits(self, layer: Callable[[Tensor], Tensor], features: Tensor) -> Tensor:
-        """Logits of the first cluster and of the tails, ``[..., cutoffs[0] + tails]``."""
+        """Compute the logits of the first cluster and of the tails, ``[..., cutoffs[0] + tails]``."""
         return CF.wide(torch.cat([layer(features), self.clusters(features)], dim=-1))
 
     def _layers(self) -> list[Callable[[Tensor], Tensor]]:
-        """The layer of the words of every cluster."""
+        """Return the output layer of every cluster."""
         table = self.projection
         if self.tails:
             return [table, *self.tails]
         own_weight = type(table) in (RealLinear, nn.Linear) and type(table.weight) in (nn.Parameter, Tensor)
         if own_weight and not is_hooked(table):
-            # Split in one node of the graph, whose gradient is put together once.
+            # A single split node, so that autograd assembles the gradient once.
             weights, biases = (cast(Tensor, part).split(self.sizes) for part in (table.weight, table.bias))
             return [partial(F.linear, weight=w, bias=b) for w, b in zip(weights, biases, strict=True)]
         # A layer that has been replaced or hooked (LoRA, quantised, offloaded) must be called.

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The few operations in which the two number fields differ, so that every layer above is written once."""
+"""The operations that differ between the two number fields, so that layers above are written once."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["Arithmetic", "arithmetic"]
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How numbers of one field are stored on the last axis and what their elementary functions are.
+    """Storage of one number field on the last axis, and its elementary functions.
 
     Attributes:
-        num_parts: real numbers per number, 2 for ``[real | imag]`` halves, 1 for real numbers.
+        num_parts: stored values per feature: 2 for ``[real | imag]`` halves, 1 in the real field.
         parts: ``x -> (real, imag)`` or ``(x,)``.
         modulus: ``[..., num_parts * d] -> [..., d]``, |z| or |x|.
-        squared_modulus: the same without the root.
-        scale: multiply each number by a real factor ``[..., d]``.
-        from_real: real numbers ``[..., d]`` as numbers of the field (imaginary part 0).
-        concatenate: the features of several tensors side by side on the last axis.
+        squared_modulus: ``[..., num_parts * d] -> [..., d]``, |z|^2 or x^2.
+        scale: multiply each feature by a real factor ``[..., d]``.
+        from_real: real values ``[..., d]`` as features of the field (imaginary part 0).
+        concatenate: concatenate the features of several tensors on the last axis.
     """
 
     name: str
@@ -40,9 +40,9 @@ class Arithmetic:
     concatenate: Callable[[Sequence[Tensor]], Tensor]
 
     def num_features(self, width: int) -> int:
-        """Numbers of the field in a stored tensor of ``width`` real values; raises when the halves do not match."""
+        """Return the number of features in a stored ``width``; raise ValueError if halves need an even one."""
         if width % self.num_parts:
-            raise ValueError(f"a width of [real | imag] halves must be even, got {width}; use {width + 1}")
+            raise ValueError(f"the width of [real | imag] halves must be even, got {width}; use {width + 1}")
         return width // self.num_parts
 
 
@@ -94,6 +94,6 @@ NUMBER_FIELDS = tuple(ARITHMETIC)
 
 
 def arithmetic(number_field: str) -> Arithmetic:
-    """The arithmetic of a number field by name; raises with the valid names."""
+    """Return the arithmetic of a number field; raise ValueError for an unknown name."""
     check_choice("number_field", number_field, ARITHMETIC)
     return ARITHMETIC[number_field]

@@ -1,23 +1,32 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of arguments that many layers share; each error names the argument, its value and what is valid."""
+"""Argument checks shared by many layers. Each error names the argument, its value and the valid values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import torch
 from torch import Tensor
 
 from ..kernels.dispatch import shows_values
 
-__all__ = ["check_choice", "check_ids", "check_mask", "check_positive"]
+__all__ = ["check_choice", "check_field_choice", "check_ids", "check_mask", "check_positive", "check_shape"]
 
 
 def check_choice(name: str, value: str, valid: Collection[str], hint: str = "") -> None:
-    """Raise a ValueError that lists the valid values."""
+    """Raise a ValueError that lists the valid values unless ``value`` is one of them."""
     if value not in valid:
         raise ValueError(f"{name} must be one of {sorted(valid)}, got {value!r}{hint}")
+
+
+def check_field_choice(name: str, value: str, valid: Collection[str], number_field: str, real: Sequence[str]) -> None:
+    """Raise a ValueError unless ``value`` is valid, and one of ``real`` in the real field."""
+    check_choice(name, value, valid)
+    check_choice("number_field", number_field, ("complex", "real"))
+    if number_field == "real" and value not in real:
+        instead = " or ".join(map(repr, real))
+        raise ValueError(f"{name}={value!r} needs number_field='complex'; the real field has {name}={instead}")
 
 
 def check_positive(**sizes: int) -> None:
@@ -29,23 +38,28 @@ def check_positive(**sizes: int) -> None:
         raise ValueError(f"{names} must be positive, got {', '.join(map(str, values))}{' and ' * bool(first)}{value}")
 
 
-def check_ids(name: str, ids: Tensor, size: int, remedy: str, or_else: str = "") -> None:
-    """Raise for ids outside ``[0, size)`` where their values can be read (``shows_values``).
+def check_shape(name: str, x: Tensor, shape: Sequence[int], remedy: str = "") -> None:
+    """Raise a ValueError unless ``x`` has this shape."""
+    if tuple(x.shape) != tuple(shape):
+        raise ValueError(f"{name} must have shape {tuple(shape)}, got {tuple(x.shape)}{remedy}")
 
-    ``or_else`` says what else ids may be that are not given here.
+
+def check_ids(name: str, ids: Tensor, size: int, remedy: str, or_else: str = "", first: int = 0) -> None:
+    """Raise for ids that are not integers in ``[first, first + size)``.
+
+    Values are checked on the CPU only, outside of compiled graphs (``shows_values``). ``or_else`` names further valid
+    values in the message.
     """
     if ids.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"{name} must be integers (int64 or int32), got dtype {ids.dtype}")
     if ids.numel() == 0 or not shows_values(ids):
         return
     low, high = (int(v) for v in torch.aminmax(ids))
-    if low < 0 or high >= size:
-        raise ValueError(f"{name} must lie in [0, {size}){or_else}, got {low if low < 0 else high}; {remedy}")
+    if low < first or high >= first + size:
+        wrong = low if low < first else high
+        raise ValueError(f"{name} must lie in [{first}, {first + size}){or_else}, got {wrong}; {remedy}")
 
 
 def check_mask(mask: Tensor, x: Tensor) -> None:
-    """Raise unless ``mask`` has the shape of ``x`` without its axis 1, the channels."""
-    if mask.shape != x.shape[:1] + x.shape[2:]:
-        raise ValueError(
-            f"mask must have the shape of x without its channels, got {tuple(mask.shape)} for {tuple(x.shape)}"
-        )
+    """Raise unless ``mask`` has the shape of ``x`` without its channel axis 1."""
+    check_shape("mask", mask, x.shape[:1] + x.shape[2:], f" for x of shape {tuple(x.shape)}")

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from torch import Tensor, nn
 from ..kernels.exporting import halves
 from . import functional as CF
 from .arithmetic import arithmetic
-from .checks import check_positive
 from .initialization import Initialized
 from .linear import is_plain
 
@@ -37,17 +35,8 @@ __all__ = [
 Sizes = int | Sequence[int]
 
 
-def check_halves_on_axis_1(x: Tensor) -> None:
-    """Raise for complex tensors and integers."""
-    if x.is_complex() or not x.is_floating_point():
-        raise TypeError(
-            f"expected real [real | imag] channels, got dtype {x.dtype}; a complex tensor z [B, C, ...] becomes "
-            "torch.cat([z.real, z.imag], dim=1)"
-        )
-
-
 class _ComplexConv(Initialized):
-    """The sub-layers ``real`` (A) and ``imag`` (B) and the product of both; see ``ComplexConv1d``."""
+    """Base of complex convolutions with the sub-layers ``real`` (A) and ``imag`` (B); see ``ComplexConv1d``."""
 
     num_dims: int
     layer_class: Any  # of both sub-layers
@@ -67,8 +56,7 @@ class _ComplexConv(Initialized):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.padding = padding if isinstance(padding, str) else self._sizes("padding", padding, least=0)
-        options = {"padding": self.padding, "padding_mode": padding_mode}
+        options = {"padding": padding, "padding_mode": padding_mode}
         factory = {"device": device, "dtype": dtype}
         self._build(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, factory, **options)
 
@@ -84,52 +72,28 @@ class _ComplexConv(Initialized):
         factory: dict[str, Any],
         **options: Any,
     ) -> None:
-        check_positive(in_channels=in_channels, out_channels=out_channels)
         numbers = arithmetic("complex")
         sizes = numbers.num_features(in_channels), numbers.num_features(out_channels)
-        if groups < 1 or any(size % groups for size in sizes):
-            raise ValueError(
-                f"groups={groups} must divide the complex channels, {sizes[0]} in and {sizes[1]} out (half of the "
-                f"stored ones); use a divisor of {math.gcd(*sizes)}"
-            )
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = self._sizes("kernel_size", kernel_size)
-        self.stride = self._sizes("stride", stride)
-        self.dilation = self._sizes("dilation", dilation)
-        self.groups = groups
-        options |= {"dilation": self.dilation, "groups": groups, "bias": False, **factory}
-        self.real = self.layer_class(*sizes, self.kernel_size, self.stride, **options)
-        self.imag = self.layer_class(*sizes, self.kernel_size, self.stride, **options)
+        options |= {"dilation": dilation, "groups": groups, "bias": False, **factory}
+        self.real = self.layer_class(*sizes, kernel_size, stride, **options)
+        self.imag = self.layer_class(*sizes, kernel_size, stride, **options)
+        self.kernel_size, self.stride, self.padding = self.real.kernel_size, self.real.stride, self.real.padding
+        self.dilation, self.groups = self.real.dilation, groups
         self.register_bias(out_channels if bias else None, **factory)
         self.reset_parameters()
 
     def weight_parts(self) -> tuple[Tensor, ...]:
-        """The kernels A and B."""
+        """Return the kernels A and B."""
         return self.real.weight, self.imag.weight
 
-    def _sizes(self, name: str, value: Sizes, least: int = 1) -> tuple[int, ...]:
-        sizes = (value,) * self.num_dims if isinstance(value, int) else tuple(value)
-        if len(sizes) != self.num_dims or min(sizes) < least:
-            raise ValueError(f"{name} must be {least} or more, one for each of {self.num_dims} axes, got {value}")
-        return sizes
-
     def forward(self, x: Tensor) -> Tensor:
-        """``[B, in_channels, ...] -> [B, out_channels, ...]``, halves on axis 1; the sizes of ``torch.nn``."""
-        self._check_shape(x)
-        self._check_kernel_fits(x)
+        CF.check_halves(x, 1)
         return self._product(x)
 
-    def _check_shape(self, x: Tensor) -> None:
-        check_halves_on_axis_1(x)
-        if x.dim() != self.num_dims + 2 or x.shape[1] != self.in_channels:
-            raise ValueError(
-                f"expected [batch, {self.in_channels} channels, {self.num_dims} axes], got shape {tuple(x.shape)}; "
-                "channels count real and imaginary parts, twice the complex channels"
-            )
-
     def _product(self, x: Tensor, *output_size: Any) -> Tensor:
-        # One product with [[A, -B], [B, A]] (Thesis 2.7). Grouped halves would be interleaved: those go apart.
+        # One product with [[A, -B], [B, A]] (Thesis 2.7), except with groups, whose order does not match the halves.
         if self.groups == 1 and is_plain(self.real) and is_plain(self.imag) and not output_size:
             return self._whole_product(x)
         layers = self.real, self.imag
@@ -140,17 +104,6 @@ class _ComplexConv(Initialized):
     def _whole_product(self, x: Tensor) -> Tensor:
         return self.real._conv_forward(x, CF.block_matrix(self.real.weight, self.imag.weight), self.bias)
 
-    def _check_kernel_fits(self, x: Tensor) -> None:
-        if self.padding == "same":
-            return
-        padding = (0,) * self.num_dims if isinstance(self.padding, str) else self.padding
-        for size, kernel, pad, dilation in zip(x.shape[2:], self.kernel_size, padding, self.dilation, strict=True):
-            if size + 2 * pad < dilation * (kernel - 1) + 1:
-                raise ValueError(
-                    f"a kernel of {kernel} (dilation {dilation}) does not fit {size} steps with padding {pad}; "
-                    "pad the input or use padding='same'"
-                )
-
     def extra_repr(self) -> str:
         return f"in_channels={self.in_channels}, out_channels={self.out_channels}, bias={self.bias is not None}"
 
@@ -160,8 +113,8 @@ class ComplexConv1d(_ComplexConv):
 
     A and B are the ``nn.Conv1d`` sub-layers ``real`` and ``imag`` without bias, b is one real vector
     ``[b_re | b_im]``. As in ``torch.nn``, "convolution" is cross-correlation (Thesis 2.23 with the kernel reversed).
-    The product is taken from both kernels at once; when a sub-layer has been replaced or hooked, or with groups, by
-    calling the sub-layers.
+    Both kernels are applied at once; with groups, or if a sub-layer has been replaced or hooked, the sub-layers are
+    called.
 
     Args:
         in_channels, out_channels: stored channels ``[real | imag]``, twice the complex ones.
@@ -169,8 +122,8 @@ class ComplexConv1d(_ComplexConv):
             divides the complex channels.
 
     Raises:
-        ValueError: odd channels, groups that do not divide, a kernel that does not fit the input.
-        TypeError: an input that is not made of real halves.
+        ValueError: odd channels.
+        TypeError: a complex or integer input.
     """
 
     num_dims = 1
@@ -192,7 +145,7 @@ class ComplexConv3d(_ComplexConv):
 
 
 class _ComplexConvTranspose(_ComplexConv):
-    """The transposed product of both kernels; see ``ComplexConvTranspose1d``."""
+    """Base of complex transposed convolutions; see ``ComplexConvTranspose1d``."""
 
     transposed: Any  # the function of torch.nn.functional
 
@@ -212,15 +165,13 @@ class _ComplexConvTranspose(_ComplexConv):
         dtype: torch.dtype | None = None,
     ) -> None:
         Initialized.__init__(self)
-        self.padding = self._sizes("padding", padding, least=0)
-        self.output_padding = self._sizes("output_padding", output_padding, least=0)
-        options = {"padding": self.padding, "output_padding": self.output_padding, "padding_mode": padding_mode}
+        options = {"padding": padding, "output_padding": output_padding, "padding_mode": padding_mode}
         factory = {"device": device, "dtype": dtype}
         self._build(in_channels, out_channels, kernel_size, stride, dilation, groups, bias, factory, **options)
+        self.output_padding = self.real.output_padding
 
     def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
-        """``[B, in_channels, ...] -> [B, out_channels, ...]``, halves on axis 1; the sizes of ``torch.nn``."""
-        self._check_shape(x)
+        CF.check_halves(x, 1)
         return self._product(x) if output_size is None else self._product(x, output_size)
 
     def _whole_product(self, x: Tensor) -> Tensor:
@@ -230,9 +181,9 @@ class _ComplexConvTranspose(_ComplexConv):
 
 
 class ComplexConvTranspose1d(_ComplexConvTranspose):
-    """Complex transposed convolution over one axis: every z_n adds W_j z_n at n stride + j, then b.
+    """Complex transposed convolution over one axis: z_n adds W_j z_n to output n stride + j, then b is added.
 
-    As in ``torch.nn.ConvTranspose1d``, kernels are transposed and not conjugated: the gradient of a
+    As in ``torch.nn.ConvTranspose1d``, kernels are transposed but not conjugated, so it is the gradient of a
     ``ComplexConv1d`` with the conjugate kernel.
 
     Args:
@@ -241,8 +192,8 @@ class ComplexConvTranspose1d(_ComplexConvTranspose):
             ``torch.nn.ConvTranspose1d``; ``groups`` divides the complex channels.
 
     Raises:
-        ValueError: odd channels, groups that do not divide.
-        TypeError: an input that is not made of real halves.
+        ValueError: odd channels.
+        TypeError: a complex or integer input.
     """
 
     num_dims = 1
@@ -261,45 +212,38 @@ class ComplexConvTranspose2d(_ComplexConvTranspose):
 class ComplexUpsample(nn.Upsample):
     """Upsampling of complex channels ``[B, 2C, ...]``, halves on axis 1; arguments as in ``torch.nn.Upsample``.
 
-    Every mode interpolates linearly in z, alike for both parts.
+    Every mode interpolates the real and the imaginary part in the same way.
 
     Raises:
         ValueError: odd channels.
-        TypeError: an input that is not made of real halves.
+        TypeError: a complex or integer input.
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        """``[B, 2C, sizes] -> [B, 2C, upsampled sizes]``."""
-        check_halves_on_axis_1(input)
-        if input.shape[1] % 2:
-            raise ValueError(f"input must have an even number of channels on axis 1, got shape {tuple(input.shape)}")
+        CF.check_halves(input, 1)
         return super().forward(input)
 
 
 class RealInputConv2d(ComplexConv2d):
-    """Complex convolution of real numbers: [x * A | x * B] + b, half of the products (Thesis 3.9).
+    """Complex convolution of real input: [x * A | x * B] + b (Thesis 3.9).
 
-    Its parameters are those of ``ComplexConv2d(2 * in_channels, out_channels)``, whose function it is where the
-    imaginary parts are zero.
+    It has the parameters of ``ComplexConv2d(2 * in_channels, out_channels)`` and computes the same for an input with
+    imaginary part 0, at half of the cost.
 
     Args:
-        in_channels: channels of real numbers, ``[B, in_channels, H, W]``.
+        in_channels: real channels of the input, ``[B, in_channels, H, W]``.
         out_channels: stored channels of the output, halves.
         kernel_size, options: as in ``ComplexConv2d``; ``groups`` divides ``in_channels`` and ``out_channels / 2``.
 
     Raises:
-        ValueError: odd ``out_channels``, groups that do not divide, a kernel that does not fit the input.
+        ValueError: odd ``out_channels``.
     """
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, **options: Any) -> None:
         super().__init__(2 * in_channels, out_channels, kernel_size, **options)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[B, in_channels, H, W]`` real numbers ``-> [B, out_channels, ...]``, halves on axis 1."""
-        if x.dim() != 4 or 2 * x.shape[1] != self.in_channels:
-            raise ValueError(f"expected [batch, {self.in_channels // 2} real channels, H, W], got {tuple(x.shape)}")
-        self._check_kernel_fits(x)
-        # The rows of [A; B] are in the order of the groups only where there is one.
+        # With several groups the rows of [A; B] would not be in the order of the groups.
         if self.groups == 1 and is_plain(self.real) and is_plain(self.imag):
             return self.real._conv_forward(x, torch.cat([self.real.weight, self.imag.weight]), self.bias)
         out = torch.cat([self.real(x), self.imag(x)], dim=1)

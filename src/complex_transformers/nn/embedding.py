@@ -1,9 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Word embeddings as functions of position (ComplexOrder), and the position embeddings they are compared with.
+"""Token embeddings as functions of position (ComplexOrder), and the baselines with separate position embeddings.
 
 Positions count real tokens from 1 (ComplexOrder App. C): pos = 1, 2, ... along ``attention_mask``, so padding on
-either side never shifts them. ``position_ids`` are these numbers, given from outside.
+either side does not shift them. ``position_ids`` override them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from torch import Tensor, nn
 
 from ..data.vectors import vector_rows
 from ..kernels.accelerator.waves import takes_waves, waves
-from ..kernels.dispatch import is_transformed
-from ..kernels.exporting import is_exporting
 from ..kernels.waves import wave_phase
 from . import functional as CF
 from .arithmetic import arithmetic
@@ -46,13 +44,13 @@ VOCABULARY_REMEDY = "use the tokenizer the model was trained with, or model.resi
 
 
 def check_frequency_scale(frequency_scale: float) -> None:
-    """Raise unless the factor of the initial frequencies is finite and not negative."""
+    """Raise unless ``frequency_scale`` is finite and not negative."""
     if not 0.0 <= frequency_scale < math.inf:
         raise ValueError(f"frequency_scale must be finite and at least 0, got {frequency_scale}")
 
 
 def check_words_differ(amplitude_sharing: str, frequency_sharing: str, phase: str) -> None:
-    """Raise when no table of a complex-order embedding is left to tell one word from another."""
+    """Raise if the options give every word the same complex-order embedding."""
     if amplitude_sharing == frequency_sharing == "word" and phase != "learned":
         raise ValueError(
             "amplitude_sharing='word' with frequency_sharing='word' gives every word the same embedding; "
@@ -61,20 +59,20 @@ def check_words_differ(amplitude_sharing: str, frequency_sharing: str, phase: st
 
 
 def sinusoidal_frequencies(num_features: int) -> Tensor:
-    """omega_k = 10000^(-2k/(2d)) for k = 0..d-1, in rad per position (ComplexOrder Eq. 7 with d_model = 2d)."""
+    """Return omega_k = 10000^(-2k/(2d)), k = 0..d-1, in rad per position (ComplexOrder Eq. 7 with d_model = 2d)."""
     k = torch.arange(num_features, dtype=torch.float64)
     return torch.pow(10000.0, -k / num_features).float()
 
 
 def positions_from_mask(input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """pos = 1, 2, ... over real tokens: ``[B, N] -> [B, N]`` (``[1, N]`` without a mask); padding gets 1 or more."""
+    """Count real tokens, pos = 1, 2, ...: ``[B, N] -> [B, N]``, or ``[1, N]`` without a mask; 1 or more at padding."""
     if attention_mask is None or attention_mask.dim() != 2:
         return torch.arange(1, input_ids.shape[-1] + 1, device=input_ids.device).unsqueeze(0)
     return attention_mask.to(torch.bool).cumsum(-1).clamp(min=1)
 
 
 class ComplexEmbedding(nn.Embedding):
-    """A free complex table, word -> C^d (Thesis 2.14): ``nn.Embedding`` of width 2d read as ``[real | imag]``.
+    """Complex embedding table, token -> C^d (Thesis 2.14): ``nn.Embedding`` of width 2d in ``[real | imag]`` halves.
 
     Args:
         num_embeddings: rows of the table.
@@ -88,7 +86,7 @@ class ComplexEmbedding(nn.Embedding):
 
 
 class TableEmbedding(FullPrecision):
-    """What word embeddings of every type share: an id check, a main table ``weight`` and resizing of all tables."""
+    """Base of token embeddings: the check of ids, resizing of all tables, loading of pretrained vectors."""
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None) -> None:
         super().__init__()
@@ -102,23 +100,21 @@ class TableEmbedding(FullPrecision):
 
     @staticmethod
     def positions(input_ids: Tensor, position_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor:
-        """pos of every word, ``[B, N]`` or ``[1, N]``: ``position_ids``, or 1, 2, ... along ``attention_mask``.
+        """Return positions ``[B, N]`` or ``[1, N]``: ``position_ids``, or 1, 2, ... along ``attention_mask``.
 
         Raises:
-            ValueError: one of them is of other words than ``input_ids [B, N]``.
+            ValueError: the shape of either does not fit ``input_ids [B, N]``.
         """
-        counted = position_ids is None
         positions = positions_from_mask(input_ids, attention_mask) if position_ids is None else position_ids
         *batch, length = positions.shape
         if length != input_ids.shape[-1] or batch not in ([], [1], [*input_ids.shape[:-1]]):
-            raise ValueError(
-                f"{'attention_mask' if counted else 'position_ids'} must have the shape of input_ids, "
-                f"{tuple(input_ids.shape)}, got {tuple(positions.shape)}: give those of these words alone"
-            )
+            name = "attention_mask" if position_ids is None else "position_ids"
+            shapes = f"the shape of input_ids {tuple(input_ids.shape)}, got {tuple(positions.shape)}"
+            raise ValueError(f"{name} must have {shapes}")
         return positions
 
     def word_tables(self) -> list[str]:
-        """Names of the parameters with one row for each word: positions and relations are no words."""
+        """Return the names of the parameters with one row per token id."""
         return ["weight"]
 
     def reset_parameters(self) -> None:
@@ -126,12 +122,10 @@ class TableEmbedding(FullPrecision):
 
     @torch.no_grad()
     def resize(self, num_embeddings: int, mean_resizing: bool = True) -> None:
-        """Grow or cut every word table to ``num_embeddings`` rows; kept rows and shared tables stay as they are.
+        """Resize every table of ``word_tables`` to ``num_embeddings`` rows; old rows keep their values.
 
-        A new word starts as the mean of the old ones, or by ``reset_parameters`` when ``mean_resizing`` is false.
+        New rows start as the mean of the old ones, or by ``reset_parameters`` if ``mean_resizing`` is false.
         """
-        if num_embeddings < 1:
-            raise ValueError(f"a vocabulary needs at least one word, got {num_embeddings}")
         old = {name: value.detach() for name, value in self.named_parameters(recurse=False)}
         words = self.word_tables()
         kept = min(num_embeddings, self.num_embeddings)
@@ -155,9 +149,9 @@ class TableEmbedding(FullPrecision):
     def load_vectors(
         self, vectors: Mapping[str, Any] | str | os.PathLike[str], vocabulary: Mapping[str, int]
     ) -> float:
-        """Take pretrained word vectors into the word table; they are trained on like any other weight.
+        """Load pretrained word vectors into the table; they stay trainable.
 
-        A word without a vector is drawn from the vectors' own distribution, normal with their mean and deviation in
+        Rows without a vector are drawn from a normal distribution with mean and standard deviation of the vectors in
         each dimension. The padding row stays zero.
 
         Args:
@@ -166,7 +160,7 @@ class TableEmbedding(FullPrecision):
             vocabulary: word -> id, as ``tokenizer.get_vocab()``.
 
         Returns:
-            The share of the vocabulary that was found.
+            The fraction of the vocabulary that has a vector.
 
         Raises:
             ValueError: vectors of another dimension, shared amplitudes, a broken file, no word found.
@@ -175,8 +169,8 @@ class TableEmbedding(FullPrecision):
         found = torch.stack(list(rows.values()))
         table = self._vector_target(found.shape[1])
         if (largest := max(vocabulary.values())) >= self.num_embeddings:
-            raise ValueError(f"the vocabulary has id {largest}, the table {self.num_embeddings} rows: resize it first")
-        # By id: a tokenizer lists its words in another order each time, and a seed must give the same vectors.
+            raise ValueError(f"ids of vocabulary must be below {self.num_embeddings}, got {largest}; resize first")
+        # Sorted, since tokenizers list their vocabulary in varying order and a seed must give the same vectors.
         unknown = sorted(set(vocabulary.values()) - rows.keys())
         drawn = torch.randn(len(unknown), found.shape[1])
         table[unknown] = (found.mean(0) + found.std(0, correction=0) * drawn).to(table)
@@ -186,8 +180,16 @@ class TableEmbedding(FullPrecision):
         return len(rows) / len(vocabulary)
 
     def _vector_target(self, dimension: int) -> Tensor:
-        """The view of the word table that vectors of this dimension fill."""
+        """Return the view of the table that vectors of this dimension fill."""
         raise NotImplementedError
+
+    @staticmethod
+    def _check_dimension(dimension: int, *fitting: int, factor: int = 2) -> None:
+        if dimension not in fitting:
+            raise ValueError(
+                f"vectors must have {' or '.join(map(str, fitting))} dimensions, got {dimension}; use "
+                f"embedding_dim={factor * dimension} (a model's hidden_size)"
+            )
 
     @staticmethod
     def _zero_row(table: Tensor, row: int | None) -> None:
@@ -201,17 +203,16 @@ class ComplexOrderEmbedding(TableEmbedding):
 
     Tables: ``amplitude`` r ``[V, d]``, ``frequency`` omega ``[V, d]`` in rad per position, ``phase`` theta in rad.
     Sharing (slides, Table 4) replaces a table by one row or one column: ``word`` r_{.,d} ``[1, d]`` for all words,
-    ``dimension`` r_{j,.} ``[V, 1]`` for all dimensions of a word. Phases are computed to 1e-3 rad or better up to
-    position 1e6 and beyond, whatever the dtype of the model: all tables but the amplitudes stay in float32.
-    There is no longest text.
+    ``dimension`` r_{j,.} ``[V, 1]`` for all dimensions of a word. All tables except the amplitudes stay in float32
+    whatever the dtype of the model, so phases are exact to 1e-3 rad at position 1e6. The length is not limited.
 
-    The embedding has ComplexOrder Property 1, z(pos + n) = z(pos) exp(i omega n), and Property 2, |z| <= r. It serves
-    real networks too: the halves are then 2d real features.
+    The embedding has ComplexOrder Property 1, z(pos + n) = z(pos) exp(i omega n), and Property 2, |z| <= r. A real
+    network reads the halves as 2d real features.
 
     Args:
-        num_embeddings: V, words.
+        num_embeddings: V, vocabulary size.
         embedding_dim: stored width 2d.
-        padding_idx: word whose amplitude is zero and is not trained.
+        padding_idx: token whose amplitude is zero and is not trained.
         embedding_type: ``complex_order``, or ``complex_vanilla`` with omega = 0 and a learned phase (Wang et al.
             2019).
         amplitude_sharing, frequency_sharing: ``none``, ``word`` or ``dimension``.
@@ -219,12 +220,13 @@ class ComplexOrderEmbedding(TableEmbedding):
         damping: ``learned`` multiplies by |z_1|^pos with |z_1| = exp(-softplus(damping)) < 1 (ComplexOrder Eq. 4);
             ``none`` fixes |z_1| = 1 as the paper does.
         frequency_init: ``sinusoidal`` 10000^(-k/d) for every word (ComplexOrder App. A), ``normal`` N(0, 1) or
-            ``uniform`` U(-pi, pi), all frequencies that integer positions can tell apart.
-        frequency_scale: factor of these initial frequencies, >= 0; small ones start as a bag of words. Our addition.
+            ``uniform`` U(-pi, pi), the range of frequencies that integer positions distinguish.
+        frequency_scale: factor on these initial frequencies, >= 0; near 0 training starts from a bag of words. Our
+            addition.
         amplitude_std: standard deviation of the normal amplitudes.
 
     Raises:
-        ValueError: an odd width, an unknown name, an id outside the vocabulary, positions or a mask of other words.
+        ValueError: an odd width, an unknown name, an id outside the vocabulary, positions or a mask of another shape.
     """
 
     no_weight_decay = full_precision = ("frequency", "phase", "damping")
@@ -274,7 +276,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         self.reset_parameters()
 
     def word_tables(self) -> list[str]:
-        """Names of the tables that are not shared by all words."""
+        """Return the names of the tables that are not shared by all words."""
         return [name for name, _ in self.named_parameters(recurse=False) if self._sharing[name] != "word"]
 
     def _table(self, name: str) -> nn.Parameter:
@@ -285,11 +287,11 @@ class ComplexOrderEmbedding(TableEmbedding):
 
     @property
     def weight(self) -> Tensor:
-        """The amplitude table, what a word means apart from where it stands."""
+        """The amplitude table, which does not depend on the position."""
         return self.amplitude
 
     def reset_parameters(self) -> None:
-        """Normal amplitudes, frequencies by ``frequency_init``, phases uniform, damping |z_1| = 0.999."""
+        """Draw amplitudes from a normal, frequencies by ``frequency_init``, phases uniformly; set |z_1| = 0.999."""
         torch.nn.init.normal_(self.amplitude, std=self.amplitude_std)
         if self.amplitude_sharing != "word":
             self._zero_row(self.amplitude, self.padding_idx)
@@ -307,7 +309,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         elif self.frequency_init == "uniform":
             torch.nn.init.uniform_(frequency, -math.pi * scale, math.pi * scale)
         else:
-            # One frequency for all dimensions of a word: the middle of the geometric range.
+            # With one frequency per word: the geometric mean of the range.
             shared = self.frequency_sharing == "dimension"
             start = torch.tensor([0.01]) if shared else sinusoidal_frequencies(self.num_features)
             fill_(frequency, scale * start)
@@ -336,7 +338,7 @@ class ComplexOrderEmbedding(TableEmbedding):
         return CF.join(real, imag).expand(*input_ids.shape, self.embedding_dim)
 
     def _rows(self, name: str, input_ids: Tensor, padding_idx: int | None = None) -> Tensor:
-        """Rows of a table for ids ``[B, N]``: ``[B, N, d]``, or ``[1, 1, d]`` of a table all words share."""
+        """Look up ids ``[B, N]`` in a table: ``[B, N, d]``, or ``[1, 1, d]`` if all words share one row."""
         table = getattr(self, name)
         if self._sharing[name] == "word":
             return table.unsqueeze(0)
@@ -346,19 +348,13 @@ class ComplexOrderEmbedding(TableEmbedding):
     def load_amplitudes(
         self, vectors: Mapping[str, Any] | str | os.PathLike[str], vocabulary: Mapping[str, int]
     ) -> float:
-        """Take pretrained word vectors of d dimensions as amplitudes (ComplexOrder section 3.1): ``load_vectors``."""
+        """Load word vectors of d dimensions as amplitudes (ComplexOrder section 3.1), see ``load_vectors``."""
         return self.load_vectors(vectors, vocabulary)
 
     def _vector_target(self, dimension: int) -> Tensor:
         if self.amplitude_sharing != "none":
-            raise ValueError(
-                f"pretrained amplitudes need amplitude_sharing='none', this embedding has {self.amplitude_sharing!r}"
-            )
-        if dimension != self.num_features:
-            raise ValueError(
-                f"vectors of {dimension} dimensions do not fit {self.num_features} complex features; "
-                f"use embedding_dim={2 * dimension} (a model's hidden_size)"
-            )
+            raise ValueError(f"pretrained vectors need amplitude_sharing='none', got {self.amplitude_sharing!r}")
+        self._check_dimension(dimension, self.num_features)
         return self.amplitude
 
     def extra_repr(self) -> str:
@@ -369,23 +365,23 @@ class ComplexOrderEmbedding(TableEmbedding):
 
 
 class WordPositionEmbedding(TableEmbedding):
-    """Word vectors without order, or with an added position vector (ComplexOrder Eq. 1): ``[B, N] -> [B, N, 2d]``.
+    """Token embedding table, optionally with added position vectors (ComplexOrder Eq. 1): ``[B, N] -> [B, N, 2d]``.
 
-    - ``word``: a free table (Thesis 2.14).
-    - ``learned_position`` (PE, Gehring et al. 2017): plus a learned vector for each of ``max_position_embeddings``.
-    - ``sinusoidal_position`` (TPE, Vaswani et al. 2017): plus exp(i pos 10000^(-k/d)) as ``[cos | sin]`` halves, the
-      sines and cosines of ComplexOrder Eq. 7 with d_model = 2d (in the order of Eq. 8). No longest text.
+    - ``word``: the table alone (Thesis 2.14).
+    - ``learned_position`` (PE, Gehring et al. 2017): adds a learned vector per position.
+    - ``sinusoidal_position`` (TPE, Vaswani et al. 2017): adds exp(i pos 10000^(-k/d)) as ``[cos | sin]`` halves, the
+      sines and cosines of ComplexOrder Eq. 7 with d_model = 2d (in the order of Eq. 8), for any length.
 
-    In a complex network the table is complex (halves); in a real one it is the usual table of the same width.
+    In a complex network the table holds halves; in a real one it is an ordinary table of the same width.
 
     Args:
-        num_embeddings: V, words.
+        num_embeddings: V, vocabulary size.
         embedding_dim: stored width.
-        padding_idx: word kept at zero.
+        padding_idx: token kept at zero.
         embedding_type: one of the three above.
-        max_position_embeddings: longest text of ``learned_position``.
-        amplitude_std: standard deviation of the tables (each part).
-        multiplier: factor of the word vectors (Gemma).
+        max_position_embeddings: number of positions of ``learned_position``.
+        amplitude_std: standard deviation of the table elements.
+        multiplier: factor on the word vectors (Gemma).
 
     Raises:
         ValueError: an unknown name, an id outside the vocabulary, a position beyond ``max_position_embeddings``.
@@ -406,7 +402,7 @@ class WordPositionEmbedding(TableEmbedding):
         super().__init__(num_embeddings, embedding_dim, padding_idx)
         check_choice("embedding_type", embedding_type, ("word", "learned_position", "sinusoidal_position"))
         self.multiplier = multiplier
-        if embedding_type != "word":  # a table alone may hold real numbers, of any width
+        if embedding_type != "word":  # a single table may be real and have any width
             arithmetic("complex").num_features(embedding_dim)
         self.num_features = embedding_dim // 2
         self.embedding_type = embedding_type
@@ -418,7 +414,7 @@ class WordPositionEmbedding(TableEmbedding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Normal tables of standard deviation ``amplitude_std``."""
+        """Draw the tables from N(0, ``amplitude_std`` squared); the padding row is zero."""
         torch.nn.init.normal_(self.weight, std=self.amplitude_std)
         self._zero_row(self.weight, self.padding_idx)
         if self.position is not None:
@@ -441,34 +437,16 @@ class WordPositionEmbedding(TableEmbedding):
         return words + F.embedding(positions - 1, self.position)
 
     def _vector_target(self, dimension: int) -> Tensor:
-        # Whole rows of a real network, or the real part of complex words.
-        if dimension not in (self.num_features, self.embedding_dim):
-            raise ValueError(
-                f"vectors of {dimension} dimensions fill neither a row of {self.embedding_dim} numbers nor its real "
-                f"half; use embedding_dim={dimension} or {2 * dimension} (a model's hidden_size)"
-            )
+        self._check_dimension(dimension, self.num_features, self.embedding_dim)  # the real part or whole rows
         return self.weight[:, :dimension]
 
     def _check_positions(self, positions: Tensor, given: bool) -> None:
         limit = self.max_position_embeddings
-        if positions.device.type == "cpu":
-            # Positions counted along a mask can exceed the limit only in a long row, and a long row may be padding.
-            check = positions.numel() > 0 and (positions.shape[-1] > limit or given)
-            if not check or is_exporting() or is_transformed() or (given and torch.compiler.is_compiling()):
-                return
-            low, high = (int(v) for v in torch.aminmax(positions))
-            if low >= 1 and high <= limit:
-                return
-            wrong = f"position {low if low < 1 else high}"
-        elif given or positions.shape[-1] <= limit:
-            return
-        else:
-            wrong = f"{positions.shape[-1]} tokens"
-        raise ValueError(
-            f"positions must lie in [1, max_position_embeddings={limit}], got {wrong}; give or generate a shorter "
-            f"text (a tokenizer cuts it with truncation=True, max_length={limit}), raise max_position_embeddings, or "
-            "use embedding_type='complex_order', which has no longest text"
-        )
+        remedy = f"truncate to max_position_embeddings={limit} tokens or use embedding_type='complex_order'"
+        if given or (positions.shape[-1] > limit and positions.is_cpu):  # a long row may be padding
+            check_ids("positions", positions, limit, remedy, first=1)
+        elif positions.shape[-1] > limit:
+            raise ValueError(f"positions must be at most {limit}, got {positions.shape[-1]} tokens; {remedy}")
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}, embedding_type={self.embedding_type!r}"

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from . import functional as CF
 from .activation import get_activation
 from .arithmetic import arithmetic
-from .checks import check_choice
+from .checks import check_field_choice
 from .low_bit.rounding import check_activation_bits, round_parts
 from .normalization import rms_norm
 from .widely_linear import linear_layer
@@ -34,34 +34,29 @@ GATE_PRODUCTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 def check_gate_product(gate_product: str, number_field: str) -> None:
     """Raise unless ``gate_product`` is known and exists in ``number_field``."""
-    check_choice("gate_product", gate_product, GATE_PRODUCTS)
-    arithmetic(number_field)
-    if number_field == "real" and gate_product != "parts":
-        raise ValueError(
-            f"gate_product={gate_product!r} needs number_field='complex'; the real field has gate_product='parts'"
-        )
+    check_field_choice("gate_product", gate_product, GATE_PRODUCTS, number_field, ("parts",))
 
 
 class GatedFeedForward(nn.Module):
     """Gated feed-forward network (Shazeer 2020): down(norm(f(gate z) x (up z))), ``[..., 2d] -> [..., 2d]``.
 
     The product x of a = f(gate z) and u = up z is ``complex`` a u, ``conj`` conj(a) u (iFairy, Wang et al. 2025), or
-    ``parts`` Re a Re u + i Im a Im u, that of stored numbers, which a network of real numbers has.
+    ``parts`` Re a Re u + i Im a Im u, the product of stored elements that real networks use.
 
     Args:
         embed_dim: stored width 2d.
         intermediate_size: stored width between the layers.
         activation: f, a name of ``ACT2CFN``.
-        gate_product: one of the three above; default ``complex``, in the real field ``parts``.
-        bias: biases of the three layers.
+        gate_product: one of the three above; default ``complex``, or ``parts`` in the real field.
+        bias: whether the three layers have biases.
         linear_type: see ``linear_layer``.
-        sub_norm: the norm before ``down_proj``, with one gain for each stored number (iFairy).
-        norm_scale, eps: of that norm, see ``rms_norm``.
-        activation_bits: of what the layers read, see ``round_parts`` (iFairy: 8); default as it is.
+        sub_norm: add an RMS norm before ``down_proj``, with one gain per stored element (iFairy).
+        norm_scale, eps: options of that norm, see ``rms_norm``.
+        activation_bits: bits of the inputs of the layers, see ``round_parts`` (iFairy: 8); default no rounding.
         number_field: ``"complex"`` or ``"real"``.
 
     Raises:
-        ValueError: an unknown name, or one that the field does not have; a width that is odd or not positive.
+        ValueError: an unknown name, or one that does not exist in the field; an odd width.
     """
 
     column_parallel: ClassVar[tuple[str, ...]] = ("gate_proj", "up_proj")

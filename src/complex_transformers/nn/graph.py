@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Graph convolution of both number fields over the words of a text (Kipf & Welling 2017; ComplexOrder slides)."""
+"""Graph convolution over tokens, in both number fields (Kipf & Welling 2017; ComplexOrder slides)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from torch import Tensor, nn
 
 from ..kernels.dispatch import shows_values
 from .arithmetic import arithmetic
+from .checks import check_positive, check_shape
 from .linear import ComplexLinear, RealLinear
 
 __all__ = ["GraphConvolution", "normalize_adjacency", "window_adjacency"]
 
 
 def window_adjacency(mask: Tensor, window: int) -> Tensor:
-    """Edges between real tokens at most ``window`` apart: ``[B, N] -> [B, N, N]`` of 0 and 1, no loops.
+    """Connect real tokens at most ``window`` apart: ``[B, N] -> [B, N, N]`` of 0 and 1, without loops.
 
-    Distances count real tokens, so padding changes nothing.
+    Distances count real tokens only, so padding changes nothing.
 
     Raises:
         ValueError: ``window`` below 1.
     """
-    if window < 1:
-        raise ValueError(f"window must be at least 1, got {window}")
+    check_positive(window=window)
     keep = mask.to(torch.bool)
     position = keep.long().cumsum(-1)
     distance = (position.unsqueeze(-1) - position.unsqueeze(-2)).abs()
@@ -32,26 +32,23 @@ def window_adjacency(mask: Tensor, window: int) -> Tensor:
 
 
 def normalize_adjacency(adjacency: Tensor, mask: Tensor | None = None) -> Tensor:
-    """D^(-1/2) (A + I) D^(-1/2) with D the row sums of A + I (Kipf & Welling 2017, Eq. 2): ``[B, N, N]``.
+    """Compute D^(-1/2) (A + I) D^(-1/2) with the row sums D of A + I (Kipf & Welling 2017, Eq. 2), ``[B, N, N]``.
 
-    An edge given in one direction counts in both. Tokens where ``mask [B, N]`` is false have no edge and no loop.
+    A directed edge counts in both directions. Tokens where ``mask [B, N]`` is false have no edge and no loop.
 
     Raises:
-        ValueError: an adjacency that is not square or does not fit the mask, a negative or non-finite weight (looked
-            for on the CPU only).
+        ValueError: an adjacency that is not square or does not fit the mask; on the CPU, a negative or non-finite
+            weight.
     """
     if adjacency.dim() != 3 or adjacency.shape[-1] != adjacency.shape[-2]:
         raise ValueError(f"adjacency must be [batch, length, length], got shape {tuple(adjacency.shape)}")
-    if mask is not None and mask.shape != adjacency.shape[:2]:
-        raise ValueError(
-            f"adjacency must be [batch, length, length] for the {tuple(mask.shape)} tokens of the batch, got shape "
-            f"{tuple(adjacency.shape)}"
-        )
+    if mask is not None:
+        check_shape("mask", mask, adjacency.shape[:2], " (the batch and length of adjacency)")
     adjacency = adjacency if adjacency.is_floating_point() else adjacency.to(torch.get_default_dtype())
     if shows_values(adjacency):
         weights = adjacency if mask is None else adjacency.masked_fill(~_pairs(mask), 0.0)
         if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
-            raise ValueError("the weights of adjacency must be finite and not negative")
+            raise ValueError("adjacency must hold finite, non-negative weights")
     adjacency = torch.maximum(adjacency, adjacency.transpose(-1, -2))
     adjacency = adjacency + torch.eye(adjacency.shape[-1], dtype=adjacency.dtype, device=adjacency.device)
     if mask is not None:
@@ -61,15 +58,15 @@ def normalize_adjacency(adjacency: Tensor, mask: Tensor | None = None) -> Tensor
 
 
 def _pairs(mask: Tensor) -> Tensor:
-    """Which pairs of tokens are both real: ``[B, N] -> [B, N, N]``."""
+    """Return which pairs of tokens are both real: ``[B, N] -> [B, N, N]``."""
     keep = mask.to(torch.bool)
     return keep.unsqueeze(-1) & keep.unsqueeze(-2)
 
 
 class GraphConvolution(nn.Module):
-    """A Z W + b with a real normalised adjacency A (Kipf & Welling 2017, Eq. 2), ``[B, N, in] -> [B, N, out]``.
+    """Graph convolution A Z W + b with a normalised adjacency A (Kipf & Welling 2017), ``[B, N, in] -> [B, N, out]``.
 
-    In the complex field the weights are complex; A mixes the tokens and leaves phases alone.
+    In the complex field W is complex; A is real, mixes tokens and does not rotate features.
 
     Args:
         in_features, out_features: stored widths.
@@ -84,7 +81,5 @@ class GraphConvolution(nn.Module):
         self.linear = linear(in_features, out_features, bias=bias)
 
     def forward(self, x: Tensor, adjacency: Tensor) -> Tensor:
-        """``adjacency [B, N, N]`` comes from ``normalize_adjacency``; ``x`` must be finite at padding too."""
-        if adjacency.shape != (*x.shape[:-1], x.shape[-2]):
-            raise ValueError(f"adjacency must be {(*x.shape[:-1], x.shape[-2])}, got shape {tuple(adjacency.shape)}")
+        """Convolve with ``adjacency [B, N, N]`` of ``normalize_adjacency``; ``x`` must be finite at padding too."""
         return self.linear(adjacency.to(x.dtype) @ x)

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Initialisers of complex and real weights.
 
-A weight is given by its parts: two tensors of one shape for a complex weight W = A + iB, one for a real weight.
-*Convention*: a "variance" is that of the number, E|w|^2 (mean zero), shared equally by its parts.
+Initialisers take the parts of a weight: A and B of equal shape for a complex weight W = A + iB, one tensor for a real
+weight. *Convention*: the variance of an element is E|w|^2 (mean zero), shared equally by its parts.
 
-The random numbers are drawn by ``torch.nn.init`` functions, called through the module, so that Transformers' guard
-against re-initialising loaded weights sees every one of them.
+Random values are drawn by ``torch.nn.init`` functions, called through the module, so that Transformers' guard against
+re-initialising loaded weights applies.
 """
 
 from __future__ import annotations
@@ -24,15 +24,13 @@ __all__ = ["glorot_", "he_", "initialize_", "normal_", "unitary_"]
 
 
 def fill_(tensor: Tensor, values: Tensor) -> None:
-    """Values that are not drawn, broadcast; Transformers' guard holds here too."""
+    """Copy ``values``, broadcast, unless Transformers has marked ``tensor`` as loaded."""
     if not getattr(tensor, "_is_hf_initialized", False):
         with torch.no_grad():
             tensor.copy_(values.expand_as(tensor))
 
 
 def _fans(weight: Tensor) -> tuple[int, int]:
-    if weight.dim() < 2:
-        raise ValueError(f"fan in and fan out need a weight of at least two axes, got shape {tuple(weight.shape)}")
     receptive_field = math.prod(weight.shape[2:])
     return weight.shape[1] * receptive_field, weight.shape[0] * receptive_field
 
@@ -44,28 +42,31 @@ def _gaussian_(parts: tuple[Tensor, ...], variance: float) -> None:
 
 
 def glorot_(*parts: Tensor, gain: float = 1.0) -> None:
-    """E|w|^2 = gain^2 * 2 / (fan_in + fan_out) (Glorot & Bengio 2010; complex: Trabelsi et al. 2017, section 3.6)."""
+    """Fill with variance E|w|^2 = gain^2 * 2 / (fan_in + fan_out).
+
+    Glorot & Bengio 2010; complex: Trabelsi et al. 2017, section 3.6.
+    """
     fan_in, fan_out = _fans(parts[0])
     _gaussian_(parts, gain**2 * 2.0 / (fan_in + fan_out))
 
 
 def he_(*parts: Tensor, gain: float = 1.0) -> None:
-    """E|w|^2 = gain^2 * 2 / fan_in (He et al. 2015; complex: Trabelsi et al. 2017, section 3.6)."""
+    """Fill with variance E|w|^2 = gain^2 * 2 / fan_in (He et al. 2015; complex: Trabelsi et al. 2017, section 3.6)."""
     fan_in, _ = _fans(parts[0])
     _gaussian_(parts, gain**2 * 2.0 / fan_in)
 
 
 def normal_(*parts: Tensor, gain: float = 1.0, std: float = 0.02) -> None:
-    """Each *part* normal with standard deviation ``gain * std``, so E|w|^2 = 2 (gain std)^2 for a complex weight."""
+    """Fill each *part* from N(0, (gain std)^2), so that E|w|^2 = 2 (gain std)^2 for a complex weight."""
     _gaussian_(parts, len(parts) * (gain * std) ** 2)
 
 
 @torch.no_grad()
 def unitary_(*parts: Tensor, gain: float = 1.0) -> None:
-    """W^H W = gain^2 I (rows orthonormal when W is wide), Haar distributed; orthogonal for a real weight."""
+    """Fill with a Haar-distributed unitary W, W^H W = gain^2 I (W W^H if W is wide); orthogonal if real."""
     weight = parts[0]
     if weight.dim() != 2:
-        raise ValueError(f"a unitary weight has two axes, got shape {tuple(weight.shape)}")
+        raise ValueError(f"a unitary weight must have two axes, got shape {tuple(weight.shape)}")
     gaussian = [torch.nn.init.normal_(torch.empty_like(part, dtype=torch.float64)) for part in parts]
     matrix = torch.complex(*gaussian) if len(parts) == 2 else gaussian[0]
     wide = matrix.shape[0] < matrix.shape[1]
@@ -86,28 +87,28 @@ INITIALIZERS: dict[str, Callable[..., None]] = {
 
 
 def initialize_(name: str, *parts: Tensor, gain: float = 1.0, **options: float) -> None:
-    """Fill a weight by the initialiser called ``name``, with its own options; raises with the valid names."""
+    """Fill a weight by the initialiser ``name``; raise ValueError for an unknown name."""
     check_choice("initializer", name, INITIALIZERS)
     INITIALIZERS[name](*parts, gain=gain, **options)
 
 
 class Initialized(nn.Module):
-    """A layer with a weight of one or two parts, filled by an initialiser of ``INITIALIZERS``, and a bias or None."""
+    """Base of layers with a weight of one or two parts and an optional bias, filled by ``INITIALIZERS``."""
 
     bias: Any  # a tensor or None
 
     def weight_parts(self) -> tuple[Tensor, ...]:
-        """The tensors of the weight: here that of a layer of ``torch.nn``."""
+        """Return the parts of the weight: A and B of a complex layer, the weight of a real one."""
         return (self.weight,)  # type: ignore[return-value]
 
     def register_bias(self, size: int | None, **options: Any) -> None:
-        """A bias of ``size`` numbers, or None."""
+        """Register an uninitialised bias of ``size`` elements, or None."""
         self.register_parameter("bias", None if size is None else nn.Parameter(torch.empty(size, **options)))
 
     def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
         """Fill the weight by an initialiser (default Glorot, E|w|^2 = 2/(fan_in + fan_out)) and the bias by 0.
 
-        ``options`` go to the initialiser (``std`` of ``normal``).
+        ``options`` are passed to the initialiser (``std`` for ``normal``).
         """
         initialize_(initializer, *self.weight_parts(), **options)
         if self.bias is not None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import ClassVar
 
 import torch
@@ -12,7 +13,6 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .checks import check_positive
 from .initialization import Initialized
 
 __all__ = ["ComplexLinear", "RealInputLinear", "RealLinear"]
@@ -21,22 +21,22 @@ __all__ = ["ComplexLinear", "RealInputLinear", "RealLinear"]
 class ComplexLinear(Initialized):
     """Complex dense layer: W z + b with W = A + iB (Thesis 2.16, ComplexOrder Eq. 10, SynCoNMT Eq. 7).
 
-    A and B are the ``nn.Linear`` sub-layers ``real`` and ``imag`` (no bias of their own), so LoRA, quantisation and
-    offloading find ordinary layers and the checkpoint reads ``real.weight``, ``imag.weight``, ``bias``.
-    The product is taken from both weights at once (``functional.linear``); when a sub-layer has been replaced or
-    hooked it is taken by calling the sub-layers. Both give the same result to rounding.
+    A and B are the ``nn.Linear`` sub-layers ``real`` and ``imag`` without bias, so LoRA, quantization and offloading
+    find ordinary layers. A checkpoint holds ``real.weight``, ``imag.weight`` and ``bias``. The product is computed
+    from both weights at once (``functional.linear``), or by calling the sub-layers if one has been replaced or
+    hooked; the results agree to rounding.
 
     Args:
-        in_features: width of the stored input tensor, ``[..., in_features]`` halves (twice the complex features).
-        out_features: width of the stored output.
+        in_features: stored width of the input, ``[..., in_features]`` halves (twice the complex features).
+        out_features: stored width of the output.
         bias: add b, one real vector ``[b_re | b_im]``.
         share_parts: A = B, so W = (1 + i) A (ComplexOrder Table 4); only ``real`` is stored.
 
     Raises:
-        ValueError: a width is odd or not positive.
+        ValueError: a width is odd.
     """
 
-    # Names of the sub-layers that a subclass has besides `real` and `imag`.
+    # Names of a subclass's sub-layers besides `real` and `imag`.
     more_parts: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -49,7 +49,6 @@ class ComplexLinear(Initialized):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        check_positive(in_features=in_features, out_features=out_features)
         numbers = arithmetic("complex")
         sizes = numbers.num_features(in_features), numbers.num_features(out_features)
         self.in_features = in_features
@@ -63,23 +62,18 @@ class ComplexLinear(Initialized):
         self.reset_parameters()
 
     def weight_parts(self) -> tuple[Tensor, ...]:
-        """A and B, or A alone."""
+        """Return A and B, or A alone with ``share_parts``."""
         return (self.real.weight,) if self.imag is None else (self.real.weight, self.imag.weight)
 
     def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
-        """Fill W and b as every layer; with ``share_parts`` |w|^2 = 2 a^2."""
-        if self.imag is None and initializer != "normal":  # which states the deviation of each part, not of the number
+        """Fill W by an initialiser (default Glorot) and b by 0; ``share_parts`` scales A, since |w|^2 = 2 a^2."""
+        if self.imag is None and initializer != "normal":  # `normal` states the standard deviation per part
             options["gain"] = math.sqrt(0.5)
         super().reset_parameters(initializer, **options)
 
-    def check_width(self, x: Tensor) -> None:
-        """Raise unless ``x`` is halves of width ``in_features``."""
-        check_width(x, self.in_features)
-
     def forward(self, x: Tensor) -> Tensor:
-        """``[..., in_features] -> [..., out_features]`` halves."""
-        self.check_width(x)
-        real, imag = self.real, self.imag  # looked up once: a module's attributes cost as much as a small product
+        check_width(x, self.in_features)
+        real, imag = self.real, self.imag  # one look-up each: a module attribute costs as much as a small product
         if imag is not None and is_plain(real) and is_plain(imag):
             return CF.linear(x, real.weight, imag.weight, self.bias)
         return CF.sublayer_linear(x, real, imag, self.bias)
@@ -90,48 +84,42 @@ class ComplexLinear(Initialized):
 
 
 class RealInputLinear(ComplexLinear):
-    """Complex dense layer of real numbers: x W + b = [x A^T | x B^T] + b, half of the products (Thesis 3.9).
+    """Complex dense layer with real input: x W + b = [x A^T | x B^T] + b (Thesis 3.9).
 
-    Its parameters are those of ``ComplexLinear(2 * in_features, out_features)``, whose function it is where the
-    imaginary parts are zero.
+    It has the parameters of ``ComplexLinear(2 * in_features, out_features)`` and computes the same for an input with
+    imaginary part 0, at half of the cost.
 
     Args:
-        in_features: real numbers of the input, ``[..., in_features]``.
-        out_features: width of the stored output, halves.
+        in_features: real features of the input, ``[..., in_features]``.
+        out_features: stored width of the output, halves.
         bias: add b, one real vector ``[b_re | b_im]``.
 
     Raises:
-        ValueError: ``out_features`` is odd, or a width is not positive.
+        ValueError: ``out_features`` is odd.
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__(2 * in_features, out_features, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[..., in_features]`` real numbers ``-> [..., out_features]`` halves."""
-        if x.shape[-1] != self.real.in_features:
-            raise ValueError(f"expected {self.real.in_features} real numbers, got shape {tuple(x.shape)}")
         assert self.imag is not None
         product = CF.join(self.real(x), self.imag(x))
         return product if self.bias is None else product + self.bias
 
 
 def check_width(x: Tensor, width: int) -> None:
-    """Raise unless ``x`` is halves of this width."""
+    """Raise unless ``x`` holds halves of this width."""
     if x.is_complex():
         CF.check_halves(x)
     if x.shape[-1] != width:
-        raise ValueError(
-            f"expected halves of width {width}, got shape {tuple(x.shape)}; widths count real and imaginary parts, "
-            "twice the complex features"
-        )
+        raise ValueError(f"expected halves of width {width}, got shape {tuple(x.shape)}; use 2 x complex features")
 
 
 PLAIN_LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d)
 
 
 def is_plain(layer: nn.Module) -> bool:
-    """True when calling ``layer`` does nothing but multiply by (or convolve with) its weight."""
+    """Return whether calling ``layer`` only multiplies by (or convolves with) its weight."""
     return (
         type(layer) in PLAIN_LAYERS
         and type(layer.weight) in (nn.Parameter, Tensor)
@@ -141,9 +129,18 @@ def is_plain(layer: nn.Module) -> bool:
 
 
 def is_hooked(layer: nn.Module) -> bool:
-    """True when calling ``layer`` runs something besides the forward of its class."""
+    """Return whether calling ``layer`` runs anything besides the forward of its class."""
     hooks = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks
     return "forward" in layer.__dict__ or any(hooks)
+
+
+def check_plain(layers: Iterable[nn.Module], action: str) -> None:
+    """Raise if a layer has been replaced or hooked: its weight then does not define its output."""
+    if not all(is_plain(layer) for layer in layers):
+        raise ValueError(
+            f"{action} needs plain sub-layers, and one has been replaced or hooked. For adapters call "
+            "merge_and_unload() first"
+        )
 
 
 class RealLinear(Initialized, nn.Linear):
@@ -159,9 +156,8 @@ class RealLinear(Initialized, nn.Linear):
         dtype: torch.dtype | None = None,
     ) -> None:
         if share_parts:
-            raise ValueError("share_parts=True needs number_field='complex': a real weight has one part")
+            raise ValueError("share_parts=True needs number_field='complex'")
         super().__init__(in_features, out_features, bias=bias, device=device, dtype=dtype)
 
     def forward(self, x: Tensor) -> Tensor:
-        """As ``nn.Linear``."""
         return CF.real_linear(x, self.weight, self.bias)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a memory (Sukhbaatar et al. 2015) whose sentences are numbers of either field (Thesis 4.10-4.12)."""
+"""Attention over a memory of sentences (Sukhbaatar et al. 2015), in either number field (Thesis 4.10-4.12)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from . import functional as CF
 from .arithmetic import arithmetic
 from .attention.multi_head import complex_scores
-from .checks import check_choice, check_positive
+from .checks import check_choice, check_field_choice
 from .embedding import sinusoidal_frequencies
 from .initialization import fill_
 from .precision import FullPrecision
@@ -23,29 +23,24 @@ MEMORY_TIMES = ("learned", "phase", "none")
 
 
 def check_memory(score: str, normalization: str, time: str, number_field: str) -> None:
-    """Raise unless the names are known and exist in the number field."""
-    arithmetic(number_field)
-    check_choice("attention_score", score, MEMORY_SCORES)
+    """Raise unless the options are known and exist in ``number_field``."""
+    check_field_choice("attention_score", score, MEMORY_SCORES, number_field, ("real",))
     check_choice("attention_normalization", normalization, MEMORY_NORMALIZATIONS)
-    check_choice("temporal", time, MEMORY_TIMES)
-    if number_field == "real" and (score != "real" or time == "phase"):
-        raise ValueError(
-            f"attention_score={score!r} with temporal={time!r} needs number_field='complex'; a real network has "
-            "attention_score='real' with temporal='learned' or 'none'"
-        )
+    check_field_choice("temporal", time, MEMORY_TIMES, number_field, ("learned", "none"))
 
 
 def word_factors(mask: Tensor, has_places: bool, dtype: torch.dtype = torch.float32) -> Tensor:
-    """1 and b_j of l_kj = 1 + (2k - d - 1)/d b_j, the factor of feature k = 1..d of word j = 1..J of a sentence.
+    """Return the position encoding of a memory: 1 and b_j of the factor l_kj = 1 + (2k - d - 1)/d b_j.
 
-    With places b_j = (2j - J - 1)/J: a sum of words with these factors tells their order, and the mean factor is 1, as
-    without places, where there is no b. Padding has 0. This is what the released code of Sukhbaatar et al. 2015
-    computes; the factor printed in 4.1, (1 - j/J) - (k/d)(1 - 2j/J), is half of it but for a shift of half a place.
+    l_kj multiplies feature k = 1..d of word j = 1..J of a sentence, with b_j = (2j - J - 1)/J, so that a sum of words
+    depends on their order and the mean factor is 1. Padding has factor 0. These are the factors of the released code
+    of Sukhbaatar et al. 2015; the factor printed in 4.1, (1 - j/J) - (k/d)(1 - 2j/J), is half of it, shifted by half
+    a position.
 
     Args:
         mask: ``[..., N]``, true for words.
-        has_places: whether factors differ by place.
-        dtype: of the factors; a half precision has not enough places between 0 and 1 for them.
+        has_places: whether factors depend on the position; otherwise b is left out.
+        dtype: dtype of the factors; half precision is too coarse.
 
     Returns:
         ``[..., 2, N]`` or ``[..., 1, N]``.
@@ -58,10 +53,10 @@ def word_factors(mask: Tensor, has_places: bool, dtype: torch.dtype = torch.floa
 
 
 def sum_words(words: Tensor, factors: Tensor, number_field: str) -> Tensor:
-    """m_k = sum_j l_kj w_jk with the factors of ``word_factors``: ``[..., N, w], [..., F, N] -> [..., w]``.
+    """Sum words with the factors of ``word_factors``, m_k = sum_j l_kj w_jk: ``[..., N, w], [..., F, N] -> [..., w]``.
 
-    One product of matrices takes both sums: nothing of the size of the words is made. Autocast leaves it as it is:
-    scores multiply these sums, up to four at a time, and their rounding with them.
+    A single matrix product computes both sums without a temporary of the size of the words. It ignores autocast,
+    because scores multiply up to four of these sums and would amplify the rounding error.
     """
     numbers = arithmetic(number_field)
     with torch.autocast(words.device.type, enabled=False):
@@ -81,21 +76,21 @@ def read_memory(
     score: str = "real",
     normalization: str = "softmax",
 ) -> tuple[Tensor, Tensor]:
-    """o = sum_i p_i c_i with p_i = softmax_i(s(u, m_i)) (Sukhbaatar et al. 2015, Eq. 1, 2; Thesis 4.11, 4.12).
+    """Compute o = sum_i p_i c_i with p_i = softmax_i(s(u, m_i)) (Sukhbaatar et al. 2015, Eq. 1, 2; Thesis 4.11, 4.12).
 
-    Scores: ``real`` Re<m|u>, the dot product of stored numbers; ``modulus`` |<m|u>|; ``squared_modulus`` |<m|u>|^2
-    (4.11). Normalisations: ``softmax``; ``probability_amplitude`` s_i^2 / (1 + sum s^2) (2.37); ``linear`` s_i itself,
-    with which training starts (linear start).
+    Scores: ``real`` Re<m|u>, the dot product of stored elements; ``modulus`` |<m|u>|; ``squared_modulus`` |<m|u>|^2
+    (4.11). Normalisations: ``softmax``; ``probability_amplitude`` s_i^2 / (1 + sum s^2) (2.37); ``linear`` p_i = s_i,
+    for the linear start of training.
 
     Args:
         query: u ``[B, d]``.
         keys: m ``[B, M, d]``.
         values: c ``[B, M, d]``.
-        mask: ``[B, M]``, true where there is a sentence. Of an empty memory o is 0.
-        score, normalization: names of the formulas above; moduli are those of complex halves.
+        mask: ``[B, M]``, true where there is a sentence. For an empty memory o is 0.
+        score, normalization: names of the formulas above; moduli need complex halves.
 
     Returns:
-        o ``[B, d]`` and p ``[B, M]``, 0 where there is no sentence.
+        o ``[B, d]`` and p ``[B, M]``, which is 0 without a sentence.
 
     Raises:
         ValueError: an unknown name.
@@ -103,7 +98,7 @@ def read_memory(
     check_choice("score", score, MEMORY_SCORES)
     check_choice("normalization", normalization, MEMORY_NORMALIZATIONS)
     mask = mask.to(torch.bool)
-    with torch.autocast(query.device.type, enabled=False):  # a product in half precision would not hold them
+    with torch.autocast(query.device.type, enabled=False):  # products could overflow in half precision
         scores = _memory_scores(CF.wide(query), CF.wide(keys), score)
     if normalization == "softmax":
         weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
@@ -116,16 +111,16 @@ def read_memory(
 
 
 def _memory_scores(query: Tensor, keys: Tensor, score: str) -> Tensor:
-    """s(u, m_i): ``[B, d], [B, M, d] -> [B, M]``."""
+    """Compute s(u, m_i): ``[B, d], [B, M, d] -> [B, M]``."""
     if score == "real":
         return (query.unsqueeze(-2) @ keys.mT).squeeze(-2)
     real, imag = complex_scores(query.unsqueeze(-2), keys)
-    product = torch.cat([real, imag], dim=-2).mT  # a complex number for each sentence
+    product = torch.cat([real, imag], dim=-2).mT  # [B, M, 2], halves
     return (CF.modulus if score == "modulus" else CF.squared_modulus)(product).squeeze(-1)
 
 
 class MemoryTime(FullPrecision):
-    """How long ago a sentence was told: m_i + T(t), or m_i exp(i omega t), of the age t = 1, 2, ... of sentence i.
+    """Temporal encoding m_i + T(t) or m_i exp(i omega t), where t = 1, 2, ... is the age of sentence i.
 
     ``[B, M, d]`` sentences and ``[B, M]`` ages -> ``[B, M, d]``. Ages above ``memory_size`` count as ``memory_size``.
 
@@ -133,11 +128,11 @@ class MemoryTime(FullPrecision):
         memory_size: largest age.
         width: stored width d.
         time: ``learned``, a vector for each age (Sukhbaatar et al. 2015, 4.1), or ``phase``, a learned frequency for
-            each complex feature, as words have in ComplexOrder Eq. 5.
+            each complex feature, as in ComplexOrder Eq. 5.
         std: standard deviation of the vectors.
 
     Raises:
-        ValueError: a size below 1, an odd width with ``phase``, an unknown name.
+        ValueError: an odd width with ``phase``, an unknown name.
     """
 
     no_weight_decay = full_precision = ("frequency",)
@@ -145,7 +140,6 @@ class MemoryTime(FullPrecision):
     def __init__(self, memory_size: int, width: int, time: str = "learned", std: float = 0.1) -> None:
         super().__init__()
         check_choice("time", time, ("learned", "phase"))
-        check_positive(memory_size=memory_size, width=width)
         self.memory_size = memory_size
         self.std = std
         self.vectors = nn.Parameter(torch.empty(memory_size, width)) if time == "learned" else None
@@ -156,14 +150,14 @@ class MemoryTime(FullPrecision):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Normal vectors; the frequencies of ComplexOrder App. A."""
+        """Draw vectors from a normal; set the frequencies of ComplexOrder App. A."""
         if self.vectors is not None:
             torch.nn.init.normal_(self.vectors, std=self.std)
         if self.frequency is not None:
             fill_(self.frequency, sinusoidal_frequencies(len(self.frequency)))
 
     def forward(self, sentences: Tensor, ages: Tensor) -> Tensor:
-        """Sentences at their ages."""
+        """Encode the ages of the sentences."""
         ages = ages.clamp(1, self.memory_size)
         if self.vectors is not None:
             return sentences + nn.functional.embedding(ages - 1, self.vectors)

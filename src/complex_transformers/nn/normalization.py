@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of both number fields: over the features of one token (layer, RMS) or over a batch."""
+"""Layer norm, RMS norm and batch norm of both number fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..kernels.layer_norm import SplitLayerNorm, standardize_parts
 from . import functional as CF
 from .arithmetic import arithmetic
-from .checks import check_choice, check_mask
+from .checks import check_choice, check_field_choice, check_mask
 from .initialization import fill_
 from .precision import FullPrecision
 
@@ -36,26 +36,23 @@ NORM_SCALES = ("modulus", "stored")
 
 def check_norm_scale(norm_scale: str, number_field: str) -> None:
     """Raise unless ``norm_scale`` is known and exists in ``number_field``."""
-    check_choice("norm_scale", norm_scale, NORM_SCALES)
-    arithmetic(number_field)
-    if number_field == "real" and norm_scale == "modulus":
-        raise ValueError("norm_scale='modulus' needs number_field='complex'; the real field has norm_scale='stored'")
+    check_field_choice("norm_scale", norm_scale, NORM_SCALES, number_field, ("stored",))
 
 
 def last_axis(normalized_shape: int | Sequence[int]) -> int:
-    """Return the size of the one axis of a ``normalized_shape`` of ``torch.nn``: halves are on the last axis alone."""
+    """Return the size of a ``normalized_shape`` with one axis, the axis of the halves."""
     sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if len(sizes) != 1:
-        raise ValueError(f"normalized_shape must have one axis, that of the halves, got {normalized_shape}")
+        raise ValueError(f"normalized_shape must have one axis, the stored width, got {normalized_shape}")
     return sizes[0]
 
 
 def rms_norm(width: int, eps: float, norm_scale: str | None = None, number_field: str = "complex") -> nn.Module:
-    """An RMS norm with a gain for each of ``width`` stored numbers.
+    """Build an RMS norm with ``width`` gains, one per stored element.
 
-    ``modulus``, the default of the complex field, divides by the root of mean_j |z_j|^2 over complex features
-    (``ComplexRMSNorm``); ``stored``, that of the real field, by the root of the mean square of the stored numbers,
-    which is sqrt(2) times less: ``torch.nn.RMSNorm``.
+    ``modulus``, the default in the complex field, divides by the root of mean_j |z_j|^2 over complex features
+    (``ComplexRMSNorm``). ``stored``, the default in the real field, divides by the root mean square of the stored
+    elements, which is smaller by sqrt(2) (``torch.nn.RMSNorm``).
     """
     norm_scale = ("stored" if number_field == "real" else "modulus") if norm_scale is None else norm_scale
     check_norm_scale(norm_scale, number_field)
@@ -63,7 +60,7 @@ def rms_norm(width: int, eps: float, norm_scale: str | None = None, number_field
 
 
 def inverse_square_root(rr: Tensor, ri: Tensor, ii: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """M^(-1/2) of a positive definite M = [[rr, ri], [ri, ii]], as (rr, ri, ii) (Trabelsi et al. 2017, section 3.5).
+    """Compute M^(-1/2) of a positive definite M = [[rr, ri], [ri, ii]] as (rr, ri, ii) (Trabelsi et al. 2017, 3.5).
 
     With s = sqrt(det M) and t = sqrt(trace M + 2 s): M^(-1/2) = [[ii + s, -ri], [-ri, rr + s]] / (s t).
     """
@@ -76,10 +73,10 @@ def inverse_square_root(rr: Tensor, ri: Tensor, ii: Tensor) -> tuple[Tensor, Ten
 def _whiten(
     real: Tensor, imag: Tensor, covariance: tuple[Tensor, Tensor, Tensor], eps: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Centred parts times (covariance + eps I)^(-1/2)."""
+    """Multiply centred parts by (covariance + eps I)^(-1/2)."""
     rr, ri, ii = covariance
     size = rr + ii + 2.0 * eps
-    # A floor on the smaller eigenvalue: rounding must not make a degenerate covariance indefinite.
+    # The floor keeps a degenerate covariance positive definite under rounding.
     floor = 1e-6 if rr.dtype == torch.float32 else 1e-12
     w_rr, w_ri, w_ii = inverse_square_root((rr + eps) / size + floor, ri / size, (ii + eps) / size + floor)
     root = size.rsqrt()
@@ -88,19 +85,19 @@ def _whiten(
 
 
 def _scale(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
-    """s >= 1, at least the largest |x| along ``dims``, and eps / s^2: no square of x / s overflows.
+    """Return s = max(1, largest |x| along ``dims``) and eps / s^2, so that squares of x / s cannot overflow.
 
-    Whitening x / s with eps / s^2 is whitening x with eps, whatever s is: no gradient goes through it.
+    Whitening x / s with eps / s^2 equals whitening x with eps for every s, so s needs no gradient.
     """
     size = x.detach().abs().amax(dims, keepdim=True).clamp(min=1.0)
-    # A floor far below the square of a rounding error: a constant has no variance to divide by.
+    # The floor, far below a squared rounding error, avoids division by 0 for constant input.
     return size, (eps / size / size).clamp(min=torch.finfo(size.dtype).eps ** 3)
 
 
 class _WhiteningGain(nn.Module):
-    """The affine map after whitening: a symmetric 2x2 real matrix for each feature, and a bias of both parts.
+    """Affine map after whitening: a symmetric real 2x2 matrix and a complex bias for each feature.
 
-    ``gain`` holds (rr, ri, ii) rows, ``[3, d]``, starting at (1/sqrt 2, 0, 1/sqrt 2), so E|z|^2 = 1
+    ``gain`` holds the rows (rr, ri, ii), ``[3, d]``, initially (1/sqrt 2, 0, 1/sqrt 2), so that E|z|^2 = 1
     (Trabelsi et al. 2017).
     """
 
@@ -113,7 +110,7 @@ class _WhiteningGain(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """gain = I / sqrt 2, bias = 0."""
+        """Set gain = I / sqrt 2 and bias = 0."""
         identity = torch.tensor([[1.0], [0.0], [1.0]], dtype=self.gain.dtype, device=self.gain.device)
         torch.nn.init.zeros_(self.bias)
         fill_(self.gain, identity / math.sqrt(2.0))
@@ -124,7 +121,7 @@ class _WhiteningGain(nn.Module):
 
 
 class _AffineNorm(nn.Module):
-    """What norms over features and over a batch share: the two kinds, and the affine map behind either."""
+    """Base of layer and batch norms: the choice of split or whitening, and the affine map after it."""
 
     no_weight_decay = ("weight", "bias")
     weight: Tensor
@@ -133,7 +130,7 @@ class _AffineNorm(nn.Module):
 
     def __init__(self, width: int, eps: float, affine: bool, norm: str, number_field: str, **options: Any) -> None:
         super().__init__()
-        check_choice("norm", norm, _NORMS)
+        check_field_choice("norm", norm, _NORMS, number_field, ("split",))
         features = arithmetic(number_field).num_features(width)
         self.eps = eps
         self.norm = norm
@@ -145,28 +142,28 @@ class _AffineNorm(nn.Module):
             self.affine = _WhiteningGain(features, **options)
 
     def reset_parameters(self) -> None:
-        """Weight 1 and bias 0, or the gain I / sqrt 2."""
+        """Set weight 1 and bias 0, or the gain to I / sqrt 2."""
         if self.elementwise_affine and self.norm == "split":
             torch.nn.init.ones_(self.weight)
             torch.nn.init.zeros_(self.bias)
         elif self.elementwise_affine:
             self.affine.reset_parameters()
 
-    def _behind_split(self, x: Tensor) -> Tensor:
+    def _affine_split(self, x: Tensor) -> Tensor:
         return torch.addcmul(self.bias, x, self.weight) if self.elementwise_affine else x
 
-    def _behind_whitening(self, real: Tensor, imag: Tensor) -> Tensor:
+    def _affine_whitening(self, real: Tensor, imag: Tensor) -> Tensor:
         return self.affine(real, imag) if self.elementwise_affine else CF.join(real, imag)
 
 
 class ComplexLayerNorm(_AffineNorm):
     """Layer norm over the complex features of a token, ``[..., 2d] -> [..., 2d]``.
 
-    ``split``: each part has mean 0 and variance 1 over the features (ComplexOrder App. B, per token instead of per
-    batch), then a weight and a bias for each real number. ``whitening``: the pair (re, im) has mean 0 and covariance
-    I over the features, then a 2x2 gain (Trabelsi et al. 2017, section 3.5, per token). ``split`` does not commute
-    with a phase rotation; ``whitening`` commutes with one phase common to all features as long as its gain and bias
-    are those it starts with; ``ComplexRMSNorm`` always commutes.
+    ``split`` normalises the real and the imaginary part to mean 0 and variance 1 over the features (ComplexOrder
+    App. B, per token instead of per batch) and applies a weight and a bias per stored element. ``whitening`` gives the
+    pair (re, im) mean 0 and covariance I over the features and applies a 2x2 gain (Trabelsi et al. 2017, section 3.5,
+    per token). ``split`` does not commute with a phase rotation; ``whitening`` commutes with a common rotation of all
+    features while gain and bias have their initial values; ``ComplexRMSNorm`` always commutes.
 
     Args:
         normalized_shape: stored width 2d, as an int or a shape of one axis such as ``[2d]``.
@@ -190,19 +187,18 @@ class ComplexLayerNorm(_AffineNorm):
         self.normalized_shape = (width,)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[..., 2d] -> [..., 2d]``; raises for complex tensors and odd widths."""
         CF.check_halves(x)
         if self.norm == "split":
             if self.elementwise_affine and CF.is_plain_cpu(x) and x.dtype == self.weight.dtype:
                 return CF.run(SplitLayerNorm, x, self.weight, self.bias, self.eps)[0]
-            return self._behind_split(standardize_parts(x, self.eps))
+            return self._affine_split(standardize_parts(x, self.eps))
         wide = CF.wide(x)
         size, eps = _scale(wide, (-1,), self.eps)
         real, imag = CF.split(wide / size)
         real, imag = real - real.mean(-1, keepdim=True), imag - imag.mean(-1, keepdim=True)
         covariance = _covariance(real, imag, lambda product: product.mean(-1, keepdim=True))
         real, imag = _whiten(real, imag, covariance, eps)
-        return self._behind_whitening(real, imag).to(x.dtype)
+        return self._affine_whitening(real, imag).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, norm={self.norm!r}"
@@ -213,18 +209,18 @@ def _covariance(real, imag, mean):  # type: ignore[no-untyped-def]
 
 
 class ComplexRMSNorm(nn.Module):
-    """z / sqrt(mean_j |z_j|^2 + eps) * weight, ``[..., 2d] -> [..., 2d]``: commutes with every phase rotation.
+    """RMS norm z / sqrt(mean_j |z_j|^2 + eps) * weight, ``[..., 2d] -> [..., 2d]``; commutes with phase rotations.
 
-    The RMS norm of Zhang & Sennrich (2019) with the modulus in place of the absolute value; one real weight for each
-    complex feature, no bias (it would fix a phase). The mean is over d complex features, of |z|^2 = re^2 + im^2: the
-    stored numbers of the result have a mean square of 1/2, those of ``torch.nn.RMSNorm`` of the same width of 1.
+    The norm of Zhang & Sennrich (2019) with the modulus in place of the absolute value. It has one real weight per
+    complex feature and no bias, which would fix a phase. The mean runs over d complex features, so stored elements
+    have a mean square of 1/2 (``torch.nn.RMSNorm`` of the same width: 1).
 
     Args:
         normalized_shape: stored width 2d, as an int or a shape of one axis such as ``[2d]``.
         eps: added to the mean squared modulus.
         elementwise_affine: learn the weight.
-        gain: ``"features"``, one weight for each complex feature; ``"parts"``, one for each stored number (iFairy),
-            which fixes the axes: the norm no longer commutes with rotations.
+        gain: ``"features"``, one weight per complex feature; ``"parts"``, one per stored element (iFairy): the norm
+            then does not commute with rotations.
     """
 
     no_weight_decay = ("weight",)
@@ -252,13 +248,13 @@ class ComplexRMSNorm(nn.Module):
             self.register_parameter("weight", None)
 
     def reset_parameters(self) -> None:
-        """Weight 1."""
+        """Set weight 1."""
         if self.weight is not None:
             torch.nn.init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         CF.check_halves(x)
-        # mean_j |z_j|^2 over d features is twice the mean of squares over the 2d stored numbers.
+        # mean_j |z_j|^2 over d features is twice the mean square of the 2d stored elements.
         out = F.rms_norm(x, self.normalized_shape, eps=self.eps / 2.0) * math.sqrt(0.5)
         if self.weight is None:
             return out
@@ -271,7 +267,7 @@ class ComplexRMSNorm(nn.Module):
 class _BatchNorm(FullPrecision, _AffineNorm):
     """Batch norm over axis 1 with an optional mask, for both number fields; see ``ComplexBatchNorm1d``.
 
-    Running statistics are never narrower than float32: rounded, a covariance of related parts has no inverse root.
+    Running statistics stay in float32 or better: a rounded covariance of correlated parts may not be invertible.
     """
 
     full_precision = ("running_mean", "running_var")
@@ -291,10 +287,6 @@ class _BatchNorm(FullPrecision, _AffineNorm):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        if norm == "whitening" and self.number_field == "real":
-            raise ValueError("norm='whitening' needs number_field='complex': a real number has no second part")
-        if momentum is None:
-            raise ValueError("momentum must be a number, got None: batches are not counted here; use momentum=0.1")
         super().__init__(num_features, eps, affine, norm, self.number_field, device=device, dtype=dtype)
         self.num_features = num_features
         self.momentum = momentum
@@ -307,7 +299,7 @@ class _BatchNorm(FullPrecision, _AffineNorm):
             self.reset_running_stats()
 
     def reset_running_stats(self) -> None:
-        """Mean 0, variance 1, covariance of the parts 0."""
+        """Set means 0, variances 1 and covariances of real and imaginary parts 0."""
         if not self.track_running_stats:
             return
         torch.nn.init.zeros_(self.running_mean)
@@ -317,19 +309,17 @@ class _BatchNorm(FullPrecision, _AffineNorm):
         fill_(self.running_var, variances)
 
     def reset_parameters(self) -> None:
-        """Running statistics and the affine map as at construction."""
+        """Reset running statistics and the affine map."""
         self.reset_running_stats()
         super().reset_parameters()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x [B, C]``, ``[B, C, L]`` or ``[B, C, H, W]``, ``mask`` the same without C (true: counts)."""
+        """Normalise ``x [B, C]``, ``[B, C, L]`` or ``[B, C, H, W]``; ``mask``, without C, is true where x counts."""
         if x.is_complex():
             CF.check_halves(x)
         if x.dim() not in self.num_dims or x.shape[1] != self.num_features:
-            raise ValueError(
-                f"expected {' or '.join(map(str, self.num_dims))} axes with {self.num_features} channels on axis 1, "
-                f"got shape {tuple(x.shape)}"
-            )
+            axes = f"{' or '.join(map(str, self.num_dims))} axes and {self.num_features} channels on axis 1"
+            raise ValueError(f"x must have {axes}, got shape {tuple(x.shape)}")
         if mask is None and self.norm == "split" and (out := self._native(CF.wide(x))) is not None:
             return out.to(x.dtype)
         # [rows, C]: statistics run over rows.
@@ -338,19 +328,19 @@ class _BatchNorm(FullPrecision, _AffineNorm):
         if mask is not None:
             check_mask(mask, x)
         wide, keep = CF.wide(flat), None if mask is None else mask.reshape(-1).to(torch.bool)
-        if keep is not None and torch.is_grad_enabled():  # 0 times a NaN of padding would be a NaN of every gradient
+        if keep is not None and torch.is_grad_enabled():  # 0 times NaN at padding would make every gradient NaN
             wide = wide.masked_fill((~keep & ~wide.detach().sum(-1).isfinite()).unsqueeze(-1), 0.0)
         elif flat.shape[0] == 0:
-            keep = wide.new_zeros(0, dtype=torch.bool)  # a mean over no row is 0 then, not NaN
+            keep = wide.new_zeros(0, dtype=torch.bool)  # makes the mean over no rows 0 instead of NaN
         out = self._split(wide, keep) if self.norm == "split" else self._whitening(wide, keep)
         return out.to(x.dtype).reshape(rows.shape).movedim(-1, 1)
 
     def _native(self, x: Tensor) -> Tensor | None:
-        """torch's own kernel, where every row counts: a third of the time on images; None where it does not fit."""
+        """Use torch's own kernel if every row counts (a third of the time on images); None if it does not apply."""
         statistics: tuple[Any, Any] = (None, None)
         if self.track_running_stats:
             statistics = (self.running_mean, self.running_var)
-        one_row = x.numel() <= self.num_features  # of which torch finds no variance
+        one_row = x.numel() <= self.num_features  # torch rejects it: no variance
         if one_row or any(part is not None and part.dtype != x.dtype for part in statistics):
             return None
         training = self.training or not self.track_running_stats
@@ -362,12 +352,12 @@ class _BatchNorm(FullPrecision, _AffineNorm):
 
     @property
     def _updates(self) -> bool:
-        """Whether a call moves the running statistics: in training, unless it is computed again for a gradient."""
+        """Whether a call updates the running statistics: in training, but not when recomputed by checkpointing."""
         again = not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1
         return self.training and self.track_running_stats and not again
 
     def _update(self, buffer: Tensor, value: Tensor, keep: Tensor | None) -> None:
-        # Where no row counts nothing is learned.
+        # Without a row that counts the statistics stay.
         step = self.momentum if keep is None else self.momentum * keep.any().to(buffer.dtype)
         buffer.lerp_(value.to(buffer.dtype), step)
 
@@ -388,12 +378,12 @@ class _BatchNorm(FullPrecision, _AffineNorm):
                     self._update(self.running_var, self._unbiased(variance, keep, x.shape[0]), keep)
         else:
             centred, variance = x - CF.wide(self.running_mean), CF.wide(self.running_var)
-        return self._behind_split(centred * (variance + self.eps).rsqrt())
+        return self._affine_split(centred * (variance + self.eps).rsqrt())
 
     def _whitening(self, x: Tensor, keep: Tensor | None) -> Tensor:
         if self.training or not self.track_running_stats:
             counted = x if keep is None else x.masked_fill(~keep.unsqueeze(-1), 0.0)
-            if x.shape[0] == 0:  # there is no largest of none
+            if x.shape[0] == 0:  # amax needs an element
                 counted = x.new_zeros(1, x.shape[1])
             size, eps = (s.flatten() for s in _scale(counted.unflatten(-1, (2, -1)), (0, 1), self.eps))
             scale = size.repeat(2)
@@ -403,15 +393,15 @@ class _BatchNorm(FullPrecision, _AffineNorm):
             if self._updates:
                 with torch.no_grad():
                     self._update(self.running_mean, mean * scale, keep)
-                    largest = torch.finfo(size.dtype).max / 8.0  # there is room for the sum of two variances
+                    largest = torch.finfo(size.dtype).max / 8.0  # leaves room for the sum of two variances
                     variances = self._unbiased(torch.stack([rr, ri, ii]), keep, x.shape[0]) * size * size
                     self._update(self.running_var, variances.clamp(-largest, largest), keep)
         else:
             (rr, ri, ii), eps = CF.wide(self.running_var), x.new_tensor(self.eps)
-            bound = rr.sqrt() * ii.sqrt()  # a checkpoint in half precision may hold the covariance of no numbers
+            bound = rr.sqrt() * ii.sqrt()  # half-precision checkpoints may hold an invalid covariance
             ri = ri.clamp(-bound, bound)
             real, imag = CF.split(x - CF.wide(self.running_mean))
-        return self._behind_whitening(*_whiten(real, imag, (rr, ri, ii), eps))
+        return self._affine_whitening(*_whiten(real, imag, (rr, ri, ii), eps))
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, norm={self.norm!r}"
@@ -420,18 +410,18 @@ class _BatchNorm(FullPrecision, _AffineNorm):
 class ComplexBatchNorm1d(_BatchNorm):
     """Batch norm of complex channels, ``[B, 2C]`` or ``[B, 2C, L]`` with ``[real | imag]`` halves on axis 1.
 
-    ``split``: each part of each channel has mean 0 and variance 1 over the batch (ComplexOrder App. B);
-    ``whitening``: the 2x2 covariance of its parts becomes I (Trabelsi et al. 2017, section 3.5). ``mask`` leaves
-    padding out of the statistics. Running statistics as in ``torch.nn.BatchNorm1d`` (unbiased variances), always in
-    float32 or better; a batch without a row that counts leaves them as they are.
+    ``split`` gives the real and the imaginary part of a channel mean 0 and variance 1 over the batch (ComplexOrder
+    App. B); ``whitening`` makes their 2x2 covariance I (Trabelsi et al. 2017, section 3.5). ``mask`` excludes padding
+    from the statistics. Running statistics as in ``torch.nn.BatchNorm1d`` (unbiased variances), in float32 or better;
+    a fully masked batch does not change them.
 
     Args:
         num_features: stored channels, twice the complex ones.
-        eps, momentum, affine, track_running_stats: as in ``torch.nn.BatchNorm1d``, but momentum is a number.
+        eps, momentum, affine, track_running_stats: as in ``torch.nn.BatchNorm1d``; momentum must be a number.
         norm: ``"split"`` or ``"whitening"``.
 
     Raises:
-        ValueError: an odd width, an unknown ``norm``, no momentum; an input or a mask of another shape.
+        ValueError: an odd width, an unknown ``norm``, an input or a mask of another shape.
     """
 
 

@@ -51,14 +51,14 @@ __all__ = ["NumberField", "number_field"]
 
 @dataclass(frozen=True)
 class NumberField:
-    """The layers of a network over one number field. Widths count stored real numbers in both.
+    """The layers of one number field. Widths are stored widths in both fields.
 
     Attributes:
-        numbers: elementary functions (modulus, parts, ...).
+        numbers: its elementary functions (modulus, parts, ...).
         Linear, Embedding, RNN, LSTM, GRU: layer classes.
         Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, Upsample: layer classes.
         LayerNorm, RMSNorm, BatchNorm1d, BatchNorm2d, Dropout: layer classes.
-        RealInputLinear, RealInputConv2d: layers of real numbers, the inputs of which are counted as they are.
+        RealInputLinear, RealInputConv2d: layers with real input; input sizes count real features.
         MultiheadAttention, Readout, activation, MaxPool1d, MaxPool2d, AvgPool1d, AvgPool2d: constructors with the
             field filled in.
     """
@@ -93,7 +93,7 @@ class NumberField:
 
 
 def number_field(name: str) -> NumberField:
-    """The number field called ``name``; raises with the valid names."""
+    """Return the number field ``name``; raise ValueError for an unknown name."""
     numbers = arithmetic(name)
     is_complex = name == "complex"
     return NumberField(

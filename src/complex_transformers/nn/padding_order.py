@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The real steps of a padded batch before its padding, and back, without a sort."""
+"""Move the padding of a batch to the end of its rows, and back, without a sort."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__: list[str] = []
 
 
 def real_first(mask: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """The order that brings true entries of ``mask`` before false ones along ``dim``, each in their order, and back.
+    """Return gather indices that move true entries of ``mask`` before false ones along ``dim``, and the inverse.
 
-    Both in the shape of ``mask``: ``gather`` by the first brings them there, by the second to where they were.
+    Both have the shape of ``mask``; the order within true and false entries is kept.
     """
     before, after = mask.long(), (~mask).long()
     back = torch.where(mask, before.cumsum(dim) - 1, before.sum(dim, keepdim=True) + after.cumsum(dim) - 1)
@@ -24,5 +24,5 @@ def real_first(mask: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 def reorder(x: Tensor, order: Tensor, dim: int = 1) -> Tensor:
-    """``x [..., C]`` in an ``order [...]`` along ``dim``."""
+    """Gather ``x [..., C]`` in an ``order [...]`` along ``dim``."""
     return x.gather(dim, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling by modulus over a sequence or in windows (Thesis 2.28, 2.29)."""
+"""Average and maximum pooling by modulus, over a sequence or in windows (Thesis 2.28, 2.29)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = [
 
 
 def modulus_average_pool(x: Tensor, mask: Tensor | None = None, number_field: str = "complex") -> Tensor:
-    """Mean of |z_i| over axis -2 (Thesis 2.28), as a number with imaginary part 0.
+    """Average |z_i| over axis -2 (Thesis 2.28); the result has imaginary part 0.
 
-    ``[..., N, 2d]``, mask ``[..., N]`` -> ``[..., 2d]``. A row without a kept element gives 0.
+    ``[..., N, 2d]``, mask ``[..., N]`` -> ``[..., 2d]``. Without an unmasked element the result is 0.
     """
     numbers = arithmetic(number_field)
-    if mask is not None:  # before the modulus: its derivative at a NaN would reach the gradient
+    if mask is not None:  # before the modulus, whose gradient at NaN is NaN
         x = x.masked_fill(~mask.to(torch.bool).unsqueeze(-1), 0.0)
     return numbers.from_real(CF.masked_mean(numbers.modulus(x), mask))
 
@@ -41,13 +41,13 @@ def _size(parts: Sequence[Tensor]) -> Tensor:
 
 
 def modulus_max_pool(x: Tensor, mask: Tensor | None = None, number_field: str = "complex") -> Tensor:
-    """The number z_i of largest modulus over axis -2, for each feature (Thesis 2.29): phase and all.
+    """Select the z_i of largest modulus over axis -2, for each feature, with its phase (Thesis 2.29).
 
     ``[..., N, 2d]``, mask ``[..., N]`` -> ``[..., 2d]``. The first of equal moduli wins; the gradient goes to the
-    chosen number. A row without a kept element gives 0.
+    selected element. Without an unmasked element the result is 0.
     """
     numbers = arithmetic(number_field)
-    with torch.no_grad():  # which number is largest has no gradient
+    with torch.no_grad():  # the index has no gradient
         parts = numbers.parts(CF.wide(x))
         r = _size(parts)
         if mask is not None:
@@ -63,7 +63,7 @@ _MAX_POOLS = {1: F.max_pool1d, 2: F.max_pool2d}
 
 
 class _ModulusPool(nn.Module):
-    """Windows of equal size, each pooled by ``pool``; see ``ModulusMaxPool1d``."""
+    """Base of layers that apply ``pool`` to windows; see ``ModulusMaxPool1d``."""
 
     num_dims: int
     pool = staticmethod(modulus_max_pool)
@@ -76,24 +76,20 @@ class _ModulusPool(nn.Module):
     ) -> None:
         super().__init__()
         arithmetic(number_field)
-        self.kernel_size = self._sizes("kernel_size", kernel_size)
-        self.stride = self.kernel_size if stride is None else self._sizes("stride", stride)
+        self.kernel_size = self._sizes(kernel_size)
+        self.stride = self.kernel_size if stride is None else self._sizes(stride)
         self.number_field = number_field
 
-    def _sizes(self, name: str, value: int | tuple[int, ...]) -> tuple[int, ...]:
+    def _sizes(self, value: int | tuple[int, ...]) -> tuple[int, ...]:
         sizes = (value,) * self.num_dims if isinstance(value, int) else tuple(value)
-        if len(sizes) != self.num_dims or min(sizes) < 1:
-            raise ValueError(f"{name} must be positive, one for each of {self.num_dims} axes, got {value}")
+        if len(sizes) != self.num_dims:
+            raise ValueError(f"kernel_size and stride must have {self.num_dims} sizes, got {value}")
         return sizes
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``[B, 2C, L, ...] -> [B, 2C, (L - kernel_size) // stride + 1, ...]``; mask ``[B, L, ...]``, true: counts."""
+        """Pool ``[B, 2C, L, ...]`` to ``[B, 2C, (L - kernel_size) // stride + 1, ...]``; mask ``[B, L, ...]``."""
         if x.dim() != self.num_dims + 2:
             raise ValueError(f"expected [batch, channels, {self.num_dims} axes], got shape {tuple(x.shape)}")
-        if any(size < kernel for size, kernel in zip(x.shape[2:], self.kernel_size, strict=True)):
-            raise ValueError(
-                f"a window of {self.kernel_size} does not fit an input of {tuple(x.shape[2:])} steps; pad the input"
-            )
         if mask is not None:
             check_mask(mask, x)
         elif self.pool is modulus_max_pool:
@@ -103,7 +99,7 @@ class _ModulusPool(nn.Module):
         return type(self).pool(windows, window_mask, self.number_field).movedim(-1, 1)
 
     def _max_pool(self, x: Tensor) -> Tensor:
-        """Windows without a mask: torch's own pooling of the moduli says which numbers to take."""
+        """Pool without a mask, with the indices of torch's own pooling of the moduli."""
         parts = x.unflatten(1, (arithmetic(self.number_field).num_parts, -1))  # [B, parts, C, L, ...]
         with torch.no_grad():
             r = _size(CF.wide(parts).unbind(1))
@@ -123,14 +119,14 @@ class _ModulusPool(nn.Module):
 class ModulusMaxPool1d(_ModulusPool):
     """``modulus_max_pool`` in windows of the last axis, ``[B, 2C, L]`` with ``[real | imag]`` halves on axis 1.
 
-    The shapes of ``torch.nn.MaxPool1d``, without padding; a window without a step that counts gives 0.
+    Shapes as in ``torch.nn.MaxPool1d``, without padding. A fully masked window gives 0.
 
     Args:
-        kernel_size, stride: of the windows; the stride defaults to ``kernel_size``.
+        kernel_size, stride: size and step of the windows; the stride defaults to ``kernel_size``.
         number_field: ``"complex"`` or ``"real"``, where the modulus is |x|.
 
     Raises:
-        ValueError: sizes that are not positive, a window that does not fit the input.
+        ValueError: an input with another number of axes, a mask of another shape.
     """
 
     num_dims = 1

@@ -14,18 +14,18 @@ __all__ = ["FullPrecision"]
 
 
 class FullPrecision(nn.Module):
-    """A layer whose ``full_precision`` tensors no cast makes narrower than float32; devices change as usual.
+    """Base of layers whose ``full_precision`` tensors stay in float32 or better under casts of the module.
 
-    A frequency is multiplied by a position: rounded to bfloat16 its phase is off by whole turns after a few hundred
-    tokens. ``to(dtype)``, ``half()`` and ``bfloat16()`` therefore leave these tensors (and their gradients) in
-    float32 or better, and ``full_precision_dtype`` is the dtype to make them in under a narrow default dtype.
+    Frequencies are multiplied by positions: in bfloat16 a phase would be off by multiples of 2 pi after a few hundred
+    tokens. ``to(dtype)``, ``half()`` and ``bfloat16()`` therefore keep these tensors and their gradients in float32 or
+    better. Create them in ``full_precision_dtype``, which also holds under a narrow default dtype.
     """
 
     full_precision: ClassVar[tuple[str, ...]] = ()
 
     @staticmethod
     def full_precision_dtype() -> torch.dtype:
-        """The default dtype, or float32 where that is narrower."""
+        """Return the default dtype, or float32 if it is narrower."""
         return torch.promote_types(torch.get_default_dtype(), torch.float32)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:

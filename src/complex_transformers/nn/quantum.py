@@ -1,9 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words as states, texts as mixtures of them, and measurements (Thesis 4.5), on ``[real | imag]`` halves.
+"""Words as quantum states, texts as mixtures of states, and measurements (Thesis 4.5), on ``[real | imag]`` halves.
 
-A mixture rho = sum_i p_i |w_i><w_i| is not made where it is measured: <v|rho|v> = sum_i p_i |<v|w_i>|^2. In the real
-field states are real and all else is the same, which shows what complex numbers add.
+Measuring a mixture rho = sum_i p_i |w_i><w_i| does not need rho: <v|rho|v> = sum_i p_i |<v|w_i>|^2. In the real field
+states are real and everything else is the same, as a baseline.
 """
 
 from __future__ import annotations
@@ -36,34 +36,33 @@ __all__ = [
 MIXTURES = ("weight", "norm", "mean")
 MEASUREMENTS = ("projectors", "povm")
 
-_LARGEST_WEIGHT = 8.0  # a word of weight 8 counts as much as nine million of weight -8
+_LARGEST_WEIGHT = 8.0  # the ratio of the largest to the smallest weight is exp(16)
 
 
 def check_measurement(num_outcomes: int, measurement: str, num_features: int, number_field: str) -> None:
-    """Raise unless such a measurement exists on states of ``num_features`` numbers."""
+    """Raise unless the measurement exists on states of ``num_features`` features."""
     check_choice("measurement", measurement, MEASUREMENTS)
     check_positive(num_outcomes=num_outcomes)
     if measurement == "povm" and num_outcomes < num_features:
         raise ValueError(
-            f"measurement='povm' needs an outcome for each of the {num_features} {number_field} features, or its "
-            f"probabilities cannot sum to 1; got {num_outcomes} outcomes: use more, or measurement='projectors'"
+            f"measurement='povm' needs an outcome for each of the {num_features} {number_field} features, got "
+            f"{num_outcomes} outcomes: use more, or measurement='projectors'"
         )
 
 
 class QuantumEmbedding(TableEmbedding):
-    """exp(w_j) |word_j>: a state of unit norm and a learned weight in mixtures, ``[B, N]`` ids -> ``[B, N, width]``.
+    """exp(w_j) |word_j>: a state of unit norm with a learned mixture weight, ``[B, N]`` ids -> ``[B, N, width]``.
 
-    |word_j> is the direction of any word embedding (Thesis 4.61, 4.80): signed amplitudes in the real field, and with
-    phases r_jk exp(i theta_jk) of a ``ComplexOrderEmbedding`` in the complex one, where -r is a phase of pi; those of
-    ``embedding_type="complex_vanilla"`` are free, those of ``"complex_order"`` grow with the position, and a
-    ``RealWordEmbedding`` has none. The norm of a word, which its state does not need, carries the weight: softmax(w)
-    over a text is ``mixture_weights(z, mask, "weight")``.
+    |word_j> is the normalised vector of any token embedding (Thesis 4.61, 4.80). With a ``ComplexOrderEmbedding`` it
+    has amplitudes and phases r_jk exp(i theta_jk): free phases for ``embedding_type="complex_vanilla"``, phases
+    that grow with the position for ``"complex_order"``. The norm carries the mixture weight: the softmax of w over a
+    text is ``mixture_weights(z, mask, "weight")``.
 
     Args:
-        words: the embedding whose directions are taken; its padding row, of zeros, is no state and weighs nothing.
+        words: the embedding to normalise; its padding row of zeros has weight 0 in every mixture.
 
     Attributes:
-        mixture_weight: w ``[V, 1]``, which starts at 0 and is kept in [-8, 8].
+        mixture_weight: w ``[V, 1]``, initially 0, clamped to [-8, 8].
     """
 
     def __init__(self, words: TableEmbedding) -> None:
@@ -73,26 +72,24 @@ class QuantumEmbedding(TableEmbedding):
 
     @property
     def weight(self) -> Tensor:
-        """The main table of the words."""
+        """The main table of the wrapped embedding."""
         return self.words.weight  # type: ignore[return-value]
 
     def word_tables(self) -> list[str]:
-        """The weights; the words have their own tables."""
         return ["mixture_weight"]
 
     def reset_parameters(self) -> None:
-        """Equal weights."""
+        """Set equal weights."""
         torch.nn.init.zeros_(self.mixture_weight)
 
     def resize(self, num_embeddings: int, mean_resizing: bool = True) -> None:
-        """As in ``TableEmbedding``, of words and weights."""
         self.words.resize(num_embeddings, mean_resizing)
         super().resize(num_embeddings, mean_resizing)
 
     def load_vectors(
         self, vectors: Mapping[str, Any] | str | os.PathLike[str], vocabulary: Mapping[str, int]
     ) -> float:
-        """As in ``TableEmbedding``: directions of pretrained vectors; their norms are left out."""
+        """Load pretrained vectors, whose norms are ignored; see ``TableEmbedding``."""
         return self.words.load_vectors(vectors, vocabulary)
 
     def forward(
@@ -106,10 +103,10 @@ class QuantumEmbedding(TableEmbedding):
 
 
 def mixture_scores(x: Tensor, mixture: str = "weight") -> Tensor:
-    """ln p_i + constant of each word z_i in a mixture, ``[..., N, width] -> [..., N]``, float32 or better.
+    """Compute ln p_i + constant for each word z_i of a mixture, ``[..., N, width] -> [..., N]``, float32 or better.
 
-    - ``weight``: ln ||z_i||, so that p_i is in proportion to the norm: softmax of the weights of ``QuantumEmbedding``.
-    - ``norm``: ||z_i||, the softmax of norms (Li et al. 2019, CNM).
+    - ``weight``: ln ||z_i||, so that p_i is proportional to the norm (for ``QuantumEmbedding``, softmax of w).
+    - ``norm``: ||z_i||, so that p is the softmax of the norms (Li et al. 2019, CNM).
     - ``mean``: 0, equal weights.
     """
     check_choice("mixture", mixture, MIXTURES)
@@ -120,22 +117,22 @@ def mixture_scores(x: Tensor, mixture: str = "weight") -> Tensor:
 
 
 def mixture_weights(x: Tensor, mask: Tensor | None = None, mixture: str = "weight") -> Tensor:
-    """p_i >= 0 with sum_i p_i = 1 over the words of a text (Thesis 4.18), ``[..., N, width] -> [..., N]``.
+    """Compute p_i >= 0 with sum_i p_i = 1 over the words of a text (Thesis 4.18), ``[..., N, width] -> [..., N]``.
 
     Args:
-        x: words, the norms of which are read.
-        mask: ``[..., N]``, true for words; others weigh nothing, and all of a text without words.
+        x: words, weighted by their norms.
+        mask: ``[..., N]``, true for words; other positions get 0, also in a text without words.
         mixture: as in ``mixture_scores``.
     """
     return _masked_softmax(mixture_scores(x, mixture), mask)
 
 
 def mix(probabilities: Tensor, scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """q = sum_i p_i |<v_k|w_i>|^2 (Thesis 4.46), ``[..., N, K], [..., N] -> [..., K]``.
+    """Mix q_k = sum_i p_i |<v_k|w_i>|^2 (Thesis 4.46), ``[..., N, K], [..., N] -> [..., K]``.
 
     Args:
-        probabilities: |<v_k|w_i>|^2 of each word, as ``Measurement`` gives them.
-        scores: ln p_i + constant, as ``mixture_scores`` gives them.
+        probabilities: |<v_k|w_i>|^2 of each word, from ``Measurement``.
+        scores: ln p_i + constant, from ``mixture_scores``.
         mask: ``[..., N]``, true for words.
     """
     return (_masked_softmax(scores, mask).to(probabilities.dtype).unsqueeze(-2) @ probabilities).squeeze(-2)
@@ -150,16 +147,16 @@ def _masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def density_matrix(x: Tensor, weights: Tensor, mask: Tensor | None = None, number_field: str = "complex") -> Tensor:
-    """rho = sum_i p_i |w_i><w_i| of states (Thesis 4.18, 4.63), ``[..., N, 2d], [..., N] -> [..., d, 2d]`` halves.
+    """Compute rho = sum_i p_i |w_i><w_i| (Thesis 4.18, 4.63), ``[..., N, 2d], [..., N] -> [..., d, 2d]`` halves.
 
-    For a look at it: no layer needs it. Hermitian, positive, of trace 1 where states have unit norm and weights sum
-    to 1. In the real field ``[..., d, d]``.
+    For inspection; no layer needs it. It is Hermitian and positive, and has trace 1 if states have unit norm and
+    weights sum to 1. In the real field it is ``[..., d, d]``.
 
     Args:
         x: states w_i.
-        weights: p_i, as ``mixture_weights`` gives them.
-        mask: ``[..., N]``, true for words; what others hold is not read.
-        number_field: of the states.
+        weights: p_i, from ``mixture_weights``.
+        mask: ``[..., N]``, true for words; other positions are ignored.
+        number_field: number field of the states.
     """
     if mask is not None:
         mask = mask.to(torch.bool)
@@ -175,13 +172,13 @@ def density_matrix(x: Tensor, weights: Tensor, mask: Tensor | None = None, numbe
 class Measurement(nn.Module):
     """Born probabilities |<v_k|w>|^2 of states (Thesis 4.29, 4.57), ``[..., width] -> [..., num_outcomes]``.
 
-    Of a mixture q_k = <v_k|rho|v_k> = sum_i p_i |<v_k|w_i>|^2 (4.46), without rho: ``mix``.
+    For a mixture, q_k = <v_k|rho|v_k> = sum_i p_i |<v_k|w_i>|^2 (4.46), see ``mix``.
 
-    - ``projectors``: every v_k has unit norm and is a question of its own, answered yes with probability q_k in [0, 1]
-      (Li et al. 2019, CNM); the q_k of different questions have no common sum.
-    - ``povm``: one question with ``num_outcomes`` answers, sum_k |v_k><v_k| = I (Thesis 4.54), so the q_k sum to 1.
-      <v_k| are the rows of the first columns of a unitary matrix (``UnitaryLinear``), complete by construction. It
-      needs an outcome for each feature or more.
+    - ``projectors``: every v_k has unit norm and is an independent yes-no measurement with probability q_k in [0, 1]
+      (Li et al. 2019, CNM); the q_k need not sum to 1.
+    - ``povm``: a single measurement with ``num_outcomes`` outcomes, sum_k |v_k><v_k| = I (Thesis 4.54), so the q_k sum
+      to 1. The <v_k| are rows of the first columns of a unitary matrix (see ``UnitaryLinear``). It needs at least as
+      many outcomes as features.
 
     Args:
         features: stored width of the states.
@@ -190,7 +187,7 @@ class Measurement(nn.Module):
         number_field: ``"complex"`` or ``"real"``.
 
     Attributes:
-        mean_outcome: the mean of q_k over all pure states: 1 / d of d features, with ``povm`` over all k too, 1 / K.
+        mean_outcome: mean of q_k over all pure states, 1 / d for d features; for ``povm`` also over k, 1 / K.
 
     Raises:
         ValueError: an odd width of halves, an unknown name, fewer outcomes than features with ``povm``.
@@ -214,7 +211,7 @@ class Measurement(nn.Module):
         self.measurement = measurement
         self.mean_outcome = 1.0 / (num_outcomes if measurement == "povm" else self.num_features)
         if measurement == "povm":
-            # Entries of this size put the angles of the unitary matrix all around the circle.
+            # With this standard deviation the eigenvalues of the unitary matrix spread over the whole circle.
             std = 1.0 / math.sqrt(num_outcomes)
             self.generator = CayleyMatrix(num_outcomes, std, number_field, device=device, dtype=dtype)
         else:
@@ -222,19 +219,19 @@ class Measurement(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Directions from the whole sphere; the generator of a ``povm`` draws itself."""
+        """Draw directions uniformly; the generator of a ``povm`` initialises itself."""
         if self.measurement == "projectors":
             torch.nn.init.normal_(self.vectors)
 
     def states(self) -> Tensor:
-        """v_k, ``[num_outcomes, width]``, float32 or better."""
+        """Return v_k, ``[num_outcomes, width]``, float32 or better."""
         if self.measurement == "projectors":
             return unit_norm(CF.wide(self.vectors))
         rows = self.generator(self.num_features)
         return rows if self.numbers.num_parts == 1 else CF.conj(CF.join(*rows.chunk(2)))
 
     def amplitudes(self, x: Tensor) -> Tensor:
-        """<v_k|w>, ``[..., width]`` -> ``num_outcomes`` numbers of the field."""
+        """Compute <v_k|w>, ``[..., width]`` -> ``num_outcomes`` features of the field."""
         states = self.states().to(x.dtype)
         if self.numbers.num_parts == 1:
             return F.linear(x, states)
@@ -242,7 +239,7 @@ class Measurement(nn.Module):
         return CF.linear(x, *CF.split(CF.conj(states)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Float32 or better."""
+        """Compute |<v_k|w>|^2 in float32 or better."""
         return self.numbers.squared_modulus(CF.wide(self.amplitudes(x)))
 
     def extra_repr(self) -> str:
@@ -253,18 +250,18 @@ class Measurement(nn.Module):
 
 
 def local_outcomes(probabilities: Tensor, scores: Tensor, lengths: Tensor, window: int) -> Tensor:
-    """q of the mixture in each window of words (Li et al. 2019, CNM), ``[B, N, K] -> [B, N, K]`` by the first word.
+    """Mix the outcomes in a window starting at each word (Li et al. 2019, CNM), ``[B, N, K] -> [B, N, K]``.
 
-    A window that reaches beyond the text holds what is left of it; one that begins there gives 0.
+    Windows are cut at the end of the text; windows that start in the padding give 0.
 
     Args:
-        probabilities: |<v_k|w_i>|^2 ``[B, N, K]``, as ``Measurement`` gives them.
-        scores: ``[B, N]``, as ``mixture_scores`` gives them.
-        lengths: words of each text ``[B]``; they come first.
-        window: words of a window.
+        probabilities: |<v_k|w_i>|^2 ``[B, N, K]``, from ``Measurement``.
+        scores: ``[B, N]``, from ``mixture_scores``.
+        lengths: number of words of each text ``[B]``; padding is on the right.
+        window: window size in words.
 
     Raises:
-        ValueError: a window without words.
+        ValueError: ``window`` below 1.
     """
     check_positive(window=window)
     steps = scores.shape[1]

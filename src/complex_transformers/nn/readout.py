@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How complex features become real logits."""
+"""Output layers from complex features to real logits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .checks import check_choice
+from .checks import check_field_choice
 from .linear import ComplexLinear, RealLinear
 
 __all__ = ["Readout"]
@@ -30,21 +30,20 @@ class Readout(nn.Module):
 
     - ``modulus``: |W z + b| with a complex W (ComplexOrder App. B "taking their norm", SynCoNMT Eq. 15), >= 0.
     - ``squared_modulus``: |W z + b|^2 (Thesis 2.52, 2.53), >= 0.
-    - ``scaled_modulus``, ``scaled_squared_modulus``: s_k m_k + c_k of these moduli m, a real scale and a real bias for
-      each logit, which start at 1 and 0. A modulus alone cannot say that a word is rare or out of place: its least
-      value is 0, and it takes two equations to get there.
+    - ``scaled_modulus``, ``scaled_squared_modulus``: s_k m_k + c_k of these moduli m with a real scale (initially 1)
+      and bias (0) per logit. Without them no logit can be negative, so rare classes are hard to suppress.
     - ``probability_amplitude``: log(|W z + b|^2 + 1e-6), of any sign. Its softmax is |z_j|^2 / sum_a |z_a|^2 (Thesis
-      2.37 without the 1), its sigmoid |z|^2 / (1 + |z|^2) (2.38), which can say "no" to a label: that of a squared
-      modulus is never below 1/2 (2.52).
-    - ``concat``: a real layer on the stored ``[real | imag]`` tensor; the only one of the real field.
+      2.37 without the 1), its sigmoid |z|^2 / (1 + |z|^2) (2.38). The sigmoid of a squared modulus is never below 1/2
+      (2.52).
+    - ``concat``: a real layer on the stored ``[real | imag]`` tensor; the only choice in the real field.
     - ``feature_modulus``: a real layer on the moduli |z_j| of the features.
 
     Args:
         in_features: stored width of the input.
         out_features: number of real logits.
-        readout: one of the names above; default ``modulus``, in the real field ``concat``.
+        readout: one of the names above; default ``modulus``, or ``concat`` in the real field.
         number_field: ``"complex"`` or ``"real"``.
-        bias: of the projection.
+        bias: whether the projection has a bias.
     """
 
     no_weight_decay = ("scale",)
@@ -77,13 +76,13 @@ class Readout(nn.Module):
             self.bias = nn.Parameter(torch.zeros(out_features))
 
     def reset_parameters(self) -> None:
-        """Scale 1 and bias 0, where there are some; the projection has an initialiser of its own."""
+        """Set scale 1 and bias 0, if present; the projection initialises itself."""
         if self.scaled:
             torch.nn.init.ones_(self.scale)
             torch.nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.readout in ("concat", "feature_modulus"):  # whatever an adapter has made of the real layer
+        if self.readout in ("concat", "feature_modulus"):  # may be wrapped by an adapter
             return self.projection(self.features(x))
         z = self.projection(x)
         if self.readout == "probability_amplitude":
@@ -93,12 +92,12 @@ class Readout(nn.Module):
         return torch.addcmul(self.bias, self.scale, modulus) if self.scaled else modulus
 
     def features(self, x: Tensor) -> Tensor:
-        """What a real layer reads: ``x`` as it is, or the moduli of its features."""
+        """Return the input of the real layer: ``x``, or its moduli for ``feature_modulus``."""
         return self.numbers.modulus(x) if self.readout == "feature_modulus" else x
 
     @torch.no_grad()
     def resize(self, out_features: int, mean_resizing: bool = True) -> None:
-        """Keep the first ``min(old, new)`` outputs; new ones start as the mean of the old, or by the initialiser."""
+        """Keep the first ``min(old, new)`` outputs; new ones start as the mean of the old or are drawn."""
         self.projection = resized_layer(self.projection, self.out_features, out_features, mean_resizing)
         if self.scaled:
             for name, start in (("scale", 1.0), ("bias", 0.0)):
@@ -115,7 +114,7 @@ class Readout(nn.Module):
 def resized_layer(
     old: ComplexLinear | RealLinear, outputs: int, new_outputs: int, mean_resizing: bool
 ) -> ComplexLinear | RealLinear:
-    """A layer with the first of ``outputs`` of ``old``; further ones are their mean, or as initialised."""
+    """Return a layer with ``new_outputs``: the first ones copied from ``old``, new ones their mean or as drawn."""
     some = next(old.parameters())
     width = new_outputs * (old.out_features // outputs)
     new = type(old)(old.in_features, width, old.bias is not None, device=some.device, dtype=some.dtype)
@@ -124,7 +123,7 @@ def resized_layer(
     for name, parameter in old.named_parameters():
         value: Tensor = parameter.detach()
         target: Tensor = new.get_parameter(name).detach()
-        if value.dim() == 1:  # a bias is [b_re | b_im]: outputs are the last of two axes
+        if value.dim() == 1:  # a bias is [b_re | b_im]
             groups = value.shape[0] // outputs
             value, target = value.view(groups, -1).t(), target.view(groups, -1).t()
         target[:kept] = value[:kept]
@@ -134,8 +133,5 @@ def resized_layer(
 
 
 def check_readout(readout: str, number_field: str, field: str = "readout") -> None:
-    """Raise unless ``readout`` is known and exists in ``number_field``; ``field`` names the setting in the message."""
-    check_choice(field, readout, READOUTS)
-    arithmetic(number_field)
-    if number_field not in READOUTS[readout]:
-        raise ValueError(f"{field}={readout!r} needs number_field='complex'; the real field has {field}='concat'")
+    """Raise unless ``readout`` is known and exists in ``number_field``; the message calls it ``field``."""
+    check_field_choice(field, readout, READOUTS, number_field, ("concat",))

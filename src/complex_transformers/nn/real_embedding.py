@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Real words with their place in the imaginary part, or as a phase (Thesis 4.3 to 4.6)."""
+"""Real token vectors with the position in the imaginary part or as a phase (Thesis 4.3 to 4.6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import (
     functional as CF,
 )
 from .arithmetic import arithmetic
-from .checks import check_choice
+from .checks import check_choice, check_positive
 from .embedding import TableEmbedding
 
 __all__ = ["RealWordEmbedding"]
@@ -23,23 +23,22 @@ PLACES = ("none", "slot", "phase")
 
 
 class RealWordEmbedding(TableEmbedding):
-    """A real word e_j with its place t in a text of m words: ``[B, N]`` ids -> ``[B, N, 2d]`` halves.
+    """A real token vector e_j with its place t in a sequence of length m: ``[B, N]`` ids -> ``[B, N, 2d]`` halves.
 
     - ``none``: e_j alone, imaginary part 0.
-    - ``slot``: e_j + i P_s, one of S learned vectors for each slot s = floor(t S / m) (Thesis 4.3, 4.4).
+    - ``slot``: e_j + i P_s with a learned vector for each of S slots, s = floor(t S / m) (Thesis 4.3, 4.4).
     - ``phase``: e_j exp(2 pi i t / m) (Thesis 4.5, 4.6).
 
-    t = 0, 1, ... m - 1 (the thesis counts to m, which is one slot too many and the phase of the first word). With
-    ``position_length=m`` t counts the words modulo m, and the embedding of a word does not depend on those after it.
-    With ``"sentence"``, as printed, m is the number of words of the text: slots and phases then tell how many are
-    still to come, and no model with them is causal.
+    t = 0, ..., m - 1. (The thesis counts to m, which would add a slot and repeat the first phase.) With
+    ``position_length=m`` t counts tokens modulo m, so an embedding does not depend on later tokens. With
+    ``"sentence"``, as printed, m is the length of the sequence: models with it are not causal.
 
     Args:
-        num_embeddings: V, words.
+        num_embeddings: V, vocabulary size.
         embedding_dim: stored width 2d.
-        padding_idx: word kept at zero.
+        padding_idx: token kept at zero.
         place: one of the three above.
-        num_slots: S, at most m: there are no more places.
+        num_slots: S, at most m.
         position_length: m, or ``"sentence"``.
         amplitude_std: standard deviation of both tables.
 
@@ -73,7 +72,7 @@ class RealWordEmbedding(TableEmbedding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Normal tables of standard deviation ``amplitude_std``."""
+        """Draw the tables from N(0, ``amplitude_std`` squared); the padding row is zero."""
         torch.nn.init.normal_(self.weight, std=self.amplitude_std)
         self._zero_row(self.weight, self.padding_idx)
         if self.slot is not None:
@@ -97,7 +96,7 @@ class RealWordEmbedding(TableEmbedding):
     def _place(
         self, input_ids: Tensor, position_ids: Tensor | None, attention_mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """t and m of every word."""
+        """Return t and m of every token."""
         positions = self.positions(input_ids, position_ids, attention_mask)
         if self.position_length == "sentence":
             return positions - 1, positions.amax(-1, keepdim=True)
@@ -105,11 +104,7 @@ class RealWordEmbedding(TableEmbedding):
         return (positions - 1) % length, length
 
     def _vector_target(self, dimension: int) -> Tensor:
-        if dimension != self.weight.shape[1]:
-            raise ValueError(
-                f"vectors of {dimension} dimensions do not fill words of {self.weight.shape[1]} real numbers; use "
-                f"embedding_dim={2 * dimension} (a model's hidden_size)"
-            )
+        self._check_dimension(dimension, self.weight.shape[1])
         return self.weight
 
     def extra_repr(self) -> str:
@@ -118,13 +113,9 @@ class RealWordEmbedding(TableEmbedding):
 
 
 def check_place(place: str, num_slots: int, position_length: int | str) -> None:
-    """Raise unless there is a slot, and a length or ``"sentence"``, and no slot that no place is in."""
-    if num_slots < 1:
-        raise ValueError(f"num_slots must be positive, got {num_slots}")
+    """Raise unless ``position_length`` is positive or ``"sentence"`` and every slot has a place."""
+    check_positive(num_slots=num_slots)
     if position_length != "sentence" and (not isinstance(position_length, int) or position_length < 1):
         raise ValueError(f"position_length must be a positive number of words, or 'sentence', got {position_length!r}")
     if place == "slot" and isinstance(position_length, int) and num_slots > position_length:
-        raise ValueError(
-            f"num_slots={num_slots} is more than position_length={position_length}: slots would be left that no word "
-            "is in; use fewer slots, or a longer length"
-        )
+        raise ValueError(f"num_slots must be at most position_length={position_length}, got {num_slots}")

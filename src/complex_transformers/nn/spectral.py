@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the spectral Transformers: positional phases and attention by spectra (Thesis 5.3, 5.4)."""
+"""Layers of the spectral Transformers: positional phases and spectral-scaled attention (Thesis 5.3, 5.4)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ POSITION_PHASES = ("add", "rotate", "none")
 
 
 def positional_phase(length: int, num_features: int, like: Tensor) -> Tensor:
-    """PPE_pos = exp(i pos 10000^(-j/d)), pos = 1..length, j = 0..d-1 (Thesis 5.11): ``[length, 2d]``.
+    """Compute PPE_pos = exp(i pos 10000^(-j/d)), pos = 1..length, j = 0..d-1 (Thesis 5.11): ``[length, 2d]``.
 
-    Device and dtype are those of ``like``, the phases themselves exact. The thesis prints the exponent
-    -2j/d: as in the sinusoids it comes from, that d is the stored width of d features.
+    The result has device and dtype of ``like``; phases are computed exactly. The thesis prints the exponent -2j/d,
+    where d is the stored width.
     """
     positions = torch.arange(1, length + 1, device=like.device)
     phase = wave_phase(sinusoidal_frequencies(num_features).to(like.device), positions)
@@ -34,29 +34,27 @@ def positional_phase(length: int, num_features: int, like: Tensor) -> Tensor:
 
 
 def check_spectral_attention(score: str, normalization: str) -> None:
-    """Raise unless the score and its normalisation give real weights, as real values need them."""
+    """Raise unless score and normalisation are known and give real attention weights."""
     check_attention(score, normalization)
     if normalization == "split_softmax":
         raise ValueError(
-            "attention_normalization='split_softmax' makes complex weights, and the values of spectral-scaled "
-            "attention are real: use 'probability_amplitude' or 'softmax'"
+            "attention_normalization='split_softmax' makes complex weights; use 'probability_amplitude' or 'softmax'"
         )
 
 
 class SpectralScaledAttention(HeadedAttention):
-    """Spectral-scaled self-attention (Thesis 5.8): Q = K = F(X + PPE) weigh the real V = X.
+    """Spectral-scaled self-attention (Thesis 5.8): scores from Q = K = F(X + PPE), real values V = X.
 
-    A hidden state is read as a signal of d samples, its spectrum as the d/2 + 1 frequencies of a real signal (ortho
-    norm). Heads see combinations of them by real matrices, alike for both parts. With F of all d frequencies and no
-    matrices q k^H would be the dot product of the signals (Parseval); half of them compare signals up to a common
-    phase.
+    Each hidden state is a signal of d samples; F is the real-input DFT with d/2 + 1 frequencies (ortho norm). Real
+    matrices, the same for both parts, project the spectra to heads. With all d frequencies and no projection, q k^H
+    would be the dot product of the signals (Parseval).
 
     Args:
         embed_dim: d, even.
         num_heads: divides the d/2 complex features of queries and keys.
-        dropout: on the attention weights.
+        dropout: dropout probability of the attention weights.
         score, normalization: see ``complex_attention``; weights must be real.
-        position_phase: ``add`` F(X + PPE) (Eq. 5.8), ``rotate`` F(X) * PPE (the phase shift of the text) or ``none``.
+        position_phase: ``add`` for F(X + PPE) (Eq. 5.8), ``rotate`` for F(X) * PPE, or ``none``.
         attention_function: as in ``ComplexMultiheadAttention``.
     """
 
@@ -77,10 +75,8 @@ class SpectralScaledAttention(HeadedAttention):
         check_spectral_attention(score, normalization)
         check_choice("position_phase", position_phase, POSITION_PHASES)
         if embed_dim % 2 or num_heads < 1 or (embed_dim // 2) % num_heads:
-            raise ValueError(
-                "embed_dim must be even and num_heads divide its half, got "
-                f"embed_dim={embed_dim}, num_heads={num_heads}"
-            )
+            given = f"embed_dim={embed_dim}, num_heads={num_heads}"
+            raise ValueError(f"embed_dim must be even and num_heads divide its half, got {given}")
         self.embed_dim = embed_dim
         self.num_heads = num_heads
         self.dropout = dropout
@@ -94,7 +90,7 @@ class SpectralScaledAttention(HeadedAttention):
         self.out_proj = RealLinear(embed_dim, embed_dim)
 
     def spectrum(self, x: Tensor) -> Tensor:
-        """F(X + PPE) or F(X) * PPE: ``[B, T, d] -> [B, T, d + 2]`` halves."""
+        """Compute F(X + PPE) or F(X) * PPE: ``[B, T, d] -> [B, T, d + 2]`` halves."""
         length = x.shape[-2]
         if self.position_phase == "add":
             x = x + positional_phase(length, self.embed_dim // 2, x)
@@ -104,7 +100,7 @@ class SpectralScaledAttention(HeadedAttention):
         return spectrum
 
     def _complex_heads(self, projection: nn.Module, spectrum: Tensor) -> Tensor:
-        """``[B, T, d + 2] -> [B, H, T, 2 d_h]``: a real matrix on both parts, then heads of matching halves."""
+        """Project both parts by a real matrix and split into heads: ``[B, T, d + 2] -> [B, H, T, 2 d_h]``."""
         parts = projection(spectrum.unflatten(-1, (2, -1)))  # [B, T, 2, d/2]
         return parts.unflatten(-1, (self.num_heads, -1)).permute(0, 3, 1, 2, 4).flatten(-2)
 
@@ -125,7 +121,7 @@ class SpectralScaledAttention(HeadedAttention):
     def attend_from(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend with one mask as Transformers passes it; ``kwargs`` are for the attention function."""
+        """Attend with one mask in the format of Transformers; ``kwargs`` go to the attention function."""
         spectrum = self.spectrum(hidden_states)
         query = self._complex_heads(self.q_proj, spectrum)
         key = self._complex_heads(self.k_proj, spectrum)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from . import functional as CF
 from .arithmetic import arithmetic
-from .checks import check_ids
+from .checks import check_ids, check_shape
 from .embedding import TableEmbedding
 
 __all__ = ["SyntaxEmbedding"]
@@ -19,19 +19,18 @@ __all__ = ["SyntaxEmbedding"]
 class SyntaxEmbedding(TableEmbedding):
     """s = w + i d: a word in the real part, its dependency relation in the imaginary part (SynCoNMT Eq. 11).
 
-    ``[B, N]`` words and relations -> ``[B, N, embedding_dim]`` halves ``[w | d]``. A real network reads the same
-    halves as real features: the vectors of word and relation side by side. Without relations the table of words has
-    the whole width, for real networks alone.
+    ``[B, N]`` words and relations -> ``[B, N, embedding_dim]`` halves ``[w | d]``. A real network reads the halves as
+    concatenated real vectors. Without relations the word table has the full width (real networks only).
 
     Args:
-        num_embeddings: V, words.
-        num_relations: R, relations; None for words alone.
+        num_embeddings: V, vocabulary size.
+        num_relations: R, number of relations; None for words alone.
         embedding_dim: stored width.
-        padding_idx, relation_padding_idx: word and relation kept at zero.
+        padding_idx, relation_padding_idx: ids whose rows are zero.
         std: standard deviation of both tables.
 
     Raises:
-        ValueError: an odd width, a missing or unwanted relation, relations of another shape than the words, an id
+        ValueError: an odd width, missing or unexpected relations, relations of another shape than the words, an id
             outside its vocabulary.
     """
 
@@ -56,7 +55,7 @@ class SyntaxEmbedding(TableEmbedding):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Normal tables of standard deviation ``std``; the padding rows zero."""
+        """Draw the tables from N(0, ``std`` squared); the padding rows are zero."""
         torch.nn.init.normal_(self.weight, std=self.std)
         self._zero_row(self.weight, self.padding_idx)
         if self.relation is not None:
@@ -67,30 +66,17 @@ class SyntaxEmbedding(TableEmbedding):
         """Embed words ``[B, N]`` with their relations ``[B, N]``."""
         self.check_ids(input_ids)
         words = F.embedding(input_ids, self.weight, self.padding_idx)
-        if self.relation is None:
-            if relation_ids is not None:
-                raise ValueError("this embedding has words alone: leave out relation_ids")
+        if (relation_ids is None) != (self.relation is None):
+            raise ValueError(f"relation_ids must be {'left out' if self.relation is None else 'given, got None'}")
+        if self.relation is None or relation_ids is None:
             return words
-        if relation_ids is None:
-            raise ValueError("relation_ids are missing: every word has a dependency relation beside it")
-        self._check_relations(input_ids, relation_ids)
-        return CF.join(words, F.embedding(relation_ids, self.relation, self.relation_padding_idx))
-
-    def _check_relations(self, input_ids: Tensor, relation_ids: Tensor) -> None:
-        if relation_ids.shape != input_ids.shape:
-            raise ValueError(
-                f"relation_ids must have the shape of input_ids, {tuple(input_ids.shape)}, got "
-                f"{tuple(relation_ids.shape)}"
-            )
+        check_shape("relation_ids", relation_ids, input_ids.shape)
         remedy = "use the vocabulary of relations the model was trained with"
         check_ids("relation_ids", relation_ids, self.num_relations or 0, remedy)
+        return CF.join(words, F.embedding(relation_ids, self.relation, self.relation_padding_idx))
 
     def _vector_target(self, dimension: int) -> Tensor:
-        if dimension != self.weight.shape[1]:
-            raise ValueError(
-                f"vectors of {dimension} dimensions do not fill words of {self.weight.shape[1]} numbers; use "
-                f"embedding_dim={dimension if self.relation is None else 2 * dimension} (a model's hidden_size)"
-            )
+        self._check_dimension(dimension, self.weight.shape[1], factor=1 if self.relation is None else 2)
         return self.weight
 
     def extra_repr(self) -> str:

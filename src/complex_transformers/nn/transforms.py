@@ -3,7 +3,7 @@
 """Transforms between time and frequency (Thesis 2.2, 4.3.3, 5.4).
 
 *Sign convention*: the forward transform has exp(-2 pi i k t / N), like ``torch.fft``; Thesis 2.11 prints the sign of
-the inverse. Everything is computed in float32 or better and comes back in the dtype of the input.
+the inverse. Transforms are computed in float32 or better; the result has the dtype of the input.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["FrequencyKernel", "ZTransform", "dct", "dft", "inverse_dft", "sequen
 
 
 def exact_products(x: Tensor) -> torch.autocast:
-    """Within it products are as exact as the Fourier transforms: autocast, which would take them narrower, is off."""
+    """Return a context without autocast, for matrix products in float32 or better."""
     return torch.autocast(x.device.type, enabled=False)
 
 
 def dft(x: Tensor) -> Tensor:
-    """F(k) = sum_t z_t exp(-2 pi i k t / N) over the features (Thesis 2.11, sign as above).
+    """Compute F(k) = sum_t z_t exp(-2 pi i k t / N) over the features (Thesis 2.11, sign as above).
 
     ``[..., 2N] -> [..., 2N]``. For a real signal pass ``torch.cat([x, zeros_like(x)], -1)``.
     """
@@ -40,17 +40,17 @@ def dft(x: Tensor) -> Tensor:
 
 
 def fourier_matrix(n: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """The parts of exp(-2 pi i k t / n), ``[n, n]`` each: the transform as a product, for ONNX has none of halves."""
+    """Return the parts of exp(-2 pi i k t / n), ``[n, n]`` each: the DFT as a matrix product, for ONNX."""
     k = torch.arange(n, device=like.device)
     angle = (torch.outer(k, k) % n).double() * (-2.0 * math.pi / n)
     return angle.cos().to(like.dtype), angle.sin().to(like.dtype)
 
 
 def sequence_dft(x: Tensor, mask: Tensor | None = None) -> Tensor:
-    """F(k) = sum_t z_t exp(-2 pi i k t / N) along the tokens, for each feature (Thesis 4.7): ``[B, N, 2d]`` halves.
+    """Compute F(k) = sum_t z_t exp(-2 pi i k t / N) along the tokens, per feature (Thesis 4.7), ``[B, N, 2d]`` halves.
 
-    Of a row with a mask ``[B, N]`` the N are its tokens, one after the other, and padding stays zero. Every result
-    depends on every token: what comes of it is no causal model.
+    With a mask ``[B, N]``, each row is transformed over its real tokens and padding is zero. Every output depends on
+    every token, so models with it are not causal.
     """
     if mask is None and not is_exporting():
         return CF.narrow(CF.from_complex(torch.fft.fft(CF.to_complex(x), dim=1)), x.dtype)
@@ -68,14 +68,14 @@ def sequence_dft(x: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def inverse_dft(x: Tensor) -> Tensor:
-    """z_t = 1/N sum_k F_k exp(+2 pi i k t / N): the inverse of ``dft``."""
+    """Compute z_t = 1/N sum_k F_k exp(+2 pi i k t / N), the inverse of ``dft``."""
     return CF.narrow(CF.from_complex(torch.fft.ifft(CF.to_complex(x), dim=-1)), x.dtype)
 
 
 def dct(x: Tensor) -> Tensor:
-    """C(k) = sum_t f(t) cos(pi k (2t + 1) / (2N)), the unnormalised DCT-II of a real signal (Thesis 2.13).
+    """Compute C(k) = sum_t f(t) cos(pi k (2t + 1) / (2N)), the unnormalised DCT-II of a real signal (Thesis 2.13).
 
-    ``[..., N] -> [..., N]``, as one product with the N x N cosine matrix (angles reduced in float64).
+    ``[..., N] -> [..., N]``, as one product with the N x N cosine matrix (angles computed in float64).
     """
     n = x.shape[-1]
     k = torch.arange(n, dtype=torch.float64, device=x.device)
@@ -86,7 +86,7 @@ def dct(x: Tensor) -> Tensor:
 
 
 def real_dft(x: Tensor) -> Tensor:
-    """F(k) = 1/sqrt(N) sum_t x_t exp(-2 pi i k t / N), k = 0, ..., N / 2, of real features.
+    """Compute F(k) = 1/sqrt(N) sum_t x_t exp(-2 pi i k t / N), k = 0, ..., N / 2, for real features.
 
     ``[..., N] -> [..., N + 2]`` halves, in float32 or better.
     """
@@ -100,7 +100,7 @@ def real_dft(x: Tensor) -> Tensor:
 
 
 def spectrum2d(x: Tensor) -> Tensor:
-    """F(k, l) = 1/sqrt(HW) sum_hw x_hw exp(-2 pi i (kh/H + lw/W)) of real images, unitary (Thesis 3.8).
+    """Compute F(k, l) = 1/sqrt(HW) sum_hw x_hw exp(-2 pi i (kh/H + lw/W)) of real images (Thesis 3.8).
 
     ``[..., H, W] -> [..., H, 2W]`` halves.
     """
@@ -115,9 +115,9 @@ def spectrum2d(x: Tensor) -> Tensor:
 
 
 def unit_phase(x: Tensor) -> Tensor:
-    """exp(i pi x): real numbers as phases, 0 as 1 and 1 as -1 (Thesis 3.8, recommendation a).
+    """Compute exp(i pi x), which maps real values 0 and 1 to 1 and -1 (Thesis 3.8, recommendation a).
 
-    ``[..., N] -> [..., 2N]`` halves; angles in float32 at least.
+    ``[..., N] -> [..., 2N]`` halves; angles are computed in float32 or better.
     """
     angle = math.pi * CF.wide(x)
     return CF.narrow(CF.join(angle.cos(), angle.sin()), x.dtype)
@@ -126,14 +126,14 @@ def unit_phase(x: Tensor) -> Tensor:
 class ZTransform(FullPrecision):
     """z_k a_k^(-k) for each feature k with learned complex a_k (Thesis 4.8, 4.9): ``[..., 2d] -> [..., 2d]``.
 
-    a_k = rho_k exp(i alpha_k). The series is causal in the features of one token and mixes no tokens. At
-    initialisation rho = 1 and alpha_k = 2 pi k / d: one row of a DFT. rho^(-k) is computed as
-    exp(-k log rho) with |k log rho| <= 30, so no power overflows.
+    a_k = rho_k exp(i alpha_k). The series runs over the features of one token and does not mix tokens. At
+    initialisation rho = 1 and alpha_k = 2 pi k / d: one row of a DFT. rho^(-k) is computed as exp(-k log rho) with
+    |k log rho| clamped to 30, so powers cannot overflow.
 
     Args:
         num_features: stored width 2d.
-        num_points: the number P of different a; the features are cut into P blocks, of equal size where P divides d,
-            that start at alpha = 2 pi p / P. None: one for each feature.
+        num_points: number P of different a, each shared by a block of consecutive features and initially at
+            alpha = 2 pi p / P. None: one for each feature.
 
     Raises:
         ValueError: an odd width, more points than features.
@@ -147,19 +147,19 @@ class ZTransform(FullPrecision):
         self.num_features = num_features
         self.num_points = features if num_points is None else num_points
         if not 1 <= self.num_points <= features:
-            raise ValueError(f"num_points must lie in [1, {features}], the number of features, got {num_points}")
+            raise ValueError(f"num_points must lie in [1, {features}], the complex features, got {num_points}")
         self.log_modulus = nn.Parameter(torch.empty(self.num_points, dtype=self.full_precision_dtype()))
         self.phase = nn.Parameter(torch.empty(self.num_points, dtype=self.full_precision_dtype()))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """rho = 1, alpha_k = 2 pi k / d."""
+        """Set rho = 1 and alpha_k = 2 pi k / d."""
         torch.nn.init.zeros_(self.log_modulus)
         k = torch.arange(self.num_points, device=self.phase.device)
         fill_(self.phase, 2.0 * math.pi * k / self.num_points)
 
     def forward(self, x: Tensor) -> Tensor:
-        # float64: k alpha reaches thousands of rad in wide models; these are d numbers, not B N d.
+        # float64, since k alpha reaches thousands of rad in wide models; the cost is d elements, not B N d.
         features = self.num_features // 2
         k = torch.arange(features, device=x.device)
         point = k * self.num_points // features
@@ -173,15 +173,15 @@ class ZTransform(FullPrecision):
 
 
 class FrequencyKernel(nn.Module):
-    """F(X) . K, an element-wise complex product with a learned kernel: a convolution in time (Thesis 5.9, 5.10).
+    """Element-wise complex product F(X) . K with a learned kernel: a convolution in time (Thesis 5.9, 5.10).
 
-    ``[..., 2d] -> [..., 2d]``. Starts at K = 1, the identity.
+    ``[..., 2d] -> [..., 2d]``. K starts at 1, the identity.
 
     Args:
         num_features: stored width 2d.
     """
 
-    no_weight_decay = ("real", "imag")  # it would pull the kernel from the identity to nothing
+    no_weight_decay = ("real", "imag")  # decay would pull the kernel from the identity to 0
 
     def __init__(self, num_features: int) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ class FrequencyKernel(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """K = 1."""
+        """Set K = 1."""
         torch.nn.init.ones_(self.real)
         torch.nn.init.zeros_(self.imag)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Dense layers that read the conjugate: W conj(z), and U z + V conj(z), which is every real matrix on halves."""
+"""Dense layers of the conjugate: W conj(z), and U z + V conj(z), which can be any real matrix on halves."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
 from . import functional as CF
-from .arithmetic import arithmetic
-from .checks import check_choice, check_positive
+from .checks import check_field_choice
 from .initialization import fill_, initialize_
-from .linear import ComplexLinear, RealLinear, is_hooked, is_plain
+from .linear import ComplexLinear, RealLinear, check_plain, check_width, is_hooked, is_plain
 
 __all__ = ["ConjugateLinear", "WidelyLinear", "drop_conjugate", "folded", "linear_layer"]
 
@@ -24,34 +23,32 @@ __all__ = ["ConjugateLinear", "WidelyLinear", "drop_conjugate", "folded", "linea
 class ConjugateLinear(ComplexLinear):
     """Complex dense layer of the conjugate: W conj(z) + b (iFairy, Wang et al. 2025).
 
-    The parts are A re + B im and B re - A im. Parameters, sub-layers and errors are those of ``ComplexLinear``.
+    The parts are A re + B im and B re - A im. Arguments, sub-layers and errors as in ``ComplexLinear``.
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[..., in_features] -> [..., out_features]`` halves."""
-        self.check_width(x)
         return super().forward(CF.conj(x))
 
 
 class WidelyLinear(ComplexLinear):
-    """Widely linear layer: U z + V conj(z) + b, every real-linear map of complex numbers (Picinbono & Chevalier 1995).
+    """Widely linear layer: U z + V conj(z) + b, the general real-linear map of C^n (Picinbono & Chevalier 1995).
 
-    U = A + iB are the sub-layers ``real`` and ``imag``, V = C + iD are ``conj_real`` and ``conj_imag``; the bias is
-    one real vector ``[b_re | b_im]``. On halves it is the real matrix [[A + C, D - B], [B + D, A - C]]: it has as
-    many weights as ``nn.Linear(in_features, out_features)``, its functions and, computed as that one product
-    (``functional.widely_linear``), its cost. Sub-layers that have been replaced or hooked are called instead.
+    The sub-layers ``real`` and ``imag`` are U = A + iB, ``conj_real`` and ``conj_imag`` are V = C + iD; the bias is
+    one real vector ``[b_re | b_im]``. On halves it is the real matrix [[A + C, D - B], [B + D, A - C]]. It therefore
+    has as many parameters as ``nn.Linear(in_features, out_features)``, can compute the same functions and, as one
+    product (``functional.widely_linear``), costs the same. Sub-layers that have been replaced or hooked are called.
 
     Args:
-        in_features: width of the stored input tensor, ``[..., in_features]`` halves (twice the complex features).
-        out_features: width of the stored output.
+        in_features: stored width of the input, ``[..., in_features]`` halves (twice the complex features).
+        out_features: stored width of the output.
         bias: add b.
 
     Raises:
-        ValueError: a width is odd or not positive.
+        ValueError: a width is odd.
     """
 
     more_parts = ("conj_real", "conj_imag")
-    # The real matrix, for as long as `folded` says that no weight changes.
+    # The real matrix, cached within `folded`.
     matrix: Tensor | None = None
 
     def __init__(
@@ -66,24 +63,24 @@ class WidelyLinear(ComplexLinear):
 
     @property
     def sublayers(self) -> tuple[nn.Module, ...]:
-        """Those of A, B, C and D."""
+        """The sub-layers of A, B, C and D."""
         return tuple(getattr(self, name) for name in ("real", "imag", *self.more_parts))
 
     @property
     def is_plain(self) -> bool:
-        """Whether the layer is what its weights say: no sub-layer has been replaced or hooked."""
+        """Whether no sub-layer has been replaced or hooked."""
         return all(is_plain(layer) for layer in self.sublayers)
 
     def weight_parts(self) -> tuple[Tensor, ...]:
-        """A, B, C and D."""
+        """Return A, B, C and D."""
         return tuple(layer.weight for layer in self.sublayers)  # type: ignore[misc]
 
     def real_matrix(self) -> Tensor:
-        """The matrix of the layer on halves, ``[out_features, in_features]``."""
+        """Return the real matrix of the layer on halves, ``[out_features, in_features]``."""
         return CF.widely_matrix(*self.weight_parts())
 
     def reset_parameters(self, initializer: str = "glorot", **options: float) -> None:
-        """Fill the parts so that the real matrix is drawn as that of a real layer; b = 0."""
+        """Draw the real matrix as the weight of a real layer and split it into the parts; b = 0."""
         parts = self.weight_parts()
         rows, columns = parts[0].shape
         matrix = parts[0].new_empty(2 * rows, 2 * columns)
@@ -94,8 +91,7 @@ class WidelyLinear(ComplexLinear):
             torch.nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[..., in_features] -> [..., out_features]`` halves."""
-        self.check_width(x)
+        check_width(x, self.in_features)
         if self.matrix is not None and not torch.is_grad_enabled():
             return CF.real_linear(x, self.matrix, self.bias)
         if self.is_plain:
@@ -105,24 +101,21 @@ class WidelyLinear(ComplexLinear):
     @classmethod
     @torch.no_grad()
     def from_real(cls, linear: nn.Linear) -> Self:
-        """The layer that computes what a real layer does on halves; exact to rounding.
+        """Return the layer with the function of a real layer on halves; exact to rounding.
 
         With the blocks [[R11, R12], [R21, R22]] of its matrix: U = ((R11 + R22) + i (R21 - R12)) / 2 and
         V = ((R11 - R22) + i (R21 + R12)) / 2.
 
         Raises:
-            TypeError: another layer than an ``nn.Linear``, whose weight does not say all that it computes.
-            ValueError: a width of ``linear`` is odd, or it is hooked.
+            TypeError: ``linear`` is hooked or not an ``nn.Linear``, so its weight does not define its output.
+            ValueError: a width of ``linear`` is odd.
         """
-        if not isinstance(linear, nn.Linear) or type(linear).forward is not nn.Linear.forward:
+        if not isinstance(linear, nn.Linear) or type(linear).forward is not nn.Linear.forward or is_hooked(linear):
             raise TypeError(
-                f"from_real() reads the weight and bias of an nn.Linear, and a {type(linear).__name__} computes "
-                "something else: merge adapters first (merge_and_unload)"
+                f"linear must be an nn.Linear without hooks, got {type(linear).__name__}. Remove hooks and merge "
+                "adapters first (merge_and_unload)"
             )
-        if is_hooked(linear):
-            raise ValueError("from_real() reads the weight and bias, and the layer is hooked: remove its hooks first")
         weight, bias = linear.weight, linear.bias
-        check_positive(in_features=linear.in_features, out_features=linear.out_features)
         options = {"bias": bias is not None, "device": weight.device, "dtype": weight.dtype}
         layer = skip_init(cls, linear.in_features, linear.out_features, **options)
         for part, value in zip(layer.weight_parts(), CF.widely_parts(weight), strict=True):
@@ -133,16 +126,12 @@ class WidelyLinear(ComplexLinear):
 
     @torch.no_grad()
     def to_real(self) -> nn.Linear:
-        """The real layer that computes what this one does; the inverse of ``from_real``, exact to rounding.
+        """Return the real layer with the same function; the inverse of ``from_real``, exact to rounding.
 
         Raises:
             ValueError: a sub-layer has been replaced or hooked.
         """
-        if not self.is_plain:
-            raise ValueError(
-                "to_real() reads the weights, and a sub-layer of this layer has been replaced or hooked: undo that "
-                "first, merge_and_unload() for adapters"
-            )
+        check_plain(self.sublayers, "to_real()")
         weight = self.real.weight
         options = {"bias": self.bias is not None, "device": weight.device, "dtype": weight.dtype}
         linear = skip_init(nn.Linear, self.in_features, self.out_features, **options)
@@ -152,14 +141,14 @@ class WidelyLinear(ComplexLinear):
         return linear.requires_grad_(weight.requires_grad)
 
     def to_complex(self) -> ComplexLinear:
-        """The layer U z + b, of the same sub-layers and bias: this one without V."""
+        """Return the layer U z + b, without V; it shares sub-layers and bias."""
         layer = ComplexLinear(self.in_features, self.out_features, self.bias is not None, device="meta")
         layer.real, layer.imag, layer.bias = self.real, self.imag, self.bias
         return layer.train(self.training)
 
 
 def drop_conjugate(module: nn.Module, names: Iterable[str]) -> None:
-    """Replace the ``WidelyLinear`` layers of these names by their ``to_complex``.
+    """Replace the named ``WidelyLinear`` layers of ``module`` by their ``to_complex()``.
 
     Raises:
         ValueError: ``module`` has no widely linear layer of such a name.
@@ -173,10 +162,10 @@ def drop_conjugate(module: nn.Module, names: Iterable[str]) -> None:
 
 @contextmanager
 def folded(module: nn.Module) -> Iterator[None]:
-    """Within it the plain ``WidelyLinear`` layers of ``module`` keep their real matrices: no weight may change.
+    """Cache the real matrices of the plain ``WidelyLinear`` layers of ``module``; weights must not change inside.
 
-    For decoding, where a step has few rows: each then costs what the real layer costs. The matrices take as much
-    memory as the weights.
+    Use it for decoding: a step with few rows then costs as much as with real layers. The matrices take as much memory
+    as the weights.
     """
     layers = [m for m in module.modules() if isinstance(m, WidelyLinear) and m.matrix is None and m.is_plain]
     with torch.no_grad():
@@ -199,25 +188,16 @@ LINEAR_TYPES: dict[str, type[nn.Module]] = {
 
 def check_linear_type(linear_type: str, number_field: str) -> None:
     """Raise unless ``linear_type`` is known and exists in ``number_field``."""
-    check_choice("linear_type", linear_type, LINEAR_TYPES)
-    arithmetic(number_field)
-    if (linear_type == "real") == (number_field == "real"):
-        return
-    if number_field == "real":
-        raise ValueError(
-            f"linear_type={linear_type!r} needs number_field='complex'; the real field has linear_type='real'"
-        )
-    raise ValueError(
-        "linear_type='real' needs number_field='real'; the complex field has linear_type='complex', 'conjugate' and "
-        "'widely_linear', the last of which is every real matrix"
-    )
+    check_field_choice("linear_type", linear_type, LINEAR_TYPES, number_field, ("real",))
+    if linear_type == "real" and number_field == "complex":
+        raise ValueError("linear_type='real' needs number_field='real'; use 'widely_linear' for any real matrix")
 
 
 def linear_layer(linear_type: str | None, number_field: str) -> type[nn.Module]:
-    """The class of a dense layer, by default the plain one of the field: W z, W conj(z), U z + V conj(z), or real.
+    """Return the class of a dense layer: W z, W conj(z), U z + V conj(z), or real; default by field.
 
     Raises:
-        ValueError: an unknown name, or one that ``number_field`` does not have.
+        ValueError: ``linear_type`` is unknown or does not exist in ``number_field``.
     """
     linear_type = number_field if linear_type is None else linear_type
     check_linear_type(linear_type, number_field)

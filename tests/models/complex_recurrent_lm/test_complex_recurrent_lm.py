@@ -400,16 +400,13 @@ def test_caches_that_do_not_fit():
         model(texts(count=3), cache=cache)
     with pytest.raises(ValueError, match=r"cache must hold states .*\. Start with a new cache"):
         deep(texts(), cache=cache)
-    with pytest.raises(ValueError, match=r"num_layers=2 \(here 3\); make a RecurrentCache with the same settings"):
+    with pytest.raises(ValueError, match=r"settings \{'num_layers': 3\}, got \{'num_layers': 2\}"):
         RecurrentCache(deep.config).load_state_dict(cache.state_dict())
-    with pytest.raises(ValueError, match=r"this is not the state of a RecurrentCache: \['tokens_read'\] missing"):
+    with pytest.raises(KeyError, match="tokens_read"):
         RecurrentCache(model.config).load_state_dict({"num_layers": torch.tensor(2)})
     broken = {name: value for name, value in cache.state_dict().items() if not name.startswith("layers.1")}
-    with pytest.raises(ValueError, match=r"should hold states of 2 layers, it holds"):
+    with pytest.raises(ValueError, match="the saved states must have the widths"):
         RecurrentCache(model.config).load_state_dict(broken)
-    no_number = {**cache.state_dict(), "layers.0.hidden": torch.full((2, 6), math.nan)}
-    with pytest.raises(ValueError, match=r"layers\.0\.hidden should hold finite floating-point numbers"):
-        RecurrentCache(model.config).load_state_dict(no_number)
     with pytest.raises(TypeError, match="must be a RecurrentCache, got tuple"):
         model(texts(), cache=(1, 2))
     with pytest.raises(ValueError, match=r"cache_implementation"):
@@ -433,7 +430,7 @@ def test_states_of_another_cell_width_or_transform_are_refused(changes, foreign,
     with pytest.raises(ValueError, match=rf"cache must hold states .*, got .*{states}\}}.*\. Start with a new cache"):
         model(texts(), cache=cache)
     empty = RecurrentCache(model.config)
-    with pytest.raises(ValueError, match=rf"of layer 0, .* it holds .*{states}\}}: it is that of another model"):
+    with pytest.raises(ValueError, match=r"the saved states must have the widths .*, got "):
         empty.load_state_dict(cache.state_dict())
 
 
@@ -466,7 +463,6 @@ def test_states_go_into_a_model_of_another_precision(changes):
             ["got 'real' and 8"],
         ),
         ({"recurrent_size": 5}, ["recurrent_size", "must be even, got 5; use 6"]),
-        ({"div_value": 2}, ["div_value=2 has no effect without cutoffs"]),
         ({"embedding_type": "slots"}, ["embedding_type must be one of", "'slot_position'", "got 'slots'"]),
     ],
     ids=str,

@@ -1,7 +1,7 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of ``nn`` as Triton kernels. Triton is imported when a kernel is first chosen, and may be absent.
+"""Functions of ``nn`` as Triton kernels. Triton is optional and imported when a kernel is first used.
 
-``switch`` says where kernels may run at all; ``attention`` and ``waves`` say which inputs theirs takes, launch it
-and give its gradients; the kernels themselves stand in the files ``*_kernels``.
+``switch`` says where kernels may run; ``attention`` and ``waves`` say which inputs they support; ``attention_launch``
+and ``waves`` launch the kernels and define their gradients; the kernels are in the files ``*_kernels``.
 """

@@ -4,34 +4,34 @@
 
 A score of ``[real | imag]`` halves is made of two real products: Re = a . k and Im = b . k, where a and b are the
 query with its halves in place or exchanged and one of them negated (``pair``). Tiles are M queries by N keys; products
-add up in float32 whatever the dtype. What is masked has the lowest number as its score, as in the plain formula: a
-query without any key then attends to all of them equally.
+accumulate in float32 whatever the dtype. Masked scores have the lowest float32 value, as in the plain formula, so a
+fully masked query attends to all keys equally.
 """
 
 import triton
 import triton.language as tl
 
-# Scores and masks by number, as the launcher passes them.
+# Codes of scores and masks, as the launcher passes them.
 REAL, MODULUS, BILINEAR = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 NO_MASK, BOOLEAN = tl.constexpr(0), tl.constexpr(1)
 
 LOWEST = tl.constexpr(-3.4028234663852886e38)
 HIGHEST = tl.constexpr(3.4028234663852886e38)
-# Scores whose squares leave the range of float32 are squared after a division by 2^64.
+# Scores whose squares would overflow float32 are divided by 2^64 first.
 LARGE, SHRINK, GROW = tl.constexpr(1e18), tl.constexpr(2.0**-64), tl.constexpr(2.0**64)
 TINY = tl.constexpr(1.1754943508222875e-38)
 
 
 @triton.jit
 def tile(pointer, rows, columns, strides, num_rows, inside):
-    """``[rows, columns]`` of a matrix, 0 outside of it."""
+    """Load ``[rows, columns]`` of a matrix, with 0 outside of it."""
     places = pointer + rows.to(tl.int64)[:, None] * strides[2] + columns[None, :] * strides[3]
     return tl.load(places, mask=(rows < num_rows)[:, None] & inside[None, :], other=0.0)
 
 
 @triton.jit
 def pair(pointer, rows, columns, strides, num_rows, width, SCORE: tl.constexpr, OF_KEYS: tl.constexpr):
-    """The two operands whose products are Re and Im of the score (queries), or its gradient in the queries (keys).
+    """Load the two operands whose products are Re and Im of the score (queries) or its query gradient (keys).
 
     q k^H: a = q, b = [q_im | -q_re]; for keys a = k, b = [-k_im | k_re]. q k^T: a = [x_re | -x_im], b = [x_im | x_re].
     """
@@ -54,7 +54,7 @@ def pair(pointer, rows, columns, strides, num_rows, width, SCORE: tl.constexpr, 
 
 @triton.jit
 def polar(real, imag):
-    """|s| and the parts of s / |s|, which fade to 0 below |s| = 1e-19 and are 0 at 0."""
+    """Compute |s| and the parts of s / |s|, which decrease to 0 below |s| = 1e-19."""
     large = tl.maximum(tl.abs(real), tl.abs(imag)) > LARGE
     factor = tl.where(large, SHRINK, 1.0)
     real *= factor
@@ -67,7 +67,7 @@ def polar(real, imag):
 
 @triton.jit
 def masked(score, mask, rows, columns, strides, length, size, lowest, MASK: tl.constexpr, CAUSAL: tl.constexpr):
-    """Scores ``[M, N]`` with their mask, minus infinity where there is no key."""
+    """Mask scores ``[M, N]``; entries beyond the keys are minus infinity."""
     inside = (columns < size)[None, :]
     if MASK != NO_MASK:
         places = mask + rows.to(tl.int64)[:, None] * strides[2] + columns[None, :] * strides[3]
@@ -88,7 +88,7 @@ def scores(
     a, b, keys, mask, rows, columns, strides, scale, length, size, lowest,
     SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Scores ``[M, N]`` with their mask, and s / |s| of each."""
+    """Compute masked scores ``[M, N]`` and s / |s|."""
     real = tl.dot(a, tl.trans(keys), input_precision=PRECISION)
     imag = real
     score = real
@@ -101,20 +101,20 @@ def scores(
 
 @triton.jit
 def kept(seed, place, rows, columns, size, dropout):
-    """Factors on the weights: 0 with probability ``dropout``, else 1 / (1 - dropout); the same for the same place."""
+    """Draw dropout factors, 0 or 1 / (1 - dropout), reproducibly by position."""
     drawn = tl.rand(seed + place, rows[:, None] * size + columns[None, :])
     return tl.where(drawn >= dropout, 1.0 / (1.0 - dropout), 0.0)
 
 
 @triton.jit
 def gradient_of_scores(score, weights, of_weights, products, scale):
-    """dS = w (dw - sum w dw) of a softmax, where sum w dw = out . grad; 0 for the constants of what is masked."""
+    """Compute dS = w (dw - sum w dw) of a softmax, where sum w dw = out . grad; 0 for masked scores."""
     return tl.where(score > LOWEST, weights * (of_weights - products[:, None]) * scale, 0.0)
 
 
 @triton.jit
 def at(strides, batch, head):
-    """Where a matrix of ``[B, H, rows, columns]`` begins."""
+    """Return the offset of a matrix of ``[B, H, rows, columns]``."""
     return batch.to(tl.int64) * strides[0] + head.to(tl.int64) * strides[1]
 
 
@@ -126,7 +126,7 @@ def forward(
     SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """The context of M queries of a head, with the largest score and the sum of exp(score - largest) of each."""
+    """Compute the context of M queries of a head, with their row maxima and row sums of exp(score - maximum)."""
     blocks = tl.cdiv(length, M)
     place = tl.program_id(0) // blocks
     batch, head = place // heads, place % heads
@@ -174,7 +174,7 @@ def backward_query(
     SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of M queries, and out . grad of each, which ``backward_key`` reads."""
+    """Compute the gradients of M queries, and out . grad per query for ``backward_key``."""
     blocks = tl.cdiv(length, M)
     place = tl.program_id(0) // blocks
     batch, head = place // heads, place % heads
@@ -227,7 +227,7 @@ def backward_key(
     SCORE: tl.constexpr, MASK: tl.constexpr, CAUSAL: tl.constexpr, DROPOUT: tl.constexpr, PRECISION: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of N keys and values, summed over the queries of all heads that share them."""
+    """Compute the gradients of N keys and values, summed over all query heads that share them."""
     blocks = tl.cdiv(size, N)
     place = tl.program_id(0) // blocks
     key_heads = heads // groups
@@ -239,7 +239,7 @@ def backward_key(
     of_keys = tl.zeros([N, D], tl.float32)
     of_values = tl.zeros([N, V], tl.float32)
     begin = 0
-    if CAUSAL:  # earlier queries do not see these keys
+    if CAUSAL:  # earlier queries do not attend to these keys
         begin = tl.maximum(0, start - (size - length)) // M * M
     for member in range(groups):
         head = key_head * groups + member
@@ -285,7 +285,7 @@ def backward_key(
 
 @triton.jit(do_not_specialize=["seed"])
 def keep_factors(out, length, size, dropout, seed, M: tl.constexpr, N: tl.constexpr):
-    """The factors of dropout that the other kernels draw, ``[B, H, T, S]``: for a gradient of the gradient."""
+    """Store the dropout factors of the other kernels, ``[B, H, T, S]``, for double backward."""
     blocks, across = tl.cdiv(length, M), tl.cdiv(size, N)
     place = tl.program_id(0) // (blocks * across)
     rows = (tl.program_id(0) // across % blocks) * M + tl.arange(0, M)

@@ -1,9 +1,9 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attention as one operator in a graph of ``torch.compile``, which would otherwise hold all scores at once.
+"""Attention as a custom operator for ``torch.compile``, which would otherwise store the full score matrix.
 
-Arguments are those of ``attention.Call``, but that the mask may have any shape that broadcasts, so that no graph
-makes it whole, and that the seed of dropout is a tensor, so that no graph has it as a constant.
+Arguments as in ``attention_launch.Call``, with two differences: the mask may have any broadcastable shape, so that
+graphs do not materialize it; the dropout seed is a tensor, so that graphs do not bake it in as a constant.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .attention import backward, forward, results, whole_mask
+from .attention_launch import backward, forward, results, whole_mask
 
 __all__ = ["attend"]
 
@@ -25,7 +25,7 @@ _FOUND = "Tensor context, Tensor row_max, Tensor row_sum"
 
 
 def _whole(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Any, ...]:
-    """What ``Call`` takes."""
+    """Return the arguments of ``Call``."""
     *numbers, seed = rest
     return query, key, value, whole_mask(mask, query, key), *numbers, 0 if seed is None else int(seed)
 
@@ -34,7 +34,7 @@ def _whole(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest
     "complex_transformers::attention", mutates_args=(), schema=f"({_GIVEN}) -> (Tensor, Tensor, Tensor)"
 )
 def attend(*given: Any) -> tuple[Tensor, ...]:
-    """The context ``[B, H, T, D_v]``, and of each query its largest score and its sum of exponentials."""
+    """Return the context ``[B, H, T, D_v]`` and, per query, the largest score and the sum of exponentials."""
     return forward(*_whole(*given))
 
 
@@ -49,7 +49,7 @@ def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, ..
     schema=f"({_GIVEN}, {_FOUND}, Tensor grad) -> (Tensor, Tensor, Tensor)",
 )
 def attend_backward(*given: Any) -> tuple[Tensor, ...]:
-    """Gradients of queries, keys and values."""
+    """Compute the gradients of queries, keys and values."""
     *arguments, out, row_max, row_sum, grad = given
     return tuple(backward(_whole(*arguments), (out, row_max, row_sum), grad))
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Where Triton kernels may run, and the switch that turns them off."""
+"""Conditions under which Triton kernels run, and the switch to disable them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _enabled = os.environ.get("CT_KERNELS", "1") != "0"
 
 
 class use_kernels:
-    """Turn Triton kernels on or off, from now on or for the block of a ``with`` statement.
+    """Enable or disable Triton kernels, from now on or within a ``with`` block.
 
-    They start as the environment says: off with ``CT_KERNELS=0``, else on. Without Triton, or without a device it
-    knows, the switch changes nothing.
+    Kernels are enabled by default and disabled by the environment variable ``CT_KERNELS=0``. Without Triton or a
+    supported device the switch has no effect.
 
     Args:
         enabled: False for plain PyTorch everywhere.
@@ -51,7 +51,7 @@ class use_kernels:
 
 
 def is_compiled() -> bool:
-    """True where ``torch.compile`` records a graph for this process, not an export one for another."""
+    """Return whether ``torch.compile``, and not an export, records a graph."""
     return torch.compiler.is_dynamo_compiling() and not is_exporting()
 
 
@@ -66,7 +66,7 @@ def _has_triton() -> bool:
 
 @cache
 def _is_known(device: torch.device) -> bool:
-    """True for a processor the kernels are written for; those of AMD have less shared memory."""
+    """Return whether the kernels support the device; AMD GPUs have too little shared memory."""
     if device.type != "cuda":
         return True
     return torch.version.hip is None and torch.cuda.get_device_capability(device) >= OLDEST_CAPABILITY
@@ -76,16 +76,15 @@ def _is_ready(device: torch.device) -> bool:
     return _has_triton() and _is_known(device)
 
 
-# torch.compiler.assume_constant_result, without the compiler (and with it Triton) that its call imports.
+# Like torch.compiler.assume_constant_result, whose call would import the compiler and Triton.
 _is_ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def may_run(*tensors: Tensor, in_graphs: bool = False) -> bool:
-    """True where a kernel may take these tensors: of one device it knows and one floating dtype, none of them empty.
+    """Return whether a kernel supports these tensors: one supported device, one floating dtype, none empty.
 
-    False while a graph is traced, exported or compiled: a compiler is given the plain formula, which it fuses by
-    itself; with ``in_graphs`` a graph of ``torch.compile`` may have the kernel as an operator. False within a
-    transform of ``torch.func``, too.
+    The result is False while a graph is traced, exported or compiled, since compilers fuse the plain formula; with
+    ``in_graphs``, ``torch.compile`` may use the kernel as an operator. It is also False under ``torch.func``.
     """
     first = tensors[0]
     if not _enabled or first.device.type not in DEVICES or first.dtype not in DTYPES:
@@ -94,7 +93,7 @@ def may_run(*tensors: Tensor, in_graphs: bool = False) -> bool:
         return False
     if torch.compiler.is_compiling() and not (in_graphs and is_compiled()):
         return False
-    for x in tensors:  # a subclass may have no memory of its own to read
+    for x in tensors:  # a subclass may not own its memory
         if (
             type(x) not in (Tensor, nn.Parameter)
             or x.device != first.device
@@ -106,6 +105,6 @@ def may_run(*tensors: Tensor, in_graphs: bool = False) -> bool:
 
 
 def launch(kernel: Any, programs: tuple[int, ...], *arguments: Any, **constants: Any) -> None:
-    """Run so many programs of a Triton kernel on the device of its first argument."""
+    """Launch ``programs`` instances of a Triton kernel on the device of its first argument."""
     with torch.cuda.device_of(arguments[0]):
         kernel[programs](*arguments, **constants)

@@ -1,16 +1,16 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Waves of words, r exp(i (omega pos + theta)), from the tables to the result and back without anything between."""
+"""Fused embedding r exp(i (omega pos + theta)) and its gradients, without intermediate tensors."""
 
 import triton
 import triton.language as tl
 
-TURN = tl.constexpr(6.283185307179586)
+TWO_PI = tl.constexpr(6.283185307179586)
 
 
 @triton.jit
 def rows_of(table, words, features, strides, inside):
-    """``[tokens, features]`` of a table, 0 outside; a stride of 0 for what all words or features share."""
+    """Load ``[tokens, features]`` of a table, with 0 outside; shared axes have stride 0."""
     places = table + words[:, None] * strides[0] + features[None, :] * strides[1]
     return tl.load(places, mask=inside, other=0.0).to(tl.float32)
 
@@ -19,12 +19,12 @@ def rows_of(table, words, features, strides, inside):
 def angles(
     frequency, phase, words, positions, features, f_strides, p_strides, inside, F: tl.constexpr, P: tl.constexpr
 ):
-    """omega pos + theta, the product reduced to a turn in float64."""
+    """Compute omega pos + theta with the product reduced modulo 2 pi in float64."""
     angle = tl.zeros([inside.shape[0], inside.shape[1]], tl.float32)
     if F:
         turns = rows_of(frequency, words, features, f_strides, inside).to(tl.float64)
-        turns = turns * (positions.to(tl.float64) / TURN)[:, None]
-        angle += ((turns - tl.floor(turns + 0.5)) * TURN).to(tl.float32)
+        turns = turns * (positions.to(tl.float64) / TWO_PI)[:, None]
+        angle += ((turns - tl.floor(turns + 0.5)) * TWO_PI).to(tl.float32)
     if P:
         angle += rows_of(phase, words, features, p_strides, inside)
     return angle
@@ -32,7 +32,7 @@ def angles(
 
 @triton.jit
 def scatter(table, values, words, features, strides, inside, BY_WORD: tl.constexpr, BY_FEATURE: tl.constexpr):
-    """Add ``[tokens, features]`` to the rows of a float32 table, sums where words or features share a number."""
+    """Add ``[tokens, features]`` to the rows of a float32 table, summed over shared axes."""
     values = tl.where(inside, values, 0.0)
     if BY_WORD and BY_FEATURE:
         tl.atomic_add(table + words[:, None] * strides[0] + features[None, :] * strides[1], values, mask=inside)
@@ -51,7 +51,7 @@ def forward(
     tokens, width, vocabulary,
     F: tl.constexpr, P: tl.constexpr, T: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    """T tokens by D features of ``[real | imag]`` halves ``[tokens, 2 width]``; NaN for an unknown word."""
+    """Compute T tokens by D features of halves ``[tokens, 2 width]``; NaN for ids outside the vocabulary."""
     token = (tl.program_id(0) * T + tl.arange(0, T)).to(tl.int64)
     feature = tl.program_id(1) * D + tl.arange(0, D)
     inside = (token < tokens)[:, None] & (feature < width)[None, :]
@@ -73,7 +73,7 @@ def backward(
     F: tl.constexpr, P: tl.constexpr, A_WORD: tl.constexpr, A_FEATURE: tl.constexpr, F_WORD: tl.constexpr,
     F_FEATURE: tl.constexpr, P_WORD: tl.constexpr, P_FEATURE: tl.constexpr, T: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of the tables, added up in float32; none for the amplitude of the word ``padding``."""
+    """Accumulate the gradients of the tables in float32; the amplitude of the id ``padding`` has none."""
     token = (tl.program_id(0) * T + tl.arange(0, T)).to(tl.int64)
     feature = tl.program_id(1) * D + tl.arange(0, D)
     words = tl.load(ids + token, mask=token < tokens, other=-1)

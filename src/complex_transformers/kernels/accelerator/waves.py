@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Waves of words as a Triton kernel: which tables it takes, how it is called, and its gradients."""
+"""ComplexOrder embedding as a Triton kernel: which tables are supported, the call, and the gradients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TILE = (16, 64)  # tokens, features
 def takes_waves(
     ids: Tensor, positions: Tensor | None, amplitude: Tensor, frequency: Tensor | None, phase: Tensor | None
 ) -> bool:
-    """True where the kernel computes ``waves`` of these tables; the order of its sums is not always the same."""
+    """Return whether the kernel supports these inputs of ``waves``; its sums are not deterministic."""
     angles = [table for table in (frequency, phase) if table is not None]
     if not may_run(amplitude) or not angles or not may_run(*angles) or torch.are_deterministic_algorithms_enabled():
         return False
@@ -42,19 +42,19 @@ def waves(
     shape: tuple[int, int],
     padding_idx: int | None = None,
 ) -> Tensor:
-    """r exp(i (omega pos + theta)) of words ``[B, N]``: halves ``[B, N, 2d]``.
+    """Compute r exp(i (omega pos + theta)) for token ids ``[B, N]``: halves ``[B, N, 2d]``.
 
     Args:
-        ids: words.
-        positions: ``[B, N]``, or what broadcasts to it; None without frequencies.
-        amplitude: r, a table ``[V, d]``, of one row where all words share it, of one column where all features do.
+        ids: token ids.
+        positions: ``[B, N]``, or broadcastable to it; None without frequencies.
+        amplitude: r, a table ``[V, d]``, ``[1, d]`` if shared by all words or ``[V, 1]`` if shared by all features.
         frequency: omega in rad per position, likewise; None for 0.
         phase: theta in rad, likewise; None for 0.
         shape: V and d.
-        padding_idx: the word whose amplitude has no gradient.
+        padding_idx: id whose amplitude has no gradient.
     """
     positions = ids if positions is None else positions.expand(ids.shape)
-    if amplitude.shape[0] == 1:  # not of a word
+    if amplitude.shape[0] == 1:  # shared by all words
         padding_idx = None
     return run(KernelWaves, amplitude, frequency, phase, ids, positions, shape, padding_idx)
 
@@ -68,7 +68,7 @@ def _plain(
     shape: tuple[int, int],
     padding_idx: int | None,
 ) -> tuple[Tensor]:
-    """The same by operations that autograd knows."""
+    """Compute the same with differentiable operations."""
     size = F.embedding(ids, amplitude.expand(shape), padding_idx).float()
     angle = torch.zeros_like(size)
     if frequency is not None:
@@ -79,7 +79,7 @@ def _plain(
 
 
 class _Call:
-    """The arguments that both kernels have in common, and a launch with them."""
+    """Arguments common to both kernels, and a launch with them."""
 
     def __init__(self, tables: list[Tensor | None], ids: Tensor, positions: Tensor, shape: tuple[int, int]) -> None:
         self.ids, self.positions = ids.contiguous(), positions.contiguous()
@@ -116,7 +116,7 @@ class _Call:
 
 
 class KernelWaves(torch.autograd.Function):
-    """The waves ``[B, N, 2d]``; gradients of the tables are added up in float32, whatever their dtype."""
+    """The embedding ``[B, N, 2d]``; gradients of the tables accumulate in float32 whatever their dtype."""
 
     @staticmethod
     def forward(
@@ -143,7 +143,7 @@ class KernelWaves(torch.autograd.Function):
     def backward(ctx, grad: Tensor) -> Any:  # type: ignore[no-untyped-def]
         *tables, ids, positions = ctx.saved_tensors
         needed = ctx.needs_input_grad
-        if torch.is_grad_enabled():  # a graph of the gradient is wanted
+        if torch.is_grad_enabled():  # create_graph=True
             given = (*tables, ids, positions, ctx.shape, ctx.padding_idx)
             return gradients_with_graph(_plain, given, needed, (grad,))
         from . import wave_kernels as kernels

@@ -1,11 +1,13 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two bits a complex weight: four codes of units in a byte."""
+"""Packing of 2-bit codes, four per byte."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+
+from ..checks import check_shape
 
 __all__ = ["pack_codes", "packed_width", "unpack_codes"]
 
@@ -13,40 +15,34 @@ CODES_PER_BYTE = 4
 
 
 def packed_width(width: int) -> int:
-    """Bytes that hold ``width`` codes."""
+    """Return the number of bytes that hold ``width`` codes."""
     return -(-width // CODES_PER_BYTE)
 
 
 def pack_codes(codes: Tensor) -> Tensor:
-    """Four codes in a byte, the first in its lowest bits: ``[..., n] -> uint8 [..., ceil(n / 4)]``.
+    """Pack four codes per byte, the first in the lowest bits: ``[..., n] -> uint8 [..., ceil(n / 4)]``.
 
-    Bits of the last byte that no code needs are 0.
+    Unused bits of the last byte are 0.
 
     Args:
-        codes: whole numbers in [0, 4).
+        codes: integers in [0, 4).
 
     Raises:
-        ValueError: a code that two bits do not hold.
+        ValueError: a code outside [0, 4).
     """
-    if codes.numel():
-        low, high = (int(value) for value in torch.aminmax(codes))
-        if low < 0 or high > 3:
-            raise ValueError(f"codes must lie in [0, 4), got {low if low < 0 else high}: two bits hold no other unit")
+    if (outside := codes[(codes < 0) | (codes > 3)]).numel():
+        raise ValueError(f"codes must lie in [0, 4), got {outside[0]}")
     padding = CODES_PER_BYTE * packed_width(codes.shape[-1]) - codes.shape[-1]
     fours = torch.nn.functional.pad(codes.to(torch.uint8), (0, padding)).unflatten(-1, (-1, CODES_PER_BYTE))
     return fours[..., 0] | fours[..., 1] << 2 | fours[..., 2] << 4 | fours[..., 3] << 6
 
 
 def unpack_codes(packed: Tensor, width: int) -> Tensor:
-    """The inverse of ``pack_codes``: ``uint8 [..., ceil(n / 4)] -> int8 [..., n]`` for ``width`` n.
+    """Invert ``pack_codes``: ``uint8 [..., ceil(n / 4)] -> int8 [..., n]`` for ``width`` n.
 
     Raises:
-        ValueError: another number of bytes than ``width`` needs.
+        ValueError: ``packed`` has another number of bytes than ``width`` needs.
     """
-    if packed.shape[-1] != packed_width(width):
-        raise ValueError(
-            f"{width} codes are packed in {packed_width(width)} bytes, got {packed.shape[-1]}: give the width that "
-            "was packed"
-        )
+    check_shape("packed", packed, (*packed.shape[:-1], packed_width(width)), f" for width={width}")
     fours = torch.stack([(packed >> shift) & 3 for shift in (0, 2, 4, 6)], dim=-1)
     return fours.flatten(-2)[..., :width].to(torch.int8)

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rounding of complex weights that knows what a layer reads: the error of its output counts, not of its weights."""
+"""Calibrated rounding of complex weights, which minimises the error of a layer's output (GPTQ)."""
 
 from __future__ import annotations
 
@@ -12,44 +12,40 @@ from torch import Tensor
 from .. import (
     functional as CF,
 )
+from ..checks import check_shape
 from .quantized_linear import SCALE_DTYPE, packable_weights
 from .rounding import unit_codes, unit_values
 
 __all__ = ["calibrated_weights", "gram_matrix", "squared_errors", "stored_gram"]
 
-FITS = 2  # of scales, after those of the nearest units
-BLOCK = 64  # columns that the errors of all before them reach together, as one product
+FITS = 2  # fits of the scales after the nearest-unit scales
+BLOCK = 64  # columns whose targets are updated by one product
 # Codes and scales of W, or of U and V.
 Weights = list[tuple[Tensor, Tensor]]
 
 
 def stored_gram(x: Tensor) -> Tensor:
-    """x^T x of the stored numbers of features, real, in float32 or better: ``[..., 2n] -> [2n, 2n]``.
+    """Compute the real Gram matrix x^T x of stored features in float32 or better: ``[..., 2n] -> [2n, 2n]``.
 
     Raises:
-        ValueError: no features, or some that are not finite.
+        ValueError: ``x`` has no rows.
     """
-    numbers = CF.wide(x).flatten(0, -2)
-    if not len(numbers):
+    rows = CF.wide(x).flatten(0, -2)
+    if not len(rows):
         raise ValueError("the calibration is empty: give at least one text that is not padding")
-    gram = numbers.t() @ numbers
-    if not gram.isfinite().all():
-        raise ValueError(
-            "the calibration holds NaN or infinite features: look for the layer that makes them, or compute in float32"
-        )
-    return gram
+    return rows.t() @ rows
 
 
 def gram_matrix(stored: Tensor, linear_type: str) -> Tensor:
-    """X^H X of the complex features that the columns of the weights multiply, Hermitian ``[n, n]`` or ``[2n, 2n]``.
+    """Compute the Gram matrix X^H X of the complex inputs of a layer, Hermitian ``[n, n]`` or ``[2n, 2n]``.
 
-    X is z of a ``complex`` layer, conj(z) of a ``conjugate`` one, [z | conj(z)] of a ``widely_linear`` one, whose
-    U and V are calibrated together. With the parts z = a + ib, Z^H Z = a^T a + b^T b + i (a^T b - b^T a) and
+    X is z for a ``complex`` layer, conj(z) for ``conjugate`` and [z | conj(z)] for ``widely_linear``, whose U and V
+    are calibrated together. With the parts z = a + ib, Z^H Z = a^T a + b^T b + i (a^T b - b^T a) and
     Z^H conj(Z) = a^T a - b^T b - i (a^T b + b^T a).
 
     Args:
         stored: ``stored_gram`` of z, the blocks [[a^T a, a^T b], [b^T a, b^T b]].
-        linear_type: of the layer.
+        linear_type: type of the layer, see ``linear_layer``.
     """
     (aa, ab), (ba, bb) = (block.chunk(2, dim=1) for block in stored.chunk(2, dim=0))
     direct = torch.complex(aa + bb, ab - ba)
@@ -63,7 +59,7 @@ def gram_matrix(stored: Tensor, linear_type: str) -> Tensor:
 
 
 def squared_errors(difference: Tensor, gram: Tensor) -> Tensor:
-    """|X d|^2 = d^H X^H X d of every row d of W - W_q: complex ``[out, n], [n, n] -> [out]``."""
+    """Compute |X d|^2 = d^H X^H X d for every row d of W - W_q: complex ``[out, n], [n, n] -> [out]``."""
     return ((difference.conj() @ gram) * difference).sum(-1).real
 
 
@@ -71,43 +67,36 @@ def squared_errors(difference: Tensor, gram: Tensor) -> Tensor:
 def calibrated_weights(
     parts: Sequence[Tensor], gram: Tensor, stages: int = 2, granularity: str = "row", damping: float = 0.01
 ) -> Weights:
-    """Codes and scales of W, or of U and V together, that keep |X (W - W_q)^T|^2 small (GPTQ, Frantar et al. 2023).
+    """Round W, or U and V together, so that |X (W - W_q)^T|^2 is small (GPTQ, Frantar et al. 2023).
 
-    Columns are rounded one by one, those that read the most first, and each makes up for the errors of those before
-    it: with H = X^H X + damping = T^H T and T lower triangular, the error of the output is |T d|^2 for d = w - q, and
-    q_j is nearest to v_j = w_j + sum_{k < j} T_jk d_k / T_jj. Scales are first those of the nearest units of w, then
-    twice those that err least for v with the weights |T_jj|^2. The best of these, and of the nearest units
-    themselves, is kept: for each row, or, with scales of the whole tensor, for all. So nothing is worse than by
-    ``rounded_weights``; for white features, H = c I, the two are the same.
+    Columns are rounded one by one, in the order of decreasing input energy, and each compensates the errors of the
+    columns before it. With H = X^H X + damping = T^H T and T lower triangular, the output error is |T d|^2 for
+    d = w - q, and q_j is the value nearest to v_j = w_j + sum_{k < j} T_jk d_k / T_jj. The first scales come from
+    ``rounded_weights``; they are then refitted to v twice by least squares with weights |T_jj|^2. The best candidate,
+    including ``rounded_weights`` itself, is kept per row, or for all rows with per-tensor scales. The result is
+    therefore never worse than ``rounded_weights``, and equal to it for white features, H = c I.
 
     Args:
-        parts: A, B (and C, D) of the weights, ``[out, in]`` each.
-        gram: X^H X, ``[in, in]``; of a widely linear layer ``[2 in, 2 in]``, see ``gram_matrix``.
+        parts: A, B (and C, D) of the weight, ``[out, in]`` each.
+        gram: X^H X, ``[in, in]``, or ``[2 in, 2 in]`` for a widely linear layer, see ``gram_matrix``.
         stages, granularity: see ``unit_stages``.
-        damping: added to the diagonal of X^H X, in parts of its mean.
+        damping: added to the diagonal of X^H X, as a fraction of its mean.
 
     Returns:
-        As ``rounded_weights``.
+        Codes and scales as ``rounded_weights``.
 
     Raises:
-        ValueError: a matrix of another size, features that are all zero, weights or features that are not finite,
-            weights that 16 bits cannot hold, ``damping`` that is not positive.
+        ValueError: a matrix of another size, features that are all zero or not finite, weights that are not finite or
+            beyond the range of float16.
+        torch.linalg.LinAlgError: the damped matrix is not positive definite.
     """
     nearest = packable_weights(parts, stages, granularity)
-    if not damping > 0.0:
-        raise ValueError(f"damping must be positive, got {damping}: it keeps the matrix of few features invertible")
     matrices = [torch.complex(CF.wide(a), CF.wide(b)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     weight = torch.cat(matrices, dim=1)
-    if gram.shape != (weight.shape[1],) * 2:
-        raise ValueError(
-            f"the layer reads {weight.shape[1]} complex features, and the calibration has a matrix of shape "
-            f"{tuple(gram.shape)}: calibrate with what this layer reads"
-        )
+    check_shape("gram", gram, (weight.shape[1],) * 2)
     mean = gram.diagonal().real.mean()
     if not 0.0 < mean.item() < torch.inf:
-        raise ValueError(
-            f"the mean square of the calibration's features is {mean.item()}: nothing can be told from it"
-        )
+        raise ValueError(f"calibration features must be finite and not all zero, got a mean square of {mean.item()}")
     damped = gram + damping * mean * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
     found = _feed_back(weight, nearest, damped, granularity)
     errors = [squared_errors(weight - _complex_weight(weights), gram) for weights in (nearest, found)]
@@ -115,7 +104,7 @@ def calibrated_weights(
 
 
 def _feed_back(weight: Tensor, nearest: Weights, gram: Tensor, granularity: str) -> Weights:
-    """The best of rounding by the scales of ``nearest`` and by those that are fitted in turn."""
+    """Return the best rounding with the scales of ``nearest`` and with refitted scales."""
     order = gram.diagonal().real.argsort(descending=True, stable=True)
     back = order.argsort()
     factor = _lower_factor(gram[order][:, order])
@@ -133,7 +122,7 @@ def _feed_back(weight: Tensor, nearest: Weights, gram: Tensor, granularity: str)
 
 
 def _better(ours: Weights, theirs: Weights, error: Tensor, other: Tensor, granularity: str) -> Weights:
-    """Of every row, or of all, those of the lower error; theirs where both are equal."""
+    """Choose the weights of lower error, per row or for all rows; ``theirs`` if equal."""
     lower = error < other if granularity == "row" else (error.sum() < other.sum()).reshape(1)
     return [
         (torch.where(lower[:, None], codes, others), torch.where(lower, scales, other_scales))
@@ -142,17 +131,17 @@ def _better(ours: Weights, theirs: Weights, error: Tensor, other: Tensor, granul
 
 
 def _complex_weight(weights: Weights) -> Tensor:
-    """The matrix [U | V], or W, of codes and scales."""
+    """Compute the complex matrix [U | V], or W, from codes and scales."""
     return torch.cat([torch.complex(*unit_values(codes, scales)) for codes, scales in weights], dim=1)
 
 
 def _column_scales(scales: Sequence[Tensor], width: int) -> Tensor:
-    """The scales of every column, ``[columns, stages, 2, out or 1]``: those of U, then those of V."""
+    """Expand scales per column, ``[columns, stages, 2, out or 1]``: columns of U, then of V."""
     return torch.cat([CF.wide(scale).expand(width // len(scales), *scale.shape) for scale in scales])
 
 
 def _fitted_scales(targets: Tensor, codes: Tensor, weights: Tensor, granularity: str) -> Tensor:
-    """Scales ``[stages, 2, out or 1]`` of the least squared error, weighted by column, of given codes, in turn."""
+    """Fit scales ``[stages, 2, out or 1]`` to given codes, stage by stage, by column-weighted least squares."""
     rows = len(targets) if granularity == "row" else 1
     left, fitted = targets, []
     for code in codes:
@@ -167,9 +156,9 @@ def _fitted_scales(targets: Tensor, codes: Tensor, weights: Tensor, granularity:
 
 
 def _round_columns(columns: Tensor, scales: Tensor, factor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Codes ``[n, stages, out]`` of columns ``[n, out]``, each after the errors of those before it.
+    """Round columns ``[n, out]`` in order, with compensation of the errors of earlier columns.
 
-    Also what they were rounded from, ``[n, out]``, and the error |T d|^2 of every row of the weight.
+    Returns codes ``[n, stages, out]``, the compensated targets ``[n, out]`` and the error |T d|^2 of every row.
     """
     diagonal = factor.diagonal()
     factor = factor / diagonal.unsqueeze(1)
@@ -182,12 +171,12 @@ def _round_columns(columns: Tensor, scales: Tensor, factor: Tensor) -> tuple[Ten
             targets[index] = wanted[index - start] + factor[index, start:index] @ errors[start:index]
             codes[index], value = _round_column(targets[index], scales[index])
             errors[index] = columns[index] - value
-    rest = targets - columns + errors  # what rounding left of the targets
+    rest = targets - columns + errors  # rounding error of the targets
     return codes, targets, (rest * diagonal.unsqueeze(1)).abs().square().sum(0)
 
 
 def _round_column(column: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
-    """Codes ``[stages, out]`` of a column by given scales ``[stages, 2, out or 1]``, stage by stage, and its value."""
+    """Round a column with scales ``[stages, 2, out or 1]``; return codes ``[stages, out]`` and the value."""
     left = column
     codes = []
     for scale in scales:
@@ -198,11 +187,5 @@ def _round_column(column: Tensor, scales: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _lower_factor(gram: Tensor) -> Tensor:
-    """T, lower triangular, of H = T^H T: the Cholesky factor of the matrix read backwards, read backwards."""
-    factor, failed = torch.linalg.cholesky_ex(gram.flip(0, 1))
-    if failed:
-        raise ValueError(
-            f"the matrix of the calibration's {len(gram)} features has no Cholesky factor: give more texts, or more "
-            "damping"
-        )
-    return factor.mH.flip(0, 1).resolve_conj()
+    """Factor H = T^H T with a lower triangular T, by a Cholesky factorization in reverse order."""
+    return torch.linalg.cholesky(gram.flip(0, 1)).mH.flip(0, 1).resolve_conj()

@@ -1,10 +1,10 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Linear recurrences with one factor for each feature: the Z-transform of a text, causal, and the LRU.
+"""Diagonal linear recurrences: the causal Z-transform along a sequence and the linear recurrent unit (LRU).
 
-Z_t(a) = sum_{s <= t} a^{t-s} x_s is the Z-transform of what has been read (Thesis 4.8, along the text in place of the
-features). Step by step it is h_t = a h_{t-1} + x_t: a diagonal linear state space model, the linear recurrent unit of
-Orvieto et al. (ICML 2023). a = exp(-exp(damping) + i frequency) lies inside the unit circle whatever its parameters.
+Z_t(a) = sum_{s <= t} a^{t-s} x_s is the Z-transform of the sequence so far (Thesis 4.8, along tokens instead of
+features). As a recurrence it is h_t = a h_{t-1} + x_t, a diagonal linear state space model: the linear recurrent unit
+of Orvieto et al. (ICML 2023). a = exp(-exp(damping) + i frequency) always lies inside the unit circle.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .. import (
     functional as CF,
 )
 from ..arithmetic import arithmetic
-from ..checks import check_choice
+from ..checks import check_choice, check_shape
 from ..dropout import ComplexDropout
 from ..initialization import fill_
 from ..linear import ComplexLinear, RealLinear
@@ -32,34 +32,32 @@ from .step_loop import check_sequence
 __all__ = ["DiagonalRecurrence", "LinearRecurrentBlock"]
 
 RECURRENCE_FREQUENCIES = ("uniform", "harmonic")
-# Beyond these the damping of a modulus is infinite in float32, or its gradient 0.
+# Outside of this range the damping is infinite in float32 or its gradient 0.
 SMALLEST_MODULUS, LARGEST_MODULUS = 1e-15, 1.0 - 1e-6
 
 
 def check_moduli(min_modulus: float, max_modulus: float) -> None:
-    """Raise unless moduli between the two make a stable recurrence, whose parameters are numbers."""
+    """Raise unless moduli in this range give a stable, trainable recurrence in float32."""
     if not SMALLEST_MODULUS <= min_modulus <= max_modulus <= LARGEST_MODULUS:
-        raise ValueError(
-            f"moduli must be positive, {SMALLEST_MODULUS} <= min_modulus <= max_modulus <= {LARGEST_MODULUS}, or the "
-            f"recurrence is not stable or cannot be learned in float32, got {min_modulus} and {max_modulus}"
-        )
+        valid = f"{SMALLEST_MODULUS} <= min_modulus <= max_modulus <= {LARGEST_MODULUS}"
+        raise ValueError(f"moduli must be positive, {valid} for stability, got {min_modulus} and {max_modulus}")
 
 
 class DiagonalRecurrence(FullPrecision):
     """h_t = a h_{t-1} + gamma x_t for each feature, gamma = sqrt(1 - |a|^2) (Orvieto et al. 2023, Eq. 5 and 7).
 
     ``[N, B, width] -> [N, B, width]``. a = exp(-exp(damping) + i frequency), |a| < 1, with ``damping`` and
-    ``frequency`` (rad per step) learned; gamma keeps the variance of white input. It follows a, where that of the
-    paper begins so and is learned. In the real field a lies in (0, 1) and there are no frequencies. States and both
-    parameters are float32 or better whatever the dtype of the model.
+    ``frequency`` (rad per step) learned; gamma keeps the variance of white input. Here gamma is always computed from
+    a; the paper only initialises it so and learns it. In the real field a lies in (0, 1), without frequencies. States
+    and both parameters are float32 or better whatever the dtype of the model.
 
     Args:
         num_features: stored width.
         number_field: ``"complex"`` or ``"real"``.
-        min_modulus, max_modulus: |a| starts with |a|^2 uniform between their squares.
+        min_modulus, max_modulus: range of the initial |a|; |a|^2 is uniform between their squares.
         frequency_init: ``uniform`` in [0, 2 pi) (Orvieto et al.), or ``harmonic``, 2 pi k / d for feature k, the
             points of a DFT of length d.
-        batch_first: ``[B, N, width]``.
+        batch_first: whether input and output are ``[B, N, width]``.
 
     Raises:
         ValueError: an odd width, moduli that are not 1e-15 <= min <= max <= 1 - 1e-6, an unknown name, a state or mask
@@ -93,7 +91,7 @@ class DiagonalRecurrence(FullPrecision):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """|a| uniform on the ring between the two moduli, frequencies by ``frequency_init``."""
+        """Draw a uniformly on the ring between the two moduli, frequencies by ``frequency_init``."""
         squares = torch.empty_like(self.damping).uniform_(self.min_modulus**2, self.max_modulus**2)
         fill_(self.damping, torch.log(-0.5 * torch.log(squares)))
         if self.frequency is None:
@@ -105,27 +103,27 @@ class DiagonalRecurrence(FullPrecision):
             fill_(self.frequency, 2.0 * math.pi * k / self.frequency.numel())
 
     def _rate(self) -> Tensor:
-        """-log |a|, kept where |a| and the gradient of gamma are numbers: 3e-7 and more."""
+        """Compute -log |a|, clamped to where |a| and the gradient of gamma are finite (at least 3e-7)."""
         return torch.exp(self.damping.clamp(-15.0, 15.0))
 
     def factor(self) -> Tensor:
-        """a ``[d]``, complex or real."""
+        """Compute a ``[d]``, complex or real."""
         modulus = torch.exp(-self._rate())
         return modulus if self.frequency is None else torch.polar(modulus, self.frequency)
 
     def _factor_parts(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        """The parts of a: ONNX has no complex numbers."""
+        """Compute the parts of a, for ONNX, which has no complex dtype."""
         modulus = torch.exp(-self._rate())
         angles = () if self.frequency is None else (self.frequency.cos(), self.frequency.sin())
         return tuple((modulus * part).to(dtype) for part in angles) or (modulus.to(dtype),)
 
     def forward(self, x: Tensor, state: Tensor | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """All states and the last one.
+        """Compute all states and the last one.
 
         Args:
             x: ``[N, B, width]``, or ``[B, N, width]`` with ``batch_first``.
-            state: ``[B, width]`` before the first step, default zeros.
-            mask: ``[N, B]`` (``[B, N]``), true where a step counts; others carry the state on and give zeros.
+            state: initial state ``[B, width]``, default zeros.
+            mask: ``[N, B]`` (``[B, N]``), true for real steps; others keep the state and output zeros.
 
         Returns:
             The states in the shape and dtype of ``x``, and the last ones, ``[B, width]``, float32 or better.
@@ -135,10 +133,7 @@ class DiagonalRecurrence(FullPrecision):
             x, mask = x.transpose(0, 1), None if mask is None else mask.transpose(0, 1)
         if state is None:
             state = CF.wide(x.new_zeros(x.shape[1:]))
-        elif state.shape != x.shape[1:]:
-            raise ValueError(
-                f"state must be [batch, {self.num_features}] = {tuple(x.shape[1:])}, got {tuple(state.shape)}"
-            )
+        check_shape("state", state, x.shape[1:])
         if not state.is_floating_point():
             CF.check_halves(state)
         with torch.autocast(x.device.type, enabled=False):
@@ -147,7 +142,7 @@ class DiagonalRecurrence(FullPrecision):
         return out.transpose(0, 1) if self.batch_first else out, last
 
     def _masked_scan(self, x: Tensor, state: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The real steps of each row as one sequence, put back where they stood."""
+        """Scan the real steps of each row as one sequence and put the states back in place."""
         if mask is None:
             states = self._scan(x, state)
             return states, states[-1]
@@ -170,17 +165,17 @@ class DiagonalRecurrence(FullPrecision):
 
 
 class LinearRecurrentBlock(nn.Module):
-    """A residual block around a linear recurrence: norm, product, recurrence, gated linear unit, dropout.
+    """Residual block of norm, input projection, linear recurrence, gated linear unit and dropout.
 
     x + dropout((W h + c) sigmoid(Re(V h) + b)) with h_t = a h_{t-1} + gamma B norm(x)_t (LRU, Orvieto et al. 2023,
-    Eq. 5 to 7 and Fig. 1). W is the paper's output product C and its gated linear unit in one, and the residual its D.
-    The gate is real in both fields: it reads one real number of h and scales both parts.
+    Eq. 5 to 7 and Fig. 1). W combines the paper's output matrix C and its gated linear unit; the residual connection
+    takes the place of D. The gate is real in both fields and scales both parts.
 
     Args:
         input_size: stored width of x.
         hidden_size: stored width of the states h.
-        dropout: a probability; a dropped number loses both parts.
-        layer_norm_eps: of the norm.
+        dropout: probability; both parts of a complex feature are zeroed together.
+        layer_norm_eps: eps of the norm.
         number_field, min_modulus, max_modulus, batch_first: as in ``DiagonalRecurrence``.
 
     Raises:
@@ -212,6 +207,6 @@ class LinearRecurrentBlock(nn.Module):
         self.dropout = (ComplexDropout if is_complex else nn.Dropout)(dropout)
 
     def forward(self, x: Tensor, state: Tensor | None = None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The block's output and the last state ``[B, hidden_size]``; arguments as in ``DiagonalRecurrence``."""
+        """Return the output and the last state ``[B, hidden_size]``; arguments as in ``DiagonalRecurrence``."""
         h, last = self.recurrence(self.input_proj(self.norm(x)), state, mask)
         return x + self.dropout(self.numbers.scale(self.output_proj(h), torch.sigmoid(self.gate(h)))), last

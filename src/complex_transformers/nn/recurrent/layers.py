@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complex recurrent layers (Thesis 2.19-2.21, ComplexOrder Eq. 12): RNN, LSTM and GRU.
 
-``stepwise`` runs them over masks and directions, one step after the other.
+``step_loop`` runs them step by step, with masks and directions.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ __all__ = [
     "last_states",
 ]
 
-# With fewer rows, products that have the weight on the left lose more than the rest of a scan wins (measured).
+# With fewer rows the fused scan is slower than the step loop (measured).
 _MIN_SCAN_ROWS = 16
-# With fewer steps, reading the weights costs more than the rows that it saves (measured).
+# With fewer steps, folding gates into the weights costs more than it saves (measured).
 _MIN_READ_STEPS = 8
 
 
 class _ComplexRecurrent(Stepwise, nn.Module):
-    """Weights, gates and products of a complex layer; ``Stepwise`` runs it, and gives the step of its cell."""
+    """Weights, gates and products of a complex layer; ``Stepwise`` runs its steps."""
 
     number_field = "complex"
     rnn_type: str
@@ -94,15 +94,15 @@ class _ComplexRecurrent(Stepwise, nn.Module):
                 )
         self.gate_weight: GateWeights | None = None
         if gate in LEARNED_READINGS and self.num_gates > 1:
-            shape = (LEARNED_READINGS[gate][0], self.num_gates - 1, hidden_size // 2)  # the candidate has none
+            shape = (LEARNED_READINGS[gate][0], self.num_gates - 1, hidden_size // 2)  # all but the candidate
             self.gate_weight = GateWeights(torch.empty(shape, **factory) for _ in self.input_proj)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Input weights of each gate by Glorot, recurrent weights of each gate unitary, biases 0.
+        """Draw input weights of each gate by Glorot, recurrent weights of each gate unitary; biases are 0.
 
-        A projected gate reads both parts alike, with the weights sqrt(1/2) that keep their variance; a biased
-        modulus starts below one half, at sigmoid(-1).
+        A projected gate starts with weights sqrt(1/2) for both parts, which keep their variance; a biased modulus
+        starts at sigmoid(-1).
         """
         for weight in self.gate_weight.parameters() if self.gate_weight is not None else ():
             torch.nn.init.constant_(weight, LEARNED_READINGS[self.gate][1])
@@ -118,35 +118,34 @@ class _ComplexRecurrent(Stepwise, nn.Module):
                 torch.nn.init.zeros_(module.bias)
 
     def between_layers(self, x: Tensor) -> Tensor:
-        """Dropout of whole numbers."""
         dropped: Tensor = self.dropout(x)
         return dropped
 
     def gates(self, z: Tensor, index: int) -> Tensor:
-        """Gates of z ``[B, 2, gates, d]`` in layer and direction ``index``, complex or real, ``[B, 1, gates, d]``."""
+        """Compute the gates of z ``[B, 2, gates, d]`` of layer and direction ``index``; real ones have 1 part."""
         if self.gate == "split" or z.shape[1] == 1:
             return torch.sigmoid(z)
         real, imag = z.unbind(1)
         return real_gate(self.gate, (real, imag), self.gate_parameter(index)).unsqueeze(1)
 
     def gate_parameter(self, index: int) -> Tensor | None:
-        """What the gates of a layer and direction learn besides the products: ``[numbers, gates, d]``."""
+        """Return the learned gate parameters of a layer and direction, ``[count, gates, d]``, or None."""
         return None if self.gate_weight is None else self.gate_weight(index)
 
     def input_products(self, x: Tensor, index: int = 0, num_steps: int | None = None) -> Tensor:
-        """W x + b of layer and direction ``index`` for ``step``, ``[..., width] -> [..., rows]``; see ``product``."""
+        """Compute W x + b of layer and direction ``index``, ``[..., width] -> [..., rows]``; see ``product``."""
         layer = self.input_proj[index]
         return self.product(layer, index, num_steps)(x, None) if self.reads_rows(num_steps) else layer(x)
 
     def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
-        """``(h, c) -> U h + c`` of layer and direction ``index``, for ``step``; see ``product``."""
+        """Return ``(h, c) -> U h + c`` of layer and direction ``index``; see ``product``."""
         return self.product(self.recurrent_proj[index], index, num_steps)
 
     def product(self, layer: nn.Module, index: int = 0, num_steps: int | None = None) -> Product:
-        """``(h, c) -> layer(h) + c`` for ``step``, of a layer that gives the gates and the candidate.
+        """Return ``(h, c) -> layer(h) + c`` for a layer that computes the gates and the candidate.
 
-        Its rows are both parts of all, ``gates * hidden_size``. Where there are steps enough and what a gate reads is
-        linear in z, it is read from the weights, once for all steps: a row for each gate and two for the candidate.
+        By default the output has ``gates * hidden_size`` rows, both parts of each. If gates are linear in z and there
+        are enough steps, the gates are folded into the weights once: one row per gate unit, two for the candidate.
         """
         if not self.reads_rows(num_steps):
             return step_product(layer, num_steps)
@@ -156,15 +155,15 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         return added(lambda h: self._read(whole(h, None).chunk(2, dim=-1), index, dim=-1))
 
     def reads_rows(self, num_steps: int | None) -> bool:
-        """Whether products of so many steps are of rows that have been read, see ``product``."""
+        """Whether products fold the gates into the weights for this many steps, see ``product``."""
         return num_steps is not None and num_steps >= _MIN_READ_STEPS and self._can_read_rows()
 
     def _can_read_rows(self) -> bool:
-        """Gates that are linear before they are squashed, in a step that is our own."""
+        """Whether the gates are linear before squashing and ``step`` is not overridden."""
         return self.gate in LINEAR_READINGS and type(self).step in (LSTMSteps.step, GRUSteps.step)
 
     def read_weight(self, layer: nn.Module, index: int) -> tuple[Tensor, Tensor | None]:
-        """Weight ``[rows, width]`` and bias ``[rows]`` of a plain layer whose rows have been read, real."""
+        """Return the real weight ``[rows, width]`` and bias ``[rows]`` of a plain layer with folded gates."""
         parts = plain_weight(layer)
         assert isinstance(layer, ComplexLinear)
         assert parts is not None
@@ -173,9 +172,9 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         return weight, None if layer.bias is None else self._read(layer.bias.chunk(2), index, dim=-1)
 
     def _read(self, parts: tuple[Tensor, ...], index: int, dim: int) -> Tensor:
-        """Of both parts of the gates and the candidate, along ``dim``, what the gates read, and the candidate."""
+        """Fold both parts of the gates, along ``dim``, into one real row each; keep the candidate."""
         d = self.hidden_size // 2
-        sizes = [2 * d, d, (self.num_gates - 3) * d]  # the candidate is third in every cell
+        sizes = [2 * d, d, (self.num_gates - 3) * d]  # in every cell the candidate is third
         first, candidate, last = zip(*(part.split(sizes, dim) for part in parts), strict=True)
         real, imag = (torch.cat(rows, dim) for rows in zip(first, last, strict=True))
         learned = self.gate_parameter(index)
@@ -184,7 +183,7 @@ class _ComplexRecurrent(Stepwise, nn.Module):
         return torch.cat([READINGS[self.gate](real, imag, learned), *candidate], dim)
 
     def read(self, products: Tensor) -> tuple[Tensor, Tensor]:
-        """As for all layers; of rows that have been read, real gates ``[B, 1, gates - 1, d]``."""
+        """Split products into gates and candidate; folded gates are real, ``[B, 1, gates - 1, d]``."""
         gates, d = self.num_gates - 1, self.hidden_size // 2
         if products.shape[-1] == self.num_gates * self.hidden_size:
             return super().read(products)
@@ -197,17 +196,17 @@ class _ComplexRecurrent(Stepwise, nn.Module):
 
 
 def plain_weight(layer: nn.Module) -> tuple[Tensor, Tensor] | None:
-    """Both parts of the weight where calling ``layer`` only multiplies by it and adds the bias, else None."""
+    """Return A and B if calling ``layer`` only multiplies by A + iB and adds the bias, else None."""
     if type(layer) is not ComplexLinear or layer.imag is None or is_hooked(layer):
         return None
     return (layer.real.weight, layer.imag.weight) if is_plain(layer.real) and is_plain(layer.imag) else None
 
 
 def step_product(layer: nn.Module, num_steps: int | None = None) -> Product:
-    """``(h, c) -> U h + c`` for the steps of a sequence: the block matrix of U is built once (Thesis 2.7).
+    """Return ``(h, c) -> U h + c`` with the block matrix of U built once for all steps (Thesis 2.7).
 
-    Without c the bias of ``layer`` is added. Weights of few bits are made once, and give what calls give to the bit.
-    For ``num_steps=1`` the layer is called: a block would not pay.
+    Without c the bias of ``layer`` is added. Low-bit weights are unpacked once, with bitwise equal results. With
+    ``num_steps=1`` the layer is called, since building the block would not pay.
     """
     if num_steps != 1 and isinstance(layer, (PackedLinear, RoundedLinear)) and not is_hooked(layer):
         return added(layer.for_steps())
@@ -219,12 +218,12 @@ def step_product(layer: nn.Module, num_steps: int | None = None) -> Product:
 
 
 def block_product(real: Tensor, imag: Tensor, bias: Tensor | None) -> Product:
-    """``(h, c) -> U h + c`` from the parts of U; without c the bias is added."""
+    """Return ``(h, c) -> U h + c`` from the parts of U; without c the bias is added."""
     return row_product(CF.block_matrix(real, imag), bias)
 
 
 def row_product(weight: Tensor, bias: Tensor | None) -> Product:
-    """``(h, c) -> U h + c`` of a real matrix U; without c the bias is added."""
+    """Return ``(h, c) -> U h + c`` of a real matrix U; without c the bias is added."""
     columns = weight.t()
 
     def product(h: Tensor, c: Tensor | None) -> Tensor:
@@ -236,13 +235,13 @@ def row_product(weight: Tensor, bias: Tensor | None) -> Product:
 def last_states(
     out: Tensor, mask: Tensor | None = None, bidirectional: bool = False, number_field: str = "complex"
 ) -> Tensor:
-    """What each direction of a layer knows of the whole sequence, side by side: ``[B, N, width] -> [B, width]``.
+    """Concatenate the final states of the directions of a layer: ``[B, N, width] -> [B, width]``.
 
-    The forward state of the last step and the backward state of the first, among those where ``mask [B, N]`` is true.
+    These are the forward state of the last and the backward state of the first step where ``mask [B, N]`` is true.
 
     Args:
-        out: the states of a layer, batch first.
-        mask: as given to the layer.
+        out: output of the layer, batch first.
+        mask: mask passed to the layer.
         bidirectional: whether ``out`` holds both directions.
         number_field: ``"complex"`` or ``"real"``.
     """
@@ -263,19 +262,22 @@ class ComplexRNN(_ComplexRecurrent, RNNSteps):
     """h_t = f(W z_t + U h_{t-1} + b) (Thesis 2.19, ComplexOrder Eq. 12), ``[N, B, 2 in] -> [N, B, 2 hidden]`` halves.
 
     All weights are complex; ``input_proj[i]`` and ``recurrent_proj[i]`` are the ``ComplexLinear`` W and U of layer
-    and direction i (forward before backward). The products of all inputs are taken in one call.
+    and direction i (forward before backward).
 
     Args:
         input_size, hidden_size: stored widths ``[real | imag]``, twice the complex features.
-        num_layers, bias, batch_first, dropout, bidirectional: as in ``torch.nn.RNN``; a dropped number loses both
-            parts.
-        gate: of what a cell computes for it, z = W x + U h + b. ``projected`` (default) sigmoid(alpha Re z + beta
-            Im z) with two learned numbers for each unit (Wolter & Yao 2018); ``real_part`` sigmoid(Re z), the gate
-            that a real network has, the same functions with another gradient; ``modulus`` sigmoid(|z|^2) in
-            [1/2, 1), which cannot close (Thesis 4.3.4); ``biased_modulus`` sigmoid(|z|^2 + b) with a learned b for
-            each unit, and ``amplitude`` |z|^2 / (1 + |z|^2) (Thesis 2.38), which can; ``split`` sigmoid(Re z) +
-            i sigmoid(Im z), which multiplies as a complex number of modulus up to sqrt 2 and turns the state at every
-            step (ComplexOrder App. B). An RNN has none.
+        num_layers, bias, batch_first, dropout, bidirectional: as in ``torch.nn.RNN``; dropout zeroes both parts of a
+            complex feature.
+        gate: gate of LSTM and GRU as a function of the pre-activation z = W x + U h + b:
+
+            - ``projected`` (default): sigmoid(alpha Re z + beta Im z) with two learned weights per unit (Wolter & Yao
+              2018);
+            - ``real_part``: sigmoid(Re z), which can represent the same gates but trains differently;
+            - ``modulus``: sigmoid(|z|^2) in [1/2, 1), which cannot close (Thesis 4.3.4);
+            - ``biased_modulus``: sigmoid(|z|^2 + b) with a learned b per unit, which can close;
+            - ``amplitude``: |z|^2 / (1 + |z|^2) (Thesis 2.38), which can close;
+            - ``split``: sigmoid(Re z) + i sigmoid(Im z), a complex factor of modulus up to sqrt 2 that rotates the
+              state at every step (ComplexOrder App. B).
         activation: f, a name of ``STATE_ACTIVATIONS``: ``split_tanh``, ``hirose_tanh`` (Thesis 2.51), ``split_relu``,
             ``tanh``, ``modulus``, ``squared_modulus``, ``identity``, ``split_sigmoid`` or ``cardioid``.
 
@@ -290,14 +292,14 @@ class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
     """Long short-term memory with complex weights (Thesis 2.20): gates i, f, o and candidate g of W z + U h + b.
 
     c_t = f c_{t-1} + i phi(g), h_t = o phi(c_t), with complex products; arguments as in ``ComplexRNN``. The rows of
-    a weight are i, f, g, o as in ``torch.nn.LSTM``. With split gates or an activation that can grow without bound, a
-    cell state saturates at an eighth of the largest number of its dtype.
+    a weight are i, f, g, o as in ``torch.nn.LSTM``. With split gates or an unbounded activation, cell states saturate
+    at an eighth of the largest value of the dtype.
     """
 
     rnn_type = "lstm"
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
-        """With real gates of one product, a training step takes all steps at once where that is faster."""
+        """Run all steps in one fused autograd function in training, if the gates are folded and it is faster."""
         layers = self.input_proj[index], self.recurrent_proj[index]
         if any(plain_weight(layer) is None for layer in layers) or not self._is_fused(
             x, *state, *(parameter for layer in layers for parameter in layer.parameters())
@@ -313,7 +315,7 @@ class ComplexLSTM(_ComplexRecurrent, LSTMSteps):
         return (out if mask is None else out.masked_fill(~mask, 0.0)), tuple(last)
 
     def _is_fused(self, *tensors: Tensor) -> bool:
-        """True where ``lstm_scan`` computes the step of this layer and its gradients pay."""
+        """Whether ``lstm_scan`` supports this layer and input and is faster."""
         if self.activation != "split_tanh" or not self._can_read_rows():
             return False
         x = tensors[0]
@@ -327,7 +329,8 @@ class ComplexGRU(_ComplexRecurrent, GRUSteps):
 
     n_t = phi(W x_t + b + r (U h_{t-1} + b')), h_t = z h_{t-1} + (1 - z) n_t, with complex products; arguments as in
     ``ComplexRNN``. The reset gate acts after the recurrent product, as in ``torch.nn.GRU`` (the thesis has U (r h),
-    and misprints 1 - z as 1 + z): one product a step. The rows of a weight are r, z, n as in ``torch.nn.GRU``.
+    and misprints 1 - z as 1 + z), which needs only one product per step. The rows of a weight are r, z, n as in
+    ``torch.nn.GRU``.
     """
 
     rnn_type = "gru"

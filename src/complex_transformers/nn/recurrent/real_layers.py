@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers of the real field: those of ``torch.nn`` with the masks and initialisers of their complex twins."""
+"""Recurrent layers of the real field: ``torch.nn`` layers with masks and the initialisers of the complex layers."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from .step_loop import (
 __all__ = ["RealGRU", "RealLSTM", "RealRNN"]
 
 
-# State activations that a layer of ``torch.nn`` has, by its name for them.
-_TANH = {"split_tanh": "tanh", "hirose_tanh": "tanh", "tanh": "tanh"}  # on real numbers they are one
+# State activations that a ``torch.nn`` layer supports -> their name in ``torch.nn``.
+_TANH = {"split_tanh": "tanh", "hirose_tanh": "tanh", "tanh": "tanh"}  # equal on real values
 _TORCH_ACTIVATIONS = {"rnn": {**_TANH, "split_relu": "relu"}, "lstm": _TANH, "gru": _TANH}
 
 
 class _RealRecurrent(Stepwise):
-    """A layer of ``torch.nn`` with the signature, the masks and the initialisers of its complex twin.
+    """A ``torch.nn`` layer with the signature, masks and initialisers of its complex counterpart.
 
-    With an activation of the states that torch does not have it goes step by step.
+    State activations that torch does not support run step by step.
     """
 
     number_field = "real"
@@ -71,7 +71,7 @@ class _RealRecurrent(Stepwise):
         self.is_torch = activation in of_torch
 
     def reset_parameters(self) -> None:
-        """Input weights of each gate by Glorot, recurrent weights of each gate orthogonal, biases 0."""
+        """Draw input weights of each gate by Glorot, recurrent weights of each gate orthogonal; biases are 0."""
         for name, parameter in self.named_parameters():
             if name.startswith("bias"):
                 torch.nn.init.zeros_(parameter)
@@ -80,7 +80,6 @@ class _RealRecurrent(Stepwise):
                 initialize_("glorot" if name.startswith("weight_ih") else "unitary", gate)
 
     def between_layers(self, x: Tensor) -> Tensor:
-        """Dropout, as ``torch.nn`` has it."""
         return F.dropout(x, cast(float, self.dropout), self.training)
 
     def _parameters_of(self, kind: str, index: int) -> tuple[Tensor, Tensor | None]:
@@ -89,23 +88,22 @@ class _RealRecurrent(Stepwise):
         return getattr(self, f"weight_{end}"), getattr(self, f"bias_{end}", None)
 
     def input_products(self, x: Tensor, index: int = 0, num_steps: int | None = None) -> Tensor:
-        """W x + b of layer and direction ``index``, ``[..., width] -> [..., gates * hidden_size]``: for ``step``."""
+        """Compute W x + b of layer and direction ``index``, ``[..., width] -> [..., gates * hidden_size]``."""
         return F.linear(x, *self._parameters_of("ih", index))
 
     def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
-        """``(h, c) -> U h + b + c`` of layer and direction ``index``, for ``step``."""
+        """Return ``(h, c) -> U h + b + c`` of layer and direction ``index``."""
         weight, bias = self._parameters_of("hh", index)
         return added(lambda h: F.linear(h, weight, bias))
 
     def product(self, layer: nn.Module, index: int = 0, num_steps: int | None = None) -> Product:
-        """``(h, c) -> layer(h) + c``, for ``step``."""
         return added(layer)
 
     def forward(
         self, input: Tensor | PackedSequence, hx: Any = None, mask: Tensor | None = None
     ) -> tuple[Tensor | PackedSequence, Any]:
-        """As ``torch.nn`` has it, with a mask as in ``ComplexRNN``: the real steps of each row run as one sequence."""
-        # torch's own loops have a fixed number of steps in an export, and no rule for torch.func.vmap.
+        """Run as in ``torch.nn``, with a mask as in ``ComplexRNN``: the real steps of a row run as one sequence."""
+        # torch's own loops export with a fixed number of steps and have no vmap rule.
         if not self.is_torch or is_exporting() or is_transformed():
             return super().forward(input, hx, mask)
         if _autocasts_without_a_kernel(input):
@@ -115,13 +113,13 @@ class _RealRecurrent(Stepwise):
         if _keeps_no_gradient(self, input):
             with torch.backends.cudnn.flags(enabled=False):
                 return self.forward(input, hx, mask)
-        torch_forward = super(Stepwise, self).forward  # that of the class of torch.nn, next after Stepwise
+        torch_forward = super(Stepwise, self).forward  # the torch.nn class follows Stepwise in the MRO
         if isinstance(input, PackedSequence):
             if mask is not None:
-                raise ValueError("a packed sequence knows its lengths: give it without a mask")
+                raise ValueError("mask must be None for a packed sequence, which has lengths")
             return torch_forward(input, hx)
         check_sequence(input, self.input_size, mask, self.batch_first)
-        # In float16 on a CPU torch's LSTM has kernels for packed sequences alone; others need a processor of float16.
+        # On a CPU, torch's float16 LSTM supports packed sequences only.
         if mask is None and not (input.dtype == torch.float16 and input.device.type == "cpu"):
             return torch_forward(input, hx)
         mask = input.new_ones(input.shape[:2], dtype=torch.bool) if mask is None else mask
@@ -129,7 +127,7 @@ class _RealRecurrent(Stepwise):
         keep = mask.to(torch.bool)
         lengths = keep.sum(time)
         if empty := (lengths == 0).nonzero().flatten().tolist():
-            raise ValueError(f"row(s) {empty} of the mask have no real step; leave out empty sequences")
+            raise ValueError(f"mask must have a real step in every row, got none in {empty}; drop empty sequences")
         order, back = real_first(keep, time)
         packed = pack_padded_sequence(
             reorder(input, order, time), lengths.cpu(), batch_first=self.batch_first, enforce_sorted=False
@@ -140,9 +138,10 @@ class _RealRecurrent(Stepwise):
 
 
 def _autocasts_without_a_kernel(x: Tensor | PackedSequence) -> bool:
-    """Where torch's LSTM has no kernel, or none with gradients: it is computed in the dtype of its weights.
+    """Return whether torch's LSTM lacks a kernel (or its gradient) for the autocast dtype.
 
-    That is float16 on a CPU, and bfloat16 on one without such numbers.
+    This concerns float16 on a CPU, and bfloat16 on a CPU without bfloat16 instructions. The layer then runs in the
+    dtype of its weights.
     """
     data = x.data if isinstance(x, PackedSequence) else x
     if data.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
@@ -153,14 +152,14 @@ def _autocasts_without_a_kernel(x: Tensor | PackedSequence) -> bool:
 
 
 def _keeps_no_gradient(layer: nn.Module, x: Tensor | PackedSequence) -> bool:
-    """Where cuDNN would refuse the backward pass: in evaluation, of which it keeps nothing."""
+    """Return whether cuDNN could not run the backward pass: it stores nothing for it in evaluation mode."""
     data = x.data if isinstance(x, PackedSequence) else x
     is_evaluation = torch.is_grad_enabled() and not layer.training
     return data.is_cuda and is_evaluation and torch.backends.cudnn.enabled and not torch.compiler.is_compiling()
 
 
 def _as_dtype(value: Any, dtype: torch.dtype) -> Any:
-    """A tensor, a packed sequence or a tuple of tensors in a dtype; None as it is."""
+    """Cast a tensor, a packed sequence or a tuple of tensors; return None for None."""
     if isinstance(value, PackedSequence):
         return value._replace(data=value.data.to(dtype))
     if isinstance(value, tuple):

@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers step by step, in both number fields: layers, directions, masks, packing and first states."""
+"""The step loop of recurrent layers: layers, directions, masks, packed sequences and initial states."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ Product = Callable[[Tensor, Tensor | None], Tensor]
 
 
 class Stepwise(nn.Module):
-    """What a layer that computes one step after the other shares with its twin; a subclass gives products and steps.
+    """Base of recurrent layers of both fields that run step by step; subclasses define products and steps.
 
-    Steps that a mask leaves out carry the state on unchanged and give zeros, so a result does not depend on padding on
-    either side.
+    Masked steps keep the state unchanged and output zeros, so results do not depend on padding on either side.
     """
 
     number_field: str
@@ -49,54 +48,53 @@ class Stepwise(nn.Module):
         return 2 if self.bidirectional else 1
 
     def between_layers(self, x: Tensor) -> Tensor:
-        """What is done to the states of a layer before the next one reads them."""
+        """Process the output of a layer before the next one, by dropout."""
         raise NotImplementedError
 
     def input_products(self, x: Tensor, index: int = 0, num_steps: int | None = None) -> Tensor:
-        """W x + b of layer and direction ``index``, ``[..., width] -> [..., rows]``: for ``step``."""
+        """Compute W x + b of layer and direction ``index``, ``[..., width] -> [..., rows]``."""
         raise NotImplementedError
 
     def state_product(self, index: int = 0, num_steps: int | None = None) -> Product:
-        """``(h, c) -> U h + c`` of layer and direction ``index``, for ``step``."""
+        """Return ``(h, c) -> U h + c`` of layer and direction ``index``."""
         raise NotImplementedError
 
     def product(self, layer: nn.Module, index: int = 0, num_steps: int | None = None) -> Product:
-        """``(h, c) -> layer(h) + c`` of another layer whose result is added to the input products, for ``step``."""
+        """Return ``(h, c) -> layer(h) + c`` for another layer whose output is added to the input products."""
         raise NotImplementedError
 
     def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
-        """The next state from the input products ``[B, rows]``; ``product(h, c)`` is U h + c.
+        """Compute the next state from the input products ``[B, rows]``; ``product(h, c)`` is U h + c.
 
-        ``index`` counts layers and directions; it and ``num_steps`` are the same for all products of a step.
+        ``index`` counts layers and directions; all products of a step must share it and ``num_steps``.
         """
         raise NotImplementedError
 
     def read(self, products: Tensor) -> tuple[Tensor, Tensor]:
-        """Of ``[B, gates * hidden_size]`` what the gates are of, ``[B, parts, gates - 1, d]``, and the candidate."""
+        """Split ``[B, gates * hidden_size]`` into gates ``[B, parts, gates - 1, d]`` and candidate."""
         z = self.numbers(products, self.num_gates)
         of_gates = z[:, :, :2] if self.num_gates == 3 else torch.cat([z[:, :, :2], z[:, :, 3:]], dim=2)
         return of_gates, z[:, :, 2]
 
     def gates(self, z: Tensor, index: int) -> Tensor:
-        """Gates of z ``[B, parts, gates, d]`` in layer and direction ``index``; a split one squashes each part."""
+        """Compute the gates of z ``[B, parts, gates, d]`` in layer and direction ``index``."""
         return torch.sigmoid(z)
 
     def numbers(self, x: Tensor, count: int | None = None) -> Tensor:
-        """Stored ``[B, parts d]`` as numbers ``[B, parts, d]``, or ``[B, parts count d]`` with ``count``; a view."""
+        """View ``[B, parts d]`` as ``[B, parts, d]``, or ``[B, parts count d]`` as ``[B, parts, count, d]``."""
         parts = arithmetic(self.number_field).num_parts
         return x.unflatten(-1, (parts, -1) if count is None else (parts, count, -1))
 
     def phi(self, z: Tensor) -> Tensor:
-        """The activation of the states."""
+        """Apply the activation of the states."""
         out = STATE_ACTIVATIONS[self.activation](z)
         return out if self.activation in BOUNDED else self.saturate(out)
 
     def saturate(self, z: Tensor) -> Tensor:
-        """A state that can grow without bound stops short of infinity, at an eighth of the largest number.
+        """Clamp states that can grow without bound to an eighth of the largest value of the dtype.
 
-        A split complex gate has a modulus of up to sqrt 2 and some activations have no bound; with gates below 1 and
-        bounded candidates nothing can grow by more than a step's worth. What is squared at every step stops at an
-        eighth of the root of it.
+        States can overflow with split gates, whose modulus reaches sqrt 2, or unbounded activations. For the squared
+        modulus the limit is an eighth of the root.
         """
         if self.activation in BOUNDED and (self.gate != "split" or self.number_field == "real"):
             return z
@@ -111,8 +109,8 @@ class Stepwise(nn.Module):
 
         Args:
             x: ``[N, B, input_size]`` halves, ``[B, N, input_size]`` with ``batch_first``, or packed.
-            hx: first states ``[num_layers * num_directions, B, hidden_size]`` (LSTM: a pair), default zeros.
-            mask: ``[N, B]`` (``[B, N]`` with ``batch_first``), true where a step counts; default all.
+            hx: initial states ``[num_layers * num_directions, B, hidden_size]`` (LSTM: a pair), default zeros.
+            mask: ``[N, B]`` (``[B, N]`` with ``batch_first``), true for real steps; default all.
 
         Returns:
             The states of the last layer, halves of width ``num_directions * hidden_size`` (zero where the mask is
@@ -120,7 +118,7 @@ class Stepwise(nn.Module):
         """
         if isinstance(x, PackedSequence):
             if mask is not None:
-                raise ValueError("a packed sequence knows its lengths: give it without a mask")
+                raise ValueError("mask must be None for a packed sequence, which has lengths")
             padded, lengths = pad_packed_sequence(x)
             steps = torch.arange(padded.shape[0], device=padded.device).unsqueeze(1)
             out, last = self._run(padded, hx, steps < lengths.to(padded.device))
@@ -132,10 +130,10 @@ class Stepwise(nn.Module):
         return out.transpose(0, 1), last
 
     def _run(self, x: Tensor, hx: Any, mask: Tensor | None) -> tuple[Tensor, Any]:
-        """Time first. Without a real step in a row its states stay as they are."""
+        """Run over time-first input; a fully masked row keeps its initial states."""
         if mask is not None:
             mask = mask.to(torch.bool).unsqueeze(-1)
-            x = x.masked_fill(~mask, 0.0)  # a NaN that is only left out of the result would still reach gradients
+            x = x.masked_fill(~mask, 0.0)  # otherwise a NaN at padding would reach gradients
         states = self._first_states(hx, x)
         last: list[State] = []
         for layer in range(self.num_layers):
@@ -163,18 +161,18 @@ class Stepwise(nn.Module):
         return states
 
     def _scan(self, index: int, x: Tensor, state: State, mask: Tensor | None, reverse: bool) -> tuple[Tensor, State]:
-        """One layer in one direction: the products of all inputs at once, then step by step."""
+        """Run one layer in one direction: all input products in one call, then step by step."""
         inputs, product = self.input_products(x, index, x.shape[0]), self.state_product(index, x.shape[0])
 
-        def step(of_step: Tensor, state: State) -> tuple[State, State]:
-            return self.step(of_step, product, state, index), ()
+        def step(step_input: Tensor, state: State) -> tuple[State, State]:
+            return self.step(step_input, product, state, index), ()
 
         (out,), state = run_masked(step, inputs, state, mask, reverse)
         return out, state
 
 
 def added(layer: Callable[[Tensor], Tensor]) -> Product:
-    """``(h, c) -> layer(h) + c``, without c ``layer(h)``."""
+    """Return ``(h, c) -> layer(h) + c``; without c it is ``layer(h)``."""
     return lambda h, c: layer(h) if c is None else layer(h) + c
 
 
@@ -185,35 +183,35 @@ def run_masked(
     mask: Tensor | None = None,
     reverse: bool = False,
 ) -> tuple[State, State]:
-    """One step after the other over ``inputs [N, B, width]``; a loop of the graph where one is exported.
+    """Apply ``step`` along ``inputs [N, B, width]``; an exported graph gets a loop.
 
     Args:
-        step: from the inputs of a step and the state to the next state, and what else the step says.
+        step: function of the inputs of a step and the state that returns the next state and extra outputs.
         inputs: time first.
-        state: before the first step.
-        mask: ``[N, B, 1]``; steps where it is false carry the state on and give zeros.
-        reverse: from the last step back.
+        state: initial state.
+        mask: ``[N, B, 1]``; steps where it is false keep the state and output zeros.
+        reverse: run from the last step to the first.
 
     Returns:
-        The first tensor of every state, ``[N, B, width]``, and what else the steps say; and the last state.
+        The first tensor of every state, ``[N, B, width]``, and the extra outputs; and the last state.
     """
 
-    def carried(state: State, given: State) -> tuple[State, State]:
-        new, said = step(given[0], state)
+    def masked_step(state: State, given: State) -> tuple[State, State]:
+        new, extra = step(given[0], state)
         if len(given) > 1:
             new = tuple(torch.where(given[1], after, before) for after, before in zip(new, state, strict=True))
-        return new, (new[0], *said)
+        return new, (new[0], *extra)
 
     given = (inputs,) if mask is None else (inputs, mask)
     if is_exporting():
-        (out, *said), state = scan(carried, state, given, reverse)
+        (out, *extra), state = scan(masked_step, state, given, reverse)
     else:
         steps, outputs = list(zip(*(tensor.unbind(0) for tensor in given), strict=True)), []
-        for of_step in reversed(steps) if reverse else steps:
-            state, output = carried(state, of_step)
+        for step_inputs in reversed(steps) if reverse else steps:
+            state, output = masked_step(state, step_inputs)
             outputs.append(output)
-        out, *said = map(torch.stack, zip(*(outputs[::-1] if reverse else outputs), strict=True))
-    return (out if mask is None else out.masked_fill(~mask, 0.0), *said), state
+        out, *extra = map(torch.stack, zip(*(outputs[::-1] if reverse else outputs), strict=True))
+    return (out if mask is None else out.masked_fill(~mask, 0.0), *extra), state
 
 
 class RNNSteps(Stepwise):
@@ -222,7 +220,7 @@ class RNNSteps(Stepwise):
     num_gates = 1
 
     def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
-        """f(W z + b + U h)."""
+        """Compute h = f(W z + b + U h)."""
         return (self.phi(self.numbers(product(state[0], inputs))).flatten(1),)
 
 
@@ -233,7 +231,7 @@ class LSTMSteps(Stepwise):
     num_states = 2
 
     def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
-        """c = f c + i phi(g), h = o phi(c)."""
+        """Compute c = f c + i phi(g) and h = o phi(c)."""
         h, c = state
         of_gates, candidate = self.read(product(h, inputs))
         i, f, o = self.gates(of_gates, index).unbind(2)  # one call for all is faster than one for each
@@ -247,7 +245,7 @@ class GRUSteps(Stepwise):
     num_gates = 3
 
     def step(self, inputs: Tensor, product: Product, state: State, index: int = 0) -> State:
-        """n = phi(W x + b + r (U h + b')), h = n + z (h - n)."""
+        """Compute n = phi(W x + b + r (U h + b')) and h = n + z (h - n)."""
         h = self.numbers(state[0])
         (gates_x, n_x), (gates_h, n_h) = self.read(inputs), self.read(product(state[0], None))
         r, z = self.gates(gates_x + gates_h, index).unbind(2)
@@ -256,20 +254,18 @@ class GRUSteps(Stepwise):
 
 
 def check_sequence(x: Tensor, input_size: int, mask: Tensor | None, batch_first: bool) -> None:
-    """Raise unless ``x`` is a batch of sequences of halves of this width, with a mask of its shape."""
+    """Raise unless ``x`` is a batch of sequences of this width and ``mask`` has its shape."""
     if not x.is_floating_point():
         CF.check_halves(x)
     axes = "[batch, length" if batch_first else "[length, batch"
-    if x.dim() != 3 or x.shape[-1] != input_size:
-        raise ValueError(f"expected {axes}, {input_size}], got shape {tuple(x.shape)}")
-    if 0 in x.shape:
-        raise ValueError(f"the sequence is empty: got shape {tuple(x.shape)}; leave out empty sequences")
+    if x.dim() != 3 or x.shape[-1] != input_size or 0 in x.shape:
+        raise ValueError(f"x must be {axes}, {input_size}] and not empty, got shape {tuple(x.shape)}")
     if mask is not None and mask.shape != x.shape[:2]:
         raise ValueError(f"mask must be {axes}] = {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
 
 
 def gate_rows(weight: Tensor, count: int) -> tuple[Tensor, ...]:
-    """The rows of each gate; a view loses Transformers' mark of a loaded weight, which must not be drawn again."""
+    """Return the rows of each gate; views keep Transformers' mark of loaded weights, which must not be drawn again."""
     rows = weight.chunk(count)
     for gate in rows:
         gate._is_hf_initialized = getattr(weight, "_is_hf_initialized", False)  # type: ignore[attr-defined]

@@ -1,0 +1,207 @@
+# Copyright 2026 The complex_transformers authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Launches of the attention kernels, their gradients, and the autograd function of eager mode.
+
+Queries are ``[B, H, T, D]``, keys ``[B, H / G, S, D]``, values ``[B, H / G, S, D_v]``; D holds ``[real | imag]``
+halves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..dispatch import gradients_with_graph
+from ..modulus_attention import moduli, stack
+from . import switch
+
+__all__ = ["LARGEST_TILE", "SCORES", "KernelAttention", "backward", "forward", "results", "tile_sizes", "whole_mask"]
+
+LARGEST_TILE = (64, 64)  # queries by keys
+TILE_BYTES = 2**16  # of shared memory for the operands of a tile; a processor has 99 KiB or more
+SCORES = ("real", "modulus", "bilinear_modulus")  # the index is the SCORE constant of the kernels
+
+
+def whole_mask(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
+    """Broadcast a mask to a view ``[B, H, T, S]``, without the columns beyond the keys."""
+    size = key.shape[2]
+    return None if mask is None else mask[..., :size].expand(*query.shape[:3], size)
+
+
+def tile_sizes(width: int, item_bytes: int) -> tuple[int, int]:
+    """Return queries and keys per tile: powers of 2 whose operands fit (2 of queries, 4 of keys and values)."""
+    queries, keys = LARGEST_TILE
+    # tf32x3 splits a float32 operand in three, which takes twice the bytes.
+    budget = TILE_BYTES if item_bytes == 2 else TILE_BYTES // 2
+    while (2 * queries + 4 * keys) * width * item_bytes > budget and max(queries, keys) > 16:
+        queries, keys = (queries, keys // 2) if keys >= queries else (queries // 2, keys)
+    return queries, keys
+
+
+class Call:
+    """Arguments common to all kernels, and a launch with them."""
+
+    def __init__(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        score: int,
+        scaling: float,
+        groups: int,
+        is_causal: bool,
+        dropout: float,
+        seed: int,
+    ) -> None:
+        _, heads, self.length, width = query.shape
+        self.size, value_width = value.shape[2:]
+        lowest = 0.0 if mask is None or mask.dtype == torch.bool else torch.finfo(mask.dtype).min
+        sizes = (self.length, self.size, width, value_width)
+        self.numbers = (heads, groups, *sizes, float(scaling), lowest, float(dropout), seed)
+        padded = [max(16, 1 << (n - 1).bit_length()) for n in (width, value_width)]
+        self.rows, self.columns = tile_sizes(max(padded), query.element_size())
+        wide = max(padded) * query.element_size() > 256
+        self.constants = {
+            "SCORE": score,
+            "MASK": 0 if mask is None else 1 if mask.dtype == torch.bool else 2,
+            "CAUSAL": is_causal,
+            "DROPOUT": dropout > 0.0,
+            "PRECISION": precision(query.dtype),
+            "M": self.rows,
+            "N": self.columns,
+            "D": padded[0],
+            "V": padded[1],
+            "num_warps": 8 if wide else 4,
+            "num_stages": 1 if wide else 2,
+        }
+
+    def launch(self, kernel: Any, programs: int, tensors: list[Tensor], matrices: list[Tensor]) -> None:
+        """Run ``kernel`` on ``tensors``, with the strides of ``matrices``."""
+        strides = [tuple(matrix.stride()) for matrix in matrices]
+        switch.launch(kernel, (programs,), *tensors, *strides, *self.numbers, **self.constants)
+
+
+def precision(dtype: torch.dtype) -> str:
+    """Return Triton's ``input_precision`` for ``torch.set_float32_matmul_precision``."""
+    return "tf32x3" if dtype == torch.float32 and torch.get_float32_matmul_precision() == "highest" else "tf32"
+
+
+def _readable(mask: Tensor | None, otherwise: Tensor) -> Tensor:
+    """Return a boolean mask as bytes; without a mask any tensor, since the kernel does not read it."""
+    if mask is None:
+        return otherwise
+    return mask.view(torch.uint8) if mask.dtype == torch.bool else mask
+
+
+def _plain(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    score: int,
+    scaling: float,
+    groups: int,
+    is_causal: bool,
+    dropout: float,
+    seed: int,
+) -> tuple[Tensor]:
+    """Compute the same with differentiable operations and a full score matrix; dropout uses the same factors."""
+    length, size = query.shape[2], key.shape[2]
+    q, k, v = (x.float() for x in (query, key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)))
+    if SCORES[score] == "real":
+        scores = q @ k.mT
+    else:
+        scores = moduli(*(stack(q, SCORES[score] == "bilinear_modulus") @ k.mT).chunk(2, dim=-2))
+    scores, lowest = scores * scaling, torch.finfo(torch.float32).min
+    if mask is not None and mask.dtype == torch.bool:
+        scores = scores.masked_fill(~mask, lowest)
+    elif mask is not None:
+        scores = (scores + mask.float()).masked_fill(mask <= torch.finfo(mask.dtype).min, lowest)
+    if is_causal:
+        after = torch.ones(length, size, dtype=torch.bool, device=query.device).triu(size - length + 1)
+        scores = scores.masked_fill(after, lowest)
+    weights = torch.softmax(scores, dim=-1)
+    if dropout:
+        weights = weights * keep_factors(weights, dropout, seed)
+    return ((weights @ v).to(value.dtype),)
+
+
+def keep_factors(weights: Tensor, dropout: float, seed: int) -> Tensor:
+    """Return the dropout factors of the kernels, 0 or 1 / (1 - dropout), for ``weights [B, H, T, S]``."""
+    from . import attention_kernels as kernels
+
+    batch, heads, length, size = weights.shape
+    out = torch.empty(weights.shape, dtype=torch.float32, device=weights.device)
+    programs = batch * heads * -(-length // 16) * -(-size // 16)
+    switch.launch(kernels.keep_factors, (programs,), out, length, size, dropout, seed, M=16, N=16)
+    return out
+
+
+def results(query: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Allocate the context ``[B, H, T, D_v]`` and, per query, the largest score and the sum of exponentials."""
+    batch, heads, length, _ = query.shape
+    out = value.new_empty(batch, length, heads, value.shape[-1]).transpose(1, 2)
+    row_max, row_sum = (query.new_empty(batch, heads, length, dtype=torch.float32) for _ in range(2))
+    return out, row_max, row_sum
+
+
+def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
+    """Run the forward kernel with the arguments of ``Call``; return the outputs of ``results``."""
+    from . import attention_kernels as kernels
+
+    call = Call(query, key, value, mask, *rest)
+    out, row_max, row_sum = results(query, value)
+    matrices = [query, key, value, _readable(mask, query), out]
+    programs = query.shape[0] * query.shape[1] * -(-call.length // call.rows)
+    call.launch(kernels.forward, programs, [*matrices, row_max, row_sum], matrices)
+    return out, row_max, row_sum
+
+
+def backward(given: tuple[Any, ...], found: tuple[Tensor, ...], grad: Tensor) -> list[Tensor]:
+    """Compute the gradients of queries, keys and values from the arguments and results of ``forward``."""
+    from . import attention_kernels as kernels
+
+    call, (query, key, value, mask) = Call(*given), given[:4]
+    out, row_max, row_sum = found
+    grads = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in (query, key, value)]
+    inner = torch.empty_like(row_max)
+    read, heads = _readable(mask, query), query.shape[0] * query.shape[1]
+    inputs = [query, key, value, read]
+    tensors = [*inputs, out, row_max, row_sum, grad, inner, grads[0]]
+    matrices = [*inputs, out, grad, grads[0]]
+    call.launch(kernels.backward_query, heads * -(-call.length // call.rows), tensors, matrices)
+    tensors = [*inputs, row_max, row_sum, grad, inner, *grads[1:]]
+    matrices = [*inputs, grad, *grads[1:]]
+    key_heads = key.shape[0] * key.shape[1]
+    call.launch(kernels.backward_key, key_heads * -(-call.size // call.columns), tensors, matrices)
+    return grads
+
+
+class KernelAttention(torch.autograd.Function):
+    """Attention with recomputed scores: returns the context ``[B, H, T, D_v]``, row maxima and row sums.
+
+    The backward pass recomputes the scores from maxima and sums: once for the queries, once for keys and values.
+    """
+
+    @staticmethod
+    def forward(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *rest: Any) -> tuple[Tensor, ...]:
+        return forward(query, key, value, mask, *rest)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+        query, key, value, mask, *ctx.rest = inputs
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)  # no zeros for maxima and sums
+        ctx.save_for_backward(query, key, value, mask, *output)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor, *_):  # type: ignore[no-untyped-def]
+        query, key, value, mask, out, row_max, row_sum = ctx.saved_tensors
+        if torch.is_grad_enabled():  # create_graph=True
+            given = query, key, value, mask, *ctx.rest
+            return gradients_with_graph(_plain, given, ctx.needs_input_grad, (grad,))
+        grads = backward((query, key, value, mask, *ctx.rest), (out, row_max, row_sum), grad)
+        return *grads, *(None for _ in ctx.rest), None
