@@ -259,7 +259,7 @@ def example_page(readme: Path) -> str:
     def relink(match: re.Match[str]) -> str:
         return site_link(match[1], match[2], folder)
 
-    text = re.sub(r"\[([^\]\n]*)\]\(([^)\s]+)\)", relink, readme.read_text(encoding="utf-8"))
+    text = re.sub(r"\[([^\[\]]*)\]\(([^)\s]+)\)", relink, readme.read_text(encoding="utf-8"))
     return re.sub(r"<!-- examples:start -->.*<!-- examples:end -->", table_of_examples("{}.md"), text, flags=re.DOTALL)
 
 
