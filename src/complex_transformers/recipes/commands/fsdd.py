@@ -48,7 +48,7 @@ def main() -> dict[str, int]:
     data = os.environ.get("COMPLEX_TRANSFORMERS_DATA", "../shared/data")
     archive, folder = Path(args.archive or f"{data}/speech/fsdd.tar.gz"), Path(args.output_dir)
     if not archive.is_file():
-        raise FileNotFoundError(f"--archive must be an existing file, got {archive}")
+        raise FileNotFoundError(f"--archive must be an existing file, got {archive}. Set --archive.")
     folder.mkdir(parents=True, exist_ok=True)
     rows: dict[str, list[tuple[str, str, str]]] = {part: [] for part in PARTS}
     with tarfile.open(archive) as file:
