@@ -174,7 +174,7 @@ def _lift(
     return lifted.eval()
 
 
-# --- steps from the tensors of a checkpoint to those of a plain network ---------------------------------------------
+# --- steps: from checkpoint tensors to a plain network ---------------------------------------------
 
 
 def _with_new_names(family: Family, head: str, config: PreTrainedConfig, weights: Tensors) -> Tensors:

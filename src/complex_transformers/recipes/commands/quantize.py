@@ -71,7 +71,7 @@ def main() -> None:
         args.output,
         model,
         license=(metadata_load(card) or {}).get("license") if card.is_file() else None,
-        training_data=f"That of {Path(args.model).name}.",
+        training_data=f"Training data of {Path(args.model).name}.",
         limits=f"The complex layers are quantized with {args.stages} stages ({rule} rounding).",
     )
     print(f"{args.output}: {sum(file.stat().st_size for file in Path(args.output).glob('*.safetensors')):,} bytes")
