@@ -78,7 +78,7 @@ class ComplexPreTrainedModel(PreTrainedModel):
     def push_to_hub(self, repo_id: str, **kwargs: Any) -> Any:
         """Upload the model with its shim; a repository without a model card gets one.
 
-        With ``create_pr=True`` the main branch stays as it is; if it has no card, the pull request has a card template.
+        With ``create_pr=True`` the main branch does not change; without a card there, the pull request has a template.
         """
         if not kwargs.get("create_pr"):  # the upload of Transformers has the shim
             prepare_repository(self, repo_id, None, kwargs.get("private"), kwargs.get("token"), with_shim=False)
