@@ -253,13 +253,13 @@ def test_tokens_that_are_given_stay_whole():
         (
             TEXTS,
             {"special_tokens": "none", "append_eos": True},
-            "True needs special_tokens='causal', got 'none'",
+            "special_tokens must be 'causal' for append_eos=True, got 'none'",
         ),
         (TEXTS, {"special_tokens": False, "append_eos": True}, "'causal'"),
         (
             TEXTS,
             {"special_tokens": "none", "append_eos": "stream"},
-            "'stream' needs special_tokens='causal'",
+            "special_tokens must be 'causal' for append_eos='stream'",
         ),
         (TEXTS, {"append_eos": "always"}, r"append_eos must be one of \['stream'\], got 'always'"),
         (TEXTS, {"min_frequency": 99}, "min_frequency=99, got none"),

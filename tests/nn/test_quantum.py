@@ -270,7 +270,7 @@ def test_resize(size):
 
 
 def test_bad_values():
-    assert_refused("povm.* each of the 3 complex features.*got 2 outcomes: use more", Measurement, 6, 2, "povm")
+    assert_refused("at least 3, the 3 complex features.*'povm', got 2. Use more", Measurement, 6, 2, "povm")
     assert_refused("each of the 6 real features", Measurement, 6, 4, "povm", "real")
     assert_refused("num_outcomes must be positive, got 0", Measurement, 6, 0)
     assert_refused(r"measurement must be one of \['povm', 'projectors'\], got 'one'", Measurement, 6, 2, "one")

@@ -92,7 +92,7 @@ def test_bad_values():
     message = "num_samples must be at least window_length=8, got 5"
     assert_refused(message, short_time_dft, samples[:5], hann, 4)
     assert_refused(r"window must be 1-D, got shape \(1, 8\)", short_time_dft, samples, hann.unsqueeze(0), 4)
-    message = r"dtype torch.int16; convert it with .float\(\)"
+    message = r"dtype torch.int16. Convert integers with .float\(\)"
     assert_refused(message, short_time_dft, samples.to(torch.int16), hann, 4, error=TypeError)
     assert_refused("complex64", short_time_dft, samples.to(torch.complex64), hann, 4, error=TypeError)
     message = "got weight 0 at sample 0; .*use a hamming window"

@@ -154,6 +154,6 @@ def test_bad_values():
     several = UnitaryLinear(4, num_maps=2)
     assert_refused("map_ids must be given with num_maps", several, x)
     assert_refused(r"map_ids must have shape \(2, 3\), got \(2,\)", several, x, ids[:, 0])
-    assert_refused(r"map_ids must lie in \[0, 2\), got 2; use a larger num_maps", several, x, ids + 2)
+    assert_refused(r"map_ids must lie in \[0, 2\), got 2. Use a larger num_maps", several, x, ids + 2)
     assert_refused("map_ids must be integers", several, x, ids.float(), error=TypeError)
     assert_refused(r"number_field must be one of \['complex', 'real'\], got 'dual'", UnitaryLinear, 4, 0.1, "dual")

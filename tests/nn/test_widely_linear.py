@@ -216,4 +216,4 @@ def test_bad_values():
     assert_refused(r"linear_type must be one of \['complex', .*got 'xavier'", linear_layer, "xavier", "complex")
     for name in ("complex", "conjugate", "widely_linear"):
         assert_refused(f"linear_type='{name}' needs number_field='complex'", linear_layer, name, "real")
-    assert_refused("linear_type='real' needs number_field='real'", linear_layer, "real", "complex")
+    assert_refused("linear_type must not be 'real' with number_field='complex'", linear_layer, "real", "complex")

@@ -97,6 +97,6 @@ def test_refusals():
     refused("got 1 other words, the first: 'c'", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "c"])
     refused("contexts must not repeat words", count_cooccurrences, ["a b"], ["a", "b"], 2, ["a", "a"])
     for lines in ([], ["", "a"], ["a x x"], ["x y"]):
-        refused("vocabulary words within 2 words of each other, got none", count_cooccurrences, lines, ["a", "b"])
+        refused("vocabulary word beside a context, got none", count_cooccurrences, lines, ["a", "b"])
     refused("lines must hold a word 2 times, got 1 rarer", build_vocabulary, ["a"], 2)
     refused("got 0 rarer words", build_vocabulary, [])

@@ -184,7 +184,7 @@ def test_many_pairs_at_once(how, phases, counts):
 
 
 def test_refusals(counts):
-    refused("must be fitted first", SemanticSpace().vector, "cat")
+    refused("must be fitted, got no vectors", SemanticSpace().vector, "cat")
     assert "cat" not in SemanticSpace()
     for options, words in (
         ({"weighting": "tfidf"}, "weighting must be one of .*, got 'tfidf'"),
@@ -262,7 +262,7 @@ def test_folders_that_are_no_space(counts, tmp_path):
     (tmp_path / "space.npz").write_bytes(b"PK")
     refused("must contain a saved SemanticSpace", SemanticSpace.load, tmp_path)
     refused("space.json", SemanticSpace.load, tmp_path / "nowhere", error=FileNotFoundError)
-    refused("must be fitted first", SemanticSpace().save, tmp_path / "new")
+    refused("must be fitted, got no vectors", SemanticSpace().save, tmp_path / "new")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def bleu_by_length(
             f"{len(source_lengths)}, {len(predictions)} and {len(references)}"
         )
     if group < 1 or min(source_lengths) < 1:
-        raise ValueError(f"lengths and group must be at least 1, got {min(source_lengths)} and {group}")
+        raise ValueError(f"source_lengths and group must be at least 1, got {min(source_lengths)} and {group}")
     metric = TranslationMetric() if metric is None else metric
     groups: dict[int, list[tuple[str, str]]] = {}
     for length, *pair in zip(source_lengths, predictions, references, strict=True):

@@ -85,7 +85,7 @@ class WeightTrace(TrainerCallback):
             raise ValueError(f"part must be one of ['real', 'imag', 'modulus'], got {part!r}")
         values = [getattr(row, part) for row in self.rows if row.layer == layer]
         if None in values:
-            raise ValueError(f"part must not be 'imag' for {layer!r}, whose weight is real")
+            raise ValueError(f"part must be 'real' or 'modulus' for the real weight of {layer!r}, got 'imag'")
         return values
 
     def to_list(self) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ def plot_weight_trace(trace: WeightTrace, layers: Sequence[str] | None = None) -
     layers = trace.layers if layers is None else list(layers)
     if not layers:
         raise ValueError(
-            "trace must hold records: pass it to Trainer(callbacks=[trace]), or call trace.record(model, 0)"
+            "trace must have records, got none. Pass it to Trainer(callbacks=[trace]), or call trace.record(model, 0)."
         )
     figure = new_figure(3.2 * len(layers), 2.8)
     for index, layer in enumerate(layers, start=1):
@@ -167,7 +167,7 @@ def part_coupling(
     steps = steps - steps.mean(dim=-1, keepdim=True)
     norms = torch.linalg.vector_norm(steps, dim=-1, keepdim=True)
     if not bool((norms > 0).all()) or not bool(norms.isfinite().all()):
-        raise ValueError("curves must be finite and not constant. Remove untrained or diverged runs.")
+        raise ValueError("curves must be finite and change, got NaN or constants. Remove untrained or diverged runs.")
     correlation = (steps[0] / norms[0]) @ (steps[1] / norms[1]).T  # [runs of the real, runs of the imaginary curve]
     runs = len(correlation)
     within = correlation.diagonal().mean().item()

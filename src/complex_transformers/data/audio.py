@@ -53,7 +53,9 @@ def read_audio(source: Any, sampling_rate: int, mix_channels: bool = False) -> n
     if samples.shape[1] > 1 and not mix_channels:
         raise ValueError(f"{name} must have one channel, got {samples.shape[1]}. Average them with mix_channels=True.")
     if not samples.size or not np.isfinite(samples).all():
-        raise ValueError(f"{name} must have finite samples, got {'NaN or infinity' if samples.size else 'none'}.")
+        raise ValueError(
+            f"{name} must have finite samples, got {'NaN or infinity' if samples.size else 'none'}. Remove it."
+        )
     mono = samples.mean(axis=1, dtype=np.float32)
     if rate != sampling_rate:
         why = f"{name} has {rate} Hz and not {sampling_rate}; resampling needs scipy"

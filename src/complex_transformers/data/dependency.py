@@ -86,7 +86,7 @@ class DependencyCollator:
                 edges[start, piece] = edges[piece, start] = 1.0
         if lost := [word for index, word in enumerate(row["tokens"]) if index not in first]:
             raise ValueError(
-                f"tokenizer must return a token for every word, got none for {lost[0]!r}. Remove the word."
+                f"tokenizer must return a token for every word, got none for {lost[0]!r}. Remove the sentence."
             )
         for index, head in enumerate(row["heads"]):
             if head:

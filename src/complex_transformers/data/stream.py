@@ -150,8 +150,8 @@ def token_ids(
             parts += [*_encode(pieces, tokenizer, add_special_tokens), np.asarray(end, dtype=np.int32)]
     if foreign:
         raise ValueError(
-            f"texts have {len(foreign)} symbol(s) outside the vocabulary: {sorted(foreign)}. Replace them, or build "
-            "the tokenizer with an unknown token."
+            f"texts must have symbols of the vocabulary only, got {len(foreign)} other(s): {sorted(foreign)}. Replace "
+            "them, or build the tokenizer with an unknown token."
         )
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 

@@ -99,7 +99,9 @@ def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
         head for index, head in enumerate(heads, 1) if head is None or not 0 <= head <= num_tokens or head == index
     ]
     if wrong or len(heads) != num_tokens:
-        raise ValueError(f"heads must be {num_tokens} other tokens of 1..{num_tokens} or 0, got {list(heads)}")
+        raise ValueError(
+            f"heads must be {num_tokens} numbers of other tokens, 1 to {num_tokens}, or 0 (root), got {list(heads)}"
+        )
 
 
 def _depths(heads: Sequence[int]) -> list[int]:
@@ -208,7 +210,7 @@ class SyntaxParser:
             if self.name is None:
                 raise ValueError(
                     "pipeline must be a name or folder to load in another process, got an object. Save it with "
-                    "to_disk()."
+                    "to_disk() and pass the folder."
                 )
             self._pipeline = _import_spacy().load(self.name)
         return self._pipeline
@@ -256,7 +258,10 @@ class SyntaxParser:
 
     def _sentence(self, doc: Doc, name: str) -> dict[str, Any]:
         if not doc.has_annotation("DEP", require_complete=True):
-            raise ValueError(f"{self.name} must have a parser, got {name} without relations: {doc.text!r:.80}")
+            raise ValueError(
+                f"pipeline must have a parser, got {self.name!r}, which finds no relations in {name}: "
+                f"{doc.text!r:.80}. Use a pipeline with a parser."
+            )
         heads = [0 if token.head.i == token.i else token.head.i + 1 for token in doc]
         relations = [_relation(token.dep_) for token in doc]
         roots = [index for index, head in enumerate(heads) if not head]
@@ -280,7 +285,7 @@ class SyntaxParser:
 def _one_line(text: str, name: str) -> str:
     line = " ".join(text.split())
     if not line:
-        raise ValueError(f"{name} must not be blank, got {text!r}")
+        raise ValueError(f"{name} must not be blank, got {text!r}. Remove empty texts.")
     return line
 
 

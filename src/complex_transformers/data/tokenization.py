@@ -109,7 +109,7 @@ def build_tokenizer(
     check_option("special_tokens", preset, _PRESETS)
     names = _PRESETS[preset]
     if append_eos and "eos_token" not in names:
-        raise ValueError(f"append_eos={append_eos!r} needs special_tokens='causal', got {special_tokens!r}")
+        raise ValueError(f"special_tokens must be 'causal' for append_eos={append_eos!r}, got {special_tokens!r}")
     special = list(names.values())
     alphabet = pre_tokenizers.ByteLevel.alphabet() if kind == "bpe" else []
     smallest = len(special) + max(len(alphabet), 1)
@@ -140,7 +140,9 @@ def build_tokenizer(
         trainer = trainers.WordLevelTrainer(min_frequency=min_frequency, **options)
     tokenizer.train_from_iterator(_without(special, checked_texts(texts), lowercase), trainer)
     if tokenizer.get_vocab_size() <= len(options["special_tokens"]):
-        raise ValueError(f"texts must have a token with min_frequency={min_frequency}, got none")
+        raise ValueError(
+            f"texts must have a token that occurs {min_frequency} times, got none. Add texts, or lower min_frequency."
+        )
     tokenizer.add_special_tokens(special)
     options = {} if model_max_length is None else {"model_max_length": model_max_length}
     if append_eos:

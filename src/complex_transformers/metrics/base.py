@@ -46,8 +46,7 @@ class Metric(ABC):
         if unknown := sorted(options.keys() - set(self.options)):
             raise TypeError(
                 f"arguments of {type(self).__name__}.compute() must be among {list(self.options)}, got "
-                f"{', '.join(unknown)}. "
-                "Pass other options to the constructor."
+                f"{', '.join(unknown)}. Pass other options to the constructor."
             )
         if (predictions is None) != (references is None):
             raise ValueError("predictions and references must be given together, got only one. Pass both or neither.")

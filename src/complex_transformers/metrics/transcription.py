@@ -118,7 +118,9 @@ def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
         ValueError: the shapes do not match, there is no row, or ``k`` is outside [1, C].
     """
     if logits.dim() != 2 or labels.shape != logits.shape[:1] or len(logits) == 0:
-        raise ValueError(f"logits must be [rows, classes] and labels [rows], got {logits.shape} and {labels.shape}")
+        raise ValueError(
+            f"logits must be [rows, classes] and labels [rows], got {[*logits.shape]} and {[*labels.shape]}"
+        )
     if not 1 <= k <= logits.shape[1]:
         raise ValueError(f"k must lie in [1, {logits.shape[1]}], the number of classes, got {k}")
     best = logits.topk(k, dim=-1).indices

@@ -129,7 +129,7 @@ class AdaptiveReadout(Readout):
         labels = labels.to(x.device)
         given = labels != ignore_index
         words = labels[given]
-        remedy = "use the tokenizer the model was made for, or resize_token_embeddings"
+        remedy = "Use the tokenizer of the model, or call resize_token_embeddings"
         check_ids("labels", words, self.out_features, remedy, f", or be {ignore_index} to be ignored")
         features, layers = self.features(x[given]), self._layers()
         # 0 for the first cluster, i for the i-th tail.

@@ -40,7 +40,7 @@ SHARINGS = ("none", "word", "dimension")
 PHASES = ("none", "learned", "per_dimension")
 FREQUENCY_INITS = ("sinusoidal", "normal", "uniform")
 DAMPINGS = ("none", "learned")
-VOCABULARY_REMEDY = "use the tokenizer the model was trained with, or model.resize_token_embeddings(len(tokenizer))"
+VOCABULARY_REMEDY = "Use the tokenizer of the model, or model.resize_token_embeddings(len(tokenizer))"
 
 
 def check_frequency_scale(frequency_scale: float) -> None:
@@ -53,8 +53,8 @@ def check_words_differ(amplitude_sharing: str, frequency_sharing: str, phase: st
     """Raise if the options give every word the same complex-order embedding."""
     if amplitude_sharing == frequency_sharing == "word" and phase != "learned":
         raise ValueError(
-            "amplitude_sharing='word' with frequency_sharing='word' gives every word the same embedding; "
-            "share one of the two, or set phase='learned'"
+            "amplitude_sharing and frequency_sharing must not both be 'word', got 'word' twice: all words would be "
+            "equal. Change one, or set phase='learned'."
         )
 
 
@@ -169,7 +169,7 @@ class TableEmbedding(FullPrecision):
         found = torch.stack(list(rows.values()))
         table = self._vector_target(found.shape[1])
         if (largest := max(vocabulary.values())) >= self.num_embeddings:
-            raise ValueError(f"ids of vocabulary must be below {self.num_embeddings}, got {largest}; resize first")
+            raise ValueError(f"ids of vocabulary must be below {self.num_embeddings}, got {largest}. Resize first.")
         # Sorted, since tokenizers list their vocabulary in varying order and a seed must give the same vectors.
         unknown = sorted(set(vocabulary.values()) - rows.keys())
         drawn = torch.randn(len(unknown), found.shape[1])
@@ -187,8 +187,8 @@ class TableEmbedding(FullPrecision):
     def _check_dimension(dimension: int, *fitting: int, factor: int = 2) -> None:
         if dimension not in fitting:
             raise ValueError(
-                f"vectors must have {' or '.join(map(str, fitting))} dimensions, got {dimension}; use "
-                f"embedding_dim={factor * dimension} (a model's hidden_size)"
+                f"vectors must have {' or '.join(map(str, fitting))} dimensions, got {dimension}. Use "
+                f"embedding_dim={factor * dimension} (a model's hidden_size)."
             )
 
     @staticmethod
@@ -442,11 +442,11 @@ class WordPositionEmbedding(TableEmbedding):
 
     def _check_positions(self, positions: Tensor, given: bool) -> None:
         limit = self.max_position_embeddings
-        remedy = f"truncate to max_position_embeddings={limit} tokens or use embedding_type='complex_order'"
+        remedy = f"Truncate to max_position_embeddings={limit} tokens or use embedding_type='complex_order'"
         if given or (positions.shape[-1] > limit and positions.is_cpu):  # a long row may be padding
             check_ids("positions", positions, limit, remedy, first=1)
         elif positions.shape[-1] > limit:
-            raise ValueError(f"positions must be at most {limit}, got {positions.shape[-1]} tokens; {remedy}")
+            raise ValueError(f"positions must be at most {limit}, got {positions.shape[-1]} tokens. {remedy}.")
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}, embedding_type={self.embedding_type!r}"

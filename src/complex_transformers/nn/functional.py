@@ -80,10 +80,10 @@ def check_halves(x: Tensor, dim: int = -1) -> None:
     if not x.is_floating_point():
         remedy = "from_complex(z)" if dim == -1 else f"torch.cat([z.real, z.imag], dim={dim})"
         raise TypeError(
-            f"x must be a real floating-point tensor of halves, got dtype {x.dtype}; convert complex z by {remedy}"
+            f"x must be a real floating-point tensor of halves, got dtype {x.dtype}. Convert complex z by {remedy}."
         )
     if x.dim() == 0 or x.shape[dim] % 2:
-        raise ValueError(f"the axis of [real | imag] halves (dim={dim}) must be even, got shape {tuple(x.shape)}")
+        raise ValueError(f"x must have an even size on axis {dim} ([real | imag] halves), got shape {tuple(x.shape)}")
 
 
 def split(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -77,7 +77,7 @@ class SpectralScaledAttention(HeadedAttention):
         check_choice("position_phase", position_phase, POSITION_PHASES)
         if embed_dim % 2 or num_heads < 1 or (embed_dim // 2) % num_heads:
             given = f"embed_dim={embed_dim}, num_heads={num_heads}"
-            raise ValueError(f"embed_dim must be even and num_heads divide its half, got {given}")
+            raise ValueError(f"embed_dim must be even and num_heads must divide its half, got {given}")
         self.embed_dim = embed_dim
         self.num_heads = num_heads
         self.dropout = dropout

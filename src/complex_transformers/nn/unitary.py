@@ -178,11 +178,12 @@ class UnitaryLinear(nn.Module):
             CF.check_halves(x)
         matrix = self.matrix().to(x.dtype)
         if (map_ids is None) != (self.num_maps is None):
-            raise ValueError(f"map_ids must be {'None without' if self.num_maps is None else 'given with'} num_maps")
+            valid = "None without num_maps, got ids" if self.num_maps is None else "given with num_maps, got None"
+            raise ValueError(f"map_ids must be {valid}")
         if self.num_maps is None or map_ids is None:
             return self._apply_map(x, matrix)
         check_shape("map_ids", map_ids, x.shape[:-1])
-        check_ids("map_ids", map_ids, self.num_maps, "use a larger num_maps, or ids below it")
+        check_ids("map_ids", map_ids, self.num_maps, "Use a larger num_maps, or smaller ids")
         if is_exporting():  # whose parts have sizes that are known: every state goes through all maps
             mapped = torch.stack([self._apply_map(x, own) for own in matrix.unbind(0)], dim=-2)
             index = map_ids.long()[..., None, None].expand(*map_ids.shape, 1, self.features)

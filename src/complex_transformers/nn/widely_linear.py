@@ -113,7 +113,7 @@ class WidelyLinear(ComplexLinear):
         if not isinstance(linear, nn.Linear) or type(linear).forward is not nn.Linear.forward or is_hooked(linear):
             raise TypeError(
                 f"linear must be an nn.Linear without hooks, got {type(linear).__name__}. Remove hooks and merge "
-                "adapters first (merge_and_unload)"
+                "adapters first (merge_and_unload())."
             )
         weight, bias = linear.weight, linear.bias
         options = {"bias": bias is not None, "device": weight.device, "dtype": weight.dtype}
@@ -192,7 +192,9 @@ def check_linear_type(linear_type: str, number_field: str) -> None:
     """Raise unless ``linear_type`` is known and exists in ``number_field``."""
     check_field_choice("linear_type", linear_type, LINEAR_TYPES, number_field, ("real",))
     if linear_type == "real" and number_field == "complex":
-        raise ValueError("linear_type='real' needs number_field='real'; use 'widely_linear' for any real matrix")
+        raise ValueError(
+            "linear_type must not be 'real' with number_field='complex', got 'real'. Use 'widely_linear'."
+        )
 
 
 def linear_layer(linear_type: str | None, number_field: str) -> type[nn.Module]:

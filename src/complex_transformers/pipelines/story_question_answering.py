@@ -54,7 +54,7 @@ class StoryQuestionAnsweringPipeline(Pipeline):
             )
         if self.processor is None:
             raise ValueError(
-                f"processor must be given for {QUESTION_ANSWERING_TASK!r}: the MemoryProcessor of the model"
+                f"processor must be given for {QUESTION_ANSWERING_TASK!r}, got None. Pass the model's MemoryProcessor."
             )
         sizes = (
             ("memory_size",) if self.processor.variant == "sentence_memory" else ("story_length", "question_length")
@@ -77,7 +77,7 @@ class StoryQuestionAnsweringPipeline(Pipeline):
         if inputs is None:
             inputs = {"story": story, "question": question}
         elif story is not None or question is not None:
-            raise ValueError("inputs must not be given beside story and question")
+            raise ValueError("inputs must be None with story or question, got both. Pass story and question alone.")
         return super().__call__(inputs, **kwargs)
 
     def preprocess(self, input_: Any) -> dict[str, Any]:

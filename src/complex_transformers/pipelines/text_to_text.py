@@ -78,7 +78,7 @@ def _check_text(text: Any, number: int | None) -> None:
             "KeyDataset(dataset, 'text')."
         )
     if not text.strip():
-        raise ValueError(f"{_name(number)} must hold more than white space, got {text!r}. Remove empty texts.")
+        raise ValueError(f"{_name(number)} must have more than white space, got {text!r}. Remove empty texts.")
 
 
 def _prompt_length(sequences: torch.Tensor, given: torch.Tensor | None) -> int:
@@ -192,7 +192,7 @@ class TextToTextPipeline(Pipeline):
         )
         if for_output.get("return_relations") and not self._generates_relations():
             raise ValueError(
-                f"return_relations must be False for {type(self.model).__name__}, which generates no relations"
+                f"return_relations must be False for {type(self.model).__name__} without relations, got True"
             )
         return for_input, {**kwargs, **for_scores}, for_output
 
@@ -260,7 +260,7 @@ class TextToTextPipeline(Pipeline):
             raise ValueError(f"{_name(number)}: {error}") from error
         length = len(features["input_ids"])
         if length == 0:
-            raise ValueError(f"{_name(number)} must hold a token of the vocabulary, got {text!r}")
+            raise ValueError(f"{_name(number)} must have a token of the vocabulary, got {text!r}. Remove it.")
         limit, reason = self._source_limit()
         if limit is not None and length > limit:
             if not truncation:

@@ -45,7 +45,9 @@ def _inputs(model: PreTrainedModel, example: Any) -> Inputs:
         try:
             tensor = torch.as_tensor(value, device=model.device)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise ValueError(f"calibration column {name} must be numeric: {error}. Remove it.") from None
+            raise ValueError(
+                f"calibration column {name} must be an array of numbers, got {value!r:.80}. Pad or remove it."
+            ) from error
         inputs[name] = tensor.unsqueeze(0) if tensor.dim() < 2 else tensor
     if (labels := inputs.pop("labels", None)) is not None:
         inputs["decoder_input_ids"] = getattr(model, FROM_LABELS)(labels)
@@ -65,7 +67,9 @@ def called_layers(
     with _watched(layers, lambda name, _: order.setdefault(name)), _inference(model):
         model(**examples[0])
     if missing := sorted(layers.keys() - order):
-        raise ValueError(f"calibration must reach every layer, got none for {missing}. Use modules_to_not_convert.")
+        raise ValueError(
+            f"calibration must reach every layer, got none for {missing}. Name them in modules_to_not_convert."
+        )
     return list(order)
 
 

@@ -47,15 +47,17 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     Raises:
         ValueError: see ``quantize``.
     """
-    if (getattr(getattr(model.config, "distributed_config", None), "tp_size", None) or 1) > 1:
-        raise ValueError("tp_size must be 1 for quantization. Load the model without tensor parallelism.")
+    if (tp_size := getattr(getattr(model.config, "distributed_config", None), "tp_size", None) or 1) > 1:
+        raise ValueError(f"tp_size must be 1 for quantization, got {tp_size}. Load without tensor parallelism.")
     names = [name for name, _ in model.named_modules()]
     kept = config.modules_to_not_convert
     if kept is None:
         head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
         kept = [name for name, module in model.named_modules() if isinstance(module, Readout) or module is head]
     elif unknown := [key for key in kept if all(should_convert_module(name, [key]) for name in names)]:
-        raise ValueError(f"modules_to_not_convert must name layers of the model, got {unknown}. See named_modules().")
+        raise ValueError(
+            f"modules_to_not_convert must name layers of the model, got {unknown}. See model.named_modules()."
+        )
     layers = {
         name: module
         for name, module in model.named_modules()
@@ -63,7 +65,7 @@ def layers_to_convert(model: PreTrainedModel, config: ComplexQuantizationConfig)
     }
     if not layers:
         remedy = REMEDIES[getattr(model.config, "number_field", None)]
-        raise ValueError(f"model must have complex layers to quantize, got {type(model).__name__} without. {remedy}")
+        raise ValueError(f"model must have complex layers to quantize, got none in {type(model).__name__}. {remedy}")
     return layers
 
 
@@ -85,7 +87,9 @@ def set_layers(model: nn.Module, layers: Mapping[str, nn.Module]) -> None:
 def check_loaded(layers: Mapping[str, ComplexLinear]) -> None:
     """Raise for layers whose weights ``device_map`` has offloaded."""
     if missing := [name for name, layer in layers.items() if any(part.is_meta for part in layer.parameters())]:
-        raise ValueError(f"device_map must not offload layers before quantization, got {missing[0]}. Save it packed.")
+        raise ValueError(
+            f"device_map must not offload layers before quantization, got {missing[0]}. Quantize and save without it."
+        )
 
 
 def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
@@ -174,14 +178,19 @@ def check_files(model: PreTrainedModel, files: Sequence[str | Path] | None) -> N
             for name in opened.keys():  # noqa: SIM118 - not iterable itself
                 layer, _, buffer = name.removeprefix(prefix).rpartition(".")
                 if buffer == "codes" and not layers.get(layer, True):
-                    raise ValueError(f"quantization_config must pack {layer}, as {file} does. Restore config.json.")
+                    raise ValueError(
+                        f"quantization_config must pack {layer}, got a float layer but packed weights in {file}. "
+                        "Restore config.json."
+                    )
 
 
 def check_packed(model: nn.Module) -> None:
     """Raise for packed layers whose weights were not in the files, or are not finite."""
     for name, layer in model.named_modules():
         if isinstance(layer, PackedLinear) and not layer.has_weights:
-            raise ValueError(f"the checkpoint must hold packed weights of {name}, got none. Save the model again.")
+            raise ValueError(
+                f"checkpoint must contain packed weights of {name}, got none. Quantize and save the model again."
+            )
 
 
 def dequantize(model: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:

@@ -178,7 +178,7 @@ def mixture(states: Sequence[ArrayLike], weights: ArrayLike | None = None) -> Ar
     """
     matrices = [_density(state) for state in states]
     if not matrices:
-        raise ValueError("states must not be empty")
+        raise ValueError("states must have at least one state, got none")
     if len(sizes := {len(matrix) for matrix in matrices}) > 1:
         raise ValueError(f"states must have equal sizes, got {sorted(sizes)}")
     given = numpy.full(len(matrices), 1 / len(matrices)) if weights is None else numpy.asarray(weights, dtype=float)
@@ -196,7 +196,8 @@ def tensor(*factors: ArrayLike) -> Array:
     arrays = [numpy.asarray(factor, dtype=numpy.complex128) for factor in factors]
     if not arrays or len({array.ndim for array in arrays}) > 1:
         raise ValueError(
-            f"factors must be all vectors or all matrices, got {[array.shape for array in arrays]}. Use density."
+            f"factors must be all vectors or all matrices, got {[array.shape for array in arrays]}. Convert with "
+            "density()."
         )
     product = arrays[0]
     for array in arrays[1:]:
@@ -286,7 +287,7 @@ def effects(operators: Sequence[ArrayLike]) -> list[Array]:
     """
     matrices = [_finite("a measurement operator", operator, (2,)) for operator in operators]
     if not matrices:
-        raise ValueError("operators must not be empty")
+        raise ValueError("operators must have at least one matrix, got none")
     found = [matrix.conj().T @ matrix for matrix in matrices]
     _complete("M^H M of the measurement operators", found, len(found[0]))
     return found
@@ -313,7 +314,7 @@ def measure(state: ArrayLike, projections: Sequence[ArrayLike]) -> NDArray[numpy
     """
     matrices = [_hermitian("a projector", matrix) for matrix in projections]
     if not matrices:
-        raise ValueError("projections must not be empty")
+        raise ValueError("projections must have at least one matrix, got none")
     for matrix in matrices:
         if (deviation := abs(matrix @ matrix - matrix).max()) > _TOLERANCE:
             raise ValueError(f"projections must satisfy P P = P, got a difference of {deviation:.3g}")
@@ -339,7 +340,7 @@ def measure_effects(state: ArrayLike, povm: Sequence[ArrayLike]) -> NDArray[nump
     """
     matrices = [_positive("an effect", matrix) for matrix in povm]
     if not matrices:
-        raise ValueError("povm must not be empty")
+        raise ValueError("povm must have at least one matrix, got none")
     _complete("effects", matrices, len(matrices[0]))
     return _probabilities(state, matrices)
 

@@ -110,8 +110,8 @@ def _document_counts(
     kept = numpy.flatnonzero((shares > 0) & (shares <= max_share))
     if not len(kept):
         raise ValueError(
-            f"vocabulary must hold a word that occurs in at most {max_share} of the documents, got "
-            f"{len(vocabulary)} words. Raise max_share."
+            f"vocabulary must have a word that occurs in at most {max_share} of the documents, got none of "
+            f"{len(vocabulary)}. Raise max_share, or extend it."
         )
     return tuple(vocabulary[int(place)] for place in kept), counts[:, kept]
 

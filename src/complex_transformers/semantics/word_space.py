@@ -113,7 +113,9 @@ class WordSpace:
 
     def _fitted(self) -> sparse.csr_matrix:
         if not hasattr(self, "vectors_"):
-            raise ValueError(f"{type(self).__name__} must be fitted first. Call fit(), or load a saved space.")
+            raise ValueError(
+                f"{type(self).__name__} must be fitted, got no vectors. Call fit(), or load a saved space."
+            )
         return self.vectors_
 
     def __contains__(self, word: object) -> bool:
@@ -129,8 +131,8 @@ class WordSpace:
         vectors = self._fitted()
         if word not in self._rows:
             raise ValueError(
-                f"word must be one of the {len(self.words_)} words of this space, got {word!r}. Fit it with a smaller "
-                "min_count."
+                f"word must be one of the {len(self.words_)} words of this space, got {word!r}. Build its vocabulary "
+                "with a smaller min_count."
             )
         if word not in self:
             raise ValueError(f"word must occur beside a context, got {word!r}, whose vector is 0. Add contexts.")
@@ -155,11 +157,11 @@ class WordSpace:
         check_option("how", how, COMPOSITIONS)
         rows = [self.vector(word) for word in _words(words)]
         if not rows:
-            raise ValueError("words must not be empty")
+            raise ValueError("words must have at least one word, got none")
         if how == "mixture":
             return self._mixture(rows, weights)
         if weights is not None:
-            raise ValueError(f"weights must be None for how={how!r}, got {weights!r}")
+            raise ValueError(f"weights must be None for how={how!r}, got {weights!r}. Use how='mixture'.")
         if how == "tensor":
             composed = reduce(lambda first, second: sparse.kron(first, second, format="csr"), rows)
         else:

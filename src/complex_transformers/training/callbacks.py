@@ -58,12 +58,17 @@ class LinearStart(TrainerCallback, ExportableState):
     def begin(self, config: PreTrainedConfig) -> None:
         """Make the attention linear."""
         if getattr(config, "variant", None) != "sentence_memory":
-            raise ValueError(f"LinearStart needs a model with variant='sentence_memory', got {config.model_type!r}")
+            raise ValueError(
+                f"model must have variant='sentence_memory' for LinearStart, got {config.model_type} with "
+                f"{getattr(config, 'variant', None)!r}. Remove the callback."
+            )
         self.is_training = True
         if self.is_linear and config.attention_normalization != "linear":
             self.normalization, config.attention_normalization = config.attention_normalization, "linear"
         elif self.is_linear and self.normalization is None:
-            raise ValueError("attention_normalization must not be 'linear' before LinearStart. Set the final one.")
+            raise ValueError(
+                "attention_normalization must be the final one before LinearStart, got 'linear'. Set 'softmax'."
+            )
 
     def after_evaluation(self, config: PreTrainedConfig, loss: float, epoch: float) -> None:
         """Restore the normalization once the loss no longer falls."""
@@ -172,7 +177,10 @@ class RelationSchedule(TrainerCallback):
         """Raise for a model without relations, on which the schedule would have no effect."""
         config = model.config
         if not getattr(config, "use_relations", False):
-            raise ValueError(f"RelationSchedule needs a model with use_relations=True, got a {config.model_type}")
+            raise ValueError(
+                f"model must have use_relations=True for RelationSchedule, got {config.model_type} without. Remove "
+                "the callback."
+            )
         if self.own_relations is not None and config.relation_feedback != "mixed":
             raise ValueError(f"relation_feedback must be 'mixed' with own_relations, got {config.relation_feedback!r}")
 

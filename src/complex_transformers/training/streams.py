@@ -50,7 +50,8 @@ class ComplexStreamTrainer(ComplexTrainer):
             raise ValueError(f"n_gpu must be 1 per process, got {self.args.n_gpu}. Start the script with torchrun.")
         if self.label_smoother is not None or self.compute_loss_func is not None:
             raise ValueError(
-                "label_smoothing_factor and compute_loss_func must be left out: they would get unshifted labels."
+                "label_smoothing_factor must be 0 and compute_loss_func None, as labels are not shifted, got "
+                f"{self.args.label_smoothing_factor} and {self.compute_loss_func}"
             )
         self.model.new_memory(mem_len=eval_mem_len)  # raises before training if it does not fit
         self.eval_mem_len = eval_mem_len
@@ -119,8 +120,8 @@ class ComplexStreamTrainer(ComplexTrainer):
         read = 0 if self.memory is None else self.memory.get_seq_length()
         if segment and read != start:
             raise ValueError(
-                f"segment {segment} starts at token {start}, but the memory has {read} tokens. Resume with the same "
-                "segment_length."
+                f"memory must have {start} tokens before segment {segment}, got {read}. Resume with the "
+                "segment_length of the checkpoint."
             )
         # Always passed: with gradient checkpointing Transformers creates none.
         return self.memory if segment and self.memory is not None else self.model.new_memory(for_training=True)

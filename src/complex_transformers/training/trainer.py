@@ -122,7 +122,9 @@ class _SameLearningRates(TrainerCallback):
         """Compare them with the loaded scheduler."""
         loaded = getattr(lr_scheduler, "base_lrs", self.rates)
         if self.rates is not None and loaded != self.rates:
-            raise ValueError(f"learning_rate must equal {loaded} of the checkpoint, got {self.rates}")
+            raise ValueError(
+                f"learning_rate must equal {loaded} of the checkpoint, got {self.rates}. Start a new run to change it."
+            )
 
 
 class ComplexTrainer(Trainer):

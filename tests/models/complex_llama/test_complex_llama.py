@@ -365,7 +365,7 @@ REFUSED = [
         "attn_logit_softcapping needs attention_normalization='softmax'",
     ),
     ({"no_rope_layers": [1]}, r"no_rope_layers must have 2 entries, one per layer, got \[1\]"),
-    ({"hidden_size": 38}, "num_attention_heads must divide the width 38 unless head_dim is given, got 4"),
+    ({"hidden_size": 38}, "num_attention_heads must divide the width 38, got 4"),
     ({**REAL, "linear_type": "widely_linear"}, "linear_type='widely_linear' needs number_field='complex'"),
     ({**REAL, "gate_product": "conj"}, "gate_product='conj' needs number_field='complex'"),
     ({**REAL, "norm_scale": "modulus"}, "norm_scale='modulus' needs number_field='complex'"),

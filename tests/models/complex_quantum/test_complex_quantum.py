@@ -259,7 +259,7 @@ def test_pairs_that_cannot_be_told_apart():
     refused(r"token_type_ids must be .*, got None.*tokenizer\(first, second, return_token_type_ids=True\)", model, ids)
     refused(r"must be \[batch, length\] = \(1, 3\), got \(3,\)", model, ids, token_type_ids=torch.zeros(3))
     wrong = torch.tensor([[0, 1, 2]])
-    refused(r"must lie in \[0, 2\), got 2; use 0 for the first text and 1", model, ids, token_type_ids=wrong)
+    refused(r"must lie in \[0, 2\), got 2. Use 0 for the first text and 1", model, ids, token_type_ids=wrong)
     one = PAIRS.own()
     torch.testing.assert_close(one(ids, token_type_ids=torch.zeros_like(ids)).logits, one(ids).logits)
 

@@ -134,7 +134,7 @@ class LocalAttention(_Alignment):
     def __init__(self, embed_dim: int, window: int = 10, number_field: str = "complex") -> None:
         super().__init__(embed_dim, number_field, key_bias=False)
         if window < 1:
-            raise ValueError(f"window must be 1 or more, got {window}.")
+            raise ValueError(f"window must be 1 or more, got {window}")
         self.window = window
         self.place_proj = self.linear(embed_dim, embed_dim, bias=False)
         self.place_readout = RealLinear(embed_dim, 1, bias=False)

@@ -45,20 +45,20 @@ def check_attention(
     check_choice("attention_normalization", normalization, ATTENTION_NORMALIZATIONS)
     if number_field == "real" and (score != "real" or normalization == "split_softmax"):
         raise ValueError(
-            f"attention_score={score!r} with attention_normalization={normalization!r} needs number_field='complex'. "
-            "Use 'real' with 'softmax' or 'probability_amplitude'."
+            "attention_score must be 'real' and attention_normalization not 'split_softmax' for number_field='real', "
+            f"got {score!r} and {normalization!r}"
         )
     if score == "real" and normalization == "split_softmax":
         raise ValueError(
-            "attention_normalization='split_softmax' needs attention_score='modulus' (q k^H) or 'bilinear_modulus' "
-            "(q k^T), got 'real'."
+            "attention_score must be 'modulus' (q k^H) or 'bilinear_modulus' (q k^T) for "
+            "attention_normalization='split_softmax', got 'real'"
         )
 
 
 def check_shared_parts(share_parts: bool, linear_type: str | None) -> None:
     """Raise if ``share_parts`` is combined with a ``linear_type`` that has more matrices than A and B."""
     if share_parts and linear_type in ("conjugate", "widely_linear"):
-        raise ValueError(f"share_parts=True needs linear_type='complex', got {linear_type!r}.")
+        raise ValueError(f"linear_type must be 'complex' with share_parts=True, got {linear_type!r}")
 
 
 # --- scores -------------------------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ class ComplexMultiheadAttention(HeadedAttention):
         features = self.numbers.num_features(embed_dim)
         if num_heads < 1 or features % num_heads:
             raise ValueError(
-                f"num_heads must divide the {features} {number_field} features of width {embed_dim}, got {num_heads}."
+                f"num_heads must divide the {features} {number_field} features of width {embed_dim}, got {num_heads}"
             )
         linear = linear_layer(linear_type, number_field)
         check_shared_parts(share_parts, linear_type)

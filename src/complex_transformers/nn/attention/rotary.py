@@ -26,7 +26,7 @@ __all__ = ["RotaryPositions", "RotaryWordPositions", "rotary_frequencies"]
 def check_rope_theta(rope_theta: float) -> None:
     """Raise unless the base of the frequencies is positive and finite."""
     if not isinstance(rope_theta, int | float) or isinstance(rope_theta, bool) or not 0.0 < rope_theta < math.inf:
-        raise ValueError(f"rope_theta must be positive and finite, got {rope_theta!r}.")
+        raise ValueError(f"rope_theta must be positive and finite, got {rope_theta!r}")
 
 
 def rotary_frequencies(num_features: float, rope_theta: float = 10000.0, device: torch.device | None = None) -> Tensor:

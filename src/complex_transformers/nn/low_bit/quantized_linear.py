@@ -36,7 +36,7 @@ def check_rounding(stages: int, granularity: str) -> None:
     """Raise unless ``stages`` is 1 to 3 and ``granularity`` is known."""
     if type(stages) is not int or stages not in range(1, MAX_STAGES + 1):
         raise ValueError(
-            f"stages must be 1, 2 or 3, got {stages!r}; name the layer in modules_to_not_convert to keep more bits"
+            f"stages must be 1, 2 or 3, got {stages!r}. To keep more bits, name the layer in modules_to_not_convert."
         )
     check_choice("granularity", granularity, GRANULARITIES)
 

@@ -123,7 +123,7 @@ def check_cell(rnn_type: str, gate: str, activation: str, number_field: str = "c
     """Check as ``check_recurrent``, and raise for a gate of a cell without gates."""
     check_recurrent(gate, activation, number_field)
     if rnn_type not in GATED_CELLS and gate != "split":
-        raise ValueError(f"gate={gate!r} has no effect with rnn_type={rnn_type!r}; leave it at 'split'")
+        raise ValueError(f"gate must be 'split' with rnn_type={rnn_type!r}, got {gate!r}")
 
 
 def times(gate: Tensor, z: Tensor) -> Tensor:
