@@ -287,7 +287,7 @@ def test_text_without_tokens():
     tokenizer.backend_tokenizer.normalizer = normalizers.Replace("zap", "")
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
     generate = build_pipeline("marian", tokenizer)
-    with pytest.raises(ValueError, match="text 1 must hold a token of the vocabulary, got 'zap'"):
+    with pytest.raises(ValueError, match="text 1 must have a token of the vocabulary, got 'zap'"):
         generate(["cat", "zap"])
 
 

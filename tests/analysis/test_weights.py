@@ -41,7 +41,9 @@ def test_means_are_those_of_the_complex_weight():
         == real.rows[0].modulus
         == pytest.approx(twin.model.layers[0].dense.weight.double().abs().mean().item())
     )
-    with pytest.raises(ValueError, match=r"part must be 'real' or 'modulus' for the real weight of 'model.layers.0.dense'"):
+    with pytest.raises(
+        ValueError, match=r"part must be 'real' or 'modulus' for the real weight of 'model.layers.0.dense'"
+    ):
         real.curve("model.layers.0.dense", "imag")
 
 

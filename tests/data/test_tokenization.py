@@ -262,7 +262,7 @@ def test_tokens_that_are_given_stay_whole():
             "special_tokens must be 'causal' for append_eos='stream'",
         ),
         (TEXTS, {"append_eos": "always"}, r"append_eos must be one of \['stream'\], got 'always'"),
-        (TEXTS, {"min_frequency": 99}, "min_frequency=99, got none"),
+        (TEXTS, {"min_frequency": 99}, "occurs 99 times, got none"),
         ([], {}, "texts must have a token"),
         (["", "  "], {}, "texts must have a token"),
     ],

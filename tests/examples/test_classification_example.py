@@ -118,7 +118,7 @@ def test_a_saved_tokenizer_cuts_to_the_learned_positions(run: Callable[..., Any]
     classify = pipeline("text-classification", model=str(tmp_path / "out"))
     long = "a fine film , " * 9
     assert classify(long, truncation=True) == classify("a fine film , a fine film")
-    with pytest.raises(ValueError, match="truncate to max_position_embeddings=7 tokens"):
+    with pytest.raises(ValueError, match="Truncate to max_position_embeddings=7 tokens"):
         classify(long)
 
 

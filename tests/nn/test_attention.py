@@ -347,7 +347,7 @@ def test_bad_values():
     assert_refused(message, ComplexMultiheadAttention, 12, 4)
     assert_refused("got 0", ComplexMultiheadAttention, 12, 0)
     assert ComplexMultiheadAttention(12, 4, score="real", number_field="real").scaling == 3**-0.5
-    assert_refused("even, got 13; use 14", ComplexMultiheadAttention, 13, 1)
+    assert_refused("even, got 13. Use 14", ComplexMultiheadAttention, 13, 1)
     message = r"attention_score .*\['bilinear_modulus', 'modulus', 'real'\], got 'dot'"
     assert_refused(message, ComplexMultiheadAttention, 12, 2, score="dot")
     message = r"attention_normalization .*\['probability_amplitude', 'softmax', 'split_"

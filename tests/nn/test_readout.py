@@ -119,7 +119,7 @@ def test_bad_values():
     for name in set(NAMES) - {"concat"}:
         with pytest.raises(ValueError, match="the real field has readout='concat'"):
             Readout(4, 2, name, "real")
-        with pytest.raises(ValueError, match="even, got 5; use 6"):
+        with pytest.raises(ValueError, match="even, got 5. Use 6"):
             Readout(5, 2, name)
         with pytest.raises(TypeError, match="complex64"):
             Readout(4, 2, name)(torch.zeros(1, 4, dtype=torch.complex64))

@@ -148,7 +148,7 @@ def test_it_learns_a_unitary_matrix():
 def test_bad_values():
     for function in (unit_norm, vector_norm):
         assert_refused("complex64", function, torch.zeros(2, 3, dtype=torch.complex64), error=TypeError)
-    assert_refused("even, got 5; use 6", UnitaryLinear, 5)
+    assert_refused("even, got 5. Use 6", UnitaryLinear, 5)
     x, ids = torch.zeros(2, 3, 4), torch.zeros(2, 3, dtype=torch.long)
     assert_refused("map_ids must be None without num_maps", UnitaryLinear(4), x, ids)
     several = UnitaryLinear(4, num_maps=2)

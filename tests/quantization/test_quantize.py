@@ -160,7 +160,9 @@ def test_unusable_calibrations_leave_the_model_unchanged():
                 torch.testing.assert_close(model.state_dict()[name], value, rtol=0, atol=0, equal_nan=True)
 
     refused("damping must be positive, got -1", calibrate, [ids], damping=-1)
-    refused("calibration column text must be an array of numbers, got", calibrate, [{"input_ids": ids, "text": "words"}])
+    refused(
+        "calibration column text must be an array of numbers, got", calibrate, [{"input_ids": ids, "text": "words"}]
+    )
     nothing = {"input_ids": ids, "attention_mask": torch.zeros_like(ids)}
     refused("calibration must have at least one token", calibrate, [nothing])
     broken = decoder()

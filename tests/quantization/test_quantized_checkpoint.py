@@ -136,7 +136,7 @@ def with_nan(state):
 def test_files_that_lack_weights(tmp_path, change):
     quantize(decoder(), ComplexQuantizationConfig()).save_pretrained(tmp_path)
     edit(tmp_path, change)
-    refused(f"the checkpoint must hold packed weights of {NAME}, got none", load, tmp_path)
+    refused(f"checkpoint must contain packed weights of {NAME}, got none", load, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["codes", "scales"])
@@ -166,7 +166,7 @@ def test_files_of_another_configuration(tmp_path):
     decoder().save_pretrained(tmp_path / "float")
     path = tmp_path / "float" / "config.json"
     rewrite(stages=2)  # says packed, holds floats
-    refused("the checkpoint must hold packed weights of model.layers.0", load, tmp_path / "float")
+    refused("checkpoint must contain packed weights of model.layers.0", load, tmp_path / "float")
 
 
 def test_a_packed_checkpoint_keeps_its_own_configuration(tmp_path):

@@ -152,7 +152,10 @@ def test_options_of_attention():
 def test_configurations_that_there_are_not():
     for options, words in (
         ({"share_parts": True, "linear_type": "conjugate"}, "linear_type must be 'complex' with share_parts=True"),
-        ({**REAL, "linear_type": "widely_linear"}, "linear_type='widely_linear' needs number_field='complex'"),
+        (
+            {**REAL, "linear_type": "widely_linear"},
+            "linear_type must be 'real' with number_field='real', got 'widely_linear'",
+        ),
         ({"linear_type": "real"}, "linear_type must not be 'real' with number_field='complex'"),
         ({"type_vocab_size": 0}, "type_vocab_size must be positive, got 0"),
         ({"attention_scale": 0.0}, "attention_scale must be positive, got 0.0"),
