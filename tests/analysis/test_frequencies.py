@@ -100,7 +100,7 @@ def test_one_frequency_for_all_dimensions_of_a_word():
 def test_frequencies_that_all_words_share():
     embedding = ComplexOrderEmbedding(len(VOCABULARY), 4, frequency_sharing="word")
     embedding.frequency.data = torch.tensor([[2.0, -4.0]])
-    refused("frequency_sharing must not be 'word'", frequency_table, embedding, TOKENIZER)
+    refused("frequency_sharing must be 'none' or 'dimension'", frequency_table, embedding, TOKENIZER)
     summary = period_summary(embedding)
     assert (summary["min"], summary["max"]) == pytest.approx((math.pi / 2, math.pi))
     assert summary["below_two"] == 0.5

@@ -140,7 +140,7 @@ def test_classification_starts_from_word_vectors(run: Callable[..., Any], tmp_pa
     table = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").get_input_embeddings().weight
     for word in ("film", "fine", "poor"):
         assert table[vocabulary[word]].tolist() == [known[word]] * 8
-    with pytest.raises(ValueError, match=r"vectors must have 10 dimensions, got 8; .*hidden_size"):
+    with pytest.raises(ValueError, match=r"vectors must have 10 dimensions, got 8. Use .*hidden_size"):
         run(*arguments, "--hidden_size", "20")
 
 

@@ -133,7 +133,7 @@ OWN = {
         ({"kernel_sizes": [3.5]}, ["kernel_sizes"]),
     ],
     "complex_text_rnn": [
-        ({"rnn_type": "rnn", "gate": "modulus"}, ["gate='modulus'", "no effect", "rnn_type='rnn'", "'split'"]),
+        ({"rnn_type": "rnn", "gate": "modulus"}, ["gate must be 'split'", "rnn_type='rnn'", "got 'modulus'"]),
         ({**REAL, "gate": "modulus"}, ["gate must be 'split'", "number_field='real', got 'modulus'"]),
         ({"state_activation": "zrelu"}, ["activation must be one of", "'cardioid'", "'split_tanh'", "got 'zrelu'"]),
     ],

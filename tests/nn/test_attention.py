@@ -355,7 +355,7 @@ def test_bad_values():
     message = r"number_field must be one of \['complex', 'real'\], got 'dual'"
     assert_refused(message, check_attention, "modulus", "softmax", "dual")
     for score, normalization in (("modulus", "softmax"), ("real", "split_softmax")):
-        assert_refused("number_field='complex'", check_attention, score, normalization, "real")
+        assert_refused("with number_field='real'", check_attention, score, normalization, "real")
     assert_refused("got 'real'", check_attention, "real", "split_softmax")
 
 

@@ -146,7 +146,7 @@ def test_calibrations_of_every_form_are_one():
 def test_unusable_calibrations_leave_the_model_unchanged():
     ids = texts()
     options = ComplexQuantizationConfig
-    refused("calibration must be None if training=True", options, calibration=[ids], training=True)
+    refused("calibration must be None with training=True", options, calibration=[ids], training=True)
     refused("calibration_passes must be positive, got 0", options, calibration_passes=0)
 
     def calibrate(calibration, model=None, **others):
@@ -176,7 +176,7 @@ def test_unusable_calibrations_leave_the_model_unchanged():
 
 def test_models_and_options_that_cannot_be_quantized():
     config = ComplexQuantizationConfig()
-    refused("config must be given for a model without", quantize, decoder())
+    refused("config must be given for a floating-point model, got None", quantize, decoder())
     model = decoder()
     with torch.no_grad():
         model.model.layers[1].mlp.up_proj.imag.weight[0, 0] = torch.inf
@@ -294,7 +294,7 @@ def test_recurrent_layers_are_calibrated_without_padding():
     mask[0, 4:] = 0
     both = {"input_ids": torch.cat([nn.functional.pad(short, (0, 3)), long]), "attention_mask": mask}
     config = ComplexQuantizationConfig(calibration=[both])
-    refused("calibration must not contain padding for the recurrent layer .*rnn.input_proj.0", quantize, model, config)
+    refused("calibration must have no padding for the recurrent layer .*rnn.input_proj.0", quantize, model, config)
     assert packed_names(model) == set()
 
 

@@ -198,7 +198,7 @@ def test_refusals(counts):
     space = SemanticSpace().fit(counts)
     refused("one of the 11 words of this space, got 'lion'", space.vector, "lion")
     refused("this space, got 'lion'", space.similarity, "cat", "lion")
-    refused("must not be empty", space.compose, [])
+    refused("words must have at least one word, got none", space.compose, [])
     refused("how must be one of .*, got 'sum'", space.compose, ["cat"], "sum")
     refused("weights must be None for how='add'", space.compose, ["cat"], weights=[1.0])
     refused("2 probabilities of sum 1", space.compose, ["cat", "dog"], "mixture", weights=[1, 1])

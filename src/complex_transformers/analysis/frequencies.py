@@ -50,7 +50,7 @@ def _frequencies(model: torch.nn.Module) -> Tensor:
     """Return |omega|, ``[V or 1, d or 1]``, on the CPU in float64."""
     embedding = complex_order_embedding(model)
     if embedding.frequency is None:
-        raise ValueError("embedding_type must be 'complex_order', got 'complex_vanilla', which has no frequencies")
+        raise ValueError("embedding_type must be 'complex_order' to have frequencies, got 'complex_vanilla'")
     omega = embedding.frequency.detach().abs().double().cpu()
     if not bool(torch.isfinite(omega).all()):
         raise ValueError("frequencies must be finite, got NaN or infinity. Train with a lower learning rate.")

@@ -93,7 +93,9 @@ def token_accuracy(model: nn.Module, batches: Iterable[Mapping[str, Tensor]]) ->
     finally:
         model.train(training)
     if not counted or not all(counted.values()):
-        raise ValueError("batches must have labels and relation_labels other than -100, got none. Add labels.")
+        raise ValueError(
+            "batches must have labels and relation_labels other than -100, got none. Pass rows with targets."
+        )
     return {name: number / counted[name] for name, number in right.items()}
 
 
@@ -116,5 +118,7 @@ def _hits(model: nn.Module, inputs: Mapping[str, Tensor]) -> dict[str, tuple[Ten
 
 def _labels(inputs: Mapping[str, Tensor], name: str) -> Tensor:
     if name not in inputs:
-        raise ValueError(f"batches must have the key {name!r}, got {sorted(inputs)}. Build them with the processor.")
+        raise ValueError(
+            f"batches must have the key {name!r}, got {sorted(inputs)}. Pass text_target to the processor."
+        )
     return inputs[name]

@@ -100,7 +100,7 @@ def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
     ]
     if wrong or len(heads) != num_tokens:
         raise ValueError(
-            f"heads must be {num_tokens} numbers of other tokens, 1 to {num_tokens}, or 0 (root), got {list(heads)}"
+            f"heads must be {num_tokens} ids of other tokens (1 to {num_tokens}) or 0 for the root, got {list(heads)}"
         )
 
 

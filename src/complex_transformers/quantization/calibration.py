@@ -122,7 +122,9 @@ def _check_steps(model: PreTrainedModel, layers: Mapping[str, ComplexLinear], ex
     name = next((name for name, layer in layers.items() if layer in stepping), None)
     masks = (mask for example in examples for key, mask in example.items() if key.endswith("mask"))
     if name is not None and not all(mask.all() for mask in masks):
-        raise ValueError(f"calibration must not contain padding for the recurrent layer {name}. Batch equal lengths.")
+        raise ValueError(
+            f"calibration must have no padding for the recurrent layer {name}, got padded rows. Batch equal lengths."
+        )
 
 
 @contextmanager

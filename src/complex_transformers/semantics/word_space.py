@@ -268,7 +268,7 @@ class WordSpace:
             vectors = sparse.csr_matrix(rows, shape=(len(facts["words"]), facts["size"]))
             vectors.check_format()  # raises for columns beyond the size
             if (numpy.diff(vectors.indptr) < 0).any():  # scipy does not check it in empty matrices
-                raise ValueError("indptr must not decrease")
+                raise ValueError(f"indptr must not decrease, got {vectors.indptr}")
             space = cls.__new__(cls)
             if unknown := set(facts["parameters"]) - set(cls._PARAMETERS):
                 raise ValueError(f"parameters must be among {cls._PARAMETERS}, got {sorted(unknown)}")

@@ -271,7 +271,10 @@ BAD = [
     ({"evolution": "by_relation", "relations": ["obj", "obj"]}, "distinct names .*, got \\['obj', 'obj'\\]"),
     ({"pooling": "mean"}, "pooling must be one of"),
     ({"measurement": "weak"}, "measurement must be one of"),
-    ({"measurement": "povm", "num_measurements": 4}, "each of the 256 complex features"),
+    (
+        {"measurement": "povm", "num_measurements": 4},
+        "at least 256, the complex features, for measurement='povm', got 4",
+    ),
     ({"num_measurements": 0}, "num_measurements must be positive"),
     ({"pooling": "max", "window_sizes": []}, "window_sizes must be a non-empty list"),
     ({"pooling": "max", "window_sizes": [0]}, "window_sizes must be a non-empty list of positive"),

@@ -39,10 +39,8 @@ SMALLEST_MODULUS, LARGEST_MODULUS = 1e-15, 1.0 - 1e-6
 def check_moduli(min_modulus: float, max_modulus: float) -> None:
     """Raise unless moduli in this range give a stable, trainable recurrence in float32."""
     if not SMALLEST_MODULUS <= min_modulus <= max_modulus <= LARGEST_MODULUS:
-        raise ValueError(
-            f"min_modulus and max_modulus must rise within [{SMALLEST_MODULUS}, {LARGEST_MODULUS}], got {min_modulus} "
-            f"and {max_modulus}"
-        )
+        valid = f"{SMALLEST_MODULUS} <= min_modulus <= max_modulus <= {LARGEST_MODULUS}"
+        raise ValueError(f"moduli must be positive, with {valid}, got {min_modulus} and {max_modulus}")
 
 
 class DiagonalRecurrence(FullPrecision):
