@@ -144,7 +144,7 @@ def blocks(monkeypatch, scores, queries=128):
     monkeypatch.setattr(modulus_attention, "HEADS_PER_THREAD", 0)
 
     def counted(*args):
-        counts.append(sum(1 for group in cut(*args) for _ in modulus_attention.blocks(group.own(args[0]))))
+        counts.append(sum(1 for group in cut(*args) for _ in modulus_attention.blocks(group.select(args[0]))))
         return cut(*args)
 
     monkeypatch.setattr(modulus_attention, "groups", counted)

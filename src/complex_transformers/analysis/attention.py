@@ -106,7 +106,7 @@ def attention_maps(
     maps = []
     for row, mask in enumerate(batch["attention_mask"].bool()):
         is_end = words[row] == processor.tokenizer.eos_token_id
-        shown = ((is_end.cumsum(0) - is_end.long()) == 0) & (words[row] >= 0)  # up to the first end
+        shown = ((is_end.cumsum(0) - is_end.long()) == 0) & (words[row] >= 0)  # to the first end token
         cut = weights[row][shown]
         parts = [part[:, mask].tolist() for part in cut.chunk(cut.shape[-1] // len(mask), dim=-1)]
         maps.append(

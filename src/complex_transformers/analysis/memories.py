@@ -59,7 +59,7 @@ def plot_memories(memories: Sequence[Mapping[str, Any]], supporting: Collection[
 
     Raises:
         ImportError: ``matplotlib`` is missing (extra ``analysis``).
-        ValueError: there are no sentences.
+        ValueError: ``memories`` is empty.
     """
     if not memories:
         raise ValueError(

@@ -22,7 +22,7 @@ __all__ = ["JOINER", "ROOT", "SyntaxParser", "check_heads", "read_conllu"]
 JOINER = "\N{HALFWIDTH BLACK SQUARE}"
 ROOT = "root"  # spaCy writes ROOT, Universal Dependencies root
 _JOINED = "parataxis"  # relation of a sentence beside another one in Universal Dependencies
-_UNNAMED = "dep"  # spaCy's relation for those too rare to be learned
+_UNNAMED = "dep"  # spaCy's relation for labels too rare to be learned
 _CONTRACTIONS = ("split", "merge")
 _SENTENCES = ("error", "join")
 
@@ -106,7 +106,7 @@ def check_heads(heads: Sequence[int | None], num_tokens: int) -> None:
 
 def _depths(heads: Sequence[int]) -> list[int]:
     """Return the number of steps from every word to the root, plus one."""
-    above = [0] * (len(heads) + 1)  # of 0, above the root, and of every word; -1 while it is computed
+    above = [0] * (len(heads) + 1)  # depth of 0 (the head of the root) and of each word; -1 during its computation
     for index in range(1, len(heads) + 1):
         path, word = [], index
         while word and not above[word]:
@@ -129,8 +129,8 @@ def _contract(
     columns: dict[str, list[Any]], ranges: Sequence[dict[str, Any]], depths: list[int], merge: bool
 ) -> dict[str, list[Any]]:
     """Set the spaces inside and after the ranges, and with ``merge`` merge the words of each."""
-    groups: list[tuple[int, int]] = []  # words[first:last] merged to one
-    forms: dict[int, str] = {}  # their forms
+    groups: list[tuple[int, int]] = []  # the bounds (first, last) of the words of each group
+    forms: dict[int, str] = {}  # index of a merged group -> its form
     position = 0
     for token in ranges:
         first, last = token["id"][0] - 1, token["id"][2]

@@ -148,7 +148,7 @@ def build_tokenizer(
     if append_eos:
         options["split_special_tokens"] = True
     if append_eos == STREAM:
-        options["append_eos"] = STREAM  # stays with the saved tokenizer, for `ends_texts`
+        options["append_eos"] = STREAM  # saved with the tokenizer, where `ends_texts` reads it
     elif append_eos:
         eos = names["eos_token"]
         tokenizer.post_processor = processors.TemplateProcessing(

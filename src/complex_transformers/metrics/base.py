@@ -1,6 +1,6 @@
 # Copyright 2026 The complex_transformers authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of the metrics: it collects predictions, scores them, and starts again."""
+"""Base class of the metrics, which collects predictions, scores them and resets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Metric"]
 class Metric(ABC):
     """A metric with the methods of an ``evaluate`` module: ``add``, ``add_batch`` and ``compute``."""
 
-    noun: str  # what one prediction is called in errors
+    noun: str  # the name of one prediction in errors
     options: tuple[str, ...] = ()  # keyword arguments of ``compute``
 
     def __init__(self) -> None:

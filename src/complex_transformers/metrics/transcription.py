@@ -115,7 +115,7 @@ def top_k_accuracy(logits: Tensor, labels: Tensor, k: int = 1) -> float:
         k: number of classes that count as predicted, in [1, C].
 
     Raises:
-        ValueError: the shapes do not match, there is no row, or ``k`` is outside [1, C].
+        ValueError: the shapes do not match, ``logits`` is empty, or ``k`` is outside [1, C].
     """
     if logits.dim() != 2 or labels.shape != logits.shape[:1] or len(logits) == 0:
         raise ValueError(

@@ -19,9 +19,9 @@ from ..models.base.hub import TEXT_TO_TEXT_TASK
 
 __all__ = ["TextToTextPipeline"]
 
-# New tokens at most, where neither the caller nor the model's generation configuration says how many.
+# Limit of new tokens if neither the caller nor the model's generation configuration sets one.
 _DEFAULT_NEW_TOKENS = 256
-# The arguments of a call, by stage; all others are those of `generate`.
+# Arguments of a call by stage (preprocess, forward, postprocess); all others go to `generate`.
 _PARAMETERS = (
     ("truncation",),
     ("return_scores",),

@@ -174,7 +174,7 @@ def mixture(states: Sequence[ArrayLike], weights: ArrayLike | None = None) -> Ar
         weights: probabilities p_j; None for equal ones.
 
     Raises:
-        ValueError: there are no states, their sizes differ, or the weights are not probabilities.
+        ValueError: ``states`` is empty, their sizes differ, or the weights are not probabilities.
     """
     matrices = [_density(state) for state in states]
     if not matrices:
@@ -191,7 +191,7 @@ def tensor(*factors: ArrayLike) -> Array:
     """Return the Kronecker product of vectors or of matrices (T 4.39 to 4.43).
 
     Raises:
-        ValueError: there are no factors, or vectors and matrices are mixed.
+        ValueError: ``factors`` is empty, or vectors and matrices are mixed.
     """
     arrays = [numpy.asarray(factor, dtype=numpy.complex128) for factor in factors]
     if not arrays or len({array.ndim for array in arrays}) > 1:

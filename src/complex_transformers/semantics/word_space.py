@@ -151,7 +151,7 @@ class WordSpace:
             renormalize: scale the composition to norm 1 (the thesis does not; a mixture has trace 1 anyway).
 
         Raises:
-            ValueError: a word has no vector, there are no words, ``how`` is unknown, or ``weights`` are not
+            ValueError: a word has no vector, ``words`` is empty, ``how`` is unknown, or ``weights`` are not
                 probabilities or not for a mixture.
         """
         check_option("how", how, COMPOSITIONS)

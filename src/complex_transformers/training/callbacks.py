@@ -52,8 +52,8 @@ class LinearStart(TrainerCallback, ExportableState):
         self.is_linear = True
         self.evaluated_linear = False
         self.best_loss: float | None = None
-        self.stalled = 0  # evaluations since then
-        self.normalization: str | None = None  # of the model, while it is linear
+        self.stalled = 0  # evaluations since the lowest loss
+        self.normalization: str | None = None  # the configured one, while the model is linear
 
     def begin(self, config: PreTrainedConfig) -> None:
         """Make the attention linear."""
@@ -98,7 +98,7 @@ class LinearStart(TrainerCallback, ExportableState):
     ) -> None:
         """Start, or restore the state of a checkpoint."""
         config = _network(model).config
-        self.end(config)  # of an interrupted training
+        self.end(config)  # if a previous training was interrupted
         self._reset()
         saved = state.stateful_callbacks.get(type(self).__name__)
         if state.global_step:  # resumed; before the first step it is the state of this object
@@ -186,7 +186,7 @@ class RelationSchedule(TrainerCallback):
 
     def on_step_begin(self, args: Any, state: TrainerState, control: Any, model: Any = None, **kwargs: Any) -> None:
         """Set share and alpha for the next step."""
-        network = getattr(model, "get_base_model", lambda: model)()  # of an adapter
+        network = getattr(model, "get_base_model", lambda: model)()  # unwraps an adapter
         share = state.global_step / state.max_steps
         if network.config.relation_feedback == "mixed":
             network.own_relations = (1.0 if self.own_relations is None else self.own_relations) * share

@@ -57,7 +57,7 @@ class ComplexStreamTrainer(ComplexTrainer):
         self.eval_mem_len = eval_mem_len
         self.memory: StreamCache | None = None
 
-    # --- data: an item is a batch, and its order is that of the stream ---
+    # --- data: an item is a batch, in the order of the stream ---
 
     def get_train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
         """Return the segments of this process's lanes, in order."""

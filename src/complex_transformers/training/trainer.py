@@ -116,10 +116,10 @@ class _LengthSampler(LengthGroupedSampler):
 class _SameLearningRates(TrainerCallback):
     """Raise if the scheduler of a checkpoint has replaced the learning rates of the arguments."""
 
-    rates: list[float] | None = None  # of the optimizer, by the arguments
+    rates: list[float] | None = None  # initial learning rates of the optimizer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **kwargs: Any) -> None:
-        """Compare them with the loaded scheduler."""
+        """Compare the learning rates with those of the loaded scheduler."""
         loaded = getattr(lr_scheduler, "base_lrs", self.rates)
         if self.rates is not None and loaded != self.rates:
             raise ValueError(
@@ -147,7 +147,7 @@ class ComplexTrainer(Trainer):
     """
 
     label_smoother: Any
-    mark: Mapping[str, Any] | None = None  # of the run, written to its checkpoints
+    mark: Mapping[str, Any] | None = None  # identifies the run; written to its checkpoints
 
     def __init__(
         self,

@@ -159,7 +159,7 @@ class LocalAttention(_Alignment):
         """Return s^H k, ``[B, T, width], [B, S, width] -> [B, T, parts, S]``."""
         if self.numbers.num_parts == 1:
             return dot_products(query, keys).unsqueeze(2)
-        real, imag = complex_scores(query, keys)  # of s k^H, the conjugate
+        real, imag = complex_scores(query, keys)  # of s k^H, whose conjugate is s^H k
         return torch.stack([real, -imag], dim=2)
 
     def extra_repr(self) -> str:

@@ -236,7 +236,7 @@ def complex_attention(
         parts = torch.softmax(scores, dim=-1).to(value.dtype)
         keep = F.dropout(torch.ones_like(parts[:, :, 0]), dropout)  # one mask for both parts
         weights = CF.join(*(part * keep for part in parts.unbind(-3)))
-        real, imag = CF.split(weights)  # from the returned tensor: gradients with respect to it can be asked for
+        real, imag = CF.split(weights)  # of the returned tensor, so that callers can differentiate by it
         (a, b), (c, d) = CF.split(real @ value), CF.split(imag @ value)
         return CF.join(a - d, b + c).transpose(1, 2), weights
 
@@ -357,7 +357,7 @@ class ComplexMultiheadAttention(HeadedAttention):
     # Tensor parallelism: layers that are split by outputs, and layers that are split by inputs.
     column_parallel: ClassVar[tuple[str, ...]] = ("q_proj", "k_proj", "v_proj")
     row_parallel: ClassVar[tuple[str, ...]] = ("out_proj",)
-    # torch.nn.TransformerEncoder and its layers read these to choose their own fused implementation, never ours.
+    # torch.nn.TransformerEncoder reads these; with them it never replaces this layer by its fused implementation.
     batch_first = True
     in_proj_bias = None
     _qkv_same_embed_dim = False

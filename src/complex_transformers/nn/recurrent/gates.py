@@ -45,7 +45,7 @@ def _amplitude(square: Tensor) -> Tensor:
     return square / (1.0 + square)
 
 
-# A real gate computes one real value from the parts of z and squashes it, by a sigmoid unless SQUASHINGS says else.
+# A real gate computes one real value from the parts of z and squashes it, by a sigmoid unless SQUASHINGS has another.
 READINGS: dict[str, Callable[[Tensor, Tensor, Tensor | None], Tensor]] = {
     "real_part": _real_part,
     "projected": _projection,
