@@ -104,7 +104,7 @@ CONTRADICTIONS = [
     ({**REAL, "readout": "modulus"}, ["readout must be 'concat'", "number_field='real', got 'modulus'"]),
     (
         {"amplitude_sharing": "word", "frequency_sharing": "word"},
-        ["must not both be 'word'", "all words would be equal", "phase='learned'"],
+        ["must not both be 'word'", "all tokens would be equal", "phase='learned'"],
     ),
 ]
 OWN = {

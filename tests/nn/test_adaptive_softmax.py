@@ -148,7 +148,7 @@ def test_clusters_are_shown():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"cutoffs": ()}, r"cutoffs must be increasing word ids between 1 and 10, the last of 11 words, got \[\]"),
+        ({"cutoffs": ()}, r"cutoffs must be increasing token ids between 1 and 10, the last of 11 tokens, got \[\]"),
         ({"cutoffs": (3, 3)}, r"cutoffs must be increasing .* got \[3, 3\]"),
         ({"cutoffs": (0, 3)}, "between 1 and 10"),
         ({"cutoffs": (3, 11)}, "between 1 and 10"),

@@ -326,7 +326,7 @@ def test_bad_names_and_widths():
     message = r"embedding_type must be one of \['learned_position', .*got 'rotary'"
     assert_refused(message, WordPositionEmbedding, V, 2 * D, embedding_type="rotary")
     shared = {"amplitude_sharing": "word", "frequency_sharing": "word"}
-    assert_refused("must not both be .word.*all words would be equal", ComplexOrderEmbedding, V, 2 * D, **shared)
+    assert_refused("must not both be .word.*all tokens would be equal", ComplexOrderEmbedding, V, 2 * D, **shared)
     for layer in (ComplexOrderEmbedding, ComplexEmbedding):
         assert_refused("even, got 5. Use 6", layer, V, 5)
     for kind in ("learned_position", "sinusoidal_position"):  # a table alone may hold real numbers
