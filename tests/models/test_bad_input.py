@@ -398,7 +398,7 @@ WRONG = {
         ),
         (
             {"attention_score": "sum_of_moduli", "number_field": "real"},
-            "for number_field='real', got 'sum_of_moduli'",
+            "with number_field='real', got 'sum_of_moduli'",
         ),
         ({"num_attention_heads": 3}, "num_attention_heads must divide the 8 complex features"),
         ({"tie_word_embeddings": True}, "tie_word_embeddings=True needs lm_readout='concat' with a free table"),

@@ -177,7 +177,7 @@ def test_bad_values():
     assert_refused("head_dim .* must be even, got 5", GroupedQueryAttention, 16, 4, head_dim=5)
     assert_refused("attention_score must be one of", GroupedQueryAttention, 16, 4, score="xavier")
     assert_refused(
-        "attention_score must be 'real' .* for number_field='real'",
+        "attention_score must be 'real' .* with number_field='real'",
         GroupedQueryAttention,
         16,
         4,

@@ -109,7 +109,7 @@ def inverse_short_time_dft(x: Tensor, window: Tensor, hop_length: int, length: i
     if not 0 < length <= count:
         raise ValueError(f"length must lie in [1, {count}], the samples of {x.shape[-2]} frames, got {length}")
     if not torch.compiler.is_compiling() and (unseen := (weight[:length] < 1e-8).nonzero().flatten()).numel():
-        remedy = f"Use a hamming window and a hop_length of at most {len(window)}, not {hop_length}"
+        remedy = f"Use a hamming window and a hop_length of at most {len(window)} (got {hop_length})"
         raise ValueError(
             f"window must cover every sample to invert the frames, got weight 0 at sample {int(unseen[0])}. {remedy}."
         )

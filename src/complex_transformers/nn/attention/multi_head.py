@@ -45,7 +45,7 @@ def check_attention(
     check_choice("attention_normalization", normalization, ATTENTION_NORMALIZATIONS)
     if number_field == "real" and (score != "real" or normalization == "split_softmax"):
         raise ValueError(
-            "attention_score must be 'real' and attention_normalization not 'split_softmax' for number_field='real', "
+            "attention_score must be 'real' and attention_normalization not 'split_softmax' with number_field='real', "
             f"got {score!r} and {normalization!r}"
         )
     if score == "real" and normalization == "split_softmax":
