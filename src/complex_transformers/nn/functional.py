@@ -271,16 +271,16 @@ def sublayer_linear(
     bias: Tensor | None = None,
 ) -> Tensor:
     """Compute W z + b by calling the maps A = ``real`` and B = ``imag`` (None: B = A) on both parts of z."""
-    a_real, a_imag = _of_both_parts(real, x)
+    a_real, a_imag = _apply_to_parts(real, x)
     if imag is None:  # (1 + i) A z
         out = join(a_real - a_imag, a_real + a_imag)
     else:
-        b_real, b_imag = _of_both_parts(imag, x)
+        b_real, b_imag = _apply_to_parts(imag, x)
         out = join(a_real - b_imag, a_imag + b_real)
     return out if bias is None else out + bias
 
 
-def _of_both_parts(layer: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, ...]:
+def _apply_to_parts(layer: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, ...]:
     """Apply a real layer to the real and the imaginary part of x ``[..., 2 in]``, in one call if possible.
 
     A layer with forward pre-hooks is called twice, since they may depend on the axes of x: PEFT selects adapters by

@@ -102,7 +102,7 @@ def prepare(model: PreTrainedModel, config: ComplexQuantizationConfig) -> None:
     made = {name: layer.to_float() for name, layer in rounded_layers(model).items()}
     for name, layer in layers.items():
         made.setdefault(name, layer)
-        _of_layer(name, check_packable, made[name])
+        _with_layer_name(name, check_packable, made[name])
         if config.training:
             made[name] = RoundedLinear.from_float(made[name], config.stages, config.granularity)
     set_layers(model, made)
@@ -126,7 +126,7 @@ def pack_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> No
             stacklevel=2,
         )
     options = config.stages, config.granularity
-    packed = {name: _of_layer(name, PackedLinear.from_float, layer, *options) for name, layer in layers.items()}
+    packed = {name: _with_layer_name(name, PackedLinear.from_float, layer, *options) for name, layer in layers.items()}
     set_layers(model, packed)
 
 
@@ -145,12 +145,12 @@ def _pack_calibrated(
             packed = PackedLinear.empty_like(layer, config.stages, config.granularity)
             gram = gram_matrix(stored, packed.linear_type)
             options = (config.stages, config.granularity, config.damping)
-            packed.set_weights(_of_layer(name, calibrated_weights, layer.weight_parts(), gram, *options))
+            packed.set_weights(_with_layer_name(name, calibrated_weights, layer.weight_parts(), gram, *options))
             made[name] = packed
         set_layers(model, made)
 
 
-def _of_layer(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def _with_layer_name(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function and add the name of the layer to its errors."""
     try:
         return function(*arguments)
@@ -162,7 +162,8 @@ def empty_layers(model: PreTrainedModel, config: ComplexQuantizationConfig) -> N
     """Replace layers by packed ones whose weights are loaded afterwards."""
     options, layers = (config.stages, config.granularity), layers_to_convert(model, config)
     set_layers(
-        model, {name: _of_layer(name, PackedLinear.empty_like, layer, *options) for name, layer in layers.items()}
+        model,
+        {name: _with_layer_name(name, PackedLinear.empty_like, layer, *options) for name, layer in layers.items()},
     )
 
 
